@@ -1,0 +1,137 @@
+"""The action space: one frozen record per action an agent can take.
+
+Pure data. What the text of a reply means is `parsing`'s business; how an action is performed is `browser.acting`'s.
+`kind` is the tag under which the action stands in a journal.
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The element an action is aimed at."""
+
+    id: str
+    """Element id as the agent wrote it; ids are given by the observation."""
+    role: str = ""
+    """Accessibility role, filled in from the observation; "" when the id was not in it."""
+    name: str = ""
+    """Accessible name, as observed."""
+    nth: int = 0
+    """0-based position among the observation's nodes of the same role and name."""
+    line: str = ""
+    """The node's line in the observation without its id, whitespace collapsed: what history strings quote."""
+    box: Box | None = None
+    """(x, y, width, height) in CSS px of the viewport."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Click:
+    kind: ClassVar[str] = "click"
+    target: Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hover:
+    kind: ClassVar[str] = "hover"
+    target: Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Type:
+    kind: ClassVar[str] = "type"
+    target: Target
+    text: str
+    """Without the newline that stands for Enter."""
+    enter: bool = True
+    clear: bool = False
+    """Replace what the field holds (cairn action set only; WebArena's `type` always appends)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Select:
+    """Choose an option of a native list by its visible label (cairn action set only)."""
+
+    kind: ClassVar[str] = "select"
+    target: Target
+    option: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Press:
+    kind: ClassVar[str] = "press"
+    key_comb: str
+    """Playwright key names joined by `+`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scroll:
+    kind: ClassVar[str] = "scroll"
+    direction: Literal["up", "down"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goto:
+    kind: ClassVar[str] = "goto"
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTab:
+    kind: ClassVar[str] = "new_tab"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TabFocus:
+    kind: ClassVar[str] = "tab_focus"
+    index: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloseTab:
+    kind: ClassVar[str] = "close_tab"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoBack:
+    kind: ClassVar[str] = "go_back"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoForward:
+    kind: ClassVar[str] = "go_forward"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    kind: ClassVar[str] = "stop"
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nothing:
+    """A reply from which no action could be read; it counts as a step and changes nothing."""
+
+    kind: ClassVar[str] = "none"
+    why: str = field(default="")
+
+
+Action = (
+    Click
+    | Hover
+    | Type
+    | Select
+    | Press
+    | Scroll
+    | Goto
+    | NewTab
+    | TabFocus
+    | CloseTab
+    | GoBack
+    | GoForward
+    | Stop
+    | Nothing
+)

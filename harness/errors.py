@@ -1,0 +1,115 @@
+"""The error tree: each leaf says who must act.
+
+    HarnessError
+    ├─ UsageError            the person must act: stop the run, exit 2, one sentence, no traceback
+    │  ├─ ConfigError        a setting is wrong or missing
+    │  ├─ TaskError          a task or plan file is wrong
+    │  ├─ ResumeMismatch     the run folder was made from other tasks or measuring settings
+    │  ├─ ModelRejected      the endpoint answers 400, 401, 403 or 404: no retry can help
+    │  └─ StorageError       the disk refuses (full, read-only, no permission): free it, run again
+    ├─ AgentError            the model's doing, so part of the measurement
+    │  ├─ ActionSyntaxError  the reply holds no action of the action set
+    │  └─ ActionFailed       the action cannot be done on this page
+    ├─ InfraError            the world's doing: recorded, the episode stays owed
+    │  ├─ ModelUnavailable   no answer after all retries
+    │  ├─ BrowserCrashed     the browser or its page is gone or hangs
+    │  ├─ SiteUnavailable    a site does not answer, or a login does not take
+    │  └─ EnvironmentDiverged  replaying the journal did not lead back to the recorded page
+    ├─ EvaluatorError        the evidence cannot be judged: unscored, never a 0
+    └─ JournalError          our doing: stop, touch nothing, exit 3
+       ├─ JournalCorrupt     a terminated line is not a legal next record
+       └─ JournalLocked      another process holds the run folder
+
+Only InfraError is ever retried. Foreign exceptions become one of these in one mapper per library.
+"""
+
+from pathlib import Path
+
+
+class HarnessError(Exception):
+    """Root of everything this package raises on purpose."""
+
+
+class UsageError(HarnessError):
+    """The person must act; the message is one sentence naming the place and the fix."""
+
+
+class ConfigError(UsageError):
+    """A setting is wrong or missing."""
+
+
+class TaskError(UsageError):
+    """A task or plan file is wrong; the message names file, task and field."""
+
+
+class ResumeMismatch(UsageError):
+    """The run folder was made from other tasks or other measuring settings."""
+
+
+class ModelRejected(UsageError):
+    """The endpoint refuses the request as such (400, 401, 403, 404)."""
+
+
+class StorageError(UsageError):
+    """The disk refuses; nothing is lost and the same command goes on once it is mended."""
+
+
+class AgentError(HarnessError):
+    """The model's doing; shown to it as the outcome of its step."""
+
+
+class ActionSyntaxError(AgentError):
+    """The reply holds no action of the action set."""
+
+
+class ActionFailed(AgentError):
+    """The action cannot be done on this page."""
+
+
+class InfraError(HarnessError):
+    """The world's doing; recorded as `Failed`, and the episode stays owed."""
+
+
+class ModelUnavailable(InfraError):
+    """No answer from the endpoint after all retries."""
+
+
+class BrowserCrashed(InfraError):
+    """The browser, or the page under test, is gone or does not answer."""
+
+
+class SiteUnavailable(InfraError):
+    """A site does not answer, or a login does not take."""
+
+
+class EnvironmentDiverged(InfraError):
+    """Replaying the journal did not lead back to the recorded page."""
+
+
+class EvaluatorError(HarnessError):
+    """The evidence cannot be judged; the score is an error, never a 0."""
+
+
+class JournalError(HarnessError):
+    """Our own files are in the way; stop and touch nothing."""
+
+
+class JournalCorrupt(JournalError):
+    """A terminated line is damaged or is not a legal next record."""
+
+    def __init__(self, path: Path, line: int, why: str) -> None:
+        super().__init__(
+            f"{path}:{line}: {why}; the file was not touched, restore it or move it away to run this task afresh"
+        )
+        self.path = path
+        self.line = line
+        self.why = why
+
+
+class JournalLocked(JournalError):
+    """Another process holds the run folder."""
+
+    def __init__(self, path: Path, holder: str) -> None:
+        super().__init__(f"{path} is in use by {holder}; wait for it, or stop it, then run again")
+        self.path = path
+        self.holder = holder

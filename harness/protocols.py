@@ -1,0 +1,154 @@
+"""The seams of the house: what the runner needs from an agent, a browser, a model and a disk.
+
+Implementations never inherit from these; they only fit.
+"""
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from harness.actions.space import Action
+from harness.records import Closed, Effect, Episode, Outcome, Scored, Task, Usage, View
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One chat message in OpenAI's shape."""
+
+    role: str
+    content: str | tuple[dict[str, Any], ...]
+    """Text, or content parts (`{"type": "text"…}`, `{"type": "image_url"…}`)."""
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """A model's answer and what it cost."""
+
+    text: str
+    model: str
+    usage: Usage
+
+
+class ChatModel(Protocol):
+    async def ask(self, messages: Sequence[Message]) -> Reply:
+        """Answer one chat request.
+
+        Raises:
+            ModelRejected: The endpoint refuses the request as such; the run must stop.
+            ModelUnavailable: No answer after all retries.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What an agent wants to do next, and how it came to it."""
+
+    action: Action
+    messages: tuple[Message, ...]
+    reply: Reply
+
+
+class Agent(Protocol):
+    async def decide(self, task: Task, episode: Episode, view: View) -> Decision:
+        """Choose the next action: a function of its arguments, no memory between calls.
+
+        A reply that holds no action gives `Nothing`, never an exception.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landed:
+    """What an action led to, before it is written."""
+
+    outcome: Outcome
+    view: View
+    effects: tuple[Effect, ...] = ()
+    checkpoint: bytes | None = None
+    """The context's storage state as JSON, when it changed during the step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """Where a restore led back to."""
+
+    view: View
+    strategy: str
+    """`reset` when there was nothing to restore, else `replay` or `checkpoint`."""
+    similarity: tuple[float, ...] = ()
+    """Per compared observation; 1.0 = identical."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What one `program_html` target selected, before it is written."""
+
+    index: int
+    url: str
+    value: Any = None
+    """The JSON value the page or helper returned; a page's HTML is a str."""
+    error: str = ""
+    last_value: Any = None
+    """See `Selected.last_content`; None = same rule, nothing special."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered:
+    """The evidence, before it is written."""
+
+    url: str
+    title: str
+    html: str
+    selections: tuple[Selection, ...] = field(default_factory=tuple)
+
+
+class Environment(Protocol):
+    """One browser context on one lane's sites, for one episode."""
+
+    async def restore(self, task: Task, episode: Episode) -> Restored:
+        """Lead the browser to where the journal ends; with an empty journal, reset the sites and open the start pages.
+
+        Raises:
+            EnvironmentDiverged: The page reached is not the recorded one.
+            InfraError: Browser or site gave way.
+        """
+        ...
+
+    async def act(self, action: Action) -> Landed:
+        """Perform one action, settle, observe. A refused action is an outcome, not an exception.
+
+        Raises:
+            BrowserCrashed: Browser or page is gone or hangs.
+        """
+        ...
+
+    async def gather(self, task: Task) -> Gathered:
+        """Collect everything the task's evaluators will ask for, from the live pages."""
+        ...
+
+
+class EnvironmentPool(Protocol):
+    """A started browser that hands out one fresh environment per episode."""
+
+    def open(self, task: Task, lane: int) -> AbstractAsyncContextManager[Environment]: ...
+
+
+class Artifacts(Protocol):
+    """Bytes by content hash."""
+
+    def put(self, data: bytes) -> str:
+        """Store durably (fsynced, deduplicated, atomic) and return the sha256 hex digest."""
+        ...
+
+    def read(self, digest: str) -> bytes:
+        """Raises: JournalError: missing, or not the bytes it is named after."""
+        ...
+
+
+class Evaluator(Protocol):
+    async def score(self, task: Task, closed: Closed, artifacts: Artifacts) -> Scored:
+        """Judge the evidence in one dialect; errors become `Status.ERROR`, never an exception."""
+        ...
