@@ -152,3 +152,29 @@ class Evaluator(Protocol):
     async def score(self, task: Task, closed: Closed, artifacts: Artifacts) -> Scored:
         """Judge the evidence in one dialect; errors become `Status.ERROR`, never an exception."""
         ...
+
+
+class Progress(Protocol):
+    """Whoever watches a run; telling is cheap, may be lost, and nothing depends on it."""
+
+    def tell(self, news: "News") -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class News:
+    """What one lane is doing now."""
+
+    lane: int
+    task_id: str
+    trial: int = 0
+    phase: str
+    """`restoring`, `deciding`, `acting`, `gathering`, `scoring`, `retrying`, `ended` or `idle`."""
+    step: int = 0
+    action: str = ""
+    """History string of the last action."""
+    note: str = ""
+    """Why something is retried or failed, and for how long it waits."""
+    usage: Usage = field(default_factory=Usage)
+    """With phase `ended`: what the episode cost in this start."""
+    score: float | None = None
+    """With phase `ended`: the score; None = unscored."""

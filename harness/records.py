@@ -194,6 +194,8 @@ class Opened:
     kind: ClassVar[str] = "opened"
     attempt: int
     """1-based."""
+    why: str = "first"
+    """`first`, `diverged` (a restore did not lead back) or `retry` (the person asked for it)."""
     trial: int
     """0-based."""
     task: Task
@@ -329,6 +331,7 @@ class Failed:
     """Infrastructure gave way. Does not close: the episode stays owed."""
 
     kind: ClassVar[str] = "failed"
+    attempt: int
     boundary: str
     """Where it crossed: `restore`, `decide`, `act`, `gather` or `worker`."""
     type: str
@@ -395,7 +398,7 @@ class Episode:
     resumed: tuple[Resumed, ...] = ()
     closed: Closed | None = None
     failures: tuple[Failed, ...] = ()
-    """Of this attempt."""
+    """Since the person last asked for an attempt: an `Opened` with why `diverged` keeps them, any other clears them."""
     scores: Mapping[str, Scored] = field(default_factory=dict)
     """Dialect to its newest score."""
     usage: Usage = field(default_factory=Usage)

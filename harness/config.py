@@ -1,0 +1,228 @@
+"""The schema and the defaults of everything that can be configured.
+
+`configs/*.yaml` only composes and overrides what stands here; an unknown key or a wrong type is refused by the
+schema. No module below `compose` ever sees a config tree. Importing this registers nothing: call `register`.
+"""
+
+import re
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING, OmegaConf
+
+PROJECT = Path(__file__).resolve().parent.parent
+"""Where `run.py`, `configs/` and `tasks/` are."""
+
+
+class Dialect(Enum):
+    webarena = "webarena"
+    corrected = "corrected"
+
+
+class ObservationDialect(Enum):
+    webarena = "webarena"
+    cairn = "cairn"
+
+
+class ActionSet(Enum):
+    cairn = "cairn"
+    id_accessibility_tree = "id_accessibility_tree"
+    playwright = "playwright"
+
+
+class Strategy(Enum):
+    auto = "auto"
+    replay = "replay"
+    checkpoint = "checkpoint"
+    restart = "restart"
+    fail = "fail"
+
+
+class Durability(Enum):
+    record = "record"
+    task = "task"
+    none = "none"
+
+
+class Display(Enum):
+    auto = "auto"
+    live = "live"
+    plain = "plain"
+    none = "none"
+
+
+@dataclass
+class TaskConfig:
+    name: str = MISSING
+    """First part of the run's name."""
+    path: str = MISSING
+    """A JSON array, a folder of `{i}.json`, or JSONL."""
+    plans: str | None = None
+    """Plan file for `llm=scripted`."""
+    ids: Any = None
+    """`[0-99,120]`; null = all."""
+    sites: list[str] | None = None
+    """Only tasks all of whose sites are in this list."""
+    tags: list[str] | None = None
+    """Only tasks that carry one of these tags."""
+    limit: int | None = None
+
+
+@dataclass
+class AgentConfig:
+    name: str = MISSING
+    system: str = MISSING
+    """Introduction; `{actions}` stands for the description of the action set."""
+    actions: dict[str, str] = field(default_factory=dict)
+    """Action set to its description."""
+    examples: list[Any] = field(default_factory=list)
+    template: str = MISSING
+    """User message with `{observation} {notices} {url} {objective} {previous_actions}`."""
+    splitter: str = "```"
+    example_role: str = "system"
+    max_observation_tokens: int = 4000
+
+
+@dataclass
+class LlmConfig:
+    name: str = MISSING
+    kind: str = "openai"
+    """`openai`, `azure`, or `scripted` (starts the embedded endpoint)."""
+    model: str = MISSING
+    base_url: str | None = None
+    api_key: str | None = None
+    api_version: str | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    max_tokens_field: str = "max_tokens"
+    timeout_s: float = 120.0
+    max_attempts: int = 8
+    max_retry_s: float = 600.0
+    """Retries of one request end after this long."""
+    prices: str | None = None
+    """YAML of prices per million tokens; null = `configs/prices.yaml`."""
+    plans: str | None = None
+    """Scripted only: plan file."""
+    faults: list[Any] = field(default_factory=list)
+    """Scripted only: faults to inject, by rule."""
+    latency_ms: int = 0
+    """Scripted only: how long an answer takes."""
+
+
+@dataclass
+class BrowserConfig:
+    executable: str | None = None
+    headless: bool = True
+    slow_mo_ms: float = 0.0
+    width: int = 1280
+    height: int = 720
+    locale: str = "en-US"
+    timezone: str = "UTC"
+    settle_timeout_s: float = 5.0
+    action_timeout_s: float = 10.0
+    navigation_timeout_s: float = 30.0
+    step_deadline_s: float = 90.0
+    """A step that takes longer is a hung browser."""
+    screenshots: bool = True
+    allowed: str = "any"
+    """`any`, or `sites`: pages may reach the configured sites only."""
+
+
+@dataclass
+class ObservationConfig:
+    dialect: ObservationDialect = ObservationDialect.cairn
+
+
+@dataclass
+class ExecutorConfig:
+    kind: str = "inline"
+    lanes: int = 1
+    """Episodes at once per worker."""
+
+
+@dataclass
+class ResumeConfig:
+    strategy: Strategy = Strategy.auto
+    min_similarity: float = 0.9
+    """A restored page this similar to the recorded one counts as the same."""
+    max_attempts: int = 3
+    """Infrastructure failures of one task before it is left unscored."""
+
+
+@dataclass
+class LimitsConfig:
+    max_steps: int = 30
+    parsing_failures: int = 3
+    repeated_actions: int = 3
+    max_tokens: int | None = None
+    max_cost_usd: float | None = None
+    max_working_s: float | None = None
+
+
+@dataclass
+class JournalConfig:
+    durability: Durability = Durability.record
+
+
+@dataclass
+class JudgeConfig:
+    """The endpoint that judges `fuzzy_match`; null model = no judge."""
+
+    model: str | None = None
+    base_url: str | None = None
+    api_key: str | None = None
+    timeout_s: float = 120.0
+
+
+@dataclass
+class RunConfig:
+    id: str = "${task.name}-${agent.name}-${slug:${llm.model}}"
+    """Derived from task, agent and model, so that the same command resumes."""
+    root: str = "results"
+    fail_under: float | None = None
+    """Exit 1 when the success rate over all tasks is below this."""
+    retry: str | None = None
+    """Re-open finished tasks as new attempts: `infra`, `failed` or `all`."""
+    seed: int = 0
+    display: Display = Display.auto
+
+
+@dataclass
+class Config:
+    task: TaskConfig = field(default_factory=TaskConfig)
+    agent: AgentConfig = field(default_factory=AgentConfig)
+    llm: LlmConfig = field(default_factory=LlmConfig)
+    browser: BrowserConfig = field(default_factory=BrowserConfig)
+    sites: dict[str, Any] = field(default_factory=dict)
+    executor: ExecutorConfig = field(default_factory=ExecutorConfig)
+    resume: ResumeConfig = field(default_factory=ResumeConfig)
+    run: RunConfig = field(default_factory=RunConfig)
+    observation: ObservationConfig = field(default_factory=ObservationConfig)
+    limits: LimitsConfig = field(default_factory=LimitsConfig)
+    journal: JournalConfig = field(default_factory=JournalConfig)
+    judge: JudgeConfig = field(default_factory=JudgeConfig)
+    action_set: ActionSet = ActionSet.cairn
+    scoring: Dialect = Dialect.corrected
+    workers: int = 2
+    """Browsers at once."""
+    trials: int = 1
+    """Independent repetitions of each task."""
+
+
+def slug(text: str) -> str:
+    """A path-safe name: `openai/gpt-4o` becomes `openai-gpt-4o`."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", str(text)).strip("-.") or "x"
+
+
+def register() -> None:
+    """Make schema and resolvers known to hydra; may be called again."""
+    OmegaConf.register_new_resolver("slug", slug, replace=True)
+    OmegaConf.register_new_resolver("stem", lambda path: slug(Path(str(path)).stem), replace=True)
+    OmegaConf.register_new_resolver("project", lambda path: str(PROJECT / path), replace=True)
+    OmegaConf.register_new_resolver("suffix", lambda text: f",{slug(text)}" if text else "", replace=True)
+    store = ConfigStore.instance()
+    store.store(name="schema", node=Config)
