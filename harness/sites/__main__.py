@@ -1,0 +1,19 @@
+"""`python -m harness.sites --port 0`: serve the embedded sites."""
+
+import argparse
+
+from harness.sites.registry import SITES
+from harness.sites.server import run
+from harness.sites.tenants import SitesApp
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m harness.sites", description="Serve the embedded demo sites.")
+    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 = any free one")
+    parser.add_argument("--no-stdin", action="store_true", help="keep running when standard input ends")
+    options = parser.parse_args()
+    run(SitesApp(SITES), name="sites", port=options.port, watch_stdin=not options.no_stdin)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The embedded forum: boards, posts, nested comments, votes and subscriptions."""

@@ -1,0 +1,167 @@
+"""Tenants by host name: `t3.shop.localhost` is tenant `t3` of the site `shop`, and everyone has their own database.
+
+A tenant's database is a copy of the seeded master, made at the first visit and again at every reset. The log of writes
+is kept beside it and outlives resets, so that a test can prove that no effect ran twice. Logins outlive a reset too (for
+users the seed knows): a reset puts back what a site holds, not who is signed in. No tenant ever sees another.
+"""
+
+import re
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from hmac import compare_digest
+from typing import Any
+from urllib.parse import parse_qs, quote
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import compile_path
+from starlette.types import Receive, Scope, Send
+
+from harness.sites.accounts import COOKIE, SCHEMA, find_session
+from harness.sites.web import HERE, Form, Route, SiteApp, Visit
+
+HOST = re.compile(r"(?:([a-z0-9]{1,16})\.)?([a-z][a-z0-9]*)\.localhost(?::\d+)?")
+SAFE = ("GET", "HEAD", "OPTIONS")
+UNLOGGED = ("csrf", "password", "password2", "old_password")
+MAX_BODY = 256 * 1024
+
+
+def _connect() -> sqlite3.Connection:
+    db = sqlite3.connect(":memory:", check_same_thread=False)
+    db.row_factory = sqlite3.Row
+    db.execute("PRAGMA foreign_keys = ON")
+    return db
+
+
+def seeded(site: SiteApp) -> sqlite3.Connection:
+    """A fresh database of this site as its seed wants it."""
+    db = _connect()
+    with db:
+        db.executescript(SCHEMA + site.schema)
+        site.seed(db)
+    return db
+
+
+@dataclass(slots=True)
+class Tenant:
+    """One tenant's copy of one site."""
+
+    db: sqlite3.Connection
+    writes: list[dict[str, Any]] = field(default_factory=list)
+    """Every non-safe request so far, in order."""
+
+    def log(self, request: Request, form: Form, status: int) -> None:
+        fields = {name: values for name, values in form.items() if name not in UNLOGGED}
+        entry = {"method": request.method, "path": request.url.path, "form": fields, "status": status}
+        self.writes.append({"seq": len(self.writes) + 1, **entry})
+
+    def restore(self, master: sqlite3.Connection) -> None:
+        """Copy the master over, then put back the sessions of users it knows."""
+        logins = self.db.execute("SELECT token, csrf, user_id FROM sessions WHERE user_id IS NOT NULL").fetchall()
+        master.backup(self.db)
+        with self.db:
+            for row in logins:
+                self.db.execute(
+                    "INSERT INTO sessions SELECT ?, ?, id FROM users WHERE id = ?",
+                    (row["token"], row["csrf"], row["user_id"]),
+                )
+
+
+class _Site:
+    """A site with its compiled routes, its master database and its tenants."""
+
+    def __init__(self, app: SiteApp) -> None:
+        self.app = app
+        self.routes = [(compile_path(route.path), route) for route in app.routes]
+        self.master = seeded(app)
+        self.tenants: dict[str, Tenant] = {}
+
+    def tenant(self, name: str) -> Tenant:
+        if name not in self.tenants:
+            self.tenants[name] = Tenant(_connect())
+            self.master.backup(self.tenants[name].db)
+        return self.tenants[name]
+
+    def find(self, method: str, path: str) -> tuple[Route, dict[str, Any]] | None:
+        for (pattern, _, convertors), route in self.routes:
+            match = pattern.fullmatch(path)
+            if match and method == route.method:
+                return route, {name: convertors[name].convert(text) for name, text in match.groupdict().items()}
+        return None
+
+
+class SitesApp:
+    """The ASGI application: finds tenant and site by host name, then lets the site's view answer."""
+
+    def __init__(self, sites: Iterable[SiteApp]) -> None:
+        self._sites = {site.name: _Site(site) for site in sites}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert scope["type"] == "http", "the sites are served without lifespan and websockets"
+        request = Request(scope, receive)
+        response = await self._respond(request)
+        await response(scope, receive, send)
+
+    async def _respond(self, request: Request) -> Response:
+        host = HOST.fullmatch(request.headers.get("host", "").lower())
+        site = self._sites.get(host[2]) if host else None
+        if host is None or site is None:
+            known = ", ".join(f"{name}.localhost" for name in self._sites)
+            return PlainTextResponse(f"No such site. There are: {known}\n", 404)
+        tenant = site.tenant(host[1] or "t0")
+        body = b""
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MAX_BODY:
+                return PlainTextResponse("The request is too large.\n", 413)
+        form = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=None)
+        response = _control(request, site, tenant) or _asset(request) or _visit(request, site, tenant=tenant, form=form)
+        if request.method not in SAFE:
+            tenant.log(request, form, response.status_code)
+        return response
+
+
+def _control(request: Request, site: _Site, tenant: Tenant) -> Response | None:
+    """The two addresses that tests and the harness use; no site has pages there."""
+    if request.url.path == "/__reset__" and request.method == "POST":
+        tenant.restore(site.master)
+        return Response(status_code=204)
+    if request.url.path == "/__writes__" and request.method == "GET":
+        return JSONResponse(tenant.writes)
+    return None
+
+
+def _asset(request: Request) -> Response | None:
+    match = re.fullmatch(r"/static/([a-z]+\.(?:css|js|svg))", request.url.path)
+    path = HERE / "static" / match[1] if match else None
+    if path is None or request.method not in SAFE or not path.is_file():
+        return None
+    return FileResponse(path, headers={"Cache-Control": "max-age=600"})
+
+
+def _visit(request: Request, site: _Site, *, tenant: Tenant, form: Form) -> Response:
+    method = "GET" if request.method == "HEAD" else request.method
+    found = site.find(method, request.url.path)
+    session = find_session(tenant.db, request.cookies.get(COOKIE, ""))
+    params = found[1] if found else {}
+    visit = Visit(request=request, site=site.app, db=tenant.db, params=params, form=form, session=session)
+    with tenant.db:
+        return visit.finish(_answer(visit, found[0] if found else None))
+
+
+def _answer(visit: Visit, route: Route | None) -> Response:
+    if route is None:
+        return visit.missing()
+    if route.method not in SAFE and not _is_genuine(visit):
+        return visit.refuse(403, "Form expired", "This form is too old or came from elsewhere. Go back and try again.")
+    if route.login and visit.user is None:
+        here = visit.url_with() if route.method in SAFE else "/"
+        return visit.redirect(f"{visit.site.login_path}?next={quote(here)}")
+    return route.view(visit)
+
+
+def _is_genuine(visit: Visit) -> bool:
+    """Whether a form came from a page of this session (a script sends the token as a header)."""
+    sent = visit.field("csrf") or visit.request.headers.get("x-csrf", "")
+    return visit.session is not None and compare_digest(sent.encode(), visit.session.csrf.encode())
