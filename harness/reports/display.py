@@ -1,0 +1,122 @@
+"""What a person sees while a run goes on: one live table, or plain lines when nobody watches a terminal.
+
+It only listens; nothing depends on it, and the truth stays in the journals.
+"""
+
+import time
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from harness.protocols import News
+from harness.records import Usage
+
+
+@dataclass
+class Board:
+    """The newest news of every lane, and sums over what has ended."""
+
+    owed: int
+    """Jobs this start has to play."""
+    passed_before: int = 0
+    scored_before: int = 0
+
+    def __post_init__(self) -> None:
+        self.lanes: dict[int, News] = {}
+        self.ended = 0
+        self.passed = self.passed_before
+        self.scored = self.scored_before
+        self.usage = Usage()
+        self.begun = time.monotonic()
+
+    def tell(self, news: News) -> None:
+        if news.phase == "retrying" and not news.action and (known := self.lanes.get(news.lane)):
+            news = replace(news, action=known.action, step=max(news.step, known.step))
+        self.lanes[news.lane] = news
+        if news.phase == "ended":
+            self.ended += 1
+            self.usage += news.usage
+            self.scored += news.score is not None
+            self.passed += news.score == 1.0
+
+    def headline(self) -> str:
+        """Progress, pass rate, tokens, cost and the time left at the present pace."""
+        parts = [f"{self.ended}/{self.owed} tasks"]
+        if self.scored:
+            parts.append(f"pass rate {self.passed / self.scored:.1%}")
+        usage = sum((news.usage for news in self.lanes.values() if news.phase not in ("ended", "idle")), self.usage)
+        parts.append(f"{usage.prompt_tokens + usage.completion_tokens:,} tokens")
+        parts.append(f"${usage.cost_usd:.4f}")
+        if self.ended:
+            left = (time.monotonic() - self.begun) / self.ended * (self.owed - self.ended)
+            parts.append(f"{_clock(left)} left")
+        return " · ".join(parts)
+
+
+class LiveDisplay:
+    """A table that is redrawn in place."""
+
+    def __init__(self, console: Console, board: Board) -> None:
+        self._board = board
+        self._live = Live(console=console, get_renderable=self._render, refresh_per_second=4, transient=True)
+
+    def tell(self, news: News) -> None:
+        self._board.tell(news)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def _render(self) -> RenderableType:
+        table = Table(expand=True, show_edge=False)
+        for name in ("lane", "task", "step", "doing"):
+            table.add_column(name, justify="right" if name in ("lane", "step") else "left", no_wrap=name != "doing")
+        table.add_column("last action", ratio=1, no_wrap=True, overflow="ellipsis")
+        for lane, news in sorted(self._board.lanes.items()):
+            doing = news.phase + (f": {news.note}" if news.note else "")
+            table.add_row(str(lane), news.task_id, str(news.step or ""), Text(doing), Text(news.action))
+        return Group(table, Text(self._board.headline(), style="bold"))
+
+
+class PlainDisplay:
+    """One line per ended task, retry or failure."""
+
+    def __init__(self, console: Console, board: Board) -> None:
+        self._console = console
+        self._board = board
+
+    def tell(self, news: News) -> None:
+        self._board.tell(news)
+        if news.phase == "ended":
+            verdict = "unscored" if news.score is None else "passed" if news.score == 1.0 else "failed"
+            why = f" ({news.note})" if news.note else ""
+            self._line(f"task {news.task_id}: {verdict} after {news.step} steps{why}; {self._board.headline()}")
+        elif news.phase == "retrying":
+            self._line(f"lane {news.lane}, task {news.task_id}: {news.note}")
+
+    def _line(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+
+def _clock(seconds: float) -> str:
+    minutes, second = divmod(int(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02d}:{second:02d}"

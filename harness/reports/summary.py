@@ -1,0 +1,187 @@
+"""What a run came to: counts, rates and costs, read back from its journals.
+
+Three outcomes, never two: passed, failed, and unscored (infrastructure gave way, or the evidence could not be judged).
+An unscored task stays in the denominator of `success_rate` and leaves that of `success_rate_scored`.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from harness.records import Episode, Status, Task, Usage
+
+PASSED, FAILED, UNSCORED = "passed", "failed", "unscored"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One (task, trial)."""
+
+    task_id: str
+    trial: int
+    status: str
+    """`passed`, `failed` or `unscored`."""
+    score: float | None
+    """In [0, 1]; None when unscored."""
+    steps: int
+    attempts: int
+    resumed_from: int | None
+    """Last step that did not have to be done again in the current attempt; None = never interrupted."""
+    why: str = ""
+    """Why it is unscored or was closed for the agent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """Sums over some results."""
+
+    tasks: int = 0
+    passed: int = 0
+    failed: int = 0
+    unscored: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+
+    @property
+    def success_rate(self) -> float:
+        """Mean score over all tasks, unscored ones as 0; 0.0 without tasks."""
+        return self.passed / self.tasks if self.tasks else 0.0
+
+    @property
+    def success_rate_scored(self) -> float | None:
+        """Over scored tasks; None when there is none."""
+        scored = self.passed + self.failed
+        return self.passed / scored if scored else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invocation:
+    """What this start alone did."""
+
+    model_requests: int = 0
+    browser_starts: int = 0
+    tasks_run: int = 0
+    wall_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    run_id: str
+    dialect: str
+    overall: Tally
+    by_site: dict[str, Tally]
+    """Site combination, joined by `+`, to its tally."""
+    results: tuple[Result, ...]
+    disagreements: tuple[str, ...]
+    """Tasks the two scoring dialects judge differently."""
+    working_s: float
+    """Deciding and acting over all starts; downtime is not in it."""
+    priced: bool
+    invocation: Invocation = field(default_factory=Invocation)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A (task, trial) and how its journal stands."""
+
+    task: Task
+    trial: int
+    episode: Episode
+
+
+def result_of(standing: Standing, dialect: str) -> Result:
+    """Classify one episode."""
+    episode = standing.episode
+    scored = episode.scores.get(dialect)
+    value = scored.value if scored is not None and scored.status is Status.OK else None
+    return Result(
+        task_id=standing.task.task_id,
+        trial=standing.trial,
+        status=UNSCORED if value is None else PASSED if value == 1.0 else FAILED,
+        score=value,
+        steps=len(episode.steps),
+        attempts=episode.attempt,
+        resumed_from=episode.resumed[-1].step if episode.resumed else None,
+        why=_why(episode, dialect),
+    )
+
+
+def _why(episode: Episode, dialect: str) -> str:
+    scored = episode.scores.get(dialect)
+    if scored is not None:
+        unjudged = [verdict.why for verdict in scored.verdicts if verdict.status is Status.ERROR]
+        if unjudged:
+            return f"evaluator error: {unjudged[0]}"
+        below = [verdict.why for verdict in scored.verdicts if verdict.value != 1.0]
+        return below[0] if below else ""
+    if episode.failures:
+        newest = episode.failures[-1]
+        return f"infrastructure: {newest.type} while trying to {newest.boundary}: {newest.message}"
+    return "not finished"
+
+
+def summarize(run_id: str, standings: Iterable[Standing], dialect: str, invocation: Invocation) -> Summary:
+    """Fold standings into one summary, in the order given."""
+    results: list[Result] = []
+    sums: dict[str, list[tuple[Result, Usage]]] = {}
+    disagreements: list[str] = []
+    working_ms, priced = 0.0, True
+    for standing in standings:
+        result = result_of(standing, dialect)
+        results.append(result)
+        usage = standing.episode.total_usage
+        sums.setdefault("+".join(standing.task.sites) or "-", []).append((result, usage))
+        working_ms += standing.episode.total_elapsed_ms
+        priced = priced and usage.priced
+        if len({(score.status, score.value) for score in standing.episode.scores.values()}) > 1:
+            disagreements.append(standing.task.task_id)
+    return Summary(
+        run_id=run_id,
+        dialect=dialect,
+        overall=_tally([pair for pairs in sums.values() for pair in pairs]),
+        by_site={site: _tally(pairs) for site, pairs in sorted(sums.items())},
+        results=tuple(results),
+        disagreements=tuple(dict.fromkeys(disagreements)),
+        working_s=working_ms / 1000,
+        priced=priced,
+        invocation=invocation,
+    )
+
+
+def _tally(pairs: Sequence[tuple[Result, Usage]]) -> Tally:
+    statuses = [result.status for result, _ in pairs]
+    return Tally(
+        tasks=len(pairs),
+        passed=statuses.count(PASSED),
+        failed=statuses.count(FAILED),
+        unscored=statuses.count(UNSCORED),
+        tokens=sum(usage.prompt_tokens + usage.completion_tokens for _, usage in pairs),
+        cost_usd=sum(usage.cost_usd for _, usage in pairs),
+    )
+
+
+def as_json(summary: Summary) -> dict[str, object]:
+    """The content of `summary.json`."""
+    return {
+        "run_id": summary.run_id,
+        "scoring": summary.dialect,
+        **_tally_json(summary.overall),
+        "priced": summary.priced,
+        "working_s": round(summary.working_s, 3),
+        "by_site": {site: _tally_json(tally) for site, tally in summary.by_site.items()},
+        "dialect_disagreements": summary.disagreements,
+        "results": summary.results,
+        "invocation": summary.invocation,
+    }
+
+
+def _tally_json(tally: Tally) -> dict[str, object]:
+    return {
+        "tasks": tally.tasks,
+        "passed": tally.passed,
+        "failed": tally.failed,
+        "unscored": tally.unscored,
+        "success_rate": tally.success_rate,
+        "success_rate_scored": tally.success_rate_scored,
+        "tokens": tally.tokens,
+        "cost_usd": tally.cost_usd,
+    }

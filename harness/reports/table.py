@@ -1,0 +1,57 @@
+"""The table a person reads at the end of a run."""
+
+from rich.console import Console
+from rich.table import Table
+
+from harness.reports.summary import UNSCORED, Summary, Tally
+
+
+def print_summary(console: Console, summary: Summary, folder: str) -> None:
+    """Print counts per site and overall, what went wrong, and what this start cost."""
+    table = Table(title=f"{summary.run_id} ({summary.dialect} scoring)", title_justify="left")
+    table.add_column("site")
+    for name in ("tasks", "passed", "failed", "unscored", "success", "of scored", "tokens", "cost"):
+        table.add_column(name, justify="right")
+    for site, tally in summary.by_site.items():
+        table.add_row(site, *_cells(tally, summary.priced))
+    table.add_section()
+    table.add_row("all", *_cells(summary.overall, summary.priced), style="bold")
+    console.print(table)
+    for result in summary.results:
+        if result.status != "passed":
+            console.print(
+                f"{result.status}: task {result.task_id}{_trial(result.trial)}: {result.why}",
+                markup=False,
+                highlight=False,
+            )
+    if summary.disagreements:
+        console.print(f"the two scoring dialects disagree on: {', '.join(summary.disagreements)}", markup=False)
+    now = summary.invocation
+    console.print(
+        f"this start: {now.tasks_run} tasks, {now.model_requests} model requests, {now.browser_starts} browser starts, "
+        f"{now.wall_s:.1f} s; all starts: {summary.working_s:.1f} s of work; {folder}",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    if summary.overall.unscored:
+        count = sum(result.status == UNSCORED for result in summary.results)
+        console.print(f"{count} unscored: run the same command with run.retry=infra to try them again", markup=False)
+
+
+def _trial(trial: int) -> str:
+    return f" trial {trial}" if trial else ""
+
+
+def _cells(tally: Tally, priced: bool) -> tuple[str, ...]:
+    scored = tally.success_rate_scored
+    return (
+        str(tally.tasks),
+        str(tally.passed),
+        str(tally.failed),
+        str(tally.unscored),
+        f"{tally.success_rate:.1%}",
+        "-" if scored is None else f"{scored:.1%}",
+        f"{tally.tokens:,}",
+        f"${tally.cost_usd:.4f}" if priced else f"≥ ${tally.cost_usd:.4f}",
+    )

@@ -1,0 +1,19 @@
+"""All workers in this process: the simplest executor, and the one to debug with."""
+
+import asyncio
+from collections.abc import Sequence
+
+from harness.runner.schedule import Schedule
+from harness.runner.worker import Worker
+
+
+async def run_inline(workers: Sequence[Worker], lanes: int, schedule: Schedule) -> None:
+    """Let every worker play on `lanes` lanes until nothing is owed; lane numbers are unique over the run.
+
+    Raises:
+        UsageError, JournalError: The first one ends all lanes.
+    """
+    async with asyncio.TaskGroup() as group:
+        for number, worker in enumerate(workers):
+            for lane in range(lanes):
+                group.create_task(worker.run_lane(number * lanes + lane, schedule))
