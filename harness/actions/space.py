@@ -112,6 +112,41 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """A call on an element, written as Playwright code (playwright action set only).
+
+    The browser performs it from a list of allowed calls; it is never evaluated.
+    """
+
+    kind: ClassVar[str] = "code"
+    verb: Literal["click", "hover", "type", "check", "select_option"]
+    pw_code: str
+    """As the model wrote it, e.g. `page.get_by_role("link", name="Cart").click()`."""
+    text: str = ""
+    """What `type` types; "" for the other verbs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mouse:
+    """A click or hover at a point, for agents that look at the screenshot."""
+
+    kind: ClassVar[str] = "mouse"
+    verb: Literal["click", "hover"]
+    x: float
+    """Fraction of the viewport's width, 0 = left."""
+    y: float
+    """Fraction of the viewport's height, 0 = top."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keyboard:
+    """Keys typed into whatever has the focus, for agents that look at the screenshot."""
+
+    kind: ClassVar[str] = "keyboard"
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Nothing:
     """A reply from which no action could be read; it counts as a step and changes nothing."""
 
@@ -133,5 +168,8 @@ Action = (
     | GoBack
     | GoForward
     | Stop
+    | Code
+    | Mouse
+    | Keyboard
     | Nothing
 )

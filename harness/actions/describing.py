@@ -1,0 +1,90 @@
+"""Actions as text for the history in a prompt.
+
+WebArena's strings are part of what its agents are measured with, so the WebArena sets get them to the letter, odd
+spelling included. The `cairn` set is shown its own syntax: what it may write again.
+"""
+
+from harness.actions.space import (
+    Action,
+    Click,
+    Code,
+    Goto,
+    Hover,
+    Keyboard,
+    Mouse,
+    Nothing,
+    Press,
+    Scroll,
+    Select,
+    Stop,
+    TabFocus,
+    Type,
+)
+
+
+def describe(
+    action: Action, action_set: str = "id_accessibility_tree", *, reply: str | None = None, splitter: str = "```"
+) -> str:
+    """One action as a history entry.
+
+    Args:
+        action: With its target resolved; a target without a line was not in the observation.
+        action_set: Whose way of writing. `playwright` knows only code and is silent about everything else.
+        reply: For `Nothing`, the reply that could not be read; None = just `none`.
+        splitter: What the prompt wraps actions in.
+    """
+    if action_set == "playwright":
+        return action.pw_code if isinstance(action, Code) else ""
+    if isinstance(action, Nothing) and reply is not None:
+        return (
+            f'The previous prediction you issued was "{reply}". However, the format was incorrect. Ensure that the '
+            f"action is wrapped inside a pair of {splitter} and enclose arguments within [] as follows: "
+            f"{splitter}action [arg] ...{splitter}."
+        )
+    if isinstance(action, Click | Hover | Type | Select):
+        return _aimed(action, action_set)
+    return _unaimed(action, action_set)
+
+
+def _aimed(action: Click | Hover | Type | Select, action_set: str) -> str:
+    target = action.target
+    verb = "clear" if isinstance(action, Type) and action.clear else action.kind
+    if not target.line and action_set != "cairn":
+        return (
+            f'Attempt to perfom "{verb}" on element "[{target.id}]" but no matching element found. '
+            "Please check the observation more carefully."
+        )
+    words = [verb, f"[{target.id}]", *_arguments(action, action_set)]
+    if target.line:
+        words.append(f"where [{target.id}] is {target.line}")
+    return " ".join(words)
+
+
+def _arguments(action: Click | Hover | Type | Select, action_set: str) -> list[str]:
+    if isinstance(action, Select):
+        return [f"[{_on_one_line(action.option)}]"]
+    if not isinstance(action, Type):
+        return []
+    if action_set == "cairn":
+        return [f"[{_on_one_line(action.text)}]", f"[{action.enter:d}]"]
+    return [f"[{_on_one_line(action.text)}{' ' if action.enter else ''}]"]
+
+
+def _on_one_line(text: str) -> str:
+    return text.replace("\n", " ")
+
+
+def _unaimed(action: Action, action_set: str) -> str:
+    match action:
+        case Scroll(direction=argument) | Press(key_comb=argument) | Goto(url=argument) | Stop(answer=argument):
+            return f"{action.kind} [{argument}]"
+        case TabFocus(index=index):
+            return f"{'tab_focus' if action_set == 'cairn' else 'page_focus'} [{index}]"
+        case Code(pw_code=code):
+            return code
+        case Mouse(verb=verb, x=x, y=y):
+            return f"{verb} at ({x:g}, {y:g})"
+        case Keyboard(text=text):
+            return f"type [{_on_one_line(text)}]"
+        case _:
+            return action.kind

@@ -1,0 +1,102 @@
+"""WebArena's `id_accessibility_tree` action set, bug for bug.
+
+Every pattern is searched for, not matched whole, as WebArena does: what follows a complete action is ignored, and
+`type` takes a value for its Enter flag when that is what the text ends with. Two differences, on purpose: empty
+input is a syntax error (WebArena loses the task), and any character can be typed (WebArena stops at U+03E7).
+"""
+
+import re
+from collections.abc import Callable
+
+from harness.actions.keys import webarena_keys
+from harness.actions.space import (
+    Action,
+    Click,
+    CloseTab,
+    GoBack,
+    GoForward,
+    Goto,
+    Hover,
+    NewTab,
+    Press,
+    Scroll,
+    Stop,
+    TabFocus,
+    Target,
+    Type,
+)
+from harness.errors import ActionSyntaxError
+
+
+def parse(text: str) -> Action:
+    text = text.strip()
+    if not text:
+        raise ActionSyntaxError("the reply holds an empty action")
+    verb = text.split("[")[0].strip() if "[" in text else text.split()[0]
+    if verb in _BARE:
+        return _BARE[verb]()
+    if verb not in _WITH_ARGUMENT:
+        raise ActionSyntaxError(f"unknown action {verb!r}")
+    return _WITH_ARGUMENT[verb](text)
+
+
+def _search(pattern: str, text: str, form: str) -> re.Match[str]:
+    found = re.search(pattern, text)
+    if found is None:
+        raise ActionSyntaxError(f"cannot read {text!r}; the form is: {form}")
+    return found
+
+
+def _click(text: str) -> Action:
+    return Click(target=Target(id=_search(r"click ?\[(\d+)\]", text, "click [id]")[1]))
+
+
+def _hover(text: str) -> Action:
+    return Hover(target=Target(id=_search(r"hover ?\[(\d+)\]", text, "hover [id]")[1]))
+
+
+def _type(text: str) -> Action:
+    if not text.endswith(("[0]", "[1]")):
+        text += " [1]"
+    found = _search(r"type ?\[(\d+)\] ?\[(.+)\] ?\[(\d+)\]", text, "type [id] [text] [press Enter: 0 or 1]")
+    return Type(target=Target(id=found[1]), text=found[2], enter=found[3] == "1")
+
+
+def _press(text: str) -> Action:
+    return Press(key_comb=webarena_keys(_search(r"press ?\[(.+)\]", text, "press [keys]")[1]))
+
+
+def _scroll(text: str) -> Action:
+    found = _search(r"scroll ?\[?(up|down)\]?", text, "scroll [up] or scroll [down]")
+    return Scroll(direction="up" if found[1] == "up" else "down")
+
+
+def _goto(text: str) -> Action:
+    return Goto(url=_search(r"goto ?\[(.+)\]", text, "goto [url]")[1])
+
+
+def _tab_focus(text: str) -> Action:
+    return TabFocus(index=int(_search(r"tab_focus ?\[(\d{1,18})\]", text, "tab_focus [index]")[1]))
+
+
+def _stop(text: str) -> Action:
+    found = re.search(r"stop ?\[(.+)\]", text)
+    return Stop(answer=found[1] if found else "")
+
+
+_BARE: dict[str, Callable[[], Action]] = {
+    "new_tab": NewTab,
+    "close_tab": CloseTab,
+    "go_back": GoBack,
+    "go_forward": GoForward,
+}
+_WITH_ARGUMENT: dict[str, Callable[[str], Action]] = {
+    "click": _click,
+    "hover": _hover,
+    "type": _type,
+    "press": _press,
+    "scroll": _scroll,
+    "goto": _goto,
+    "tab_focus": _tab_focus,
+    "stop": _stop,
+}
