@@ -1,0 +1,7 @@
+"""Cairn: a crash-only evaluation harness for web agents.
+
+Everything that happens stands in a journal before anything depends on it; runs, reports and training data are read
+back out of it. Importing this package does nothing.
+"""
+
+__version__ = "0.1.0"

@@ -183,8 +183,6 @@ class RunConfig:
     id: str = "${task.name}-${agent.name}-${slug:${llm.model}}"
     """Derived from task, agent and model, so that the same command resumes."""
     root: str = "results"
-    fail_under: float | None = None
-    """Exit 1 when the success rate over all tasks is below this."""
     retry: str | None = None
     """Re-open finished tasks as new attempts: `infra`, `failed` or `all`."""
     seed: int = 0
@@ -211,6 +209,8 @@ class Config:
     """Browsers at once."""
     trials: int = 1
     """Independent repetitions of each task."""
+    fail_under: float | None = None
+    """Exit 1 when the success rate over all tasks is below this."""
 
 
 def slug(text: str) -> str:

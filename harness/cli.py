@@ -1,0 +1,99 @@
+"""The command people type: arguments in, exit code out, one sentence when they are wrong.
+
+Exit codes: 0 done, 1 below `fail_under`, 2 wrong usage, 3 some tasks unscored or a damaged journal, 130 interrupted.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from rich.console import Console
+
+from harness.config import PROJECT, Config, register
+from harness.errors import HarnessError, JournalError, UsageError
+
+DONE, BELOW, USAGE, UNSCORED, INTERRUPTED = 0, 1, 2, 3, 130
+_WORST_FIRST = (INTERRUPTED, USAGE, UNSCORED, BELOW, DONE)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Compose the configuration from `arguments` and evaluate; with `-m`, one run after the other."""
+    register()
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # otherwise hydra prints a traceback and chooses the exit code itself
+    sys.argv = ["run.py", *arguments]
+    codes: list[int] = []
+
+    @hydra.main(version_base="1.3", config_path=str(PROJECT / "configs"), config_name="config")
+    def job(tree: DictConfig) -> None:
+        if INTERRUPTED not in codes:
+            codes.append(_run_one(tree))
+
+    try:
+        job()
+    except (HydraException, OmegaConfBaseException) as error:
+        return _refuse(_sentence(error))
+    except OSError as error:
+        return _refuse(f"the run folder cannot be made: {error.strerror} ({error.filename}); set run.root to a place you may write to")
+    return next((code for code in _WORST_FIRST if code in codes), DONE)
+
+
+def _run_one(tree: DictConfig) -> int:
+    folder = Path(HydraConfig.get().runtime.output_dir)
+    try:
+        config = OmegaConf.to_object(tree)
+        assert isinstance(config, Config)
+        from harness.evaluation import evaluate  # the heavy half of the house: `--help` must not wait for it
+
+        return asyncio.run(evaluate(config, folder, Console()))
+    except OmegaConfBaseException as error:
+        return _refuse(_sentence(error))
+    except UsageError as error:
+        return _refuse(str(error))
+    except JournalError as error:
+        return _refuse(str(error), UNSCORED)
+    except ExceptionGroup as group:
+        return _refuse_group(group)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        return INTERRUPTED
+    finally:
+        _forget_empty(folder)
+
+
+def _refuse_group(group: ExceptionGroup[Exception]) -> int:
+    ours, foreign = group.split(HarnessError)
+    if foreign is not None or ours is None:
+        raise group
+    error: BaseException = ours
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return _refuse(str(error), USAGE if isinstance(error, UsageError) else UNSCORED)
+
+
+def _refuse(sentence: str, code: int = USAGE) -> int:
+    print(f"run.py: {sentence}", file=sys.stderr)  # noqa: T201
+    return code
+
+
+def _sentence(error: Exception) -> str:
+    """Hydra's and OmegaConf's several lines as one sentence."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    kept = [line for line in lines if line and not line.startswith(("full_key", "object_type", "reference_type"))]
+    cause = error.__cause__
+    if cause is not None and str(cause).splitlines() and str(cause).splitlines()[0] not in kept:
+        kept.append(str(cause).splitlines()[0])
+    return f"{' '.join(kept)} (python run.py --help says more, --cfg job lists all settings)"
+
+
+def _forget_empty(folder: Path) -> None:
+    """Hydra makes the folder before anything is known to be right; an unused one is clutter."""
+    try:
+        folder.rmdir()
+    except OSError:
+        return
