@@ -1,0 +1,43 @@
+"""Task files: read, select, check and expand tasks of WebArena's schema.
+
+A task file is data from somebody else: every field is checked before it becomes a `Task`, nothing in it is executed,
+and a complaint is one sentence with file, task and field. Running and judging tasks is not done here.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from harness.errors import TaskError
+from harness.records import Task
+from harness.tasks.building import build
+from harness.tasks.reading import read
+from harness.tasks.selecting import Ids, select
+
+__all__ = ["load"]
+
+
+def load(
+    path: str | Path,
+    sites: Mapping[str, str],
+    *,
+    ids: Ids | None = None,
+    wanted_sites: Iterable[str] | None = None,
+    limit: int | None = None,
+) -> tuple[Task, ...]:
+    """Read the tasks of `path` that are asked for, in the file's order.
+
+    Args:
+        path: One JSON array, a JSONL file, or a folder of `{task_id}.json`.
+        sites: Site name to canonical base URL, for the placeholders (`shop` for `__SHOP__`).
+        ids: `"0-99,120"`, or several of such pieces; None = all.
+        wanted_sites: Only tasks that need no other sites than these; None = all.
+        limit: At most so many, the first ones; None = all.
+    Raises:
+        TaskError: The file is missing or wrong, or nothing is left to run.
+    """
+    path = Path(path)
+    entries = select(read(path), path, ids=ids, wanted_sites=wanted_sites, limit=limit)
+    if not entries:
+        raise TaskError(f"{path}: no task is left; ask for other task.ids or task.sites, or for a higher task.limit")
+    bases = {name: base.rstrip("/") for name, base in sites.items()}
+    return tuple(build(entry, bases) for entry in entries)
