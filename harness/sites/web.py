@@ -131,8 +131,8 @@ class Visit:
 
     def url_with(self, **changes: object) -> str:
         """This page's address with query parameters changed; None takes one out. For pagers and sort links."""
-        query = {**self.request.query_params, **changes}
-        text = urlencode([(key, str(value)) for key, value in query.items() if value is not None])
+        kept = [(key, value) for key, value in self.request.query_params.multi_items() if key not in changes]
+        text = urlencode([*kept, *((key, str(value)) for key, value in changes.items() if value is not None)])
         return f"{self.path}?{text}" if text else self.path
 
     def elsewhere(self, site: str) -> str:
@@ -182,6 +182,11 @@ class SiteApp:
     """Fills a fresh database; the same bytes every time."""
     routes: Sequence[Route] = field(default_factory=tuple)
     login_path: str = "/login"
+    """Its form has the fields `#login` and `#password` and the button "Log in"."""
+    account: tuple[str, str] | None = None
+    """Login and password of the seeded user that tasks act as; published, so no secret."""
+    probe_path: str = "/"
+    """A page only a logged-in visitor can stay on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

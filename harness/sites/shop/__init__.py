@@ -1,0 +1,1 @@
+"""The embedded shop: catalogue, search, cart, checkout, orders, reviews, account."""

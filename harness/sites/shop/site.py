@@ -1,0 +1,51 @@
+"""The shop's routes."""
+
+from harness.sites.shop import account, buying, catalogue
+from harness.sites.shop.seed import ACCOUNT, SCHEMA, seed
+from harness.sites.web import Route, SiteApp
+
+SITE = SiteApp(
+    name="shop",
+    title="Thimble and Oak",
+    schema=SCHEMA,
+    seed=seed,
+    account=ACCOUNT,
+    probe_path="/account",
+    routes=(
+        Route(path="/", view=catalogue.home),
+        Route(path="/index.html", view=lambda visit: visit.redirect("/", 301)),
+        Route(path="/category/{slug}", view=catalogue.category),
+        Route(path="/shop/{slug}", view=catalogue.old_category),
+        Route(path="/all", view=catalogue.everything),
+        Route(path="/search", view=catalogue.search),
+        Route(path="/product/{sku}", view=catalogue.product),
+        Route(path="/product/{sku}/reviews", view=catalogue.reviews),
+        Route(path="/product/{sku}/reviews", view=catalogue.add_review, method="POST"),
+        Route(path="/catalog/product/view/id/{id:int}", view=catalogue.old_product),
+        Route(path="/cart", view=buying.cart),
+        Route(path="/cart/{sku}", view=buying.add_to_cart, method="POST"),
+        Route(path="/cart/{sku}/change", view=buying.change_cart, method="POST"),
+        Route(path="/checkout", view=buying.checkout, login=True),
+        Route(path="/checkout", view=buying.place_order, method="POST", login=True),
+        Route(path="/wishlist", view=buying.wishlist, login=True),
+        Route(path="/wishlist/{sku}", view=buying.add_wish, method="POST", login=True),
+        Route(path="/wishlist/{sku}/remove", view=buying.remove_wish, method="POST", login=True),
+        Route(path="/login", view=account.login_form),
+        Route(path="/login", view=account.login, method="POST"),
+        Route(path="/logout", view=account.logout, method="POST"),
+        Route(path="/account", view=account.account, login=True),
+        Route(path="/account", view=account.change_account, method="POST", login=True),
+        Route(path="/orders", view=account.orders, login=True),
+        Route(path="/orders/{number:int}", view=account.order, login=True),
+        Route(path="/orders/{number:int}/cancel", view=account.cancel_order, method="POST", login=True),
+        Route(path="/contact", view=account.contact_form),
+        Route(path="/contact", view=account.contact, method="POST"),
+        Route(path="/terms", view=account.terms),
+        Route(path="/size-guide", view=account.size_guide),
+        Route(path="/shipping", view=account.shipping),
+        Route(path="/shipping/calculator", view=account.calculator),
+        Route(path="/gift-cards", view=account.gift_cards),
+        Route(path="/__api__/latest_order", view=account.latest_order),
+        Route(path="/__api__/latest_review/{sku}", view=catalogue.latest_review),
+    ),
+)

@@ -1,0 +1,95 @@
+"""Every page of every site, found by following its links, answers and is well formed enough to be walked."""
+
+import re
+from collections.abc import AsyncIterator
+from html import unescape
+from html.parser import HTMLParser
+from urllib.parse import urljoin, urlsplit
+
+import httpx
+import pytest
+
+from harness.sites.registry import SITES
+from harness.sites.server import serving
+from harness.sites.tenants import SitesApp
+from harness.sites.web import SiteApp
+
+BROKEN_ON_PURPOSE = {"/gift-cards"}
+
+
+class Markup(HTMLParser):
+    """Collects what a page links to, and fields that nothing labels."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.fields: list[dict[str, str | None]] = []
+        self.labels: set[str | None] = set()
+        self.in_label = 0
+        self.headings = 0
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        if tag in ("a", "iframe"):
+            self.links.append(values.get("href") or values.get("src") or "")
+        elif tag == "label":
+            self.in_label += 1
+            self.labels.add(values.get("for"))
+        elif tag in ("input", "select", "textarea") and values.get("type") != "hidden" and not self.in_label:
+            self.fields.append(values)
+        self.headings += tag == "h1"
+
+    def handle_endtag(self, tag: str) -> None:
+        self.in_label -= tag == "label"
+
+    def unlabelled(self) -> list[dict[str, str | None]]:
+        return [field for field in self.fields if "aria-label" not in field and field.get("id") not in self.labels]
+
+
+@pytest.fixture
+async def port() -> AsyncIterator[int]:
+    async with serving(SitesApp(SITES)) as number:
+        yield number
+
+
+async def sign_in(client: httpx.AsyncClient, site: SiteApp) -> None:
+    form = (await client.get(site.login_path)).text
+    token = re.search(r'name="csrf" value="([^"]+)"', form)
+    assert site.account and token
+    data = {"login": site.account[0], "password": site.account[1], "csrf": token[1]}
+    assert (await client.post(site.login_path, data=data)).status_code == 303
+
+
+def check(path: str, answer: httpx.Response) -> None:
+    assert answer.status_code < 400 or (answer.status_code == 500 and path in BROKEN_ON_PURPOSE), path
+    if "<main" in answer.text:
+        page = Markup(answer.text)
+        assert page.headings == 1, path
+        assert page.unlabelled() == [], path
+
+
+@pytest.mark.parametrize("signed_in", [False, True])
+@pytest.mark.parametrize("site", SITES, ids=lambda site: site.name)
+async def test_every_link_leads_to_a_page_whose_fields_have_labels(port: int, site: SiteApp, signed_in: bool) -> None:
+    headers = {"host": f"t1.{site.name}.localhost:{port}"}
+    seen: set[str] = set()
+    waiting = ["/"]
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers) as client:
+        if signed_in:
+            await sign_in(client, site)
+            probe = await client.get(site.probe_path)
+            assert probe.status_code == 200
+        while waiting and len(seen) < 250:
+            path = waiting.pop(0)
+            if path in seen:
+                continue
+            seen.add(path)
+            answer = await client.get(path)
+            check(path, answer)
+            targets = [answer.headers["location"]] if answer.is_redirect else Markup(answer.text).links
+            for target in targets:
+                split = urlsplit(urljoin(path, unescape(target)))
+                if not split.netloc:
+                    waiting.append(split._replace(fragment="").geturl())
+    assert len(seen) >= 12
