@@ -1,0 +1,11 @@
+"""Evidence in, score out: no browser, no site, no clock but the score's own stamp.
+
+Two dialects judge the same evidence: `webarena` gives WebArena's score bug for bug, `corrected` the one its rules
+were meant to give. docs/scoring.md lists every difference.
+"""
+
+from harness.evaluators.finding import DIALECTS
+from harness.evaluators.judge import Judge
+from harness.evaluators.scoring import Scorer
+
+__all__ = ["DIALECTS", "Judge", "Scorer"]

@@ -1,0 +1,29 @@
+"""What one evaluator finds, and the names of the dialects it may speak."""
+
+from dataclasses import dataclass
+
+WEBARENA = "webarena"
+CORRECTED = "corrected"
+DIALECTS = (WEBARENA, CORRECTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    value: float
+    """0.0 or 1.0."""
+    why: str
+    """One sentence for people."""
+
+
+def finding(misses: list[str], praise: str) -> Finding:
+    """Right when nothing is missed; the first few misses are named."""
+    if not misses:
+        return Finding(value=1.0, why=praise)
+    more = f" (and {len(misses) - 3} more)" if len(misses) > 3 else ""
+    return Finding(value=0.0, why="; ".join(misses[:3]) + more)
+
+
+def shown(text: object, size: int = 120) -> str:
+    """Quoted and cut, so that a ten-megabyte answer does not fill a journal."""
+    whole = text if isinstance(text, str) else repr(text)
+    return repr(whole[:size]) + (f"… ({len(whole)} characters)" if len(whole) > size else "")

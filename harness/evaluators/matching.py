@@ -1,0 +1,68 @@
+"""How a text is compared with what a task expects, in both dialects.
+
+WebArena's rules are cleaning (strip, one layer of quotes, lower case), equality, substring, and for one lone
+character the token rule. The corrected rules know numbers: "12" is not in "112", but "12" is in "12.00".
+"""
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from functools import cache
+
+OR = " |OR| "
+
+_NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?"
+_WHOLE_NUMBER = re.compile(_NUMBER, re.ASCII)
+_NUMBER_IN_TEXT = re.compile(rf"(?<!\w)(?<!\d[.:/])(?<!\w-)(?<![-+]){_NUMBER}(?!\w)(?![.:/-]\d)")
+
+
+def clean(text: str) -> str:
+    """Strip, take one layer of quotes off, lower-case; lower() and not casefold(), as WebArena does."""
+    text = text.strip()
+    for quote in ("'", '"'):
+        if text.startswith(quote) and text.endswith(quote):
+            text = text[1:-1]
+            break
+    return text.lower()
+
+
+def includes_token(phrase: str, text: str) -> bool:
+    """WebArena's rule for a lone one-character phrase: a token of the text if it is a token itself, else a substring.
+
+    Both are expected clean.
+    """
+    tokenize = _tokenizer()
+    if len(tokenize(phrase)) == 1:
+        return phrase in tokenize(text)
+    return phrase in text
+
+
+@cache
+def _tokenizer() -> Callable[[str], list[str]]:
+    """NLTK's `word_tokenize` without its data: an untrained sentence splitter decides as the trained one does here."""
+    from nltk.tokenize.destructive import NLTKWordTokenizer  # heavy, and few tasks need it
+    from nltk.tokenize.punkt import PunktSentenceTokenizer
+
+    sentences, words = PunktSentenceTokenizer(), NLTKWordTokenizer()
+    return lambda text: [word for sentence in sentences.tokenize(text) for word in words.tokenize(sentence)]
+
+
+def includes(phrase: str, text: str) -> bool:
+    """The corrected rule: any ` |OR| ` alternative, a number as a number, anything else as a substring.
+
+    `text` is expected clean.
+    """
+    return any(_includes_one(clean(alternative), text) for alternative in phrase.split(OR))
+
+
+def _includes_one(phrase: str, text: str) -> bool:
+    if not _WHOLE_NUMBER.fullmatch(phrase):
+        return phrase in text
+    wanted = phrase.replace(",", "")
+    numbers = (found.replace(",", "") for found in _NUMBER_IN_TEXT.findall(text))
+    return any(_same_number(wanted, number) for number in numbers)
+
+
+def _same_number(wanted: str, number: str) -> bool:
+    """Equal in value; a wanted fraction may also go on with more digits (40.442 is met by 40.4427)."""
+    return Decimal(number) == Decimal(wanted) or ("." in wanted and number.startswith(wanted))

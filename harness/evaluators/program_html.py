@@ -1,0 +1,68 @@
+"""What was selected from the pages against what must be there.
+
+The browser has gathered the values already, before the episode was closed; here they only become text and are
+compared. A value that could not be gathered is an error, never an empty text.
+"""
+
+import html
+from typing import Any
+
+from harness.codec import loads
+from harness.errors import EvaluatorError, JournalError
+from harness.evaluators.finding import WEBARENA, Finding, finding, shown
+from harness.evaluators.matching import OR, clean, includes
+from harness.protocols import Artifacts
+from harness.records import Evidence, HtmlTarget, Selected, Task
+
+_SCRIPT_STARTS = ("document.", "[...document.")
+
+
+def program_html(task: Task, evidence: Evidence, artifacts: Artifacts, dialect: str) -> Finding:
+    gathered = {selected.index: selected for selected in evidence.selected}
+    misses = []
+    for index, target in enumerate(task.eval.program_html):
+        selected = gathered.get(index)
+        if selected is None:
+            raise EvaluatorError(f"nothing was gathered for program_html[{index}]")
+        text = _selected_text(target, selected, artifacts, dialect)
+        misses += [f"program_html[{index}]: {miss}" for miss in _misses(target, text, dialect)]
+    return finding(misses, "the pages hold what the task asks for")
+
+
+def _selected_text(target: HtmlTarget, selected: Selected, artifacts: Artifacts, dialect: str) -> str:
+    place = f"program_html[{selected.index}]"
+    content = selected.content
+    if dialect == WEBARENA and selected.last_content is not None:
+        content = selected.last_content
+    if selected.error or content is None:
+        raise EvaluatorError(f"{place}: {selected.error or 'nothing was gathered'}")
+    try:
+        value = loads(artifacts.read(content))
+    except (JournalError, ValueError) as exc:
+        raise EvaluatorError(f"{place}: the gathered content cannot be read ({exc})") from exc
+    return html.unescape(_as_text(place, target.locator, value))
+
+
+def _as_text(place: str, locator: str, value: Any) -> str:
+    """A script's value as Python writes it (`None`, `True`, lists as lists); a page or a helper gives a text."""
+    if locator.startswith(_SCRIPT_STARTS):
+        return str(value)
+    if locator.strip() and not locator.startswith("func:"):
+        raise EvaluatorError(f"{place}: unknown kind of locator {shown(locator)}")
+    if not isinstance(value, str):
+        raise EvaluatorError(f"{place}: gave {shown(value)} where a text was expected")
+    return value
+
+
+def _misses(target: HtmlTarget, text: str, dialect: str) -> list[str]:
+    cleaned = clean(text)
+    if target.exact_match is not None:
+        return [] if clean(target.exact_match) == cleaned else [f"{shown(text)} is not {shown(target.exact_match)}"]
+    if target.must_include is None:
+        raise EvaluatorError("required_contents holds neither exact_match nor must_include")
+    fits = _includes if dialect == WEBARENA else includes
+    return [f"{shown(text)} lacks {shown(phrase)}" for phrase in target.must_include if not fits(phrase, cleaned)]
+
+
+def _includes(phrase: str, text: str) -> bool:
+    return any(clean(alternative) in text for alternative in phrase.split(OR))

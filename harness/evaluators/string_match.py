@@ -1,0 +1,123 @@
+"""The agent's answer against the reference answers.
+
+Kinds of reference are judged in the task's order and multiplied. What a model must judge goes to a jury, and every
+judge is asked even when the score is lost already, as WebArena does.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from harness.errors import EvaluatorError
+from harness.evaluators.finding import WEBARENA, Finding, finding, shown
+from harness.evaluators.matching import clean, includes, includes_token
+from harness.records import Task
+
+NOT_ACHIEVABLE = "N/A"
+
+
+class Jury(Protocol):
+    """Judges that are models; they raise EvaluatorError when they cannot."""
+
+    async def fuzzy(self, *, pred: str, reference: str, question: str) -> bool:
+        """Whether the answer means what the reference means."""
+        ...
+
+    async def ua(self, *, pred: str, reference: str, question: str) -> bool:
+        """Whether the answer gives the same reason why the task cannot be done."""
+        ...
+
+
+async def string_match(task: Task, answer: str, jury: Jury, dialect: str) -> Finding:
+    answers = task.eval.reference_answers
+    if answers is None:
+        raise EvaluatorError("the task has no reference_answers to compare with")
+    matching = _WebArena(task, answer, jury) if dialect == WEBARENA else _Corrected(task, answer, jury)
+    for kind, reference in answers.items():
+        await matching.judge(kind, reference)
+    return finding(matching.misses, "the answer is what the task asks for")
+
+
+class _WebArena:
+    """One answer under WebArena's rules: cleaned once on entry and again for every comparison."""
+
+    def __init__(self, task: Task, answer: str, jury: Jury) -> None:
+        self.misses: list[str] = []
+        self._task = task
+        self._jury = jury
+        self._pred = clean(answer)
+
+    async def judge(self, kind: str, reference: Any) -> None:
+        if kind == "exact_match":
+            self._expect_equal(reference)
+        elif kind == "must_include":
+            self._expect_phrases(reference)
+        elif kind == "fuzzy_match" and reference == NOT_ACHIEVABLE:
+            await self._expect_refusal()
+        elif kind == "fuzzy_match":
+            await self._expect_meaning(reference)
+
+    def _expect_equal(self, reference: Any) -> None:
+        if clean(_text("exact_match", reference)) != clean(self._pred):
+            self.misses.append(f"the answer {shown(self._pred)} is not {shown(reference)}")
+
+    def _expect_phrases(self, reference: Any) -> None:
+        phrases = _texts("must_include", reference)
+        text = clean(self._pred)
+        for phrase in phrases:
+            wanted = clean(phrase)
+            lone = len(phrases) == 1 and len(wanted) == 1
+            if not (includes_token(wanted, text) if lone else wanted in text):
+                self._miss_phrase(phrase)
+
+    def _miss_phrase(self, phrase: str) -> None:
+        self.misses.append(f"the answer {shown(self._pred)} does not include {shown(phrase)}")
+
+    async def _expect_refusal(self) -> None:
+        """The judge's word replaces the score, so an earlier miss of another kind is forgotten."""
+        if clean(self._pred) != clean(NOT_ACHIEVABLE):
+            self.misses.append("the answer is not N/A")
+        if self.misses:
+            self.misses = [] if await self._same_reason() else ["the answer does not say why the task cannot be done"]
+
+    async def _same_reason(self) -> bool:
+        task = self._task
+        return await self._jury.ua(pred=self._pred, reference=task.eval.string_note, question=task.intent)
+
+    async def _expect_meaning(self, reference: Any) -> None:
+        for one in _texts("fuzzy_match", reference):
+            if not await self._jury.fuzzy(pred=self._pred, reference=one, question=self._task.intent):
+                self.misses.append(f"the judge does not find {shown(one)} in the answer {shown(self._pred)}")
+
+
+class _Corrected(_WebArena):
+    """The same answer as it was meant to be judged: cleaned once, and shown to judges as it was given."""
+
+    def __init__(self, task: Task, answer: str, jury: Jury) -> None:
+        super().__init__(task, answer, jury)
+        self._clean = self._pred
+        self._pred = answer.strip()
+
+    def _expect_equal(self, reference: Any) -> None:
+        if clean(_text("exact_match", reference)) != self._clean:
+            self.misses.append(f"the answer {shown(self._pred)} is not {shown(reference)}")
+
+    def _expect_phrases(self, reference: Any) -> None:
+        for phrase in _texts("must_include", reference):
+            if not includes(phrase, self._clean):
+                self._miss_phrase(phrase)
+
+    async def _expect_refusal(self) -> None:
+        if self._clean != clean(NOT_ACHIEVABLE) and not await self._same_reason():
+            self.misses.append("the answer is neither N/A nor says why the task cannot be done")
+
+
+def _text(kind: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise EvaluatorError(f"reference_answers.{kind} must be a text, not {shown(value)}")
+    return value
+
+
+def _texts(kind: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
+        raise EvaluatorError(f"reference_answers.{kind} must be a list of texts, not {shown(value)}")
+    return tuple(_text(kind, item) for item in value)

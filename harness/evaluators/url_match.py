@@ -1,0 +1,75 @@
+"""The page the agent ended on against the reference URL.
+
+Only `GOLD in PRED` exists: the reference must be found in the page's address. WebArena means that as text; the
+corrected rule means the same host, the reference's path or one below it, and its query parameters.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from urllib.parse import SplitResult, parse_qs, unquote, urlparse, urlsplit
+
+from harness.errors import EvaluatorError
+from harness.evaluators.finding import WEBARENA, Finding, finding, shown
+from harness.evaluators.matching import OR
+from harness.records import Task
+
+_RULE = "GOLD in PRED"
+
+
+def url_match(task: Task, url: str, dialect: str) -> Finding:
+    reference, note = task.eval.reference_url, task.eval.url_note
+    if note not in (None, _RULE):
+        raise EvaluatorError(f"url_note is {note!r}; the only rule is {_RULE!r}")
+    if reference is None:
+        raise EvaluatorError("the task has no reference_url to compare with")
+    try:
+        match = _webarena if dialect == WEBARENA else _corrected
+        fits = match(reference.split(OR), url)
+    except ValueError as exc:
+        raise EvaluatorError(f"{shown(url)} and {shown(reference)} cannot be compared ({exc})") from exc
+    return finding(
+        [] if fits else [f"the page {shown(url)} is not at {shown(reference)}"], "the page is the one asked for"
+    )
+
+
+def _webarena(references: list[str], url: str) -> bool:
+    """Any reference's host and path as a substring, and the parameters of all references together."""
+    base, query = _as_text(url)
+    bases = []
+    wanted: defaultdict[str, set[str]] = defaultdict(set)
+    for reference in references:
+        reference_base, parameters = _as_text(reference)
+        bases.append(reference_base)
+        for key, values in parameters.items():
+            wanted[key].update(values)
+    return any(reference in base for reference in bases) and all(
+        any(value in query.get(key, []) for value in values) for key, values in wanted.items()
+    )
+
+
+def _as_text(url: str) -> tuple[str, Mapping[str, list[str]]]:
+    parts = urlparse(url.rstrip("/"))
+    return parts.netloc + parts.path, parse_qs(parts.query)
+
+
+def _corrected(references: list[str], url: str) -> bool:
+    return any(_is_at(urlsplit(reference), urlsplit(url)) for reference in references)
+
+
+def _is_at(reference: SplitResult, page: SplitResult) -> bool:
+    if _host(reference) != _host(page):
+        return False
+    wanted_path, path = _path(reference), _path(page)
+    if path != wanted_path and not path.startswith(wanted_path + "/"):
+        return False
+    values = parse_qs(page.query)
+    return all(set(wanted) <= set(values.get(key, [])) for key, wanted in parse_qs(reference.query).items())
+
+
+def _host(url: SplitResult) -> tuple[str, int | None]:
+    """Without user info and case; the standard ports of http and https say nothing."""
+    return url.hostname or "", None if url.port in (80, 443) else url.port
+
+
+def _path(url: SplitResult) -> str:
+    return unquote(url.path).rstrip("/")
