@@ -1,0 +1,174 @@
+"""Record ⇄ one line of JSON, so that what is on disk can be trusted without being trusted blindly.
+
+Invariant: `decode(encode(r)) == r` for every record of `harness.records`, and nothing else decodes. Strict both ways: an
+unknown kind, a newer schema, a missing or unknown field or a wrong type is a `CodecError`, when writing as when reading.
+Sole owner of orjson; everybody else calls `dumps` and `loads`. Knows nothing of files.
+
+A line is `{"kind":…,"schema":1,…,"crc":"xxxxxxxx"}`; `crc` is the CRC-32 of the bytes before it, seeded with the crc of the
+line before, so a changed, removed, added or swapped line breaks the chain at that line.
+
+What JSON cannot say: NaN and infinities are refused (orjson would write `null`); lone surrogates become U+FFFD; in free
+values (task metadata) paths and integers beyond 64 bits become text, elsewhere they are wrong types. U+2028 stays as it
+is: lines end at byte 0x0A only, so files must be read as bytes.
+
+    encode(record) -> body          seal(body, previous_crc) -> (line, crc)
+    unseal(line, previous_crc) -> (body, crc)          decode(body) -> record
+    dumps(value) / loads(data)      any JSON value       digest(value) -> sha256 hex of its canonical JSON
+    plain(value) / build(cls, tree) dataclass ⇄ JSON tree
+"""
+
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Any, TypeVar
+from zlib import crc32
+
+import orjson
+
+from harness.codec.forms import CodecError, Text, form_of
+from harness.records import Record
+
+__all__ = [
+    "SCHEMA",
+    "UPGRADES",
+    "CodecError",
+    "NewerSchema",
+    "Text",
+    "build",
+    "decode",
+    "digest",
+    "dumps",
+    "encode",
+    "loads",
+    "plain",
+    "seal",
+    "unseal",
+]
+
+SCHEMA = 1
+"""Version of the lines written; bump it, and add to UPGRADES, when a record changes shape."""
+
+Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
+UPGRADES: Mapping[int, Upgrade] = MappingProxyType({})
+"""Schema version to the function that turns its tree into one of the next version."""
+
+T = TypeVar("T")
+_TRAILER = b',"crc":"%08x"}'
+_TRAILER_SIZE = len(_TRAILER % 0)
+
+
+class NewerSchema(CodecError):
+    """The line was made by a newer version of the harness."""
+
+
+# --- lines ----------------------------------------------------------------------------------------
+
+
+def encode(record: Record, *, text: Text | None = None) -> bytes:
+    """Turn a record into the body of its line: a JSON object without the closing brace.
+
+    Args:
+        record: What to write.
+        text: Applied to every text of the record and every key of its mappings, never to field names, tags or enums.
+    """
+    form = form_of(type(record))
+    head = {"kind": record.kind, "schema": SCHEMA}
+    change = text or _same
+    try:
+        body = orjson.dumps({**head, **form.encode(record, change)})
+    except orjson.JSONEncodeError:  # lone surrogates: rare, so looked for only when orjson stumbles
+        body = _json({**head, **form.encode(record, lambda value: change(_well_formed(value)))})
+    return body[:-1]
+
+
+def decode(
+    body: bytes, *, text: Text | None = None, schema: int = SCHEMA, upgrades: Mapping[int, Upgrade] = UPGRADES
+) -> Record:
+    """Turn the body of a line back into its record; `text` undoes what it did in `encode`."""
+    tree = loads(body + b"}")
+    if not isinstance(tree, dict) or type(version := tree.pop("schema", None)) is not int:
+        raise CodecError("not a record: no schema version")
+    if version > schema:
+        raise NewerSchema(
+            f"made by a newer version of cairn (schema {version}, this one reads {schema}); upgrade cairn"
+        )
+    for older in range(version, schema):
+        if older not in upgrades:
+            raise CodecError(f"no way to upgrade schema {older}")
+        tree = upgrades[older](tree)
+    if text is not None:
+        tree = _each_text(tree, text)
+    record: Record = form_of(Record).decode(tree)
+    return record
+
+
+def seal(body: bytes, previous: int) -> tuple[bytes, int]:
+    """Close a body with its checksum and a line end; gives the line and the seed of the next one."""
+    crc = crc32(body, previous)
+    return body + _TRAILER % crc + b"\n", crc
+
+
+def unseal(line: bytes, previous: int) -> tuple[bytes, int]:
+    """Check a line (without its line end) against the crc of the line before it; gives body and crc."""
+    body = line[:-_TRAILER_SIZE]
+    crc = crc32(body, previous)
+    if line[-_TRAILER_SIZE:] != _TRAILER % crc:
+        raise CodecError("the checksum does not fit: this line was damaged, or one before it removed, added or moved")
+    return body, crc
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def dumps(value: Any, *, pretty: bool = False) -> bytes:
+    """JSON bytes of any value made of JSON types, dataclasses, enums and paths; `pretty` indents for people."""
+    return _json(plain(value), orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE if pretty else 0)
+
+
+def loads(data: bytes | str) -> Any:
+    """Parse JSON; anything else is a CodecError."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError as exc:
+        raise CodecError(f"not JSON: {exc}") from exc
+
+
+def digest(value: Any) -> str:
+    """sha256 of the canonical JSON (keys sorted, no spaces), in hex: equal values, equal digests, on any machine."""
+    return sha256(_json(plain(value), orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def plain(value: Any) -> Any:
+    """The JSON tree of a value, with what JSON cannot say refused or replaced."""
+    return form_of(Any).encode(value, _well_formed)
+
+
+def build(cls: type[T], tree: Any) -> T:
+    """Build a dataclass from its JSON tree, as strictly as records are read."""
+    value: T = form_of(cls).decode(tree)
+    return value
+
+
+def _json(tree: Any, option: int = 0) -> bytes:
+    try:
+        return orjson.dumps(tree, option=option)
+    except orjson.JSONEncodeError as exc:
+        raise CodecError(f"cannot be written as JSON: {exc}") from exc
+
+
+def _same(text: str) -> str:
+    return text
+
+
+def _well_formed(text: str) -> str:
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _each_text(tree: Any, text: Text) -> Any:
+    if isinstance(tree, str):
+        return text(tree)
+    if isinstance(tree, dict):
+        return {text(key): _each_text(value, text) for key, value in tree.items()}
+    return [_each_text(value, text) for value in tree] if isinstance(tree, list) else tree

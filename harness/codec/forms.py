@@ -1,0 +1,253 @@
+"""How a value of each annotated type becomes a JSON tree and comes back, strictly both ways.
+
+Invariant: what `encode` lets through, `decode` accepts and gives back equal. One encoder and one decoder are compiled per
+annotation, as closures, and kept. Understands what records are made of: text, integers, numbers, booleans, `Any`,
+dataclasses, unions of dataclasses tagged by `kind`, tuples, mappings with text keys, StrEnum, Literal of texts and
+`… | None`. Knows nothing of bytes.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import fields, is_dataclass
+from enum import Enum, StrEnum
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+Text = Callable[[str], str]
+_INT64 = range(-(2**63), 2**63)
+
+
+class CodecError(ValueError):
+    """These bytes, or this value, are not a record; the message names the field."""
+
+    def __init__(self, why: str, at: tuple[str, ...] = ()) -> None:
+        super().__init__(f"{'.'.join(at)}: {why}" if at else why)
+        self.why = why
+        self.at = at
+
+    def within(self, name: str) -> "CodecError":
+        return CodecError(self.why, (name, *self.at))
+
+
+class Form(NamedTuple):
+    encode: Callable[[Any, Text], Any]
+    decode: Callable[[Any], Any]
+
+
+def _wrong(value: Any, wanted: str) -> CodecError:
+    return CodecError(f"{wanted} expected, not {type(value).__name__}")
+
+
+def _encode_str(value: Any, text: Text) -> str:
+    if not isinstance(value, str):
+        raise _wrong(value, "text")
+    return text(value)
+
+
+def _decode_str(value: Any) -> str:
+    if type(value) is not str:
+        raise _wrong(value, "text")
+    return value
+
+
+def _int(value: Any) -> int:
+    if type(value) is not int:
+        raise _wrong(value, "an integer")
+    if value not in _INT64:
+        raise CodecError("an integer beyond 64 bits cannot be recorded")
+    return value
+
+
+def _float(value: Any) -> float:
+    if not isinstance(value, float | int) or isinstance(value, bool):
+        raise _wrong(value, "a number")
+    if not math.isfinite(value):
+        raise CodecError("NaN and infinities cannot be recorded")
+    return float(value)
+
+
+def _bool(value: Any) -> bool:
+    if type(value) is not bool:
+        raise _wrong(value, "true or false")
+    return value
+
+
+def _encode_free(value: Any, text: Text) -> Any:  # noqa: PLR0911 (one case per type)
+    match value:
+        case Enum():
+            return _encode_free(value.value, text)
+        case str():
+            return text(value)
+        case bool() | None:
+            return value
+        case int():
+            return value if value in _INT64 else str(value)
+        case float():
+            return _float(value)
+        case Path():
+            return text(str(value))
+        case Mapping():
+            return {_encode_str(key, text): _encode_free(item, text) for key, item in value.items()}
+        case list() | tuple():
+            return [_encode_free(item, text) for item in value]
+    if is_dataclass(value):
+        return form_of(type(value)).encode(value, text)
+    raise _wrong(value, "a JSON value")
+
+
+def _both(check: Callable[[Any], Any]) -> Form:
+    return Form(lambda value, _: check(value), check)
+
+
+_FORMS: dict[Any, Form] = {
+    str: Form(_encode_str, _decode_str),
+    int: _both(_int),
+    float: _both(_float),
+    bool: _both(_bool),
+    Any: Form(_encode_free, lambda value: value),
+}
+
+
+def form_of(annotation: Any) -> Form:
+    """The form of an annotation; a TypeError when records cannot be made of it."""
+    if annotation not in _FORMS:
+        _FORMS[annotation] = _compile(annotation)
+    return _FORMS[annotation]
+
+
+def _compile(annotation: Any) -> Form:
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        return _union(args)
+    if origin is tuple:
+        return _tuple(args)
+    if origin is Mapping:
+        return _mapping(args[1])
+    if origin is Literal:
+        return _choice({value: value for value in args})
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        return _choice({member.value: member for member in annotation})
+    if is_dataclass(annotation):
+        return _dataclass(annotation)
+    raise TypeError(f"no way to write {annotation}")
+
+
+def _choice(choices: Mapping[Any, Any]) -> Form:
+    def check(value: Any) -> Any:
+        if not isinstance(value, str) or value not in choices:
+            raise CodecError(f"one of {', '.join(map(str, choices))} expected")
+        return choices[value]
+
+    return _both(check)
+
+
+def _tuple(args: tuple[Any, ...]) -> Form:
+    size = None if args[1:] == (...,) else len(args)
+    forms = [form_of(arg) for arg in args if arg is not ...]
+
+    def spread(value: Any) -> list[Form]:
+        return forms * len(value) if size is None else forms
+
+    def encode(value: Any, text: Text) -> Any:
+        if not isinstance(value, tuple) or size not in (None, len(value)):
+            raise _wrong(value, "a tuple" if size is None else f"a tuple of {size}")
+        return [form.encode(item, text) for form, item in zip(spread(value), value, strict=True)]
+
+    def decode(value: Any) -> Any:
+        if type(value) is not list or size not in (None, len(value)):
+            raise _wrong(value, "a list" if size is None else f"a list of {size}")
+        return tuple([form.decode(item) for form, item in zip(spread(value), value, strict=True)])
+
+    return Form(encode, decode)
+
+
+def _mapping(item: Any) -> Form:
+    form = form_of(item)
+
+    def encode(value: Any, text: Text) -> Any:
+        if not isinstance(value, Mapping):
+            raise _wrong(value, "a mapping")
+        return {_encode_str(key, text): form.encode(entry, text) for key, entry in value.items()}
+
+    def decode(value: Any) -> Any:
+        if type(value) is not dict:
+            raise _wrong(value, "an object")
+        return {key: form.decode(entry) for key, entry in value.items()}
+
+    return Form(encode, decode)
+
+
+def _union(args: tuple[Any, ...]) -> Form:
+    members = [arg for arg in args if arg is not NoneType]
+    form = form_of(members[0]) if len(members) == 1 else _tagged(members)
+    if len(members) == len(args):
+        return form
+    return Form(
+        lambda value, text: None if value is None else form.encode(value, text),
+        lambda value: None if value is None else form.decode(value),
+    )
+
+
+def _tagged(members: list[Any]) -> Form:
+    by_class = {member: form_of(member).encode for member in members}
+    by_kind = {member.kind: form_of(member).decode for member in members}
+
+    def encode(value: Any, text: Text) -> Any:
+        if type(value) not in by_class:
+            raise _wrong(value, " or ".join(by_kind))
+        return by_class[type(value)](value, text)
+
+    def decode(value: Any) -> Any:
+        if type(value) is not dict:
+            raise _wrong(value, "an object")
+        kind = value.get("kind")
+        if not isinstance(kind, str) or kind not in by_kind:
+            raise CodecError(f"unknown kind {kind!r}")
+        return by_kind[kind](value)
+
+    return Form(encode, decode)
+
+
+def _dataclass(cls: Any) -> Form:
+    hints = get_type_hints(cls)
+    tag = {"kind": cls.kind} if isinstance(getattr(cls, "kind", None), str) else {}
+    forms = {field.name: form_of(hints[field.name]) for field in fields(cls)}
+    names = forms.keys() | tag.keys()
+
+    def encode(value: Any, text: Text) -> Any:
+        if type(value) is not cls:
+            raise _wrong(value, cls.__name__)
+        tree: dict[str, Any] = dict(tag)
+        name = ""
+        try:
+            for name, form in forms.items():
+                tree[name] = form.encode(getattr(value, name), text)
+        except CodecError as exc:
+            raise exc.within(name) from None
+        return tree
+
+    def decode(value: Any) -> Any:
+        _check_fields(value, names, tag)
+        known: dict[str, Any] = {}
+        name = ""
+        try:
+            for name, form in forms.items():
+                known[name] = form.decode(value[name])
+        except CodecError as exc:
+            raise exc.within(name) from None
+        return cls(**known)
+
+    return Form(encode, decode)
+
+
+def _check_fields(value: Any, names: AbstractSet[str], tag: Mapping[str, str]) -> None:
+    if type(value) is not dict:
+        raise _wrong(value, "an object")
+    if value.keys() != names:
+        if missing := sorted(names - value.keys()):
+            raise CodecError(f"field {missing[0]} is missing")
+        raise CodecError(f"unknown field {min(value.keys() - names)}")
+    if tag and value["kind"] != tag["kind"]:
+        raise CodecError(f"kind {tag['kind']!r} expected, not {value['kind']!r}")

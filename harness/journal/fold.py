@@ -1,0 +1,155 @@
+"""Which record may follow which, and what the records of a journal add up to.
+
+Invariant: an episode depends on nothing but the records folded into it, one after the other; nothing is changed in place.
+`check` says why a record may not come next; `fold` takes for granted that it may. Pure: knows no files and no clock.
+
+    opened(1) ─► acted(0) ─► decided(1) ─► acted(1) ─► … ─► decided(k: stop) ─► closed ─► scored …
+    opened(n+1) may follow failed, closed or scored; failed and resumed come at any time while the attempt is open.
+
+A decided `Stop` is never acted upon: `closed` follows it, and it stays visible as the episode's `pending`. The same holds
+for a decision that was still pending when a limit closed the episode.
+"""
+
+from dataclasses import replace
+
+from harness.actions.space import Stop
+from harness.records import (
+    Acted,
+    Closed,
+    CloseReason,
+    Decided,
+    Episode,
+    Failed,
+    Opened,
+    Record,
+    Resumed,
+    Scored,
+    Status,
+    Step,
+)
+
+
+def check(episode: Episode, record: Record) -> str | None:  # noqa: PLR0911 (one case per kind)
+    """Why `record` may not come next; None when it may."""
+    match record:
+        case Opened():
+            return _check_opened(episode, record)
+        case Scored():
+            return _check_scored(episode, record)
+    if episode.opened is None:
+        return f"{record.kind} before the episode was opened"
+    if episode.closed is not None:
+        return f"{record.kind} after the episode was closed"
+    match record:
+        case Decided():
+            return _check_decided(episode, record)
+        case Acted():
+            return _check_acted(episode, record)
+        case Resumed():
+            return _check_resumed(episode, record)
+        case Closed():
+            return _check_closed(episode, record)
+        case Failed():
+            return None
+
+
+def fold(episode: Episode, record: Record) -> Episode:  # noqa: PLR0911 (one case per kind)
+    """The episode after `record`, which `check` must have let pass."""
+    match record:
+        case Opened():
+            return Episode(opened=record, total_usage=episode.total_usage, total_elapsed_ms=episode.total_elapsed_ms)
+        case Decided():
+            return replace(
+                _after_working(episode, record.elapsed_ms),
+                pending=record,
+                usage=episode.usage + record.usage,
+                total_usage=episode.total_usage + record.usage,
+            )
+        case Acted():
+            after = _after_working(episode, record.elapsed_ms)
+            if episode.pending is None:
+                return replace(after, arrival=record)
+            whole = Step(decided=episode.pending, acted=record)
+            return replace(after, steps=(*episode.steps, whole), pending=None)
+        case Resumed():
+            return replace(episode, resumed=(*episode.resumed, record))
+        case Closed():
+            return replace(episode, closed=record)
+        case Failed():
+            return replace(episode, failures=(*episode.failures, record))
+        case Scored():
+            return replace(episode, scores={**episode.scores, record.dialect: record})
+
+
+def _after_working(episode: Episode, elapsed_ms: float) -> Episode:
+    return replace(
+        episode,
+        elapsed_ms=episode.elapsed_ms + elapsed_ms,
+        total_elapsed_ms=episode.total_elapsed_ms + elapsed_ms,
+    )
+
+
+def _check_opened(episode: Episode, record: Opened) -> str | None:
+    if record.attempt != episode.attempt + 1:
+        return f"attempt {record.attempt} opened after attempt {episode.attempt}"
+    if (before := episode.opened) is None:
+        return None
+    if episode.closed is None and not episode.failures:
+        return f"attempt {record.attempt} opened while attempt {episode.attempt} had neither failed nor closed"
+    if (before.task.task_id, before.trial) != (record.task.task_id, record.trial):
+        return f"opened for task {record.task.task_id} trial {record.trial} in the journal of another"
+    return None
+
+
+def _check_decided(episode: Episode, record: Decided) -> str | None:
+    if episode.arrival is None:
+        return "decided before anything was observed"
+    if episode.pending is not None:
+        return f"decision {record.step} while decision {episode.pending.step} is pending"
+    if record.step != len(episode.steps) + 1:
+        return f"decision {record.step} after step {len(episode.steps)}"
+    return None
+
+
+def _check_acted(episode: Episode, record: Acted) -> str | None:
+    pending = episode.pending
+    if pending is None:
+        if episode.arrival is None:
+            return None if record.step == 0 else f"step {record.step} before the arrival"
+        return f"step {record.step} acted without a decision"
+    if record.step != pending.step:
+        return f"step {record.step} acted while decision {pending.step} is pending"
+    return "a stop is never acted upon" if isinstance(pending.action, Stop) else None
+
+
+def _check_resumed(episode: Episode, record: Resumed) -> str | None:
+    if episode.arrival is None:
+        return "resumed before anything was observed"
+    if record.step != len(episode.steps):
+        return f"resumed at step {record.step} although the last whole step is {len(episode.steps)}"
+    return None
+
+
+def _check_closed(episode: Episode, record: Closed) -> str | None:
+    if episode.arrival is None:
+        return "closed before anything was observed"
+    stopping = episode.pending is not None and isinstance(episode.pending.action, Stop)
+    if record.reason is CloseReason.STOPPED and not stopping:
+        return "closed as stopped without a pending stop"
+    return None
+
+
+def _check_scored(episode: Episode, record: Scored) -> str | None:
+    if episode.closed is None:
+        return "scored before the episode was closed"
+    return _misjudged(record.status, record.value) or next(
+        (why for verdict in record.verdicts if (why := _misjudged(verdict.status, verdict.value))), None
+    )
+
+
+def _misjudged(status: Status, value: float | None) -> str | None:
+    if status is Status.ERROR:
+        return None if value is None else f"an error scored {value}"
+    if value is None or not 0.0 <= value <= 1.0:
+        return f"a score of {value}"
+    return None

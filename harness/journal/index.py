@@ -1,0 +1,179 @@
+"""What became of each task of a run folder, without reading gigabytes of journals at every start.
+
+Invariant: an index line counts only while the journal it was made from has the same size and modification time, and only if
+its own checksum fits; everything else is read out of the journal itself. So the index is a shortcut, never a truth:
+deleting it loses nothing but seconds. Lines are added as journals are closed; the last one for a name wins. `scan` only
+reads; writing is left to whoever holds the run folder.
+"""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.codec import CodecError, build, dumps, loads, seal, unseal
+from harness.errors import JournalError
+from harness.journal.log import read
+from harness.records import CloseReason, Episode, Status, Usage
+
+INDEX_NAME = ".index.jsonl"
+JOURNAL_SUFFIX = ".traj.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """The newest score in one dialect."""
+
+    status: Status
+    value: float | None
+    evaluator_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What an episode has come to, without its pages: all that planning and summing up need."""
+
+    task_id: str
+    trial: int
+    sites: tuple[str, ...]
+    task_digest: str
+    config_digest: str
+    attempt: int
+    steps: int
+    """Decisions of this attempt, a final stop included."""
+    closed: CloseReason | None
+    """None = still owed."""
+    scores: Mapping[str, Score]
+    """By dialect."""
+    failure: str | None
+    """Error class of this attempt's last failure."""
+    resumed_from: int | None
+    """Step this attempt was last resumed at."""
+    usage: Usage
+    """Of all attempts."""
+    elapsed_ms: float
+    """Working time of all attempts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One line of the index."""
+
+    name: str
+    size: int
+    mtime_ns: int
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan:
+    """What a run folder holds."""
+
+    entries: tuple[Entry, ...]
+    """By file name. A journal without a single record is left out: nothing has become of it."""
+    damaged: tuple[JournalError, ...]
+    """One for each journal that cannot be read."""
+    fresh: bool
+    """Whether the index said it all."""
+
+    @property
+    def outcomes(self) -> dict[tuple[str, int], Outcome]:
+        """By task id and trial."""
+        return {(entry.outcome.task_id, entry.outcome.trial): entry.outcome for entry in self.entries}
+
+
+def outcome_of(episode: Episode) -> Outcome | None:
+    """None before the first record."""
+    if (opened := episode.opened) is None:
+        return None
+    return Outcome(
+        task_id=opened.task.task_id,
+        trial=opened.trial,
+        sites=opened.task.sites,
+        task_digest=opened.task_digest,
+        config_digest=opened.config_digest,
+        attempt=opened.attempt,
+        steps=len(episode.steps) + (episode.pending is not None),
+        closed=episode.closed.reason if episode.closed else None,
+        scores={
+            dialect: Score(status=scored.status, value=scored.value, evaluator_version=scored.evaluator_version)
+            for dialect, scored in episode.scores.items()
+        },
+        failure=episode.failures[-1].type if episode.failures else None,
+        resumed_from=episode.resumed[-1].step if episode.resumed else None,
+        usage=episode.total_usage,
+        elapsed_ms=episode.total_elapsed_ms,
+    )
+
+
+def scan(folder: Path) -> Scan:
+    """What the journals in `folder` say, by the index where it still holds and by reading them where not."""
+    known = _read_index(folder / INDEX_NAME)
+    entries: list[Entry] = []
+    damaged: list[JournalError] = []
+    fresh = True
+    for found in _journals_in(folder):
+        status = found.stat()
+        entry = known.get(found.name)
+        if entry is None or (entry.size, entry.mtime_ns) != (status.st_size, status.st_mtime_ns):
+            fresh = False
+            try:
+                outcome = outcome_of(read(Path(found.path)))
+            except JournalError as exc:
+                damaged.append(exc)
+                continue
+            if outcome is None:
+                continue
+            entry = _entry(found.name, status, outcome)
+        entries.append(entry)
+    return Scan(entries=tuple(entries), damaged=tuple(damaged), fresh=fresh)
+
+
+def note(path: Path, episode: Episode, status: os.stat_result) -> None:
+    """Add a line for the journal at `path` as it is now. A disk that refuses is no reason to stop: see above."""
+    if (outcome := outcome_of(episode)) is None:
+        return
+    line = _line(_entry(path.name, status, outcome))
+    with suppress(OSError):
+        fd = os.open(path.parent / INDEX_NAME, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            os.write(fd, line)
+        finally:
+            os.close(fd)
+
+
+def index_of(entries: tuple[Entry, ...]) -> bytes:
+    """The bytes of an index that says just this."""
+    return b"".join(_line(entry) for entry in entries)
+
+
+def _entry(name: str, status: os.stat_result, outcome: Outcome) -> Entry:
+    return Entry(name=name, size=status.st_size, mtime_ns=status.st_mtime_ns, outcome=outcome)
+
+
+def _line(entry: Entry) -> bytes:
+    return seal(dumps(entry)[:-1], 0)[0]
+
+
+def _journals_in(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return sorted(
+                (entry for entry in found if entry.name.endswith(JOURNAL_SUFFIX)), key=lambda entry: entry.name
+            )
+    except FileNotFoundError:
+        return []
+
+
+def _read_index(path: Path) -> dict[str, Entry]:
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return {}
+    known = {}
+    for line in data.split(b"\n")[:-1]:
+        with suppress(CodecError):
+            entry = build(Entry, loads(unseal(line, 0)[0] + b"}"))
+            known[entry.name] = entry
+    return known

@@ -1,0 +1,69 @@
+"""A hold on a file that the kernel lets go of when its holder dies, however it dies.
+
+Invariant: at most one hold at a time; a hold never outlives the processes that share it. `flock`, so a SIGKILL leaves
+nothing to clean up. The file's content only tells people who the holder is; it never decides anything.
+"""
+
+import fcntl
+import os
+import shlex
+import socket
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self
+
+from harness.codec import CodecError, dumps, loads
+from harness.errors import JournalLocked
+from harness.journal.disk import refusals
+from harness.journal.redaction import Redactor
+
+
+def hold(fd: int) -> bool:
+    """Try to take the exclusive hold on an open file, without waiting."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def holder_named_in(path: Path) -> str:
+    """Who last wrote their name into a lock file, for a message."""
+    try:
+        named = loads(path.read_bytes())
+        return "process {pid} on {host} ({command}, since {since})".format(**named)
+    except (OSError, CodecError, KeyError, TypeError):
+        return "another process"
+
+
+class RunLock:
+    """The hold on a run folder. Children given `fd` (`pass_fds`) share it until the last of them ends."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    @classmethod
+    def acquire(cls, path: Path, redactor: Redactor) -> Self:
+        """Take the hold on lock file `path`; JournalLocked says who has it."""
+        with refusals(path), ExitStack() as undo:
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            undo.callback(os.close, fd)
+            if not hold(fd):
+                raise JournalLocked(path.parent, holder_named_in(path))
+            name = dumps(
+                {
+                    "pid": os.getpid(),
+                    "host": socket.gethostname(),
+                    "command": redactor.text(shlex.join(sys.argv)),
+                    "since": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
+                }
+            )
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, name + b"\n", 0)
+            undo.pop_all()
+        return cls(fd)
+
+    def release(self) -> None:
+        os.close(self.fd)

@@ -1,0 +1,218 @@
+"""The write-ahead log of one episode: a record is on disk before anything depends on it.
+
+Invariant: memory is never ahead of disk, and what is folded is what a later reading of the file gives. Bytes once written
+are never changed; the one thing ever removed is an unterminated tail, by the next `open`. A terminated line that is damaged
+or out of order is JournalCorrupt, and the file is not touched. Does not know what a run is, nor what records are for.
+
+    with Journal.open(path) as journal:      # locks, cuts a torn tail, decodes, folds
+        journal.episode                      # what the file says
+        journal.append(record) -> Episode    # encode, redact, check, one write, fsync, then advance
+    read(path) -> Episode                    # for readers: no lock, no repair
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from enum import StrEnum
+from pathlib import Path
+from typing import Self
+
+from harness.codec import CodecError, NewerSchema, Text, decode, encode, seal, unseal
+from harness.errors import JournalCorrupt, JournalError, JournalLocked
+from harness.journal.disk import refusals, sync_folder, write_whole
+from harness.journal.fold import check, fold
+from harness.journal.lock import hold, holder_named_in
+from harness.journal.redaction import NO_SECRETS, Redactor
+from harness.records import Closed, Episode, Failed, Record, Scored
+
+LOCK_NAME = ".lock"
+"""Lock file of a run folder; its content names the holder."""
+
+
+OnClose = Callable[[Path, Episode, os.stat_result], None]
+
+
+class Durability(StrEnum):
+    """When a record must be on the disk itself, so that a power cut cannot take it. A killed process never can."""
+
+    record = "record"
+    """Before the append returns."""
+    task = "task"
+    """When the attempt has closed, failed or been scored."""
+    none = "none"
+    """Whenever the kernel likes; a power cut may then damage a journal."""
+
+
+class Journal:
+    """One open journal file, held by this process until closed. Make it with `Journal.open`."""
+
+    def __init__(
+        self, path: Path, fd: int, *, durability: Durability, redactor: Redactor, on_close: OnClose | None
+    ) -> None:
+        self.path = path
+        self._fd: int | None = fd
+        self._durability = durability
+        self._redactor = redactor
+        self._on_close = on_close
+        self._fold = _Fold(path, redactor.reveal)
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        *,
+        durability: Durability = Durability.record,
+        redactor: Redactor = NO_SECRETS,
+        on_close: OnClose | None = None,
+    ) -> Self:
+        """Lock the journal at `path`, made if it is missing, and read what it holds.
+
+        Args:
+            path: Its folder must exist.
+            durability: When appends reach the disk itself.
+            redactor: Takes secrets out of what is written, and puts them back into what is read.
+            on_close: Called with path, episode and file status just before the file is let go of.
+
+        Raises:
+            JournalLocked: Another process has it open.
+            JournalCorrupt: A terminated line is damaged or out of order.
+            StorageError: The disk refuses.
+        """
+        with refusals(path), ExitStack() as undo:
+            fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            undo.callback(os.close, fd)
+            if not hold(fd):
+                raise JournalLocked(path, holder_named_in(path.parent / LOCK_NAME))
+            journal = cls(path, fd, durability=durability, redactor=redactor, on_close=on_close)
+            journal._load(fd)
+            undo.pop_all()
+        return journal
+
+    @property
+    def episode(self) -> Episode:
+        """What the file says."""
+        return self._fold.episode
+
+    def append(self, record: Record) -> Episode:
+        """Append one record and make it durable.
+
+        Returns:
+            The episode after `record`.
+
+        Raises:
+            JournalCorrupt: `record` may not come next; nothing was written.
+            CodecError: `record` cannot be written; nothing was written.
+            StorageError: The disk refuses; the journal is closed and must be opened anew.
+        """
+        if self._fd is None:
+            raise JournalError(f"{self.path} is closed; open it anew to append")
+        body = encode(record)
+        if self._redactor.touches(body):
+            body = encode(record, text=self._redactor.text)
+        after = self._fold.after(body)
+        line, crc = seal(body, self._fold.crc)
+        with ExitStack() as undo, refusals(self.path):
+            undo.callback(self.close)
+            write_whole(self._fd, line)
+            if self._is_due(record):
+                os.fsync(self._fd)
+            undo.pop_all()
+        self._fold.advance(after, crc)
+        return after
+
+    def close(self) -> None:
+        """Let go of the file. Idempotent."""
+        fd, self._fd = self._fd, None
+        if fd is None:
+            return
+        try:
+            if self._on_close is not None:
+                self._on_close(self.path, self.episode, os.fstat(fd))
+        finally:
+            os.close(fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _load(self, fd: int) -> None:
+        data = _read_all(fd)
+        whole = data.rfind(b"\n") + 1
+        self._fold.extend(data[:whole])
+        if whole < len(data):
+            os.ftruncate(fd, whole)
+        # What was written may not be on the disk yet: its writer can have been killed before its fsync.
+        if self._durability is not Durability.none:
+            os.fsync(fd)
+            sync_folder(self.path.parent)
+
+    def _is_due(self, record: Record) -> bool:
+        if self._durability is Durability.task:
+            return isinstance(record, Closed | Failed | Scored)
+        return self._durability is Durability.record
+
+
+def read(path: Path) -> Episode:
+    """What the journal at `path` says; a missing or empty file is an empty episode, a torn tail is left out.
+
+    Raises:
+        JournalCorrupt: A terminated line is damaged or out of order.
+    """
+    return episode_in(path.read_bytes(), path) if path.exists() else Episode()
+
+
+def episode_in(data: bytes, path: Path) -> Episode:
+    """What these bytes of the journal at `path` say."""
+    reading = _Fold(path, None)
+    reading.extend(data[: data.rfind(b"\n") + 1])
+    return reading.episode
+
+
+class _Fold:
+    """How far the lines of one file have been folded."""
+
+    def __init__(self, path: Path, reveal: Text | None) -> None:
+        self.episode = Episode()
+        self.crc = 0
+        self._path = path
+        self._lines = 0
+        self._reveal = reveal
+
+    def extend(self, data: bytes) -> None:
+        """Fold terminated lines."""
+        for line in _lines(data):
+            try:
+                body, crc = unseal(line, self.crc)
+            except CodecError as exc:
+                raise JournalCorrupt(self._path, self._lines + 1, str(exc)) from exc
+            self.advance(self.after(body), crc)
+
+    def after(self, body: bytes) -> Episode:
+        """The episode after one more line with this body."""
+        number = self._lines + 1
+        try:
+            record = decode(body, text=self._reveal if b"[redacted:" in body else None)
+        except NewerSchema as exc:
+            raise JournalError(f"{self._path}:{number}: {exc}") from exc
+        except CodecError as exc:
+            raise JournalCorrupt(self._path, number, str(exc)) from exc
+        if why := check(self.episode, record):
+            raise JournalCorrupt(self._path, number, why)
+        return fold(self.episode, record)
+
+    def advance(self, episode: Episode, crc: int) -> None:
+        self.episode, self.crc = episode, crc
+        self._lines += 1
+
+
+def _lines(data: bytes) -> Iterator[bytes]:
+    yield from data.split(b"\n")[:-1]
+
+
+def _read_all(fd: int) -> bytes:
+    parts = []
+    while part := os.read(fd, 1 << 20):
+        parts.append(part)
+    return b"".join(parts)

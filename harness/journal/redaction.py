@@ -1,0 +1,157 @@
+"""Secrets stay out of run folders: what is written is looked through first, here.
+
+Invariant: no value of a named secret, in any form we know of (plain, JSON, URL, HTML, base64), passes `text` or `data`, nor
+does a credential in an Authorization or Cookie header or an `sk-…` key. A named secret becomes `[redacted:NAME]`, which
+`reveal` undoes for whoever holds the same secrets, exactly: a marker that was already in the text is written as
+`[redacted::NAME]`, so a page cannot smuggle one in. What only a pattern recognised becomes `[redacted]`, for good.
+
+Does not touch what is not text (screenshots), field names and tags of records, or secrets shorter than four characters.
+"""
+
+import base64
+import html
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from urllib.parse import quote, quote_plus
+
+from harness.codec import dumps
+
+MIN_LENGTH = 4
+"""Shorter secrets would redact half of every page and protect nothing."""
+
+_MARK = "[redacted:"
+_MARKER = re.compile(r"\[redacted:(:|[^:\[\]]+\])")
+_GONE = "[redacted]"
+_SECRET_VARIABLE = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASS|PASSWORD|PASSWD|CREDENTIALS)$")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+_VALUE = r"[^\s\"',;\\<>]+"
+_PATTERNS = (
+    (
+        ("authorization",),
+        re.compile(
+            r"(?i)((?:proxy-)?authorization\\?[\"']?\s*[:=]\s*\\?[\"']?)"
+            rf"(?:(?:basic|bearer|digest|negotiate|token)\s+{_VALUE}|[^\s\"',;\\<>]{{16,}})"
+        ),
+    ),
+    (("bearer",), re.compile(r"(?i)(\bbearer\s+)(?=[\w.~+/=-]*\d)[\w.~+/=-]{16,}")),
+    (
+        ("cookie",),
+        re.compile(
+            r"(?i)(\b(?:set-)?cookie\\?[\"']?\s*[:=]\s*\\?[\"']?)"
+            rf"[^\s=;,\"'\\<>]+={_VALUE}(?:;\s*[^\s=;,\"'\\<>]+(?:=[^\s;,\"'\\<>]*)?)*"
+        ),
+    ),
+    (
+        ("cookie", "authorization"),
+        re.compile(
+            r"(?i)(\"name\":\s*\"(?:set-cookie|cookie|(?:proxy-)?authorization)\",\s*\"value\":\s*\")(?:[^\"\\]|\\.)+"
+        ),
+    ),
+    (("sk-",), re.compile(r"((?<![A-Za-z0-9_-]))sk-(?=[\w-]*\d)[\w-]{16,}")),
+)
+"""What must be in the text in lower case for a pattern to be tried, and the pattern; its first group stays."""
+
+
+class Redactor:
+    """Knows the secrets of a run, by name."""
+
+    def __init__(self, secrets: Mapping[str, str] | None = None) -> None:
+        named = {_tame(name): value for name, value in (secrets or {}).items() if len(value) >= MIN_LENGTH}
+        self._secrets = named
+        forms = {form: f"{_MARK}{name}]" for name, value in named.items() for form in _forms(value)}
+        self._markers = {form: forms[form] for form in sorted(forms, key=len, reverse=True)}
+        self._needles = [form.encode() for form in self._markers]
+
+    def touches(self, data: bytes) -> bool:
+        """Whether `text` may have anything to do in this UTF-8 text: cheap, never wrong when it says no."""
+        if _MARK.encode() in data or any(needle in data for needle in self._needles):
+            return True
+        lowered = data.lower()
+        return any(clue in lowered for clue in (b"authorization", b"bearer", b"cookie")) or b"sk-" in data
+
+    def text(self, text: str) -> str:
+        """`text` without secrets."""
+        if _SHA256.fullmatch(text) and text not in self._markers:
+            return text  # a hash of ours, in which a short secret may stand by chance
+        text = text.replace(_MARK, f"{_MARK}:")
+        for form, marker in self._markers.items():
+            if form in text:
+                text = text.replace(form, marker)
+        lowered = text.lower()
+        for clues, pattern in _PATTERNS:
+            if any(clue in lowered for clue in clues):
+                text = pattern.sub(rf"\1{_GONE}", text)
+        return text
+
+    def data(self, data: bytes) -> bytes:
+        """`data` without secrets when it is UTF-8 text; anything else as it is."""
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            return data
+        return self.text(text).encode() if self.touches(data) else data
+
+    def reveal(self, text: str) -> str:
+        """What `text` was before `self.text`, as far as named secrets go."""
+        return _MARKER.sub(self._reveal, text) if _MARK in text else text
+
+    def _reveal(self, found: re.Match[str]) -> str:
+        if found[1] == ":":
+            return _MARK
+        return self._secrets.get(found[1][:-1], found[0])
+
+
+NO_SECRETS = Redactor()
+
+
+class RedactingFormatter(logging.Formatter):
+    """Formats as another formatter does, tracebacks included, then takes the secrets out."""
+
+    def __init__(self, inner: logging.Formatter, redactor: Redactor) -> None:
+        super().__init__()
+        self._inner = inner
+        self._redactor = redactor
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._redactor.text(self._inner.format(record))
+
+
+def secrets_in(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that are secrets by their names (`…_API_KEY`, `…_TOKEN`, `…_PASSWORD` …)."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if len(value) >= 2 * MIN_LENGTH and _SECRET_VARIABLE.search(name.upper())
+    }
+
+
+def _tame(name: str) -> str:
+    return re.sub(r"[^\w.-]+", "_", name) or "secret"
+
+
+def _forms(value: str) -> Iterator[str]:
+    yield value
+    yield dumps(value).decode()[1:-1]
+    yield value.encode("ascii", "backslashreplace").decode()
+    yield html.escape(value)
+    yield html.escape(value, quote=False)
+    yield from _url_forms(value)
+    yield from _base64_forms(value.encode())
+
+
+def _url_forms(value: str) -> Iterable[str]:
+    for form in (quote(value, safe=""), quote(value), quote_plus(value)):
+        yield form
+        yield re.sub(r"%[0-9A-F]{2}", lambda found: found[0].lower(), form)
+
+
+def _base64_forms(value: bytes) -> Iterator[str]:
+    """The characters that encode `value` and nothing else, at each of the three alignments, in both alphabets."""
+    for shift in range(3):
+        encoded = base64.b64encode(bytes(shift) + value).decode().rstrip("=")
+        whole = encoded[-(-shift * 4 // 3) : (shift + len(value)) * 8 // 6]
+        if len(whole) >= 2 * MIN_LENGTH:
+            yield whole
+            yield whole.translate(str.maketrans("+/", "-_"))
