@@ -1,0 +1,184 @@
+"""The scripted endpoint: OpenAI's chat-completions protocol over HTTP, answered by the scripted policy.
+
+It is a reference for tests and smoke runs, not a model: it knows a plan for each task and follows it. It keeps no
+conversation, so the reply follows from the request alone; only the request log and fault rules count requests.
+
+    POST /v1/chat/completions    plain, or `"stream": true` (server-sent events; usage with `include_usage`)
+    GET  /v1/models              the one model, `scripted`
+    GET  /__requests__           every chat request so far: sequence, task, step, status, fault, sha256 of the body
+    GET  /__stats__              how many, by status (`none` = no answer was finished)
+
+    python -m harness.sites.endpoint --intents FILE --plans FILE [--port N] [--faults JSON] [--latency-ms N]
+"""
+
+import argparse
+import asyncio
+import hmac
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from harness.codec import loads
+from harness.errors import ConfigError, TaskError, UsageError
+from harness.sites.answering import MODEL, complete, read_chat_request, refuse, spoil
+from harness.sites.faults import Fault, Injector, read_faults
+from harness.sites.plans import Plans, read_plans
+from harness.sites.policy import Answer, reply
+from harness.sites.server import run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logged:
+    """One chat request, as `/__requests__` tells it."""
+
+    sequence: int
+    """1-based, in order of arrival."""
+    task_id: str | None
+    step: int
+    """Number of the decision asked for; 0 = none."""
+    status: int | None
+    """None = the answer was never finished (hung or cut)."""
+    fault: str | None
+    body: str
+    """sha256 of the request's body."""
+
+
+class _Endpoint:
+    def __init__(self, plans: Plans, faults: Sequence[Fault], *, api_key: str | None, latency_s: float) -> None:
+        self._plans = plans
+        self._injector = Injector(faults)
+        self._api_key = api_key
+        self._latency_s = latency_s
+        self._log: list[Logged] = []
+
+    async def chat(self, request: Request) -> Response:
+        raw = await request.body()
+        digest = sha256(raw).hexdigest()
+        asked = read_chat_request(raw, digest)
+        answer = reply(asked.messages, self._plans) if asked else Answer(text="")
+        if not self._lets_in(request):
+            self._note(answer, digest, 401)
+            return refuse(401, "Incorrect API key provided", code="invalid_api_key")
+        if asked is None:
+            self._note(answer, digest, 400)
+            return refuse(400, "the body must be a JSON object with a list of messages")
+        fault = self._injector.choose(task_id=answer.task_id, step=answer.step, digest=digest)
+        response = complete(asked, answer.text) if fault is None else spoil(asked, answer.text, fault)
+        unfinished = fault is not None and fault.do in ("hang", "cut")
+        self._note(answer, digest, None if unfinished else response.status_code, fault)
+        if delay_s := self._latency_s + (fault.delay_ms / 1000 if fault and fault.do == "slow" else 0.0):
+            await asyncio.sleep(delay_s)  # the latency that was asked for, not a wait for anything
+        return response
+
+    async def models(self, request: Request) -> Response:
+        if not self._lets_in(request):
+            return refuse(401, "Incorrect API key provided", code="invalid_api_key")
+        model = {"id": MODEL, "object": "model", "created": 0, "owned_by": "harness"}
+        return JSONResponse({"object": "list", "data": [model]})
+
+    async def requests(self, _request: Request) -> Response:
+        return JSONResponse([asdict(one) for one in self._log])
+
+    async def stats(self, _request: Request) -> Response:
+        counts = Counter("none" if one.status is None else str(one.status) for one in self._log)
+        return JSONResponse({"requests": len(self._log), "by_status": dict(sorted(counts.items()))})
+
+    def _lets_in(self, request: Request) -> bool:
+        if self._api_key is None:
+            return True
+        given = request.headers.get("authorization", "").encode()
+        return hmac.compare_digest(given, f"Bearer {self._api_key}".encode())
+
+    def _note(self, answer: Answer, digest: str, status: int | None, fault: Fault | None = None) -> None:
+        self._log.append(
+            Logged(
+                sequence=len(self._log) + 1,
+                task_id=answer.task_id,
+                step=answer.step,
+                status=status,
+                fault=fault.do if fault else None,
+                body=digest,
+            )
+        )
+
+
+def endpoint_app(
+    plans: Plans, faults: Sequence[Fault] = (), *, api_key: str | None = None, latency_ms: float = 0.0
+) -> Starlette:
+    """The endpoint as an ASGI application.
+
+    Args:
+        plans: What to answer.
+        faults: What to answer wrongly.
+        api_key: The only bearer key let in; None = any, or none.
+        latency_ms: How long each answer takes.
+    """
+    endpoint = _Endpoint(plans, faults, api_key=api_key, latency_s=latency_ms / 1000)
+    return Starlette(
+        routes=[
+            Route("/v1/chat/completions", endpoint.chat, methods=["POST"]),
+            Route("/v1/models", endpoint.models),
+            Route("/__requests__", endpoint.requests),
+            Route("/__stats__", endpoint.stats),
+        ]
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until standard input ends; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m harness.sites.endpoint", description="Serve the scripted OpenAI-compatible endpoint."
+    )
+    parser.add_argument("--intents", type=Path, required=True, help="JSON object of task id to intent")
+    parser.add_argument("--plans", type=Path, required=True, help="JSON array of plans")
+    parser.add_argument("--placeholders", default="{}", help='JSON, as in {"__SHOP__": "http://shop.localhost"}')
+    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 = any free one")
+    parser.add_argument("--faults", default="[]", help="JSON array of fault rules")
+    parser.add_argument("--latency-ms", type=float, default=0.0, help="how long each answer takes")
+    parser.add_argument("--api-key", default=None, help="the only key let in; without it any is")
+    parser.add_argument("--no-stdin", action="store_true", help="keep running when standard input ends")
+    options = parser.parse_args(arguments)
+    try:
+        placeholders = _texts(_json(options.placeholders.encode(), "--placeholders"), "--placeholders")
+        plans = read_plans(options.plans, _intents(options.intents), placeholders=placeholders)
+        faults = read_faults(_json(options.faults.encode(), "--faults"))
+    except UsageError as exc:
+        sys.stderr.write(f"{exc}\n")
+        return 2
+    app = endpoint_app(plans, faults, api_key=options.api_key, latency_ms=options.latency_ms)
+    run(app, name="endpoint", port=options.port, watch_stdin=not options.no_stdin)
+    return 0
+
+
+def _intents(path: Path) -> dict[str, str]:
+    try:
+        raw = path.read_bytes()
+    except OSError as exc:
+        raise TaskError(f"{path}: cannot read the intents: {exc.strerror}") from exc
+    return _texts(_json(raw, str(path)), str(path))
+
+
+def _json(raw: bytes, place: str) -> Any:
+    try:
+        return loads(raw)
+    except ValueError as exc:
+        raise ConfigError(f"{place}: not JSON: {exc}") from exc
+
+
+def _texts(data: Any, place: str) -> dict[str, str]:
+    if not isinstance(data, dict) or not all(isinstance(value, str) for value in data.values()):
+        raise ConfigError(f"{place}: must be a JSON object of texts")
+    return data
+
+
+if __name__ == "__main__":
+    sys.exit(main())
