@@ -87,7 +87,10 @@ class _Site:
         for (pattern, _, convertors), route in self.routes:
             match = pattern.fullmatch(path)
             if match and method == route.method:
-                return route, {name: convertors[name].convert(text) for name, text in match.groupdict().items()}
+                params = {name: convertors[name].convert(text) for name, text in match.groupdict().items()}
+                # SQLite's integers end here, and no row has such a number.
+                fits = all(not isinstance(value, int) or value < 2**63 for value in params.values())
+                return (route, params) if fits else None
         return None
 
 
@@ -153,11 +156,11 @@ def _visit(request: Request, site: _Site, *, tenant: Tenant, form: Form) -> Resp
 def _answer(visit: Visit, route: Route | None) -> Response:
     if route is None:
         return visit.missing()
-    if route.method not in SAFE and not _is_genuine(visit):
-        return visit.refuse(403, "Form expired", "This form is too old or came from elsewhere. Go back and try again.")
     if route.login and visit.user is None:
         here = visit.url_with() if route.method in SAFE else "/"
         return visit.redirect(f"{visit.site.login_path}?next={quote(here)}")
+    if route.method not in SAFE and not _is_genuine(visit):
+        return visit.refuse(403, "Form expired", "This form is too old or came from elsewhere. Go back and try again.")
     return route.view(visit)
 
 

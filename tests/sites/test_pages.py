@@ -1,7 +1,5 @@
 """Every page of every site, found by following its links, answers and is well formed enough to be walked."""
 
-import re
-from collections.abc import AsyncIterator
 from html import unescape
 from html.parser import HTMLParser
 from urllib.parse import urljoin, urlsplit
@@ -10,9 +8,8 @@ import httpx
 import pytest
 
 from harness.sites.registry import SITES
-from harness.sites.server import serving
-from harness.sites.tenants import SitesApp
 from harness.sites.web import SiteApp
+from tests.sites.conftest import sign_in
 
 BROKEN_ON_PURPOSE = {"/gift-cards"}
 
@@ -47,20 +44,6 @@ class Markup(HTMLParser):
         return [field for field in self.fields if "aria-label" not in field and field.get("id") not in self.labels]
 
 
-@pytest.fixture
-async def port() -> AsyncIterator[int]:
-    async with serving(SitesApp(SITES)) as number:
-        yield number
-
-
-async def sign_in(client: httpx.AsyncClient, site: SiteApp) -> None:
-    form = (await client.get(site.login_path)).text
-    token = re.search(r'name="csrf" value="([^"]+)"', form)
-    assert site.account and token
-    data = {"login": site.account[0], "password": site.account[1], "csrf": token[1]}
-    assert (await client.post(site.login_path, data=data)).status_code == 303
-
-
 def check(path: str, answer: httpx.Response) -> None:
     assert answer.status_code < 400 or (answer.status_code == 500 and path in BROKEN_ON_PURPOSE), path
     if "<main" in answer.text:
@@ -77,7 +60,7 @@ async def test_every_link_leads_to_a_page_whose_fields_have_labels(port: int, si
     waiting = ["/"]
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers) as client:
         if signed_in:
-            await sign_in(client, site)
+            await sign_in(client)
             probe = await client.get(site.probe_path)
             assert probe.status_code == 200
         while waiting and len(seen) < 250:
