@@ -1,0 +1,129 @@
+"""One chat request that answers or raises our error.
+
+The only module that sends requests to a model. Every request, retries included, is counted in the reply's usage; a
+price is attached by the user's table. It does not stream, does not remember, and does not know what it is asked.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+from harness.errors import ModelUnavailable
+from harness.llm.completion import Completion, read_completion
+from harness.llm.endpoint import Endpoint
+from harness.llm.pricing import Price, priced
+from harness.llm.refusing import mapped
+from harness.llm.retrying import Retrier, Transient
+from harness.protocols import Message, Reply
+from harness.records import Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatSettings:
+    """What is asked of the model; None = not sent, since some models refuse the parameter itself."""
+
+    model: str
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    max_tokens_field: str = "max_tokens"
+    """Reasoning models call it `max_completion_tokens`."""
+    seed: int | None = None
+    timeout_s: float = 120.0
+    """Of one request, from connecting to the last byte."""
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    """Further keys of the request, as the server documents them."""
+
+    def body(self) -> dict[str, Any]:
+        """The request's keys other than model and messages."""
+        asked = {
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            self.max_tokens_field: self.max_tokens,
+            "seed": self.seed,
+        }
+        return {key: value for key, value in asked.items() if value is not None} | dict(self.extra_body)
+
+
+class OpenAIChat:
+    """A `ChatModel` on any OpenAI-compatible endpoint; close it by leaving its context."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        settings: ChatSettings,
+        *,
+        retrier: Retrier,
+        prices: Mapping[str, Price],
+        limiter: AbstractAsyncContextManager[Any] | None = None,
+    ) -> None:
+        """Connects to nothing yet.
+
+        Args:
+            limiter: Entered around each HTTP request and never while waiting for the next; a semaphore fits.
+        """
+        self._endpoint = endpoint
+        self._settings = settings
+        self._retrier = retrier
+        self._prices = prices
+        self._limiter = limiter or nullcontext()
+        self._client = endpoint.connect()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._client.close()
+
+    async def ask(self, messages: Sequence[Message]) -> Reply:
+        """See `ChatModel.ask`."""
+        requests = 0
+        body = [_plain(message) for message in messages]
+
+        async def attempt() -> Completion:
+            nonlocal requests
+            async with self._limiter:
+                requests += 1
+                return await self._request(body)
+
+        try:
+            completion = await self._retrier.run(attempt)
+        except Transient as exc:
+            raise ModelUnavailable(
+                f"{self._endpoint.label} gave no answer for model {self._settings.model!r} "
+                f"after {requests} request{'s' * (requests != 1)}; the last one: {exc}"
+            ) from exc
+        return self._reply(completion, requests)
+
+    async def _request(self, messages: list[dict[str, Any]]) -> Completion:
+        settings = self._settings
+        with mapped(self._endpoint, model=settings.model, timeout_s=settings.timeout_s):
+            async with asyncio.timeout(settings.timeout_s):
+                # Raw, because the package's own parsing accepts answers without choices and trips over bad JSON.
+                answer = await self._client.chat.completions.with_raw_response.create(
+                    model=settings.model,
+                    messages=messages,  # type: ignore[arg-type]  # our Message has its shape already
+                    extra_body=settings.body(),
+                )
+        return read_completion(answer.http_response.content)
+
+    def _reply(self, completion: Completion, requests: int) -> Reply:
+        model = self._settings.model
+        usage = Usage(
+            prompt_tokens=completion.prompt_tokens, completion_tokens=completion.completion_tokens, requests=requests
+        )
+        price = self._prices.get(model) or self._prices.get(completion.model)
+        return Reply(text=completion.text, model=completion.model or model, usage=priced(usage, price))
+
+
+def _plain(message: Message) -> dict[str, Any]:
+    content = message.content if isinstance(message.content, str) else list(message.content)
+    plain: dict[str, Any] = {"role": message.role, "content": content}
+    if message.name is not None:
+        plain["name"] = message.name
+    return plain

@@ -1,0 +1,65 @@
+"""Reading a chat completion from the bytes an endpoint answered with.
+
+OpenAI-compatible servers differ in what they leave out, so only what we need is demanded: a first choice with a
+message. Anything less is `Transient`: proxies answer with half JSON, HTML or an empty list when they are in trouble.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from harness.codec import loads
+from harness.llm.retrying import Transient
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    text: str
+    """"" when the model said nothing, for example because its tokens ran out while thinking."""
+    model: str
+    prompt_tokens: int
+    """0 when the endpoint does not count."""
+    completion_tokens: int
+
+
+def read_completion(content: bytes) -> Completion:
+    """Raises: Transient: not JSON, or not a chat completion."""
+    try:
+        data = loads(content)
+    except ValueError as exc:
+        raise Transient(f"malformed answer, not JSON: {_excerpt(content)}") from exc
+    message = _message(data)
+    if message is None:
+        raise Transient(f"malformed answer, no choices[0].message: {_excerpt(content)}")
+    usage = data.get("usage")
+    counts = usage if isinstance(usage, dict) else {}
+    return Completion(
+        text=_text(message.get("content")),
+        model=str(data.get("model") or ""),
+        prompt_tokens=_count(counts.get("prompt_tokens")),
+        completion_tokens=_count(counts.get("completion_tokens")),
+    )
+
+
+def _message(data: Any) -> dict[str, Any] | None:
+    match data:
+        case {"choices": [{"message": dict(message)}, *_]}:
+            return message
+        case _:
+            return None
+
+
+def _text(content: Any) -> str:
+    """Some servers answer in content parts, as requests may."""
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        return "".join(part for part in parts if isinstance(part, str))
+    return content if isinstance(content, str) else ""
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def _excerpt(content: bytes) -> str:
+    text = " ".join(content[:400].decode("utf-8", "replace").split())
+    return repr(text[:200])

@@ -1,0 +1,70 @@
+"""Where chat requests go, and how its client is made.
+
+Nothing is taken from the environment behind the user's back: without a key a placeholder is sent, so that a key in
+`OPENAI_API_KEY` never travels to another server than the one it was configured for.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from openai import AsyncAzureOpenAI, AsyncOpenAI
+
+from harness.errors import ConfigError
+
+OPENAI_URL = "https://api.openai.com/v1"
+NO_KEY = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """An OpenAI-compatible server."""
+
+    base_url: str | None = None
+    """None = OpenAI's own; for Azure the resource, `https://NAME.openai.azure.com`."""
+    api_key: str | None = field(default=None, repr=False)
+    azure: bool = False
+    api_version: str | None = None
+    """Azure only: None = its v1 API; a dated version = its older API, where the model names a deployment."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Sent with every request."""
+    http_client: Any = None
+    """An `httpx.AsyncClient` of the kind the installed openai package uses; None = a new one."""
+
+    def __post_init__(self) -> None:
+        if self.azure and not self.base_url:
+            raise ConfigError("llm.base_url is missing: give the Azure resource, https://NAME.openai.azure.com")
+        if self.base_url and not re.match(r"https?://[^/\s]", self.base_url):
+            raise ConfigError(f"llm.base_url must begin with http:// or https://, not {self.base_url!r}")
+        key = (self.api_key or "").strip()
+        if not (key.isascii() and key.isprintable()):
+            raise ConfigError("llm.api_key holds characters that no HTTP header can carry; copy the key again")
+
+    @property
+    def label(self) -> str:
+        """The address for messages: without credentials, query or trailing slash."""
+        return re.sub(r"//[^/@]*@", "//", (self.base_url or OPENAI_URL).partition("?")[0]).rstrip("/")
+
+    def redact(self, text: str) -> str:
+        """`text` without the key, should the server have quoted it."""
+        key = (self.api_key or "").strip()
+        return text.replace(key, "[key]") if key else text
+
+    def connect(self) -> AsyncOpenAI:
+        """A client that never retries and never times out by itself: both are done above it, once."""
+        key = (self.api_key or "").strip() or NO_KEY
+        shared: dict[str, Any] = {
+            "api_key": key,
+            "max_retries": 0,
+            "timeout": None,
+            "default_headers": dict(self.headers),
+            "http_client": self.http_client,
+        }
+        if not self.azure:
+            return AsyncOpenAI(base_url=self.base_url or OPENAI_URL, **shared)
+        resource = str(self.base_url).rstrip("/")
+        if self.api_version:
+            return AsyncAzureOpenAI(azure_endpoint=resource, api_version=self.api_version, **shared)
+        url = resource if resource.endswith("/openai/v1") else f"{resource}/openai/v1"
+        return AsyncOpenAI(base_url=url, **shared)

@@ -1,0 +1,65 @@
+"""The mapper of this room: what the openai package raises becomes `Transient` or `ModelRejected`.
+
+Retried (an allow-list): timeouts, connection errors, 408, 409, 429 and 5xx. Every other status means that the request
+as such is refused, and so does a 429 for an exhausted account (`insufficient_quota`): no waiting mends it, a person
+must act. The key never gets into a message.
+"""
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from openai import APIConnectionError, APIStatusError, APITimeoutError
+
+from harness.errors import ModelRejected
+from harness.llm.endpoint import Endpoint
+from harness.llm.retrying import Transient
+from harness.llm.waiting import asked_wait_s
+
+_RETRIED = {408, 409, 429}
+_EXHAUSTED = {"insufficient_quota", "billing_hard_limit_reached"}
+_FIX = {401: "check llm.api_key", 403: "check llm.api_key", 404: "check llm.model and llm.base_url"}
+
+
+@contextmanager
+def mapped(endpoint: Endpoint, *, model: str, timeout_s: float) -> Iterator[None]:
+    """Translate what one attempt raises.
+
+    Raises:
+        Transient: Another attempt may succeed.
+        ModelRejected: No attempt can.
+    """
+    try:
+        yield
+    except (TimeoutError, APITimeoutError) as exc:
+        raise Transient(f"no answer within {timeout_s:g} s") from exc
+    except APIConnectionError as exc:
+        cause = str(exc.__cause__ or exc) or type(exc.__cause__).__name__
+        raise Transient(endpoint.redact(f"connection failed: {cause}")) from exc
+    except APIStatusError as exc:
+        status = exc.status_code
+        said = endpoint.redact(_said(exc))
+        if exc.code not in _EXHAUSTED and (status in _RETRIED or status >= 500):
+            headers = {name.lower(): value for name, value in exc.response.headers.items()}
+            wait_s = asked_wait_s(headers, status=status, now=time.time())
+            raise Transient(f"HTTP {status}: {said}", wait_s=wait_s) from exc
+        fix = "check the account's quota" if exc.code in _EXHAUSTED else _FIX.get(status, "check the llm settings")
+        raise ModelRejected(
+            f"{endpoint.label} refuses model {model!r} with HTTP {status} ({said}); {fix}, then run again"
+        ) from exc
+
+
+def _said(exc: APIStatusError) -> str:
+    """The server's own message in one line."""
+    match exc.body:
+        case {"message": str(message)} if message.strip():
+            text = message
+        case {"detail": str(message)} if message.strip():
+            text = message
+        case str(message) if message.strip():
+            text = message
+        case _:
+            text = exc.response.text or exc.response.reason_phrase
+    text = " ".join(re.sub(r"<[^<>]*>", " ", text).split()).rstrip(".")
+    return text if len(text) <= 300 else f"{text[:300]}…"

@@ -1,0 +1,326 @@
+"""Chat requests against a real server, with its faults; only waiting is not real."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import httpx2
+import pytest
+
+from harness.errors import ConfigError, ModelRejected, ModelUnavailable
+from harness.llm.chat import ChatSettings, OpenAIChat
+from harness.llm.endpoint import Endpoint
+from harness.llm.pricing import Price
+from harness.llm.retrying import Retrier, RetryNotice, RetryPolicy, Timing
+from harness.protocols import Message
+from harness.sites.endpoint import endpoint_app
+from harness.sites.faults import read_faults
+from harness.sites.plans import Plan, Plans, Step
+from harness.sites.server import serving
+
+PLANS = Plans(by_intent={"Go back.": Plan(task_id="1", steps=(Step(do="go_back"),))})
+ASKED = (
+    Message(role="system", content="click [id]"),
+    Message(role="system", name="example_user", content="hello"),
+    Message(role="user", content="OBSERVATION:\n\nURL:\nu\nOBJECTIVE:\nGo back.\nPREVIOUS ACTIONS:\nNone"),
+)
+KEY = "sk-very-secret-0123456789"
+
+
+class Waits:
+    """Time that passes only by sleeping, and a record of it."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+        self.notices: list[RetryNotice] = []
+
+    def monotonic(self) -> float:
+        return sum(self.slept)
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+
+    def retrier(self, **policy: Any) -> Retrier:
+        timing = Timing(monotonic=self.monotonic, sleep=self.sleep, chance=lambda: 0.5)
+        return Retrier(RetryPolicy(**policy), on_retry=self.notices.append, timing=timing)
+
+
+def chat(endpoint: Endpoint, waits: Waits, *, limiter: Any = None, prices: Any = None, **settings: Any) -> OpenAIChat:
+    asked = ChatSettings(**({"model": "scripted", "timeout_s": 5.0} | settings))
+    return OpenAIChat(endpoint, asked, retrier=waits.retrier(), prices=prices or {}, limiter=limiter)
+
+
+@asynccontextmanager
+async def scripted(*faults: dict[str, Any], waits: Waits, **settings: Any) -> AsyncIterator[tuple[OpenAIChat, str]]:
+    """A chat on the scripted endpoint, and the endpoint's address."""
+    async with serving(endpoint_app(PLANS, read_faults(list(faults)))) as port:
+        url = f"http://127.0.0.1:{port}"
+        async with chat(Endpoint(base_url=f"{url}/v1", api_key=KEY), waits, **settings) as model:
+            yield model, url
+
+
+async def requests_at(url: str) -> int:
+    async with httpx.AsyncClient() as client:
+        return int((await client.get(f"{url}/__stats__")).json()["requests"])
+
+
+def mocked(handler: Callable[[httpx2.Request], httpx2.Response], **further: Any) -> Endpoint:
+    client = httpx2.AsyncClient(transport=httpx2.MockTransport(handler))
+    return Endpoint(**({"base_url": "http://model.test/v1", "http_client": client} | further))
+
+
+def completion(**further: Any) -> httpx2.Response:
+    data = {"choices": [{"message": {"role": "assistant", "content": "hi"}}], "model": "m-2026"}
+    return httpx2.Response(200, json=data | further)
+
+
+async def test_an_answer_tells_text_model_tokens_and_one_request() -> None:
+    waits = Waits()
+    async with scripted(waits=waits) as (model, url):
+        reply = await model.ask(ASKED)
+        assert reply.text.endswith("```go_back```")
+        assert reply.model == "scripted"
+        assert reply.usage.requests == 1
+        assert reply.usage.prompt_tokens > 0 and reply.usage.completion_tokens > 0
+        assert not reply.usage.priced
+        assert waits.slept == []
+        assert await requests_at(url) == 1
+
+
+@pytest.mark.parametrize("do", ["408", "409", "429", "500", "502", "503", "599", "cut", "malformed", "empty"])
+async def test_what_may_pass_is_tried_again_and_counted(do: str) -> None:
+    waits = Waits()
+    async with scripted({"do": do, "on": {"first": 2}}, waits=waits) as (model, _):
+        reply = await model.ask(ASKED)
+        assert reply.text.endswith("```go_back```")
+        assert reply.usage.requests == 3
+        assert waits.slept == [0.75, 1.5]
+        assert [(one.attempt, one.wait_s) for one in waits.notices] == [(1, 0.75), (2, 1.5)]
+        assert all(one.why for one in waits.notices)
+
+
+async def test_a_hung_request_is_given_up_after_its_time_and_tried_again() -> None:
+    waits = Waits()
+    async with scripted({"do": "hang", "on": {"first": 1}}, waits=waits, timeout_s=0.3) as (model, _):
+        assert (await model.ask(ASKED)).usage.requests == 2
+        assert waits.notices[0].why == "no answer within 0.3 s"
+
+
+@pytest.mark.parametrize("do", ["400", "401", "403", "404", "422", "402", "413"])
+async def test_a_rejection_stops_at_once_with_the_servers_words(do: str) -> None:
+    waits = Waits()
+    async with scripted({"do": do}, waits=waits) as (model, url):
+        with pytest.raises(ModelRejected) as caught:
+            await model.ask(ASKED)
+        told = str(caught.value)
+        assert f"HTTP {do}" in told and f"injected fault {do}" in told and "'scripted'" in told and f"{url}/v1" in told
+        assert "\n" not in told and KEY not in told
+        assert waits.slept == []
+        assert await requests_at(url) == 1
+
+
+async def test_after_the_last_attempt_the_error_tells_the_count_and_the_last_failure() -> None:
+    waits = Waits()
+    async with scripted({"do": "503"}, waits=waits) as (model, url):
+        with pytest.raises(ModelUnavailable) as caught:
+            await model.ask(ASKED)
+        assert "after 8 requests; the last one: HTTP 503: injected fault 503" in str(caught.value)
+        assert await requests_at(url) == 8
+        assert waits.slept == [0.75 * 2**n for n in range(6)] + [45.0], "doubled, with jitter, and capped"
+
+
+async def test_retry_after_is_kept_to() -> None:
+    waits = Waits()
+    async with scripted({"do": "429", "retry_after": 90, "on": {"first": 1}}, waits=waits) as (model, _):
+        assert (await model.ask(ASKED)).usage.requests == 2
+        assert waits.slept == [90.5], "the wait asked for, and a little more so that not all come back at once"
+
+
+async def test_no_wait_goes_beyond_the_total_time() -> None:
+    waits = Waits()
+    async with scripted({"do": "429", "retry_after": 250}, waits=waits) as (model, _):
+        with pytest.raises(ModelUnavailable, match="after 3 requests"):
+            await model.ask(ASKED)
+        assert sum(waits.slept) <= 600
+
+
+async def test_a_connection_that_cannot_be_made_is_tried_again() -> None:
+    waits = Waits()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused
+        endpoint = Endpoint(base_url=f"http://127.0.0.1:{taken.getsockname()[1]}/v1")
+        async with chat(endpoint, waits) as model:
+            with pytest.raises(ModelUnavailable, match="connection failed"):
+                await model.ask(ASKED)
+    assert len(waits.slept) == 7
+
+
+async def test_cancelling_passes_at_once_and_is_not_an_attempt() -> None:
+    waits = Waits()
+    async with scripted({"do": "hang"}, waits=waits) as (model, _):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await model.ask(ASKED)
+        assert waits.slept == []
+
+
+async def test_an_exhausted_account_is_not_waited_for() -> None:
+    body = {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}
+    async with chat(mocked(lambda _: httpx2.Response(429, json=body)), Waits()) as model:
+        with pytest.raises(ModelRejected, match="exceeded your current quota"):
+            await model.ask(ASKED)
+
+
+async def test_the_key_is_never_in_a_message_even_when_the_server_quotes_it() -> None:
+    endpoint = mocked(
+        lambda _: httpx2.Response(401, json={"error": {"message": f"bad key {KEY}"}}), api_key=f" {KEY}\n"
+    )
+    async with chat(endpoint, Waits()) as model:
+        with pytest.raises(ModelRejected) as caught:
+            await model.ask(ASKED)
+        assert "bad key [key]" in str(caught.value)
+    assert KEY not in repr(endpoint)
+
+
+async def test_only_what_is_set_is_sent() -> None:
+    sent: list[httpx2.Request] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        sent.append(request)
+        return completion()
+
+    async with chat(mocked(handler), Waits(), model="m") as model:
+        await model.ask(ASKED)
+    settings: dict[str, Any] = {"temperature": 0.0, "max_tokens": 9, "max_tokens_field": "max_completion_tokens"}
+    async with chat(mocked(handler, api_key=KEY), Waits(), model="m", seed=3, extra_body={"x": 1}, **settings) as model:
+        await model.ask(ASKED[:1])
+    first, second = (json.loads(request.content) for request in sent)
+    assert first == {
+        "model": "m",
+        "messages": [
+            {"role": "system", "content": "click [id]"},
+            {"role": "system", "name": "example_user", "content": "hello"},
+            {"role": "user", "content": ASKED[2].content},
+        ],
+    }
+    assert second == {
+        "model": "m",
+        "messages": [{"role": "system", "content": "click [id]"}],
+        "temperature": 0.0,
+        "max_completion_tokens": 9,
+        "seed": 3,
+        "x": 1,
+    }
+    assert [request.headers["authorization"] for request in sent] == ["Bearer none", f"Bearer {KEY}"]
+
+
+async def test_a_key_from_the_environment_goes_nowhere_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    seen: list[str] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        seen.append(str(request.headers))
+        return completion()
+
+    async with chat(mocked(handler), Waits()) as model:
+        await model.ask(ASKED)
+    assert KEY not in seen[0]
+
+
+@pytest.mark.parametrize(
+    ("further", "text"),
+    [
+        ({"choices": [{"message": {"content": None}}]}, ""),
+        ({"choices": [{"message": {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}}]}, "ab"),
+        ({"usage": None}, "hi"),
+        ({"usage": {"prompt_tokens": None, "completion_tokens": "x"}}, "hi"),
+    ],
+)
+async def test_answers_of_less_strict_servers_are_read(further: dict[str, Any], text: str) -> None:
+    async with chat(mocked(lambda _: completion(**further)), Waits()) as model:
+        reply = await model.ask(ASKED)
+        assert (reply.text, reply.usage.prompt_tokens, reply.usage.requests) == (text, 0, 1)
+
+
+@pytest.mark.parametrize(
+    "content", [b"<html>busy</html>", b"", b"[]", b'{"error": {"message": "no provider"}}', b"\xff"]
+)
+async def test_an_answer_that_is_no_completion_is_malformed(content: bytes) -> None:
+    async with chat(mocked(lambda _: httpx2.Response(200, content=content)), Waits()) as model:
+        with pytest.raises(ModelUnavailable, match="malformed answer"):
+            await model.ask(ASKED)
+
+
+@pytest.mark.parametrize(
+    ("model", "cost", "priced"),
+    [("m", 3e-6 * 10 + 5e-6 * 2, True), ("alias", 3e-6 * 10 + 5e-6 * 2, True), ("x", 0.0, False)],
+)
+async def test_cost_follows_the_users_table_and_an_unknown_model_is_unpriced(
+    model: str, cost: float, priced: bool
+) -> None:
+    price = Price(prompt_per_mtok=3, completion_per_mtok=5)
+    said = "m" if model == "alias" else "other"
+    answer = {"model": said, "usage": {"prompt_tokens": 10, "completion_tokens": 2}}
+    async with chat(mocked(lambda _: completion(**answer)), Waits(), model=model, prices={"m": price}) as asked:
+        usage = (await asked.ask(ASKED)).usage
+    assert usage.cost_usd == pytest.approx(cost)
+    assert usage.priced is priced
+
+
+async def test_the_limiter_is_held_for_each_request_and_not_while_waiting() -> None:
+    limiter = asyncio.Semaphore(1)
+    free_while_waiting: list[bool] = []
+    waits = Waits()
+
+    async def sleep(seconds: float) -> None:
+        free_while_waiting.append(not limiter.locked())
+
+    def handler(_: httpx2.Request) -> httpx2.Response:
+        assert limiter.locked()
+        return completion() if free_while_waiting else httpx2.Response(503)
+
+    retrier = Retrier(RetryPolicy(), timing=Timing(sleep=sleep))
+    settings = ChatSettings(model="m")
+    async with OpenAIChat(mocked(handler), settings, retrier=retrier, prices={}, limiter=limiter) as model:
+        assert (await model.ask(ASKED)).text == "hi"
+    assert free_while_waiting == [True]
+    assert waits.slept == []
+
+
+@pytest.mark.parametrize(
+    ("version", "address"),
+    [
+        (None, "https://me.openai.azure.com/openai/v1/chat/completions"),
+        ("2024-10-21", "https://me.openai.azure.com/openai/deployments/gpt/chat/completions?api-version=2024-10-21"),
+    ],
+)
+async def test_azure_is_reached_by_its_v1_api_or_by_a_dated_version(version: str | None, address: str) -> None:
+    seen: list[str] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        seen.append(str(request.url))
+        assert KEY in str(dict(request.headers))
+        return completion()
+
+    endpoint = mocked(handler, base_url="https://me.openai.azure.com/", api_key=KEY, azure=True, api_version=version)
+    async with chat(endpoint, Waits(), model="gpt") as model:
+        await model.ask(ASKED)
+    assert seen == [address]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"base_url": "localhost:8000"}, {"base_url": None, "azure": True}, {"api_key": "clé"}, {"api_key": "a\nb"}],
+)
+def test_a_wrong_endpoint_is_one_sentence(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=r"llm\."):
+        Endpoint(**wrong)
+
+
+def test_the_address_in_messages_has_no_credentials() -> None:
+    assert Endpoint(base_url="https://me:pw@host/v1/?k=1").label == "https://host/v1"
+    assert Endpoint().label == "https://api.openai.com/v1"
