@@ -66,8 +66,6 @@ class TaskConfig:
     """`[0-99,120]`; null = all."""
     sites: list[str] | None = None
     """Only tasks all of whose sites are in this list."""
-    tags: list[str] | None = None
-    """Only tasks that carry one of these tags."""
     limit: int | None = None
 
 

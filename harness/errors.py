@@ -6,6 +6,7 @@
     │  ├─ TaskError          a task or plan file is wrong
     │  ├─ ResumeMismatch     the run folder was made from other tasks or measuring settings
     │  ├─ ModelRejected      the endpoint answers 400, 401, 403 or 404: no retry can help
+    │  ├─ JournalLocked      another process holds the run folder
     │  └─ StorageError       the disk refuses (full, read-only, no permission): free it, run again
     ├─ AgentError            the model's doing, so part of the measurement
     │  ├─ ActionSyntaxError  the reply holds no action of the action set
@@ -17,8 +18,7 @@
     │  └─ EnvironmentDiverged  replaying the journal did not lead back to the recorded page
     ├─ EvaluatorError        the evidence cannot be judged: unscored, never a 0
     └─ JournalError          our doing: stop, touch nothing, exit 3
-       ├─ JournalCorrupt     a terminated line is not a legal next record
-       └─ JournalLocked      another process holds the run folder
+       └─ JournalCorrupt     a terminated line is not a legal next record
 
 Only InfraError is ever retried. Foreign exceptions become one of these in one mapper per library.
 """
@@ -106,7 +106,7 @@ class JournalCorrupt(JournalError):
         self.why = why
 
 
-class JournalLocked(JournalError):
+class JournalLocked(UsageError):
     """Another process holds the run folder."""
 
     def __init__(self, path: Path, holder: str) -> None:

@@ -57,20 +57,31 @@ def fold(episode: Episode, record: Record) -> Episode:  # noqa: PLR0911 (one cas
     """The episode after `record`, which `check` must have let pass."""
     match record:
         case Opened():
-            return Episode(opened=record, total_usage=episode.total_usage, total_elapsed_ms=episode.total_elapsed_ms)
+            return Episode(
+                opened=record,
+                failures=episode.failures if record.why == "diverged" else (),
+                total_usage=episode.total_usage,
+                total_elapsed_ms=episode.total_elapsed_ms,
+            )
         case Decided():
             return replace(
-                _after_working(episode, record.elapsed_ms),
+                episode,
                 pending=record,
                 usage=episode.usage + record.usage,
                 total_usage=episode.total_usage + record.usage,
+                elapsed_ms=episode.elapsed_ms + record.elapsed_ms,
+                total_elapsed_ms=episode.total_elapsed_ms + record.elapsed_ms,
             )
         case Acted():
-            after = _after_working(episode, record.elapsed_ms)
-            if episode.pending is None:
-                return replace(after, arrival=record)
-            whole = Step(decided=episode.pending, acted=record)
-            return replace(after, steps=(*episode.steps, whole), pending=None)
+            pending = episode.pending
+            return replace(
+                episode,
+                arrival=episode.arrival or record,
+                steps=(*episode.steps, Step(decided=pending, acted=record)) if pending else episode.steps,
+                pending=None,
+                elapsed_ms=episode.elapsed_ms + record.elapsed_ms,
+                total_elapsed_ms=episode.total_elapsed_ms + record.elapsed_ms,
+            )
         case Resumed():
             return replace(episode, resumed=(*episode.resumed, record))
         case Closed():
@@ -79,14 +90,6 @@ def fold(episode: Episode, record: Record) -> Episode:  # noqa: PLR0911 (one cas
             return replace(episode, failures=(*episode.failures, record))
         case Scored():
             return replace(episode, scores={**episode.scores, record.dialect: record})
-
-
-def _after_working(episode: Episode, elapsed_ms: float) -> Episode:
-    return replace(
-        episode,
-        elapsed_ms=episode.elapsed_ms + elapsed_ms,
-        total_elapsed_ms=episode.total_elapsed_ms + elapsed_ms,
-    )
 
 
 def _check_opened(episode: Episode, record: Opened) -> str | None:

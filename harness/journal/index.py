@@ -15,7 +15,7 @@ from pathlib import Path
 from harness.codec import CodecError, build, dumps, loads, seal, unseal
 from harness.errors import JournalError
 from harness.journal.log import read
-from harness.records import CloseReason, Episode, Status, Usage
+from harness.records import CloseReason, Episode, Failed, Scored, Status, Usage
 
 INDEX_NAME = ".index.jsonl"
 JOURNAL_SUFFIX = ".traj.jsonl"
@@ -28,6 +28,8 @@ class Score:
     status: Status
     value: float | None
     evaluator_version: str
+    why: str
+    """What the deciding evaluator said when the score is not 1.0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +48,10 @@ class Outcome:
     """None = still owed."""
     scores: Mapping[str, Score]
     """By dialect."""
-    failure: str | None
-    """Error class of this attempt's last failure."""
+    failures: int
+    """Infrastructure failures since the person last asked for an attempt."""
+    failure: str
+    """What the last of them was, in a sentence; "" without any."""
     resumed_from: int | None
     """Step this attempt was last resumed at."""
     usage: Usage
@@ -97,14 +101,27 @@ def outcome_of(episode: Episode) -> Outcome | None:
         steps=len(episode.steps) + (episode.pending is not None),
         closed=episode.closed.reason if episode.closed else None,
         scores={
-            dialect: Score(status=scored.status, value=scored.value, evaluator_version=scored.evaluator_version)
+            dialect: Score(
+                status=scored.status, value=scored.value, evaluator_version=scored.evaluator_version, why=_why(scored)
+            )
             for dialect, scored in episode.scores.items()
         },
-        failure=episode.failures[-1].type if episode.failures else None,
+        failures=len(episode.failures),
+        failure=_sentence(episode.failures[-1]) if episode.failures else "",
         resumed_from=episode.resumed[-1].step if episode.resumed else None,
         usage=episode.total_usage,
         elapsed_ms=episode.total_elapsed_ms,
     )
+
+
+def _why(scored: Scored) -> str:
+    unjudged = (verdict.why for verdict in scored.verdicts if verdict.status is Status.ERROR)
+    below = (verdict.why for verdict in scored.verdicts if verdict.value != 1.0)
+    return next(unjudged, next(below, ""))
+
+
+def _sentence(failed: Failed) -> str:
+    return f"{failed.type} while trying to {failed.boundary}: {failed.message}"
 
 
 def scan(folder: Path) -> Scan:

@@ -7,7 +7,8 @@ An unscored task stays in the denominator of `success_rate` and leaves that of `
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from harness.records import Episode, Status, Task, Usage
+from harness.journal.index import Outcome, Score
+from harness.records import Status, Task, Usage
 
 PASSED, FAILED, UNSCORED = "passed", "failed", "unscored"
 
@@ -80,65 +81,60 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """A (task, trial) and how its journal stands."""
+class Entry:
+    """A (task, trial) of the run, and what has become of it; None = nothing yet."""
 
     task: Task
     trial: int
-    episode: Episode
+    outcome: Outcome | None
 
 
-def result_of(standing: Standing, dialect: str) -> Result:
-    """Classify one episode."""
-    episode = standing.episode
-    scored = episode.scores.get(dialect)
-    value = scored.value if scored is not None and scored.status is Status.OK else None
+def result_of(entry: Entry, dialect: str) -> Result:
+    """Classify one (task, trial)."""
+    outcome = entry.outcome
+    score = outcome.scores.get(dialect) if outcome else None
+    value = score.value if score is not None and score.status is Status.OK else None
     return Result(
-        task_id=standing.task.task_id,
-        trial=standing.trial,
+        task_id=entry.task.task_id,
+        trial=entry.trial,
         status=UNSCORED if value is None else PASSED if value == 1.0 else FAILED,
         score=value,
-        steps=len(episode.steps),
-        attempts=episode.attempt,
-        resumed_from=episode.resumed[-1].step if episode.resumed else None,
-        why=_why(episode, dialect),
+        steps=outcome.steps if outcome else 0,
+        attempts=outcome.attempt if outcome else 0,
+        resumed_from=outcome.resumed_from if outcome else None,
+        why=_why(outcome, score),
     )
 
 
-def _why(episode: Episode, dialect: str) -> str:
-    scored = episode.scores.get(dialect)
-    if scored is not None:
-        unjudged = [verdict.why for verdict in scored.verdicts if verdict.status is Status.ERROR]
-        if unjudged:
-            return f"evaluator error: {unjudged[0]}"
-        below = [verdict.why for verdict in scored.verdicts if verdict.value != 1.0]
-        return below[0] if below else ""
-    if episode.failures:
-        newest = episode.failures[-1]
-        return f"infrastructure: {newest.type} while trying to {newest.boundary}: {newest.message}"
+def _why(outcome: Outcome | None, score: Score | None) -> str:
+    if score is not None:
+        return f"evaluator error: {score.why}" if score.status is Status.ERROR else score.why
+    if outcome is not None and outcome.failure:
+        return f"infrastructure: {outcome.failure}"
     return "not finished"
 
 
-def summarize(run_id: str, standings: Iterable[Standing], dialect: str, invocation: Invocation) -> Summary:
-    """Fold standings into one summary, in the order given."""
+def summarize(run_id: str, entries: Iterable[Entry], dialect: str, invocation: Invocation) -> Summary:
+    """Fold entries into one summary, in the order given."""
     results: list[Result] = []
-    sums: dict[str, list[tuple[Result, Usage]]] = {}
+    pairs_by_site: dict[str, list[tuple[Result, Usage]]] = {}
     disagreements: list[str] = []
     working_ms, priced = 0.0, True
-    for standing in standings:
-        result = result_of(standing, dialect)
+    for entry in entries:
+        result = result_of(entry, dialect)
         results.append(result)
-        usage = standing.episode.total_usage
-        sums.setdefault("+".join(standing.task.sites) or "-", []).append((result, usage))
-        working_ms += standing.episode.total_elapsed_ms
+        usage = entry.outcome.usage if entry.outcome else Usage()
+        pairs_by_site.setdefault("+".join(entry.task.sites) or "-", []).append((result, usage))
         priced = priced and usage.priced
-        if len({(score.status, score.value) for score in standing.episode.scores.values()}) > 1:
-            disagreements.append(standing.task.task_id)
+        if entry.outcome:
+            working_ms += entry.outcome.elapsed_ms
+            if len({(score.status, score.value) for score in entry.outcome.scores.values()}) > 1:
+                disagreements.append(result.task_id)
     return Summary(
         run_id=run_id,
         dialect=dialect,
-        overall=_tally([pair for pairs in sums.values() for pair in pairs]),
-        by_site={site: _tally(pairs) for site, pairs in sorted(sums.items())},
+        overall=_tally([pair for pairs in pairs_by_site.values() for pair in pairs]),
+        by_site={site: _tally(pairs) for site, pairs in sorted(pairs_by_site.items())},
         results=tuple(results),
         disagreements=tuple(dict.fromkeys(disagreements)),
         working_s=working_ms / 1000,

@@ -1,9 +1,10 @@
-"""What a run still owes: tasks and journals in, jobs out; pure."""
+"""What a run still owes: tasks and what has become of them in, jobs out; pure."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.records import Episode, Status, Task
+from harness.journal.index import Outcome
+from harness.records import Status, Task
 from harness.runner.episode import Job
 
 RETRIES = ("infra", "failed", "all")
@@ -21,41 +22,41 @@ class Policy:
 
 
 def owed(
-    tasks: Sequence[Task], trials: int, standing: Callable[[Task, int], Episode], policy: Policy
+    tasks: Sequence[Task], trials: int, outcome: Callable[[str, int], Outcome | None], policy: Policy
 ) -> tuple[Job, ...]:
-    """List what is owed, unfinished attempts of every trial included, in task order, trial by trial."""
-    return tuple(_owed(tasks, range(trials), standing, policy))
+    """List the jobs of all trials, in task order, trial by trial."""
+    return tuple(_owed(tasks, range(trials), outcome, policy))
 
 
 def _owed(
-    tasks: Sequence[Task], trials: Iterable[int], standing: Callable[[Task, int], Episode], policy: Policy
+    tasks: Sequence[Task], trials: Iterable[int], outcome: Callable[[str, int], Outcome | None], policy: Policy
 ) -> Iterable[Job]:
     for trial in trials:
         for task in tasks:
-            episode = standing(task, trial)
-            if wants_retry(episode, policy):
-                yield Job(task=task, trial=trial, reopen=True)
-            elif not is_over(episode, policy):
+            became = outcome(task.task_id, trial)
+            if became is None or not is_over(became, policy):
                 yield Job(task=task, trial=trial)
+            elif wants_retry(became, policy):
+                yield Job(task=task, trial=trial, reopen=True)
 
 
-def is_over(episode: Episode, policy: Policy) -> bool:
+def is_over(became: Outcome, policy: Policy) -> bool:
     """Scored, or out of attempts."""
-    if episode.closed is not None:
-        return policy.dialect in episode.scores
-    return len(episode.failures) >= policy.max_attempts
+    if became.closed is not None:
+        return policy.dialect in became.scores
+    return became.failures >= policy.max_attempts
 
 
-def wants_retry(episode: Episode, policy: Policy) -> bool:
-    """Whether the person asked for this ended episode to be opened again."""
-    if policy.retry is None or not is_over(episode, policy):
-        return False
-    score = episode.scores.get(policy.dialect)
-    unscored = episode.closed is None or score is None or score.status is Status.ERROR
+def wants_retry(became: Outcome, policy: Policy) -> bool:
+    """Whether the person asked for this ended task to be opened again."""
+    score = became.scores.get(policy.dialect)
+    unscored = score is None or score.status is Status.ERROR
     match policy.retry:
         case "infra":
-            return episode.closed is None
+            return unscored
         case "failed":
             return unscored or (score is not None and score.value != 1.0)
-        case _:
+        case "all":
             return True
+        case _:
+            return False
