@@ -1,0 +1,97 @@
+"""Compare Cairn with recorded outputs of WebArena's own code, file by file.
+
+Reads the folder GOLDEN_DIR (default `../shared/golden`), prints agreed/total per file and what was decided to be
+different, and exits 1 on any other disagreement. Run as `python -m tests.golden.compare`.
+"""
+
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.golden.actions import compare_action, compare_early_stop, compare_equivalence
+from tests.golden.evaluators import compare_program_html, compare_string_match, compare_url_match
+from tests.golden.outcome import Case, Comparer, Decision
+
+COMPARERS: Mapping[str, Comparer] = {
+    "actions": compare_action,
+    "early_stop": compare_early_stop,
+    "equivalence": compare_equivalence,
+    "string_match": compare_string_match,
+    "string_match_judge": compare_string_match,
+    "string_match_sentence_split": compare_string_match,
+    "url_match": compare_url_match,
+    "program_html": compare_program_html,
+}
+"""File name without `.jsonl` to what compares one of its lines."""
+
+
+@dataclass
+class Tally:
+    """What came of one file."""
+
+    total: int = 0
+    agreed: int = 0
+    decided: Counter[Decision] = field(default_factory=Counter)
+    differences: list[str] = field(default_factory=list)
+
+
+def golden_dir() -> Path:
+    return Path(os.environ.get("GOLDEN_DIR", "../shared/golden"))
+
+
+def cases(file: Path) -> Iterator[Case]:
+    for line in file.read_bytes().split(b"\n"):
+        if line.strip():
+            yield json.loads(line)
+
+
+def tally(file: Path, comparer: Comparer) -> Tally:
+    result = Tally()
+    for case in cases(file):
+        result.total += 1
+        outcome = comparer(case)
+        if outcome is None:
+            result.agreed += 1
+        elif isinstance(outcome, Decision):
+            result.decided[outcome] += 1
+        else:
+            result.differences.append(f"{file.name}:{result.total}: {outcome}\n    {json.dumps(case)[:400]}")
+    return result
+
+
+def main() -> int:
+    folder = golden_dir()
+    files = sorted(folder.glob("*.jsonl"))
+    if not files:
+        sys.stdout.write(f"{folder.absolute()}: holds no .jsonl files; set GOLDEN_DIR\n")
+        return 2
+    failed = False
+    for file in files:
+        comparer = COMPARERS.get(file.stem)
+        if comparer is None:
+            sys.stdout.write(f"{file.name}: no comparer\n")
+            continue
+        result = tally(file, comparer)
+        failed = failed or bool(result.differences)
+        _report(file.name, result)
+    return 1 if failed else 0
+
+
+def _report(name: str, result: Tally) -> None:
+    decided = result.decided.total()
+    extra = f", {decided} decided otherwise" if decided else ""
+    sys.stdout.write(f"{name}: {result.agreed}/{result.total} agreed{extra}\n")
+    for decision, count in sorted(result.decided.items(), key=lambda item: item[0].name):
+        sys.stdout.write(f"    {count} {decision.name}: {decision.because}\n")
+    for difference in result.differences[:20]:
+        sys.stdout.write(f"  DIFFERS {difference}\n")
+    if len(result.differences) > 20:
+        sys.stdout.write(f"  and {len(result.differences) - 20} more\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
