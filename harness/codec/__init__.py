@@ -11,27 +11,29 @@ What JSON cannot say: NaN and infinities are refused (orjson would write `null`)
 values (task metadata) paths and integers beyond 64 bits become text, elsewhere they are wrong types. U+2028 stays as it
 is: lines end at byte 0x0A only, so files must be read as bytes.
 
-    encode(record) -> body          seal(body, previous_crc) -> (line, crc)
+    encode(record) -> Encoded(body, exact)      seal(body, previous_crc) -> (line, crc)
     unseal(line, previous_crc) -> (body, crc)          decode(body) -> record
     dumps(value) / loads(data)      any JSON value       digest(value) -> sha256 hex of its canonical JSON
     plain(value) / build(cls, tree) dataclass ⇄ JSON tree
 """
 
+import re
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
 
 import orjson
 
 from harness.codec.forms import CodecError, Text, form_of
-from harness.records import Record
+from harness.records import Opened, Record
 
 __all__ = [
     "SCHEMA",
     "UPGRADES",
     "CodecError",
+    "Encoded",
     "NewerSchema",
     "Text",
     "build",
@@ -53,6 +55,7 @@ UPGRADES: Mapping[int, Upgrade] = MappingProxyType({})
 """Schema version to the function that turns its tree into one of the next version."""
 
 T = TypeVar("T")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _TRAILER = b',"crc":"%08x"}'
 _TRAILER_SIZE = len(_TRAILER % 0)
 
@@ -64,8 +67,17 @@ class NewerSchema(CodecError):
 # --- lines ----------------------------------------------------------------------------------------
 
 
-def encode(record: Record, *, text: Text | None = None) -> bytes:
-    """Turn a record into the body of its line: a JSON object without the closing brace.
+class Encoded(NamedTuple):
+    """A record on its way to disk."""
+
+    body: bytes
+    """Its line: a JSON object without the closing brace."""
+    exact: bool
+    """Whether decoding surely gives the very same record; not when a text was changed or free values were tamed."""
+
+
+def encode(record: Record, *, text: Text | None = None) -> Encoded:
+    """Turn a record into the body of its line.
 
     Args:
         record: What to write.
@@ -73,12 +85,14 @@ def encode(record: Record, *, text: Text | None = None) -> bytes:
     """
     form = form_of(type(record))
     head = {"kind": record.kind, "schema": SCHEMA}
-    change = text or _same
+    exact = text is None and not isinstance(record, Opened)
     try:
-        body = orjson.dumps({**head, **form.encode(record, change)})
+        body = orjson.dumps({**head, **form.encode(record, text)})
     except orjson.JSONEncodeError:  # lone surrogates: rare, so looked for only when orjson stumbles
+        change = text or str
+        exact = False
         body = _json({**head, **form.encode(record, lambda value: change(_well_formed(value)))})
-    return body[:-1]
+    return Encoded(body[:-1], exact)
 
 
 def decode(
@@ -156,14 +170,8 @@ def _json(tree: Any, option: int = 0) -> bytes:
         raise CodecError(f"cannot be written as JSON: {exc}") from exc
 
 
-def _same(text: str) -> str:
-    return text
-
-
 def _well_formed(text: str) -> str:
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def _each_text(tree: Any, text: Text) -> Any:

@@ -32,7 +32,8 @@ class CodecError(ValueError):
 
 
 class Form(NamedTuple):
-    encode: Callable[[Any, Text], Any]
+    encode: Callable[[Any, Text | None], Any]
+    """Value and what to do to its texts (None = nothing) to JSON tree."""
     decode: Callable[[Any], Any]
 
 
@@ -40,10 +41,10 @@ def _wrong(value: Any, wanted: str) -> CodecError:
     return CodecError(f"{wanted} expected, not {type(value).__name__}")
 
 
-def _encode_str(value: Any, text: Text) -> str:
+def _encode_str(value: Any, text: Text | None) -> str:
     if not isinstance(value, str):
         raise _wrong(value, "text")
-    return text(value)
+    return text(value) if text else value
 
 
 def _decode_str(value: Any) -> str:
@@ -52,7 +53,7 @@ def _decode_str(value: Any) -> str:
     return value
 
 
-def _int(value: Any) -> int:
+def _int(value: Any, _: Text | None = None) -> int:
     if type(value) is not int:
         raise _wrong(value, "an integer")
     if value not in _INT64:
@@ -60,26 +61,30 @@ def _int(value: Any) -> int:
     return value
 
 
-def _float(value: Any) -> float:
-    if not isinstance(value, float | int) or isinstance(value, bool):
+def _float(value: Any, _: Text | None = None) -> float:
+    if type(value) is float and math.isfinite(value):
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise CodecError("NaN and infinities cannot be recorded")
+        return float(value)
+    if type(value) is not int:
         raise _wrong(value, "a number")
-    if not math.isfinite(value):
-        raise CodecError("NaN and infinities cannot be recorded")
-    return float(value)
+    return float(_int(value))
 
 
-def _bool(value: Any) -> bool:
+def _bool(value: Any, _: Text | None = None) -> bool:
     if type(value) is not bool:
         raise _wrong(value, "true or false")
     return value
 
 
-def _encode_free(value: Any, text: Text) -> Any:  # noqa: PLR0911 (one case per type)
+def _encode_free(value: Any, text: Text | None) -> Any:  # noqa: PLR0911 (one case per type)
     match value:
         case Enum():
             return _encode_free(value.value, text)
         case str():
-            return text(value)
+            return _encode_str(value, text)
         case bool() | None:
             return value
         case int():
@@ -87,7 +92,7 @@ def _encode_free(value: Any, text: Text) -> Any:  # noqa: PLR0911 (one case per 
         case float():
             return _float(value)
         case Path():
-            return text(str(value))
+            return _encode_str(str(value), text)
         case Mapping():
             return {_encode_str(key, text): _encode_free(item, text) for key, item in value.items()}
         case list() | tuple():
@@ -97,15 +102,11 @@ def _encode_free(value: Any, text: Text) -> Any:  # noqa: PLR0911 (one case per 
     raise _wrong(value, "a JSON value")
 
 
-def _both(check: Callable[[Any], Any]) -> Form:
-    return Form(lambda value, _: check(value), check)
-
-
 _FORMS: dict[Any, Form] = {
     str: Form(_encode_str, _decode_str),
-    int: _both(_int),
-    float: _both(_float),
-    bool: _both(_bool),
+    int: Form(_int, _int),
+    float: Form(_float, _float),
+    bool: Form(_bool, _bool),
     Any: Form(_encode_free, lambda value: value),
 }
 
@@ -135,12 +136,12 @@ def _compile(annotation: Any) -> Form:
 
 
 def _choice(choices: Mapping[Any, Any]) -> Form:
-    def check(value: Any) -> Any:
+    def check(value: Any, _: Text | None = None) -> Any:
         if not isinstance(value, str) or value not in choices:
             raise CodecError(f"one of {', '.join(map(str, choices))} expected")
         return choices[value]
 
-    return _both(check)
+    return Form(check, check)
 
 
 def _tuple(args: tuple[Any, ...]) -> Form:
@@ -150,7 +151,7 @@ def _tuple(args: tuple[Any, ...]) -> Form:
     def spread(value: Any) -> list[Form]:
         return forms * len(value) if size is None else forms
 
-    def encode(value: Any, text: Text) -> Any:
+    def encode(value: Any, text: Text | None) -> Any:
         if not isinstance(value, tuple) or size not in (None, len(value)):
             raise _wrong(value, "a tuple" if size is None else f"a tuple of {size}")
         return [form.encode(item, text) for form, item in zip(spread(value), value, strict=True)]
@@ -166,7 +167,7 @@ def _tuple(args: tuple[Any, ...]) -> Form:
 def _mapping(item: Any) -> Form:
     form = form_of(item)
 
-    def encode(value: Any, text: Text) -> Any:
+    def encode(value: Any, text: Text | None) -> Any:
         if not isinstance(value, Mapping):
             raise _wrong(value, "a mapping")
         return {_encode_str(key, text): form.encode(entry, text) for key, entry in value.items()}
@@ -194,7 +195,7 @@ def _tagged(members: list[Any]) -> Form:
     by_class = {member: form_of(member).encode for member in members}
     by_kind = {member.kind: form_of(member).decode for member in members}
 
-    def encode(value: Any, text: Text) -> Any:
+    def encode(value: Any, text: Text | None) -> Any:
         if type(value) not in by_class:
             raise _wrong(value, " or ".join(by_kind))
         return by_class[type(value)](value, text)
@@ -216,7 +217,7 @@ def _dataclass(cls: Any) -> Form:
     forms = {field.name: form_of(hints[field.name]) for field in fields(cls)}
     names = forms.keys() | tag.keys()
 
-    def encode(value: Any, text: Text) -> Any:
+    def encode(value: Any, text: Text | None) -> Any:
         if type(value) is not cls:
             raise _wrong(value, cls.__name__)
         tree: dict[str, Any] = dict(tag)

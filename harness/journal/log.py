@@ -106,10 +106,10 @@ class Journal:
         """
         if self._fd is None:
             raise JournalError(f"{self.path} is closed; open it anew to append")
-        body = encode(record)
+        body, exact = encode(record)
         if self._redactor.touches(body):
-            body = encode(record, text=self._redactor.text)
-        after = self._fold.after(body)
+            body, exact = encode(record, text=self._redactor.text)
+        after = self._fold.after(record if exact else self._fold.decode(body))
         line, crc = seal(body, self._fold.crc)
         with ExitStack() as undo, refusals(self.path):
             undo.callback(self.close)
@@ -187,19 +187,21 @@ class _Fold:
                 body, crc = unseal(line, self.crc)
             except CodecError as exc:
                 raise JournalCorrupt(self._path, self._lines + 1, str(exc)) from exc
-            self.advance(self.after(body), crc)
+            self.advance(self.after(self.decode(body)), crc)
 
-    def after(self, body: bytes) -> Episode:
-        """The episode after one more line with this body."""
-        number = self._lines + 1
+    def decode(self, body: bytes) -> Record:
+        """The record of the next line."""
         try:
-            record = decode(body, text=self._reveal if b"[redacted:" in body else None)
+            return decode(body, text=self._reveal if b"[redacted:" in body else None)
         except NewerSchema as exc:
-            raise JournalError(f"{self._path}:{number}: {exc}") from exc
+            raise JournalError(f"{self._path}:{self._lines + 1}: {exc}") from exc
         except CodecError as exc:
-            raise JournalCorrupt(self._path, number, str(exc)) from exc
+            raise JournalCorrupt(self._path, self._lines + 1, str(exc)) from exc
+
+    def after(self, record: Record) -> Episode:
+        """The episode after one more record."""
         if why := check(self.episode, record):
-            raise JournalCorrupt(self._path, number, why)
+            raise JournalCorrupt(self._path, self._lines + 1, why)
         return fold(self.episode, record)
 
     def advance(self, episode: Episode, crc: int) -> None:

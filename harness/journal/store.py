@@ -28,7 +28,7 @@ from harness.journal.lock import RunLock
 from harness.journal.log import LOCK_NAME, Durability, Journal
 from harness.journal.redaction import NO_SECRETS, Redactor
 
-_TASK_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
+_TASK_ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,200}")
 _TRIAL_ENDING = re.compile(r"\.trial-\d+$")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _STAGING = ".staging"
@@ -186,7 +186,7 @@ def journal_name(task_id: str, trial: int = 0) -> str:
     if not _TASK_ID.fullmatch(task_id) or _TRIAL_ENDING.search(task_id):
         raise TaskError(
             f"task_id {task_id!r} cannot name a file: use 1 to 200 letters, digits, '.', '_' or '-', "
-            "not starting with '.' or '-' and not ending in '.trial-' and a number"
+            "not starting with '.' and not ending in '.trial-' and a number"
         )
     return f"{task_id}.trial-{trial}{JOURNAL_SUFFIX}" if trial else f"{task_id}{JOURNAL_SUFFIX}"
 
