@@ -1,0 +1,300 @@
+"""Task files become checked tasks, or one sentence with file, task and field."""
+
+import json
+import os
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pytest
+
+from harness.codec import dumps, loads
+from harness.errors import TaskError
+from harness.records import HtmlTarget
+from harness.tasks import load
+
+SITES = {"shop": "http://shop.localhost/", "forum": "http://forum.localhost"}
+
+
+def raw(task_id: Any = 0, **changes: Any) -> dict[str, Any]:
+    task = {
+        "task_id": task_id,
+        "sites": ["shop"],
+        "intent": "Find the lamp",
+        "start_url": "__SHOP__/lamps",
+        "eval": {"eval_types": ["string_match"], "reference_answers": {"exact_match": "Lamp"}},
+    }
+    return task | changes
+
+
+def judged(**changes: Any) -> dict[str, Any]:
+    return raw(eval={"eval_types": ["string_match"], "reference_answers": {"exact_match": "Lamp"}} | changes)
+
+
+def write(folder: Path, *tasks: Any, name: str = "tasks.json") -> Path:
+    file = folder / name
+    file.write_text(json.dumps(list(tasks)))
+    return file
+
+
+def test_a_task_is_read_with_its_placeholders_expanded(tmp_path: Path) -> None:
+    task = raw(
+        "shop-1",
+        sites=["shop", "forum"],
+        start_url="__SHOP__/a |AND| __FORUM__",
+        require_login=True,
+        storage_state="./.auth/shop_state.json",
+        geolocation={"latitude": 40, "longitude": -79.9},
+        intent_template="Find {{x}}",
+        intent_template_id=7,
+        instantiation_dict={"x": "__SHOP__/lamp"},
+        difficulty="hard",
+        eval={
+            "eval_types": ["string_match", "url_match", "program_html"],
+            "reference_answers": {"must_include": ["a", "b"], "fuzzy_match": "N/A"},
+            "reference_url": "__SHOP__/a |OR| __FORUM__/b",
+            "url_note": "GOLD in PRED",
+            "string_note": "there is none",
+            "annotation_note": "n",
+            "program_html": [
+                {
+                    "url": "func:reddit_get_post_url('__last_url__')",
+                    "locator": "func:gitlab_get_project_memeber_role(__page__, 'anna')",
+                    "required_contents": {"exact_match": ""},
+                    "prep_actions": ["document.body.click()"],
+                    "remark": "r",
+                },
+                {"url": "__FORUM__/f", "locator": "", "required_contents": {"must_include": ["x |OR| y"]}},
+            ],
+        },
+    )
+    (loaded,) = load(write(tmp_path, task), SITES)
+    assert loaded.task_id == "shop-1"
+    assert loaded.start_urls == ("http://shop.localhost/a", "http://forum.localhost")
+    assert loaded.storage_state == str(tmp_path / ".auth" / "shop_state.json")
+    assert loaded.geolocation == {"latitude": 40.0, "longitude": -79.9}
+    assert (loaded.intent_template_id, loaded.instantiation_dict) == ("7", {"x": "http://shop.localhost/lamp"})
+    assert loaded.eval.reference_url == "http://shop.localhost/a |OR| http://forum.localhost/b"
+    assert loaded.eval.program_html == (
+        HtmlTarget(
+            url="func:reddit_get_post_url('__last_url__')",
+            locator="func:gitlab_get_project_memeber_role(__page__, 'anna')",
+            exact_match="",
+            prep_actions=("document.body.click()",),
+        ),
+        HtmlTarget(url="http://forum.localhost/f", must_include=("x |OR| y",)),
+    )
+    assert loaded.metadata == {
+        "difficulty": "hard",
+        "eval.annotation_note": "n",
+        "eval.program_html[0].remark": "r",
+    }
+    assert loads(dumps(loaded.eval.reference_answers)) == loaded.eval.reference_answers
+
+
+def test_an_address_cannot_break_the_files_syntax(tmp_path: Path) -> None:
+    (loaded,) = load(write(tmp_path, raw(intent='Say "__SHOP__"')), {"shop": 'http://a.test/"\\'})
+    assert loaded.intent == 'Say "http://a.test/"\\"'
+
+
+def test_a_relative_task_path_gives_an_absolute_storage_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, raw(storage_state=".auth/a_state.json"))
+    monkeypatch.chdir(tmp_path)
+    (loaded,) = load("tasks.json", SITES)
+    assert loaded.storage_state == str(tmp_path / ".auth" / "a_state.json")
+
+
+WRONG = {
+    "intent` is missing": raw(intent=None),
+    "intent` is empty": raw(intent=" "),
+    "intent` must be a text, not 5": raw(intent=5),
+    "sites` must be a list of texts": raw(sites="shop"),
+    "sites[0]` must be a text": raw(sites=[1]),
+    "start_url` is missing": raw(start_url=None),
+    "start_url` holds 'shop.test'": raw(start_url="shop.test"),
+    "start_url` holds 'file:///etc/passwd'": raw(start_url="__SHOP__ |AND| file:///etc/passwd"),
+    "require_login` must be true or false": raw(require_login="yes"),
+    "storage_state` is '/etc/passwd'": raw(storage_state="/etc/passwd"),
+    "geolocation` must hold latitude": raw(geolocation={"latitude": 1}),
+    "geolocation.latitude` is 91": raw(geolocation={"latitude": 91, "longitude": 0}),
+    "instantiation_dict` must be an object": raw(instantiation_dict=[]),
+    "eval` is missing": raw(eval=None),
+    "eval` must be an object": raw(eval=[]),
+    "eval.eval_types` is empty": judged(eval_types=[]),
+    "eval.eval_types` holds 'vqa'": judged(eval_types=["vqa"]),
+    "eval.reference_answers` is a list, as in WebArena's oldest examples": judged(reference_answers=["Lamp"]),
+    "eval.reference_answers` is empty, but eval_types asks for string_match": judged(reference_answers=None),
+    "eval.reference_answers.required_values` is no known kind": judged(reference_answers={"required_values": ["1"]}),
+    "eval.reference_answers.must_include` must be a list": judged(reference_answers={"must_include": "a"}),
+    "eval.reference_answers.fuzzy_match` must be a list": judged(reference_answers={"fuzzy_match": "n/a"}),
+    "eval.url_note` is 'PRED in GOLD'": judged(url_note="PRED in GOLD"),
+    "eval.reference_url` is empty, but": judged(eval_types=["url_match"], reference_url=""),
+    "eval.reference_url` is 'http://[bad'": judged(reference_url="http://[bad"),
+    "eval.program_html` is empty, but": judged(eval_types=["program_html"], program_html=[]),
+    "eval.program_html[0]` must be an object": judged(program_html=["x"]),
+    "eval.program_html[0].required_contents` must hold": judged(
+        program_html=[{"url": "last", "locator": "", "required_contents": {"fuzzy_match": "x"}}]
+    ),
+    "eval.program_html[0].locator` starts with 'window.x'": judged(
+        program_html=[{"url": "last", "locator": "window.x", "required_contents": {"exact_match": "x"}}]
+    ),
+    "eval.program_html[0].url` is 'javascript:1'": judged(
+        program_html=[{"url": "javascript:1", "locator": "", "required_contents": {"exact_match": "x"}}]
+    ),
+    "eval.program_html[0].url` holds \"func:__import__('os').system('id')\"": judged(
+        program_html=[
+            {"url": "func:__import__('os').system('id')", "locator": "", "required_contents": {"exact_match": "x"}}
+        ]
+    ),
+    "eval.program_html[0].locator` holds 'func:f(g())'": judged(
+        program_html=[{"url": "last", "locator": "func:f(g())", "required_contents": {"exact_match": "x"}}]
+    ),
+    "start_url` needs the address of site shopping; give sites.shopping.url=… or set the environment variable SHOPPING": (
+        raw(start_url="__SHOPPING__/a")
+    ),
+    "eval.reference_answers.must_include[1]` needs the address of site map": judged(
+        reference_answers={"must_include": ["a", "__MAP__"]}
+    ),
+}
+
+
+@pytest.mark.parametrize("complaint", WRONG)
+def test_a_wrong_field_is_named_with_file_and_task(tmp_path: Path, complaint: str) -> None:
+    file = write(tmp_path, raw("fine"), WRONG[complaint] | {"task_id": "odd"})
+    with pytest.raises(TaskError) as caught:
+        load(file, SITES)
+    assert str(caught.value).startswith(f"{file}: task odd: field `{complaint}")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "task_id", [None, True, 1.5, "", ".hidden", "a/b", "..", "a b", "é", "x" * 65, "a\n", "5.trial-1", ["a"]]
+)
+def test_ids_that_could_not_be_file_names_are_refused(tmp_path: Path, task_id: Any) -> None:
+    with pytest.raises(TaskError, match="task_id"):
+        load(write(tmp_path, raw(task_id)), SITES)
+
+
+def test_an_id_is_used_once_also_as_number_and_text(tmp_path: Path) -> None:
+    with pytest.raises(TaskError, match=r"task id '7' was already used in .*entry 0"):
+        load(write(tmp_path, raw(7), raw("7")), SITES)
+
+
+def test_what_is_not_selected_may_lack_its_site(tmp_path: Path) -> None:
+    file = write(tmp_path, raw(0), raw(1, start_url="__MAP__"))
+    assert [task.task_id for task in load(file, SITES, ids=0)] == ["0"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        ("0-1,3", ["0", "1", "3"]),
+        (["3", "0-1"], ["0", "1", "3"]),
+        ([3, 0], ["0", "3"]),
+        (2, ["2"]),
+        ("shop-1", ["shop-1"]),
+        ("2-999", ["2", "3"]),
+        ("3, 3 ,2-3", ["2", "3"]),
+    ],
+)
+def test_ids_are_chosen_in_the_files_order(tmp_path: Path, ids: Any, expected: list[str]) -> None:
+    file = write(tmp_path, *(raw(task_id) for task_id in [0, 1, 2, 3, "shop-1"]))
+    assert [task.task_id for task in load(file, SITES, ids=ids)] == expected
+
+
+@pytest.mark.parametrize("ids", [9, "0,9", "7-9", ["x"], "../0", "3-0"])
+def test_ids_that_are_not_there_are_named(tmp_path: Path, ids: Any) -> None:
+    file = write(tmp_path, raw(0), raw(1))
+    with pytest.raises(TaskError, match=r"asks for .*, but the file holds 2 tasks, from 0 to 1"):
+        load(file, SITES, ids=ids)
+
+
+def test_wanted_sites_keep_tasks_that_need_no_others(tmp_path: Path) -> None:
+    file = write(tmp_path, raw(0), raw(1, sites=["shop", "forum"]), raw(2, sites=["forum"]))
+    assert [task.task_id for task in load(file, SITES, wanted_sites=["shop"])] == ["0"]
+    assert len(load(file, SITES, wanted_sites=["shop", "forum"])) == 3
+    with pytest.raises(TaskError, match="asks for gitlab, but its tasks use forum, shop"):
+        load(file, SITES, wanted_sites=["gitlab"])
+
+
+def test_limit_keeps_the_first_and_leaves_something(tmp_path: Path) -> None:
+    file = write(tmp_path, raw(0), raw(1), raw(2))
+    assert [task.task_id for task in load(file, SITES, ids="1-2", limit=1)] == ["1"]
+    with pytest.raises(TaskError, match=r"task\.limit=0"):
+        load(file, SITES, limit=0)
+
+
+def test_nothing_to_run_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(TaskError, match="no task is left"):
+        load(write(tmp_path), SITES)
+    with pytest.raises(TaskError, match="no task is left"):
+        load(write(tmp_path, raw(0)), SITES, ids=[])
+
+
+def test_a_folder_is_read_in_natural_order_and_only_its_numbered_files(tmp_path: Path) -> None:
+    for number in (10, 9, 0):
+        (tmp_path / f"{number}.json").write_text(json.dumps(raw(number)))
+    (tmp_path / "test.raw.json").write_text(json.dumps([raw(0), raw(9)]))
+    assert [task.task_id for task in load(tmp_path, SITES)] == ["0", "9", "10"]
+
+
+def test_a_folder_without_numbered_files_gives_all_its_json_files(tmp_path: Path) -> None:
+    for name in ("shop-10", "shop-9"):
+        (tmp_path / f"{name}.json").write_text(json.dumps(raw(name)))
+    assert [task.task_id for task in load(tmp_path, SITES)] == ["shop-9", "shop-10"]
+
+
+def test_jsonl_is_read_line_by_line_and_its_bad_line_is_numbered(tmp_path: Path) -> None:
+    file = tmp_path / "tasks.jsonl"
+    text = json.dumps(raw("a", intent="one\u2028two"), ensure_ascii=False)
+    file.write_text(f"{text}\n\n{json.dumps(raw('b'))}\n", encoding="utf-8")
+    assert [task.task_id for task in load(file, SITES)] == ["a", "b"]
+    file.write_text(f"{text}\n{{\n", encoding="utf-8")
+    with pytest.raises(TaskError, match=r"tasks\.jsonl:2: is not valid JSON"):
+        load(file, SITES)
+
+
+def test_a_single_task_is_a_file_too(tmp_path: Path) -> None:
+    file = tmp_path / "5.json"
+    file.write_text(json.dumps(raw(5)))
+    assert [task.task_id for task in load(file, SITES)] == ["5"]
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"[", "is not valid JSON"),
+        (b"", "is not valid JSON"),
+        (b"\xff\xfe[]", "is not valid JSON"),
+        (b"3", "holds a number; a task file is a JSON array"),
+        (b"[[]]", "entry 0: holds an array; a task is a JSON object"),
+        (b"[" * 100_000, "is not valid JSON"),
+    ],
+)
+def test_a_file_that_holds_no_tasks_is_said_so(tmp_path: Path, content: bytes, complaint: str) -> None:
+    file = tmp_path / "tasks.json"
+    file.write_bytes(content)
+    with pytest.raises(TaskError, match=complaint):
+        load(file, SITES)
+
+
+def test_missing_files_and_empty_folders_are_named(tmp_path: Path) -> None:
+    with pytest.raises(TaskError, match=r"nope\.json: there is no such file or folder; set task\.path"):
+        load(tmp_path / "nope.json", SITES)
+    with pytest.raises(TaskError, match=r"holds no \.json files"):
+        load(tmp_path, SITES)
+
+
+def test_all_of_webarena_loads_in_half_a_second() -> None:
+    file = Path(os.environ.get("WEBARENA_TASKS", "../shared/webarena/test.raw.json"))
+    if not file.exists():
+        pytest.skip(f"{file} is not there; set WEBARENA_TASKS to WebArena's test.raw.json")
+    names = ("gitlab", "reddit", "shopping", "shopping_admin", "map", "wikipedia")
+    began = perf_counter()
+    tasks = load(file, {name: f"http://{name}.test" for name in names})
+    assert perf_counter() - began < 0.5
+    assert len(tasks) == 812
+    assert [task.task_id for task in tasks] == [str(index) for index in range(812)]
+    assert sum(len(task.eval.program_html) for task in tasks) == 651
+    assert {task.task_id for task in tasks if len(task.start_urls) > 1} == {"431", "432", "433", "434", "435"}
+    assert all("__" not in url for task in tasks for url in task.start_urls)
