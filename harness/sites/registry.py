@@ -1,11 +1,13 @@
 """The embedded sites, and how their demo users log in."""
 
 from harness.records import Login
+from harness.sites.code.site import SITE as CODE
 from harness.sites.forum.site import SITE as FORUM
+from harness.sites.office.site import SITE as OFFICE
 from harness.sites.shop.site import SITE as SHOP
 from harness.sites.web import SiteApp
 
-SITES: tuple[SiteApp, ...] = (SHOP, FORUM)
+SITES: tuple[SiteApp, ...] = (SHOP, FORUM, CODE, OFFICE)
 
 
 def canonical(site: SiteApp) -> str:
