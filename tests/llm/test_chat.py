@@ -5,6 +5,8 @@ import json
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import httpx
@@ -50,7 +52,8 @@ class Waits:
 
 
 def chat(endpoint: Endpoint, waits: Waits, *, limiter: Any = None, prices: Any = None, **settings: Any) -> OpenAIChat:
-    asked = ChatSettings(**({"model": "scripted", "timeout_s": 5.0} | settings))
+    given: dict[str, Any] = {"model": "scripted", "timeout_s": 5.0} | settings
+    asked = ChatSettings(**given)
     return OpenAIChat(endpoint, asked, retrier=waits.retrier(), prices=prices or {}, limiter=limiter)
 
 
@@ -70,7 +73,8 @@ async def requests_at(url: str) -> int:
 
 def mocked(handler: Callable[[httpx2.Request], httpx2.Response], **further: Any) -> Endpoint:
     client = httpx2.AsyncClient(transport=httpx2.MockTransport(handler))
-    return Endpoint(**({"base_url": "http://model.test/v1", "http_client": client} | further))
+    given: dict[str, Any] = {"base_url": "http://model.test/v1", "http_client": client} | further
+    return Endpoint(**given)
 
 
 def completion(**further: Any) -> httpx2.Response:
@@ -138,6 +142,24 @@ async def test_retry_after_is_kept_to() -> None:
     async with scripted({"do": "429", "retry_after": 90, "on": {"first": 1}}, waits=waits) as (model, _):
         assert (await model.ask(ASKED)).usage.requests == 2
         assert waits.slept == [90.5], "the wait asked for, and a little more so that not all come back at once"
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait"),
+    [
+        ({"Retry-After": format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)}, 3600.5),
+        ({"X-RateLimit-Reset-Requests": "2s", "x-ratelimit-reset-tokens": "1m0s"}, 60.5),
+        ({"retry-after-ms": "200"}, 0.21),
+    ],
+)
+async def test_every_way_of_asking_for_a_wait_is_understood(headers: dict[str, str], wait: float) -> None:
+    waits = Waits()
+    answers = [httpx2.Response(429, headers=headers), completion()]
+    retrier = waits.retrier(max_total_s=7200)
+    settings = ChatSettings(model="m")
+    async with OpenAIChat(mocked(lambda _: answers.pop(0)), settings, retrier=retrier, prices={}) as model:
+        assert (await model.ask(ASKED)).usage.requests == 2
+    assert waits.slept == [pytest.approx(wait, abs=30 if wait > 1000 else 1e-6)]
 
 
 async def test_no_wait_goes_beyond_the_total_time() -> None:
