@@ -40,7 +40,9 @@ def run(arguments: Sequence[str]) -> int:
     except (HydraException, OmegaConfBaseException) as error:
         return _refuse(_sentence(error))
     except OSError as error:
-        return _refuse(f"the run folder cannot be made: {error.strerror} ({error.filename}); set run.root to a place you may write to")
+        return _refuse(
+            f"the run folder cannot be made: {error.strerror} ({error.filename}); set run.root to a place you may write to"
+        )
     return next((code for code in _WORST_FIRST if code in codes), DONE)
 
 

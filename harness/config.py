@@ -82,6 +82,8 @@ class AgentConfig:
     splitter: str = "```"
     example_role: str = "system"
     max_observation_tokens: int = 4000
+    parsing_retries: int = 0
+    """How often a step is asked again after an unreadable reply, before that counts as a step."""
 
 
 @dataclass

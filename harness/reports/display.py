@@ -23,20 +23,16 @@ class Board:
 
     owed: int
     """Jobs this start has to play."""
-    passed_before: int = 0
-    scored_before: int = 0
 
     def __post_init__(self) -> None:
         self.lanes: dict[int, News] = {}
-        self.ended = 0
-        self.passed = self.passed_before
-        self.scored = self.scored_before
+        self.ended = self.passed = self.scored = 0
         self.usage = Usage()
         self.begun = time.monotonic()
 
     def tell(self, news: News) -> None:
-        if news.phase == "retrying" and not news.action and (known := self.lanes.get(news.lane)):
-            news = replace(news, action=known.action, step=max(news.step, known.step))
+        if not news.task_id and news.phase == "retrying" and (known := self.lanes.get(news.lane)):
+            news = replace(known, phase=news.phase, note=news.note)
         self.lanes[news.lane] = news
         if news.phase == "ended":
             self.ended += 1

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Protocol
 
 from harness.actions import describe
@@ -64,6 +65,8 @@ class Kit:
     evaluators: Mapping[str, Evaluator]
     """Dialect to evaluator; all are recorded, the run's `scoring` chooses the one that counts."""
     artifacts: Artifacts
+    checkpoints: Artifacts
+    """Storage states hold cookies, which no artifact may: they are kept apart."""
     limits: Limits
     config_digest: str
     seed: int
@@ -81,6 +84,12 @@ class Job:
     trial: int = 0
     reopen: bool = False
     """Begin a new attempt although the journal has an ended one (`run.retry`)."""
+
+
+def task_digest(task: Task) -> str:
+    """What a task is: where its file lies on this machine is left out."""
+    state = task.storage_state
+    return digest(task if state is None else replace(task, storage_state=PurePath(state).name))
 
 
 class EpisodeRunner:
@@ -152,7 +161,7 @@ class EpisodeRunner:
                 why=why,
                 trial=self._job.trial,
                 task=self._job.task,
-                task_digest=digest(self._job.task),
+                task_digest=task_digest(self._job.task),
                 config_digest=self._kit.config_digest,
                 seed=self._kit.seed + self._job.trial,
                 at=self._kit.clock(),
@@ -210,7 +219,7 @@ class EpisodeRunner:
         self._tell("acting")
         with self._timed("act") as elapsed_ms:
             landed = await env.act(pending.action)
-        checkpoint = None if landed.checkpoint is None else self._kit.artifacts.put(landed.checkpoint)
+        checkpoint = None if landed.checkpoint is None else self._kit.checkpoints.put(landed.checkpoint)
         self._journal.append(
             Acted(
                 step=pending.step,

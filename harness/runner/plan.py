@@ -1,6 +1,6 @@
 """What a run still owes: tasks and what has become of them in, jobs out; pure."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.journal.index import Outcome
@@ -22,18 +22,18 @@ class Policy:
 
 
 def owed(
-    tasks: Sequence[Task], trials: int, outcome: Callable[[str, int], Outcome | None], policy: Policy
+    tasks: Sequence[Task], trials: int, outcomes: Mapping[tuple[str, int], Outcome], policy: Policy
 ) -> tuple[Job, ...]:
     """List the jobs of all trials, in task order, trial by trial."""
-    return tuple(_owed(tasks, range(trials), outcome, policy))
+    return tuple(_owed(tasks, range(trials), outcomes, policy))
 
 
 def _owed(
-    tasks: Sequence[Task], trials: Iterable[int], outcome: Callable[[str, int], Outcome | None], policy: Policy
+    tasks: Sequence[Task], trials: Iterable[int], outcomes: Mapping[tuple[str, int], Outcome], policy: Policy
 ) -> Iterable[Job]:
     for trial in trials:
         for task in tasks:
-            became = outcome(task.task_id, trial)
+            became = outcomes.get((task.task_id, trial))
             if became is None or not is_over(became, policy):
                 yield Job(task=task, trial=trial)
             elif wants_retry(became, policy):

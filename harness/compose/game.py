@@ -1,0 +1,21 @@
+"""What one start plays with: settings, tasks and the open run folder, before anything heavy is loaded."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness.config import Config
+from harness.journal.store import RunFolder
+from harness.records import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Game:
+    """Shared by everything a crew is made of."""
+
+    config: Config
+    run: RunFolder
+    tasks: tuple[Task, ...]
+    config_digest: str
+    """Of the measuring settings, under which they lie among the artifacts."""
+    stopping: Callable[[], bool]
+    """True once the person asked the run to end."""

@@ -1,0 +1,103 @@
+"""The model and the agent that asks it: from settings to objects."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
+
+from harness.config import PROJECT, Config, JudgeConfig, LlmConfig
+from harness.errors import ConfigError
+from harness.llm.chat import ChatSettings, OpenAIChat
+from harness.llm.endpoint import Endpoint
+from harness.llm.pricing import Price, read_prices
+from harness.llm.retrying import Retrier, RetryNotice, RetryPolicy
+
+
+class Requests:
+    """Counts the HTTP requests of this start; entered around each of them."""
+
+    def __init__(self) -> None:
+        self.made = 0
+
+    async def __aenter__(self) -> None:
+        self.made += 1
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Models:
+    """Makes chat models that share prices, the count of requests, and their closing."""
+
+    config: Config
+    requests: Requests
+    prices: Mapping[str, Price]
+    closing: AsyncExitStack
+
+    async def agent_model(self, base_url: str | None, on_retry: Callable[[RetryNotice], None]) -> OpenAIChat:
+        """The model under test; `base_url` overrides the configured one."""
+        llm = self.config.llm
+        endpoint = Endpoint(
+            base_url=base_url or llm.base_url,
+            api_key=llm.api_key,
+            azure=llm.kind == "azure",
+            api_version=llm.api_version,
+        )
+        settings = ChatSettings(
+            model=llm.model,
+            temperature=llm.temperature,
+            top_p=llm.top_p,
+            max_tokens=llm.max_tokens,
+            max_tokens_field=llm.max_tokens_field,
+            timeout_s=llm.timeout_s,
+        )
+        return await self._open(endpoint, settings, _policy(llm), on_retry)
+
+    async def judge_model(self, judge: JudgeConfig) -> OpenAIChat:
+        assert judge.model is not None
+        endpoint = Endpoint(base_url=judge.base_url, api_key=judge.api_key)
+        settings = ChatSettings(model=judge.model, temperature=0.0, max_tokens=768, timeout_s=judge.timeout_s)
+        return await self._open(endpoint, settings, _policy(self.config.llm), None)
+
+    async def _open(
+        self,
+        endpoint: Endpoint,
+        settings: ChatSettings,
+        policy: RetryPolicy,
+        on_retry: Callable[[RetryNotice], None] | None,
+    ) -> OpenAIChat:
+        chat = OpenAIChat(
+            endpoint, settings, retrier=Retrier(policy, on_retry=on_retry), prices=self.prices, limiter=self.requests
+        )
+        return await self.closing.enter_async_context(chat)
+
+
+def _policy(llm: LlmConfig) -> RetryPolicy:
+    return RetryPolicy(max_attempts=llm.max_attempts, max_total_s=llm.max_retry_s)
+
+
+def load_prices(config: Config) -> dict[str, Price]:
+    """The price table the person owns."""
+    path = Path(config.llm.prices or PROJECT / "configs" / "prices.yaml")
+    return read_prices(_read_yaml(path, "llm.prices"), str(path))
+
+
+def _read_yaml(path: Path, setting: str) -> dict[str, Any]:
+    try:
+        tree = OmegaConf.to_container(OmegaConf.load(path))
+    except OSError as error:
+        raise ConfigError(f"{setting}: {path} cannot be read: {error.strerror}") from error
+    except (YAMLError, OmegaConfBaseException) as error:
+        raise ConfigError(f"{setting}: {path} is no YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(tree, dict):
+        raise ConfigError(f"{setting}: {path} must hold one mapping")
+    return {str(key): value for key, value in tree.items()}

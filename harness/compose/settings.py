@@ -1,0 +1,77 @@
+"""Which settings a run is measured by, which are secrets, and what of them is written down."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from enum import Enum
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from harness.compose.deployment import site_trees
+from harness.config import Config
+from harness.runner.plan import Policy
+
+MEASURING = ("agent", "llm", "browser", "limits", "observation", "action_set", "judge")
+"""Settings that change what is measured; a run folder holds one set of them."""
+
+EXECUTING = frozenset(
+    {
+        *("llm.base_url", "llm.api_key", "llm.timeout_s", "llm.max_attempts", "llm.max_retry_s", "llm.prices"),
+        *("llm.plans", "llm.faults", "llm.latency_ms", "judge.base_url", "judge.api_key", "judge.timeout_s"),
+        *("browser.executable", "browser.headless", "browser.slow_mo_ms", "browser.screenshots"),
+    }
+)
+"""Settings inside those groups that only change how, not what."""
+
+
+def measuring(config: Config) -> dict[str, Any]:
+    """The measuring settings as one flat mapping of dotted keys to plain values."""
+    tree = {name: _plain(getattr(config, name)) for name in MEASURING}
+    return {key: value for key, value in _flat(tree) if key not in EXECUTING}
+
+
+def policy(config: Config) -> Policy:
+    """What counts as owed."""
+    return Policy(dialect=config.scoring.value, max_attempts=config.resume.max_attempts, retry=config.run.retry)
+
+
+def saved(config: Config) -> str:
+    """The whole configuration as YAML, keys and passwords left out."""
+    tree = _plain(asdict(config))
+    for group in ("llm", "judge"):
+        tree[group]["api_key"] = None if tree[group]["api_key"] is None else "[redacted]"
+    for site in tree["sites"].values():
+        if isinstance(site, dict) and site.get("login"):
+            site["login"]["fields"] = dict.fromkeys(site["login"].get("fields", {}), "[redacted]")
+    return str(OmegaConf.to_yaml(OmegaConf.create(tree)))
+
+
+def secrets(config: Config) -> dict[str, str]:
+    """Values that must never be written, by the name they are replaced with."""
+    found = {"llm.api_key": config.llm.api_key, "judge.api_key": config.judge.api_key}
+    for name, site in site_trees(config).items():
+        for label, value in ((site.get("login") or {}).get("fields") or {}).items():
+            if "pass" in label.lower():
+                found[f"sites.{name}.login"] = value
+    return {name: value for name, value in found.items() if value}
+
+
+def _plain(value: Any) -> Any:
+    """Dataclasses and enums as what YAML and JSON know."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return _plain(asdict(value)) if hasattr(value, "__dataclass_fields__") else value
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    pairs: list[tuple[str, Any]] = []
+    for key, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            pairs += _flat(value, f"{prefix}{key}.")
+        else:
+            pairs.append((f"{prefix}{key}", value))
+    return pairs

@@ -1,0 +1,204 @@
+"""One start of one run: find what is owed, play it, say what it came to.
+
+All state is in the run folder. A start that finds nothing owed starts no server, no browser and no model client.
+"""
+
+import asyncio
+import os
+import platform
+import signal
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+
+from rich.console import Console
+
+from harness import __version__
+from harness.codec import dumps, loads
+from harness.compose.deployment import load_tasks
+from harness.compose.game import Game
+from harness.compose.settings import measuring, policy, saved, secrets
+from harness.config import Config, Display
+from harness.errors import ConfigError, ResumeMismatch
+from harness.journal.index import Outcome
+from harness.journal.log import Durability
+from harness.journal.redaction import Redactor, secrets_in
+from harness.journal.store import RunFolder
+from harness.records import Task
+from harness.reports.display import Board, LiveDisplay, PlainDisplay
+from harness.reports.summary import Entry, Invocation, Summary, as_json, summarize
+from harness.reports.table import print_summary
+from harness.runner.episode import task_digest
+from harness.runner.plan import RETRIES, owed
+from harness.runner.schedule import Schedule
+
+DONE, BELOW, UNSCORED, INTERRUPTED = 0, 1, 3, 130
+
+
+class Stopping:
+    """The first SIGINT or SIGTERM asks the run to end; the second ends it."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._task = asyncio.current_task()
+        self._asked = False
+
+    def __call__(self) -> bool:
+        return self._asked
+
+    def ask(self) -> None:
+        if self._asked and self._task is not None:
+            self._task.cancel()
+            return
+        self._asked = True
+        self._console.print("stopping: steps under way are finished, nothing new begins; once more to stop at once")
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.ask)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+
+async def evaluate(config: Config, folder: Path, console: Console) -> int:
+    """Play what `folder` still owes of the configured tasks.
+
+    Returns:
+        The exit code: 0, 1 (below `fail_under`), 3 (some unscored) or 130 (interrupted).
+    """
+    begun = time.monotonic()
+    _check(config)
+    tasks = load_tasks(config)
+    redactor = Redactor({**secrets_in(os.environ), **secrets(config)})
+    with RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor) as run:
+        outcomes = _outcomes(run)
+        digest = _refuse_drift(config, run, tasks, outcomes)
+        schedule = Schedule(owed(tasks, config.trials, outcomes, policy(config)))
+        stopping = Stopping(console)
+        invocation = Invocation()
+        if len(schedule):
+            _describe(config, run, digest)
+            game = Game(config=config, run=run, tasks=tasks, config_digest=digest, stopping=stopping)
+            with stopping.listening():
+                invocation = await _play(game, schedule, console)
+        invocation = replace(invocation, wall_s=round(time.monotonic() - begun, 3))
+        summary = _summary(config, run, tasks, invocation)
+        run.write("summary.json", dumps(as_json(summary)) + b"\n")
+        print_summary(console, summary, str(folder))
+        return _exit_code(config, summary, console, interrupted=stopping())
+
+
+async def _play(game: Game, schedule: Schedule, console: Console) -> Invocation:
+    from harness.compose.crew import crew  # browser and model libraries: a start that owes nothing needs none
+    from harness.runner.executors.inline import run_inline
+
+    with _display(game.config, console, Board(len(schedule))) as display:
+        async with crew(game, display) as players:
+            await run_inline(players.workers, game.config.executor.lanes, schedule)
+            return Invocation(
+                model_requests=players.requests.made,
+                browser_starts=sum(browser.starts for browser in players.browsers),
+                tasks_run=schedule.taken,
+            )
+
+
+def _display(config: Config, console: Console, board: Board) -> LiveDisplay | PlainDisplay:
+    wanted = config.run.display
+    if wanted is Display.live or (wanted is Display.auto and console.is_terminal):
+        return LiveDisplay(console, board)
+    return PlainDisplay(console, board)
+
+
+def _check(config: Config) -> None:
+    """What the schema cannot say."""
+    if config.run.retry is not None and config.run.retry not in RETRIES:
+        raise ConfigError(f"run.retry={config.run.retry} is unknown; it is one of {', '.join(RETRIES)}, or null")
+    if config.fail_under is not None and not 0 <= config.fail_under <= 1:
+        raise ConfigError(f"fail_under={config.fail_under:g} is no rate; give a number from 0 to 1")
+    counts = {"workers": config.workers, "executor.lanes": config.executor.lanes, "trials": config.trials}
+    for name, value in counts.items():
+        if value < 1:
+            raise ConfigError(f"{name}={value} is too few; give at least 1")
+
+
+def _outcomes(run: RunFolder) -> Mapping[tuple[str, int], Outcome]:
+    found = run.scan()
+    if found.damaged:
+        raise found.damaged[0]
+    return found.outcomes
+
+
+def _refuse_drift(
+    config: Config, run: RunFolder, tasks: Sequence[Task], outcomes: Mapping[tuple[str, int], Outcome]
+) -> str:
+    """A run folder holds one set of tasks and measuring settings.
+
+    Returns:
+        The digest of the present settings, under which they are kept as an artifact.
+
+    Raises:
+        ResumeMismatch: Naming the task, or the settings, that changed.
+    """
+    now = measuring(config)
+    config_digest = run.artifacts.put(dumps(dict(sorted(now.items()))))
+    digests = {task.task_id: task_digest(task) for task in tasks}
+    for (task_id, _), outcome in outcomes.items():
+        if task_id not in digests:
+            continue
+        if outcome.config_digest != config_digest:
+            before = loads(run.artifacts.read(outcome.config_digest))
+            changed = sorted(key for key in now.keys() | before.keys() if now.get(key) != before.get(key))
+            raise ResumeMismatch(
+                f"{run.path} was made with other settings ({', '.join(changed)}); "
+                "set them back, or choose another folder with run.id=NAME"
+            )
+        if outcome.task_digest != digests[task_id]:
+            raise ResumeMismatch(
+                f"{run.path} was made from another version of task {task_id} of {config.task.path}; "
+                "put the task file back, or choose another folder with run.id=NAME"
+            )
+    return config_digest
+
+
+def _describe(config: Config, run: RunFolder, config_digest: str) -> None:
+    """Leave beside the journals what made them."""
+    run.write("config.yaml", saved(config).encode())
+    packages = ("playwright", "openai", "hydra-core", "orjson")
+    described = {
+        "harness": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": {name: version(name) for name in packages},
+        "config_digest": config_digest,
+        "seed": config.run.seed,
+    }
+    run.write("run.json", dumps(described) + b"\n")
+
+
+def _summary(config: Config, run: RunFolder, tasks: Sequence[Task], invocation: Invocation) -> Summary:
+    outcomes = _outcomes(run)
+    entries = (
+        Entry(task=task, trial=trial, outcome=outcomes.get((task.task_id, trial)))
+        for trial in range(config.trials)
+        for task in tasks
+    )
+    return summarize(config.run.id, entries, config.scoring.value, invocation)
+
+
+def _exit_code(config: Config, summary: Summary, console: Console, *, interrupted: bool) -> int:
+    if interrupted:
+        console.print("interrupted: nothing is lost; the same command goes on from here")
+        return INTERRUPTED
+    tally = summary.overall
+    if config.fail_under is not None and tally.passed + tally.unscored < config.fail_under * tally.tasks:
+        console.print(f"below fail_under={config.fail_under:g}: the success rate is {tally.success_rate:.1%}")
+        return BELOW
+    return UNSCORED if tally.unscored else DONE
