@@ -20,6 +20,7 @@ from harness.config import PROJECT, Config, register
 from harness.errors import HarnessError, JournalError, UsageError
 
 DONE, BELOW, USAGE, UNSCORED, INTERRUPTED = 0, 1, 2, 3, 130
+_NOISE = ("full_key", "object_type", "reference_type", "To append to your config")
 _WORST_FIRST = (INTERRUPTED, USAGE, UNSCORED, BELOW, DONE)
 
 
@@ -85,12 +86,12 @@ def _refuse(sentence: str, code: int = USAGE) -> int:
 
 def _sentence(error: Exception) -> str:
     """Hydra's and OmegaConf's several lines as one sentence."""
-    lines = [line.strip() for line in str(error).splitlines()]
-    kept = [line for line in lines if line and not line.startswith(("full_key", "object_type", "reference_type"))]
-    cause = error.__cause__
-    if cause is not None and str(cause).splitlines() and str(cause).splitlines()[0] not in kept:
-        kept.append(str(cause).splitlines()[0])
-    return f"{' '.join(kept)} (python run.py --help says more, --cfg job lists all settings)"
+    lines = [line.strip() for line in str(error).partition("Config search path")[0].splitlines()]
+    kept = [line for line in lines if line and not line.startswith(_NOISE)]
+    cause = str(error.__cause__ or "").splitlines()
+    if cause and cause[0] not in kept:
+        kept.append(cause[0])
+    return f"{' '.join(kept)}; python run.py --help says more, --cfg job lists all settings"
 
 
 def _forget_empty(folder: Path) -> None:
