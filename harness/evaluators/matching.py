@@ -9,6 +9,11 @@ from collections.abc import Callable
 from decimal import Decimal
 from functools import cache
 
+from harness.errors import EvaluatorError
+
+MAX_TOKENIZED = 50_000
+"""Characters the token rule reads; the sentence splitter's time grows with their square."""
+
 OR = " |OR| "
 
 _NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?"
@@ -31,6 +36,8 @@ def includes_token(phrase: str, text: str) -> bool:
 
     Both are expected clean.
     """
+    if len(text) > MAX_TOKENIZED:
+        raise EvaluatorError(f"the answer has {len(text)} characters; the token rule reads at most {MAX_TOKENIZED}")
     tokenize = _tokenizer()
     if len(tokenize(phrase)) == 1:
         return phrase in tokenize(text)

@@ -31,11 +31,11 @@ def program_html(task: Task, evidence: Evidence, artifacts: Artifacts, dialect: 
 
 def _selected_text(target: HtmlTarget, selected: Selected, artifacts: Artifacts, dialect: str) -> str:
     place = f"program_html[{selected.index}]"
-    content = selected.content
+    content, error = selected.content, selected.error
     if dialect == WEBARENA and selected.last_content is not None:
-        content = selected.last_content
-    if selected.error or content is None:
-        raise EvaluatorError(f"{place}: {selected.error or 'nothing was gathered'}")
+        content, error = selected.last_content, ""
+    if error or content is None:
+        raise EvaluatorError(f"{place}: {error or 'nothing was gathered'}")
     try:
         value = loads(artifacts.read(content))
     except (JournalError, ValueError) as exc:
