@@ -93,7 +93,7 @@ class Retrier:
     def _wait(self, state: RetryCallState) -> float:
         chance = self._timing.chance()
         asked = _failure(state).wait_s
-        if asked:
+        if asked:  # a wait of 0 is no wait to keep to: we back off by ourselves
             return asked + chance * min(1.0, asked / 10)
         # The exponent is bounded: 2.0**1024 would overflow under a generous max_attempts.
         grown = self._policy.first_wait_s * 2.0 ** min(state.attempt_number - 1, 30)
