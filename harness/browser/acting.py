@@ -1,0 +1,212 @@
+"""Performs one action on the current tab, with the events a person's mouse and keyboard would cause.
+
+Nothing here waits for the consequences: that is `settling`. What cannot be done raises `ActionFailed` with a sentence
+for the agent, and leaves the page as it was.
+"""
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from typing import Literal
+
+from playwright.async_api import Error
+
+from harness.actions.keys import cairn_keys
+from harness.actions.space import (
+    Action,
+    Click,
+    CloseTab,
+    Code,
+    GoBack,
+    GoForward,
+    Goto,
+    Hover,
+    Keyboard,
+    Mouse,
+    NewTab,
+    Nothing,
+    Press,
+    Scroll,
+    Select,
+    Stop,
+    TabFocus,
+    Target,
+    Type,
+)
+from harness.browser.addresses import Addresses
+from harness.browser.code import call
+from harness.browser.element import WIDGETS, Element
+from harness.browser.faults import first_line, net_error
+from harness.browser.guard import BLOCKED, Guard
+from harness.browser.settings import BrowserSettings
+from harness.browser.tabs import Tabs
+from harness.errors import ActionFailed
+
+_TYPED = 200
+"""Characters that are typed key by key; what is longer is inserted at once, as a paste would."""
+_Input = Click | Hover | Type | Select | Press | Scroll | Mouse | Keyboard | Code
+_SCROLL = """(sign) => {
+  const page = document.scrollingElement || document.body;
+  page.scrollTo({ top: page.scrollTop + sign * window.innerHeight, behavior: "instant" });
+}"""
+
+
+class Actor:
+    """The hands of one context."""
+
+    def __init__(self, tabs: Tabs, addresses: Addresses, *, guard: Guard, settings: BrowserSettings) -> None:
+        self._tabs = tabs
+        self._addresses = addresses
+        self._guard = guard
+        self._settings = settings
+
+    async def perform(self, action: Action, backends: Mapping[str, int]) -> None:
+        """Do it.
+
+        Args:
+            backends: Element id to DevTools node, of the observation decided upon.
+        Raises:
+            ActionFailed: It cannot be done.
+        """
+        match action:
+            case Goto(url=url):
+                await self.goto(url)
+            case GoBack() | GoForward():
+                await self._travel(-1 if isinstance(action, GoBack) else 1)
+            case NewTab() | TabFocus() | CloseTab():
+                await self._change_tab(action)
+            case Nothing() | Stop():
+                pass
+            case _:
+                seconds = self._settings.action_timeout_s
+                try:
+                    async with asyncio.timeout(seconds):
+                        await self._input(action, backends)
+                except TimeoutError:
+                    # A page whose script runs on takes no input; settling finds out what is wrong with it.
+                    self._tabs.notice(f"the page did not react to the action within {seconds:g} s")
+
+    async def goto(self, url: str) -> None:
+        """Open a canonical address in the current tab, as far as the server's answer."""
+        written = url.strip()
+        if "://" not in written and not written.lower().startswith(("about:", "javascript:", "data:")):
+            written = f"http://{written}"
+        real = self._addresses.to_real(written)
+        self._guard.check(real, shown=written)
+        tab = self._tabs.current
+        timeout_ms = self._settings.navigation_timeout_s * 1000
+        try:
+            await tab.page.goto(real, wait_until="commit", timeout=timeout_ms)
+        except Error as exc:
+            name = net_error(exc)
+            if name == BLOCKED and not self._guard.reaches(real):
+                raise ActionFailed(f"{written} is outside the sites of this task") from exc
+            if name is not None:
+                raise ActionFailed(f"{written} could not be opened: {name}") from exc
+            if exc.name == "TimeoutError":
+                await tab.cdp.send("Page.stopLoading")
+                tab.give_up_moving()
+                seconds = self._settings.navigation_timeout_s
+                raise ActionFailed(f"{written} did not answer within {seconds:g} s") from exc
+            if "Download is starting" in exc.message or "interrupted by another navigation" in exc.message:
+                return
+            if "invalid URL" in exc.message:
+                raise ActionFailed(f"{written} is not an address") from exc
+            raise
+
+    async def _input(self, action: _Input, backends: Mapping[str, int]) -> None:
+        page = self._tabs.current.page
+        match action:
+            case Click(target=target) | Hover(target=target):
+                await self._point(self._element(target, backends), press=isinstance(action, Click))
+            case Type(target=target):
+                await self._type(self._element(target, backends), action)
+            case Select(target=target, option=option):
+                await self._element(target, backends).choose(option, typed=False)
+            case Press(key_comb=key_comb):
+                await self._press(key_comb)
+            case Scroll(direction=direction):
+                await page.evaluate(_SCROLL, 1 if direction == "down" else -1)
+            case Mouse(verb=verb, x=x, y=y):
+                width, height = self._settings.viewport
+                await (page.mouse.click if verb == "click" else page.mouse.move)(x * width, y * height)
+            case Keyboard(text=text):
+                await self._write(text)
+            case Code():
+                await call(page, action)
+
+    def _element(self, target: Target, backends: Mapping[str, int]) -> Element:
+        if (backend := backends.get(target.id)) is None:
+            raise ActionFailed(f"no element [{target.id}] in the observation; use an id that stands there")
+        return Element(self._tabs.current.cdp, backend, id=target.id)
+
+    async def _point(self, element: Element, *, press: bool) -> None:
+        found = await element.locate()
+        if press and found["option"]:
+            return await element.pick()
+        mouse = self._tabs.current.page.mouse
+        await (mouse.click(found["x"], found["y"]) if press else mouse.move(found["x"], found["y"]))
+
+    async def _type(self, element: Element, action: Type) -> None:
+        found = await element.locate()
+        if found["list"]:
+            return await element.choose(action.text, typed=True)
+        page = self._tabs.current.page
+        if found["type"] == "file":
+            raise ActionFailed(f"element [{action.target.id}] takes a file, and files cannot be uploaded")
+        if found["type"] in WIDGETS:
+            await element.fill(action.text, type=found["type"])
+        else:
+            await page.mouse.click(found["x"], found["y"])
+            if action.clear:
+                await page.keyboard.press("ControlOrMeta+a")
+                if not action.text:
+                    await page.keyboard.press("Delete")
+            elif found["filled"]:
+                await page.keyboard.press("End" if found["tag"] == "input" else "ControlOrMeta+End")
+            await self._write(action.text)
+        if action.enter:
+            await page.keyboard.press("Enter")
+
+    async def _write(self, text: str) -> None:
+        keyboard = self._tabs.current.page.keyboard
+        await keyboard.type(text[:_TYPED])
+        if len(text) > _TYPED:
+            await keyboard.insert_text(text[_TYPED:])
+
+    async def _press(self, key_comb: str) -> None:
+        try:
+            await self._tabs.current.page.keyboard.press(_pressable(key_comb))
+        except Error as exc:
+            if "Unknown key" in exc.message:
+                raise ActionFailed(f"{first_line(exc)} in press [{key_comb}]") from exc
+            raise
+
+    async def _travel(self, by: Literal[-1, 1]) -> None:
+        tab = self._tabs.current
+        history = await tab.cdp.send("Page.getNavigationHistory")
+        index = history["currentIndex"] + by
+        entries = history["entries"]
+        blank_start = index == 0 and entries[0]["url"] == "about:blank"
+        if not 0 <= index < len(entries) or blank_start:
+            raise ActionFailed(f"there is no {'earlier' if by < 0 else 'later'} page in this tab")
+        tab.expect_move(entries[index]["url"])
+        await tab.cdp.send("Page.navigateToHistoryEntry", {"entryId": entries[index]["id"]})
+
+    async def _change_tab(self, action: NewTab | TabFocus | CloseTab) -> None:
+        match action:
+            case NewTab():
+                await self._tabs.open()
+            case CloseTab():
+                await self._tabs.close_current()
+            case TabFocus(index=index):
+                tabs = self._tabs.all
+                if not 0 <= index < len(tabs):
+                    raise ActionFailed(f"there is no tab {index}; the last one is {len(tabs) - 1}")
+                await self._tabs.focus(tabs[index])
+
+
+def _pressable(key_comb: str) -> str:
+    """Playwright's spelling; `Meta` is `Control` except on a Mac, as in WebArena."""
+    keys = cairn_keys(key_comb)
+    return keys if sys.platform == "darwin" else keys.replace("Meta", "Control")

@@ -1,0 +1,103 @@
+// What acting needs to know of one element, or does to one that no mouse or keyboard can do. Called with `this` = node.
+function (task, value) {
+  const node = this;
+  if (!node.isConnected) return { gone: true };
+  const element = node.nodeType === Node.ELEMENT_NODE ? node : node.parentElement || node.documentElement || node.host;
+  const view = element.ownerDocument.defaultView;
+  const tag = element.localName;
+  const option = element.closest("option");
+  const list = tag === "select" ? element : option ? option.closest("select") : null;
+
+  const rects = () => {
+    if (node.nodeType === Node.TEXT_NODE) {
+      const range = element.ownerDocument.createRange();
+      range.selectNode(node);
+      return [range.getBoundingClientRect(), ...range.getClientRects()];
+    }
+    return [element.getBoundingClientRect(), ...element.getClientRects()];
+  };
+  // A point of the element, in its own viewport, at which a click meets it.
+  const aim = () => {
+    const boxes = rects().filter((box) => box.width > 0 && box.height > 0);
+    const points = boxes.map((box) => ({ x: box.x + box.width / 2, y: box.y + box.height / 2 }));
+    const within = points.filter(({ x, y }) => x >= 0 && y >= 0 && x < view.innerWidth && y < view.innerHeight);
+    const meets = within.find(({ x, y }) => {
+      const hit = element.getRootNode().elementFromPoint(x, y);
+      return hit && (element.contains(hit) || hit.contains(element) && hit.matches("label, button, a") || hit.control === element);
+    });
+    return { point: meets || within[0] || points[0], sure: Boolean(meets) };
+  };
+  const locate = () => {
+    if (node.nodeType === Node.DOCUMENT_NODE || element === element.ownerDocument.documentElement) return { x: 5, y: 5 };
+    let { point, sure } = aim();
+    if (point && !sure) {
+      element.scrollIntoView({ block: "center", inline: "nearest", behavior: "instant" });
+      ({ point, sure } = aim());
+    }
+    if (!point) return { hidden: true };
+    let { x, y } = point;
+    for (let inner = view; inner !== inner.parent; inner = inner.parent) {
+      const frame = inner.frameElement;
+      if (!frame) break;
+      const box = frame.getBoundingClientRect();
+      x += box.x + frame.clientLeft;
+      y += box.y + frame.clientTop;
+    }
+    return { x, y };
+  };
+  const tell = (target) => {
+    target.dispatchEvent(new view.Event("input", { bubbles: true, composed: true }));
+    target.dispatchEvent(new view.Event("change", { bubbles: true }));
+  };
+  const plain = (text) => text.trim().replace(/\s+/g, " ").toLowerCase();
+  const label = (one) => one.label || one.text;
+  const choose = (one) => {
+    if (list.disabled || one.disabled || (one.parentElement.localName === "optgroup" && one.parentElement.disabled)) {
+      return { disabled: true };
+    }
+    if (list.matches(":open")) list.blur(); // its pop-up would otherwise stay
+    list.focus();
+    if (!one.selected) {
+      one.selected = true;
+      tell(list);
+    }
+    return { chosen: label(one) };
+  };
+  const find = (typed) => {
+    const all = [...list.options];
+    return (
+      all.find((one) => label(one) === value) ||
+      all.find((one) => plain(label(one)) === plain(value)) ||
+      (typed && all.find((one) => plain(label(one)).startsWith(plain(value))))
+    );
+  };
+  const fill = () => {
+    const before = element.value;
+    const owner = Object.getOwnPropertyDescriptor(view.HTMLInputElement.prototype, "value");
+    element.focus();
+    owner.set.call(element, value);
+    if (value !== "" && element.value !== value.trim()) {
+      owner.set.call(element, before);
+      return { malformed: true };
+    }
+    tell(element);
+    return {};
+  };
+
+  switch (task) {
+    case "locate": {
+      const type = tag === "input" ? element.type : "";
+      return { ...locate(), tag, type, option: Boolean(option), list: Boolean(list), filled: Boolean(element.value) };
+    }
+    case "pick":
+      return choose(option);
+    case "choose":
+    case "type": {
+      if (!list) return { tag, notList: true };
+      const one = find(task === "type");
+      return one ? choose(one) : { options: [...list.options].map(label) };
+    }
+    case "fill":
+      return fill();
+  }
+}

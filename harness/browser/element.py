@@ -1,0 +1,97 @@
+"""One element of the last observation, as acting sees it: where it is now, and what only script can do to it."""
+
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from playwright.async_api import CDPSession, Error
+
+from harness.browser.faults import first_line
+from harness.errors import ActionFailed
+
+_SCRIPT = files("harness.browser").joinpath("element.js").read_text(encoding="utf-8")
+_GONE = ("No node with given id", "Could not find node", "does not belong to the document", "No node found")
+
+
+class Element:
+    """An element the agent named by id; every question looks at the page as it is now."""
+
+    def __init__(self, cdp: CDPSession, backend: int, *, id: str) -> None:
+        self._cdp = cdp
+        self._backend = backend
+        self._id = id
+
+    async def locate(self) -> Mapping[str, Any]:
+        """Scroll the element into view when it is not, and say where a click meets it.
+
+        Returns:
+            `x`, `y` (CSS px of the viewport), `tag`, `type`, `option`, `list`, `filled`.
+        Raises:
+            ActionFailed: It is not on the page, or not visible there.
+        """
+        found = await self._run("locate")
+        if found.get("hidden") and not found["option"]:
+            raise ActionFailed(f"element [{self._id}] is not visible on the page any more")
+        return found
+
+    async def pick(self) -> None:
+        """Choose this option in its list."""
+        self._check_enabled(await self._run("pick"))
+
+    async def choose(self, label: str, *, typed: bool) -> None:
+        """Choose the option with this label in this list; `typed` also accepts the beginning of a label."""
+        answer = await self._run("type" if typed else "choose", label)
+        if answer.get("notList"):
+            raise ActionFailed(f"element [{self._id}] is no native list (it is a {answer['tag']}): click it instead")
+        if "options" in answer:
+            options = ", ".join(repr(option) for option in answer["options"][:50])
+            raise ActionFailed(f"element [{self._id}] has no option {label!r}; its options are {options or 'none'}")
+        self._check_enabled(answer)
+
+    async def fill(self, text: str, *, type: str) -> None:
+        """Set the value of an input whose widget cannot be typed into."""
+        if (await self._run("fill", text)).get("malformed"):
+            shape = _SHAPES.get(type, "what the field takes")
+            raise ActionFailed(f"element [{self._id}] is a {type} field and takes {shape}, not {text!r}")
+
+    def _check_enabled(self, answer: Mapping[str, Any]) -> None:
+        if answer.get("disabled"):
+            raise ActionFailed(f"element [{self._id}] or the option asked for is disabled")
+
+    async def _run(self, task: str, value: str = "") -> Mapping[str, Any]:
+        try:
+            resolved = await self._cdp.send("DOM.resolveNode", {"backendNodeId": self._backend})
+            answer = await self._cdp.send(
+                "Runtime.callFunctionOn",
+                {
+                    "objectId": resolved["object"]["objectId"],
+                    "functionDeclaration": _SCRIPT,
+                    "arguments": [{"value": task}, {"value": value}],
+                    "returnByValue": True,
+                    "userGesture": True,
+                },
+            )
+        except Error as exc:
+            if any(text in first_line(exc) for text in _GONE):
+                raise self._gone() from exc
+            raise
+        found: Mapping[str, Any] = answer["result"].get("value") or {}
+        if "exceptionDetails" in answer or found.get("gone"):
+            raise self._gone()
+        return found
+
+    def _gone(self) -> ActionFailed:
+        return ActionFailed(f"element [{self._id}] is not on the page any more")
+
+
+_SHAPES = {
+    "date": "a date like 2024-01-31",
+    "time": "a time like 14:05",
+    "datetime-local": "a moment like 2024-01-31T14:05",
+    "month": "a month like 2024-01",
+    "week": "a week like 2024-W05",
+    "color": "a colour like #1a2b3c",
+    "range": "a number within its range",
+}
+WIDGETS = frozenset(_SHAPES)
+"""Types of input that are filled, because typing into their widget depends on locale and platform."""

@@ -1,0 +1,81 @@
+"""Playwright's errors become ours here, and nowhere else.
+
+Playwright tells its errors apart by their text only, so every test of such a text is in this module.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from playwright.async_api import Error
+
+from harness.errors import BrowserCrashed
+
+_MOVED = (
+    "Execution context was destroyed",
+    "Cannot find context with specified id",
+    "frame was detached",
+    "Frame was detached",
+    "Inspected target navigated or closed",
+    "interrupted by another navigation",
+)
+
+
+def first_line(error: Error) -> str:
+    """Playwright's message without its name for the call and without its call log."""
+    line = str(error.message).split("\n", 1)[0].strip()
+    head, found, rest = line.partition(": ")
+    return rest if found and "." in head and " " not in head else line
+
+
+def moved(error: Error) -> bool:
+    """Whether the page merely went elsewhere while it was being asked: ask again."""
+    return any(text in str(error.message) for text in _MOVED)
+
+
+def net_error(error: Error) -> str | None:
+    """Chromium's name for a failed navigation (`net::ERR_CONNECTION_REFUSED`), if this is one."""
+    for word in str(error.message).split():
+        if word.startswith("net::ERR_"):
+            return word.rstrip(".,;:")
+    return None
+
+
+def crashed(error: Error, doing: str) -> BrowserCrashed:
+    """The infrastructure error for a playwright error nobody could deal with."""
+    return BrowserCrashed(f"the browser gave way while {doing}: {first_line(error)}")
+
+
+class Watch:
+    """Turns a crash, a lost browser or a step that never ends into `BrowserCrashed`, at once and from anywhere."""
+
+    def __init__(self) -> None:
+        self._why = ""
+        self._running: set[asyncio.Timeout] = set()
+
+    def strike(self, why: str) -> None:
+        """Something died: whatever is under way ends now, and nothing new begins."""
+        self._why = self._why or why
+        for limit in self._running:
+            limit.reschedule(asyncio.get_running_loop().time())
+
+    @asynccontextmanager
+    async def over(self, doing: str, *, limit_s: float) -> AsyncIterator[None]:
+        """Watch a block.
+
+        Raises:
+            BrowserCrashed: Browser or page died, or the block did not end in time.
+        """
+        if self._why:
+            raise BrowserCrashed(self._why)
+        try:
+            async with asyncio.timeout(limit_s) as limit:
+                self._running.add(limit)
+                try:
+                    yield
+                finally:
+                    self._running.discard(limit)
+        except TimeoutError as exc:
+            raise BrowserCrashed(self._why or f"the browser hangs: {doing} took more than {limit_s:g} s") from exc
+        except Error as exc:
+            raise (BrowserCrashed(self._why) if self._why else crashed(exc, doing)) from exc

@@ -1,0 +1,166 @@
+"""One Chromium per worker, one fresh context per episode.
+
+The browser starts when the first episode wants it, and again after it died; `starts` counts. Nothing of one episode is
+left for the next: contexts are closed, and a browser that does not close one in time is replaced.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from types import TracebackType
+
+from playwright.async_api import Browser, Error, Playwright, async_playwright
+
+from harness.browser import executable
+from harness.browser.addresses import Addresses
+from harness.browser.environment import BrowserEnvironment
+from harness.browser.faults import first_line
+from harness.browser.guard import Guard
+from harness.browser.settings import BrowserSettings, RestoreSettings
+from harness.browser.window import Lane, Observer
+from harness.errors import BrowserCrashed
+from harness.records import Site, Task
+
+logger = logging.getLogger(__name__)
+
+SWITCHES = (
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--font-render-hinting=none",
+    "--hide-scrollbars",
+    "--no-first-run",
+)
+_CLOSES_WITHIN_S = 5.0
+
+
+class Chromium:
+    """An `EnvironmentPool` in this process."""
+
+    def __init__(
+        self,
+        settings: BrowserSettings,
+        *,
+        sites: Callable[[int], tuple[Site, ...]],
+        restoring: RestoreSettings | None = None,
+        observer: Callable[[], Observer] | None = None,
+    ) -> None:
+        """Nothing is started yet.
+
+        Args:
+            sites: The sites as a lane reaches them.
+            observer: Makes the eyes of one episode; None = those of `observing`, in the settings' dialect.
+        """
+        self.starts = 0
+        """Browsers launched so far."""
+        self._settings = settings
+        self._sites = sites
+        self._restoring = restoring or RestoreSettings()
+        self._observer = observer or self._eyes
+        self._playwright: Playwright | None = None
+        self._browser: Browser | None = None
+        self._launching = asyncio.Lock()
+
+    async def __aenter__(self) -> "Chromium":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stop()
+
+    @asynccontextmanager
+    async def open(self, task: Task, lane: int) -> AsyncIterator[BrowserEnvironment]:
+        """A fresh environment on one lane's sites, for one episode of `task`.
+
+        Raises:
+            ConfigError: No browser is installed.
+            BrowserCrashed: It does not start.
+        """
+        browser = await self._running()
+        sites = self._sites(lane)
+        place = Lane(
+            number=lane,
+            sites=sites,
+            addresses=Addresses(sites),
+            guard=Guard(sites, allowed=self._settings.allowed),
+        )
+        environment = BrowserEnvironment(
+            browser, place, settings=self._settings, restoring=self._restoring, observer=self._observer
+        )
+        try:
+            yield environment
+        finally:
+            await self._leave(environment, browser)
+
+    async def _running(self) -> Browser:
+        async with self._launching:
+            if self._browser is None or not self._browser.is_connected():
+                await self._stop()
+                self._browser = await self._start()
+            return self._browser
+
+    async def _start(self) -> Browser:
+        path = await asyncio.to_thread(executable.find, self._settings.executable)
+        try:
+            self._playwright = await async_playwright().start()
+            sandbox = os.geteuid() != 0
+            try:
+                browser = await self._launch(self._playwright, path, sandbox=sandbox)
+            except Error as exc:
+                if not sandbox or "sandbox" not in exc.message.lower():
+                    raise
+                logger.warning("Chromium's sandbox does not work here (%s); going on without it", first_line(exc))
+                browser = await self._launch(self._playwright, path, sandbox=False)
+        except Error as exc:
+            raise BrowserCrashed(f"{path} does not start: {first_line(exc)}") from exc
+        self.starts += 1
+        return browser
+
+    async def _launch(self, playwright: Playwright, path: str, *, sandbox: bool) -> Browser:
+        return await playwright.chromium.launch(
+            executable_path=path,
+            headless=self._settings.headless,
+            slow_mo=self._settings.slow_mo_ms,
+            args=[*SWITCHES, *self._settings.launch_args],
+            chromium_sandbox=sandbox,
+            handle_sigint=False,
+            handle_sigterm=False,
+            handle_sighup=False,
+        )
+
+    async def _leave(self, environment: BrowserEnvironment, browser: Browser) -> None:
+        try:
+            async with asyncio.timeout(_CLOSES_WITHIN_S):
+                await environment.close()
+        except (TimeoutError, Error) as exc:
+            logger.warning("a browser that does not let go of an episode is replaced: %s", exc)
+            if self._browser is browser:
+                self._browser = None
+                await self._end(browser)
+
+    async def _stop(self) -> None:
+        browser, self._browser = self._browser, None
+        if browser is not None:
+            await self._end(browser)
+        playwright, self._playwright = self._playwright, None
+        if playwright is not None:
+            try:
+                async with asyncio.timeout(_CLOSES_WITHIN_S):
+                    await playwright.stop()
+            except (TimeoutError, Error) as exc:
+                logger.warning("the browser's driver did not stop: %s", exc)
+
+    async def _end(self, browser: Browser) -> None:
+        try:
+            async with asyncio.timeout(_CLOSES_WITHIN_S):
+                await browser.close()
+        except (TimeoutError, Error) as exc:
+            logger.warning("the browser did not close: %s", exc)
+
+    def _eyes(self) -> Observer:
+        from harness.browser.observing import Observer as Eyes
+
+        return Eyes(dialect=self._settings.dialect, viewport=self._settings.viewport)

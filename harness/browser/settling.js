@@ -1,0 +1,225 @@
+// Knows whether a document still has work scheduled that will change it; runs before the page's own scripts.
+//
+// A chain of callbacks (a timer set by a click handler, a timer set by that timer, ...) is followed until the delays it
+// asked for add up to HORIZON ms. So an update 500 ms after a click is waited for, and an endless ticker is not.
+// Waiting for the network is free of charge for a chain, apart from STEP, so that polling ends too.
+(() => {
+  const HORIZON = 600;
+  const STEP = 25;
+  const PATIENCE = 1500; // ms after the document was parsed in which slow images and scripts may still arrive
+  const WORN = 1000; // budget of a document that already used up a whole one
+  const HOPS = 32; // microtask hops for which the continuation of a callback counts as its own
+  if (window.__cairn) return window.__cairn.watch(); // the window outlived its first, empty document
+
+  const now = performance.now.bind(performance);
+  const native = {
+    setTimeout: window.setTimeout.bind(window),
+    clearTimeout: window.clearTimeout.bind(window),
+    setInterval: window.setInterval.bind(window),
+    clearInterval: window.clearInterval.bind(window),
+    frame: window.requestAnimationFrame.bind(window),
+    cancelFrame: window.cancelAnimationFrame.bind(window),
+    microtask: window.queueMicrotask.bind(window),
+  };
+
+  let spent = null; // ms of delay the chain running now has asked for; null = it was begun by an event
+  let turn = 0;
+  const pending = new Map(); // token -> { what, url } awaited
+  let changes = 0;
+  let ticks = 0; // changes made by timers
+  let overrun = false; // whether a chain went beyond the horizon
+  let parsed = null;
+  let worn = false;
+
+  const address = (url) => {
+    try { return new URL(url, document.baseURI).href.split("?")[0]; } catch { return String(url); }
+  };
+  // Run as part of a chain. The chain is kept for some microtasks, because `await` continues there.
+  const enter = (age) => {
+    spent = age;
+    const mine = ++turn;
+    let hops = HOPS;
+    const hop = () => {
+      if (mine !== turn) return;
+      if (hops-- > 0) native.microtask(hop);
+      else spent = null;
+    };
+    native.microtask(hop);
+  };
+  const follow = (what, age, url) => {
+    if (age > HORIZON) {
+      if (spent !== null) overrun = true;
+      return null;
+    }
+    const token = {};
+    pending.set(token, { what, url: url === undefined ? null : address(url) });
+    return token;
+  };
+  const timed = (delay, least) => (spent ?? 0) + Math.max(Number(delay) || 0, least);
+  const replace = (owner, name, make) => {
+    const was = owner[name];
+    if (typeof was !== "function") return;
+    const is = make(was);
+    Object.defineProperty(is, "name", { value: name });
+    owner[name] = is;
+  };
+
+  const timers = new Map(); // id -> token
+  replace(window, "setTimeout", () => function (handler, delay, ...args) {
+    if (typeof handler !== "function") return native.setTimeout(handler, delay, ...args);
+    const age = timed(delay, 1);
+    const token = follow("a timer", age);
+    const id = native.setTimeout(() => {
+      timers.delete(id);
+      pending.delete(token);
+      enter(age);
+      handler.apply(window, args);
+    }, delay);
+    if (token) timers.set(id, token);
+    return id;
+  });
+  replace(window, "setInterval", () => function (handler, delay, ...args) {
+    if (typeof handler !== "function") return native.setInterval(handler, delay, ...args);
+    let age = timed(delay, 4);
+    const token = follow("a timer", age);
+    const id = native.setInterval(() => {
+      enter(age);
+      age += Math.max(Number(delay) || 0, 4);
+      if (age > HORIZON) {
+        pending.delete(token);
+        overrun = true;
+      }
+      handler.apply(window, args);
+    }, delay);
+    if (token) timers.set(id, token);
+    return id;
+  });
+  const clear = (stop) => function (id) {
+    pending.delete(timers.get(id));
+    timers.delete(id);
+    stop(id);
+  };
+  replace(window, "clearTimeout", () => clear(native.clearTimeout));
+  replace(window, "clearInterval", () => clear(native.clearInterval));
+
+  const frames = new Map();
+  replace(window, "requestAnimationFrame", () => function (handler) {
+    const age = timed(16, 16);
+    const token = follow("an animation", age);
+    const id = native.frame((time) => {
+      frames.delete(id);
+      pending.delete(token);
+      enter(age);
+      handler(time);
+    });
+    if (token) frames.set(id, token);
+    return id;
+  });
+  replace(window, "cancelAnimationFrame", () => function (id) {
+    pending.delete(frames.get(id));
+    frames.delete(id);
+    native.cancelFrame(id);
+  });
+  replace(window, "requestIdleCallback", (was) => function (handler, options) {
+    const age = timed(16, 16);
+    const token = follow("idle work", age);
+    return was.call(window, (deadline) => {
+      pending.delete(token);
+      enter(age);
+      handler(deadline);
+    }, options);
+  });
+
+  const ages = new WeakMap(); // Response -> age of the chain that asked for it
+  const awaited = (promise, url, age, keep) => {
+    const token = follow("a request", age, url);
+    const done = (value) => {
+      pending.delete(token);
+      if (keep) ages.set(value, age);
+      enter(age);
+      return value;
+    };
+    return promise.then(done, (error) => { done({}); throw error; });
+  };
+  replace(window, "fetch", (was) => function (...args) {
+    const target = args[0] && args[0].url ? args[0].url : String(args[0]);
+    return awaited(was.apply(window, args), target, (spent ?? 0) + STEP, true);
+  });
+  for (const name of ["json", "text", "blob", "arrayBuffer", "formData"]) {
+    replace(Response.prototype, name, (was) => function () {
+      return awaited(was.call(this), this.url, ages.get(this) ?? spent ?? 0, false);
+    });
+  }
+  const opened = new WeakMap();
+  replace(XMLHttpRequest.prototype, "open", (was) => function (...args) {
+    if (!opened.has(this)) {
+      this.addEventListener("readystatechange", () => {
+        if (this.readyState === 4) enter(opened.get(this).age);
+      });
+      this.addEventListener("loadend", () => pending.delete(opened.get(this).token));
+    }
+    opened.set(this, { url: String(args[1]), age: 0, token: null });
+    return was.apply(this, args);
+  });
+  replace(XMLHttpRequest.prototype, "send", (was) => function (...args) {
+    const call = opened.get(this);
+    if (call) {
+      call.age = (spent ?? 0) + STEP;
+      call.token = follow("a request", call.age, call.url);
+    }
+    return was.apply(this, args);
+  });
+
+  const observer = new MutationObserver(() => {
+    if (spent !== null) ticks++;
+    if (spent === null || spent <= HORIZON) changes++;
+  });
+  const watched = { subtree: true, childList: true, attributes: true, characterData: true };
+  const watch = () => {
+    observer.observe(document, watched);
+    document.addEventListener("DOMContentLoaded", () => { parsed = now(); }, { once: true, capture: true });
+  };
+  watch();
+  replace(Element.prototype, "attachShadow", (was) => function (init) {
+    const root = was.call(this, init);
+    observer.observe(root, watched);
+    return root;
+  });
+
+  // One rendered frame and whatever it posted; a hidden page renders none, so it waits for a moment instead.
+  const frame = () => new Promise((resolve) => {
+    const limit = native.setTimeout(resolve, 20);
+    native.frame(() => {
+      native.clearTimeout(limit);
+      native.setTimeout(resolve, 1);
+    });
+  });
+  const moving = () => document.getAnimations().some((animation) => {
+    const timing = animation.effect && animation.effect.getComputedTiming();
+    return animation.playState === "running" && timing && timing.endTime - (animation.currentTime ?? 0) <= HORIZON;
+  });
+  const busy = (ignored) => {
+    if (document.readyState === "loading") return "the document";
+    if (document.readyState !== "complete" && now() - (parsed ?? 0) < PATIENCE) return "images or scripts";
+    for (const { what, url } of pending.values()) if (url === null || !ignored.includes(url)) return what;
+    return moving() ? "an animation" : "";
+  };
+
+  // Resolves when nothing is scheduled and a frame has passed without a change, or when `budget` ms are over.
+  const quiet = async (budget, ignored) => {
+    const end = now() + (worn ? Math.min(budget, WORN) : budget);
+    let seen = changes;
+    for (;;) {
+      await frame();
+      const what = busy(ignored) || (seen === changes ? "" : "the page");
+      const late = now() > end;
+      if (!what || late) {
+        const requests = [...pending.values()].map(({ url }) => url).filter((url) => url !== null);
+        if (late) worn = true;
+        return { busy: what, ticking: overrun && ticks > 0, requests };
+      }
+      seen = changes;
+    }
+  };
+  Object.defineProperty(window, "__cairn", { value: { quiet, watch } });
+})();

@@ -1,0 +1,144 @@
+"""Waits until a page has done what an action made it do: by condition, never by a fixed time.
+
+A tab is settled when no navigation is under way, no tab it asked for is missing, nothing its pages scheduled is still to
+come (see settling.js), no request that can change it is open, and one frame has passed without a change. A page that
+never gets there is left after `settle_timeout_s`, and the agent is told. An observation taken afterwards is never older
+than the effects of the action.
+"""
+
+import asyncio
+import time
+from importlib.resources import files
+from typing import Any
+
+from playwright.async_api import Error, Frame
+
+from harness.browser.faults import moved
+from harness.browser.settings import BrowserSettings
+from harness.browser.tabs import Tab, Tabs
+from harness.browser.traffic import Traffic
+from harness.errors import BrowserCrashed
+
+INIT_SCRIPT = files("harness.browser").joinpath("settling.js").read_text(encoding="utf-8")
+_ASK = "([budget, ignored]) => window.__cairn ? window.__cairn.quiet(budget, ignored) : null"
+_MOST_DOCUMENTS = 10
+_RETRY_S = 0.25
+"""Upper bound of one wait for an event: an event that never comes must not cost more than this."""
+
+
+class Settler:
+    """Settles the current tab of one context."""
+
+    def __init__(self, tabs: Tabs, traffic: Traffic, settings: BrowserSettings) -> None:
+        self._tabs = tabs
+        self._traffic = traffic
+        self._settings = settings
+        self._ambient: set[str] = set()
+        """Addresses (without query) whose requests outlasted a whole settling: long polls."""
+
+    async def settle(self) -> Tab:
+        """Wait, and return the tab that is current then.
+
+        Raises:
+            BrowserCrashed: The page's script lets nothing else run.
+        """
+        document: tuple[Tab, int] | None = None
+        documents = 0
+        deadline = 0.0
+        while True:
+            self._tabs.changed.clear()
+            tab = await self._tabs.ensure_current()
+            await self._arrive(tab)
+            if document != (tab, tab.commits) and documents < _MOST_DOCUMENTS:
+                # Every document has the whole time for itself, but a page that reloads for ever has not.
+                document = (tab, tab.commits)
+                documents += 1
+                deadline = time.monotonic() + self._settings.settle_timeout_s
+            busy = await self._quiet(tab, deadline) or await self._unfinished(tab, document, deadline)
+            if not busy:
+                return tab
+            if time.monotonic() >= deadline and not tab.moving and not tab.opening:
+                seconds = self._settings.settle_timeout_s
+                self._tabs.notice(f"the page was still busy after {seconds:g} s (waiting for {busy})")
+                return tab
+
+    async def _arrive(self, tab: Tab) -> None:
+        """Wait for the navigation and the tabs under way; the server may take its time, but not for ever."""
+        seconds = self._settings.navigation_timeout_s
+        deadline = time.monotonic() + seconds
+        while (tab.moving or tab.opening) and not tab.page.is_closed() and self._tabs.current is tab:
+            if time.monotonic() >= deadline:
+                where = tab.moving or "the new tab"
+                self._tabs.notice(f"gave up waiting for {where}: no answer within {seconds:g} s")
+                tab.give_up_moving()
+                await tab.cdp.send("Page.stopLoading")
+                return
+            await self._event(deadline - time.monotonic())
+
+    async def _unfinished(self, tab: Tab, document: tuple[Tab, int] | None, deadline: float) -> str:
+        """What began or is still open beside the document's own scripts."""
+        if self._tabs.current is not tab or tab.page.is_closed() or tab.opening:
+            return "a tab"
+        if tab.moving or document != (tab, tab.commits):
+            return "a new page"
+        left = deadline - time.monotonic()
+        if tab.frames_moving:
+            await self._event(left)
+            return "a frame"
+        if (waiting := self._traffic.awaited()) is not None:
+            await self._event(min(waiting, left))
+            return "a request"
+        return ""
+
+    async def _event(self, limit_s: float) -> None:
+        """Wait for anything to happen in the context."""
+        try:
+            async with asyncio.timeout(max(0.0, min(limit_s, _RETRY_S))):
+                await self._tabs.changed.wait()
+        except TimeoutError:
+            pass
+        self._tabs.changed.clear()
+
+    async def _quiet(self, tab: Tab, deadline: float) -> str:
+        """What the tab's frames still wait for when the time is over; "" = they are quiet."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                asked = [group.create_task(self._ask(tab, frame, deadline)) for frame in tab.page.frames]
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        answers = [task.result() for task in asked]
+        if not answers or answers[0] is None:
+            return "a new page"
+        known = [answer for answer in answers if answer]
+        busy = next((str(answer["busy"]) for answer in known if answer["busy"]), "")
+        if busy:
+            self._ambient.update(url for answer in known for url in answer["requests"])
+        elif any(answer["ticking"] for answer in known) and tab.told_ticking != tab.commits:
+            tab.told_ticking = tab.commits
+            self._tabs.notice("the page was still busy: it keeps changing by itself")
+        return busy
+
+    async def _ask(self, tab: Tab, frame: Frame, deadline: float) -> dict[str, Any] | None:
+        """One frame's answer; None when it went away meanwhile, or runs no script."""
+        budget = max(0.0, deadline - time.monotonic())
+        try:
+            async with asyncio.timeout(budget + self._settings.action_timeout_s):
+                answer: dict[str, Any] | None = await frame.evaluate(_ASK, [budget * 1000, sorted(self._ambient)])
+                return answer or {"busy": "", "ticking": False, "requests": []}
+        except TimeoutError:
+            await self._interrupt(tab)
+            return None
+        except Error as exc:
+            if moved(exc) or tab.page.is_closed():
+                return None
+            raise
+
+    async def _interrupt(self, tab: Tab) -> None:
+        """End a script that lets nothing else run, so that the page can at least be looked at."""
+        try:
+            async with asyncio.timeout(self._settings.action_timeout_s):
+                await tab.cdp.send("Runtime.terminateExecution")
+                await tab.page.evaluate("1")
+        except TimeoutError:
+            raise BrowserCrashed(f"a script of {tab.page.url} lets nothing else run") from None
+        self._tabs.notice("a script of the page never ended and was stopped")

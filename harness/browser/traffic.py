@@ -1,0 +1,97 @@
+"""What the pages of one context ask of the network: which requests are under way, and which may change a site.
+
+Only bookkeeping on events: nothing here waits, and nothing is ever held back.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from playwright.async_api import BrowserContext, Request, Response
+
+from harness.browser.addresses import Addresses
+from harness.browser.guard import BLOCKED, Guard
+from harness.records import Effect
+
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+AWAITED = frozenset({"document", "script", "stylesheet", "image", "font"})
+"""Kinds of request a settled page has none of; the page itself follows `fetch` and XHR."""
+SOFT = frozenset({"image", "font"})
+SOFT_S = 1.5
+"""Pictures and fonts change no text: they are waited for this long at most."""
+
+
+@dataclass(slots=True)
+class _Effect:
+    method: str
+    url: str
+    status: int | None = None
+
+
+class Traffic:
+    """Listens to one context."""
+
+    def __init__(
+        self,
+        context: BrowserContext,
+        addresses: Addresses,
+        *,
+        guard: Guard,
+        limit_s: float,
+        changed: Callable[[], None],
+    ) -> None:
+        """`limit_s`: a request open for longer holds nobody up. `changed` is called whenever one has ended."""
+        self._addresses = addresses
+        self._guard = guard
+        self._limit_s = limit_s
+        self._changed = changed
+        self._under_way: dict[Request, float] = {}
+        self._effects: dict[Request, _Effect] = {}
+        self._blocked: list[str] = []
+        context.on("request", self._begun)
+        context.on("response", self._answered)
+        context.on("requestfinished", self._ended)
+        context.on("requestfailed", self._failed)
+
+    def awaited(self) -> float | None:
+        """Seconds for which a request now under way is still worth waiting for; None = there is none."""
+        now = time.monotonic()
+        left = [
+            begun + (SOFT_S if request.resource_type in SOFT else self._limit_s) - now
+            for request, begun in self._under_way.items()
+        ]
+        return max((seconds for seconds in left if seconds > 0), default=None)
+
+    def take_effects(self) -> tuple[Effect, ...]:
+        """The non-safe requests since the last time, canonical."""
+        effects = tuple(
+            Effect(method=effect.method, url=self._addresses.to_canonical(effect.url), status=effect.status)
+            for effect in self._effects.values()
+        )
+        self._effects.clear()
+        return effects
+
+    def take_notices(self) -> tuple[str, ...]:
+        """Addresses outside the task's sites that pages asked for in vain since the last time."""
+        blocked = tuple(dict.fromkeys(self._blocked))
+        self._blocked.clear()
+        return tuple(f"the page may not reach {url}: it is outside the sites of this task" for url in blocked)
+
+    def _begun(self, request: Request) -> None:
+        if request.resource_type in AWAITED:
+            self._under_way[request] = time.monotonic()
+        if request.method not in SAFE:
+            self._effects[request] = _Effect(request.method, request.url)
+
+    def _answered(self, response: Response) -> None:
+        if (effect := self._effects.get(response.request)) is not None:
+            effect.status = response.status
+
+    def _ended(self, request: Request) -> None:
+        if self._under_way.pop(request, None) is not None:
+            self._changed()
+
+    def _failed(self, request: Request) -> None:
+        if request.failure == BLOCKED and not self._guard.reaches(request.url) and request.is_navigation_request():
+            self._blocked.append(request.url)
+        self._ended(request)

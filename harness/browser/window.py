@@ -1,0 +1,198 @@
+"""One browser context for one episode: its tabs, what it may reach, the hands that act on it, and the eyes that read it.
+
+A window never reuses anything of an earlier one. What it shows is canonical; what it asks for is real.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from playwright.async_api import Browser, BrowserContext, CDPSession, Error, Page
+
+from harness.actions.space import Action
+from harness.browser.acting import Actor
+from harness.browser.addresses import Addresses
+from harness.browser.comparing import fingerprint
+from harness.browser.faults import Watch, moved
+from harness.browser.guard import Guard
+from harness.browser.settings import BrowserSettings
+from harness.browser.settling import INIT_SCRIPT, Settler
+from harness.browser.tabs import Tab, Tabs
+from harness.browser.traffic import Traffic
+from harness.errors import ActionFailed, BrowserCrashed
+from harness.records import Done, Node, Observation, Outcome, Refused, Site, View
+from harness.records import Tab as TabRecord
+
+_LOOKS = 3
+_TITLE_S = 2.0
+
+
+class Body(Protocol):
+    """What an observer read of a page."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def nodes(self) -> Mapping[str, Node]: ...
+    @property
+    def backends(self) -> Mapping[str, int]: ...
+
+
+class Observer(Protocol):
+    """Reads a page; keeps element ids for the same nodes over one episode."""
+
+    async def read(self, page: Page, cdp: CDPSession) -> Body: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """Where a window's sites are."""
+
+    number: int
+    sites: tuple[Site, ...]
+    addresses: Addresses
+    guard: Guard
+
+
+class Window:
+    """An open context with at least one tab."""
+
+    def __init__(self, context: BrowserContext, lane: Lane, *, settings: BrowserSettings, observer: Observer) -> None:
+        self.context = context
+        self.watch = Watch()
+        self.lane = lane
+        self.tabs = Tabs(context, self.watch)
+        self.traffic = Traffic(
+            context,
+            lane.addresses,
+            guard=lane.guard,
+            limit_s=settings.settle_timeout_s,
+            changed=self.tabs.changed.set,
+        )
+        self.actor = Actor(self.tabs, lane.addresses, guard=lane.guard, settings=settings)
+        self.settler = Settler(self.tabs, self.traffic, settings)
+        self._settings = settings
+        self._observer = observer
+        self._backends: Mapping[str, int] = {}
+
+    @classmethod
+    async def open(
+        cls, browser: Browser, lane: Lane, *, settings: BrowserSettings, observer: Observer, state: "State"
+    ) -> "Window":
+        width, height = settings.viewport
+        context = await browser.new_context(
+            viewport={"width": width, "height": height},
+            device_scale_factor=1,
+            locale=settings.locale,
+            timezone_id=settings.timezone,
+            color_scheme="light",
+            reduced_motion="reduce",
+            service_workers="block",
+            accept_downloads=False,
+            proxy=lane.guard.proxy,
+            storage_state=state.storage,
+            geolocation=state.geolocation,
+            permissions=["geolocation"] if state.geolocation else None,
+        )
+        context.set_default_timeout(settings.action_timeout_s * 1000)
+        await context.add_init_script(INIT_SCRIPT)
+        window = cls(context, lane, settings=settings, observer=observer)
+        await window.tabs.open()
+        return window
+
+    async def perform(self, action: Action) -> Outcome:
+        """Do it; what cannot be done is an outcome, and a notice for the agent."""
+        try:
+            await self.actor.perform(action, self._backends)
+        except ActionFailed as exc:
+            why = self.lane.addresses.to_canonical_text(str(exc))
+            self.tabs.notice(f"the action was refused: {why}")
+            return Refused(why=why)
+        return Done()
+
+    async def look(self, *, image: bool = False) -> View:
+        """Settle, and observe the current tab.
+
+        Raises:
+            BrowserCrashed: The page cannot be read.
+        """
+        body: Body | None = None
+        for _ in range(_LOOKS):
+            tab = await self.settler.settle()
+            commits = tab.commits
+            try:
+                body = await self._observer.read(tab.page, tab.cdp)
+                tabs = await self._tab_records()
+                picture = await self._picture(tab) if image else None
+            except Error as exc:
+                if moved(exc) or tab.page.is_closed():
+                    continue
+                raise
+            if tab is self.tabs.current and tab.commits == commits and not tab.moving:
+                return self._view(body, tabs, picture)
+        if body is None:
+            raise BrowserCrashed(f"{tab.page.url} goes elsewhere whenever it is looked at")
+        return self._view(body, await self._tab_records(), await self._picture(tab) if image else None)
+
+    async def close(self) -> None:
+        await self.context.close()
+
+    def _view(self, body: Body, tabs: tuple[TabRecord, ...], picture: bytes | None) -> View:
+        shown = self.lane.addresses.to_canonical_text
+        header = " | ".join(f"Tab {n}{' (current)' if tab.current else ''}: {tab.title}" for n, tab in enumerate(tabs))
+        text = f"{header}\n\n{shown(_clean(body.text))}"
+        current = next(tab for tab in tabs if tab.current)
+        notices = tuple(shown(_clean(notice)) for notice in self.tabs.take_notices() + self.traffic.take_notices())
+        self._backends = body.backends
+        return View(
+            observation=Observation(
+                url=current.url,
+                title=current.title,
+                tabs=tabs,
+                text=text,
+                fingerprint=fingerprint(current.url, tabs, text),
+                notices=notices,
+            ),
+            nodes=body.nodes,
+            image=picture,
+        )
+
+    async def _tab_records(self) -> tuple[TabRecord, ...]:
+        shown = self.lane.addresses.to_canonical_text
+        return tuple(
+            [
+                TabRecord(url=shown(tab.page.url), title=shown(await _title(tab)), current=tab is self.tabs.current)
+                for tab in self.tabs.all
+            ]
+        )
+
+    async def _picture(self, tab: Tab) -> bytes:
+        return await tab.page.screenshot(type="png", scale="css", caret="initial", animations="allow")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What a context begins with."""
+
+    storage: Any = None
+    """Cookies and local storage in playwright's shape, or the path of a file with them."""
+    geolocation: Any = None
+
+
+async def _title(tab: Tab) -> str:
+    """The tab's title; "" while it is between two documents or a script holds it up."""
+    try:
+        async with asyncio.timeout(_TITLE_S):
+            return _clean(await tab.page.title())
+    except TimeoutError:
+        return ""
+    except Error as exc:
+        if moved(exc):
+            return ""
+        raise
+
+
+def _clean(text: str) -> str:
+    """Without lone surrogates, which no journal can hold."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,72 @@
+"""The two names of an address never leak into longer ones."""
+
+import pytest
+
+from harness.browser.addresses import Addresses
+from harness.records import Site
+
+SHOP = Site(name="shop", url="http://t3.shop.localhost:41873", canonical="http://shop.localhost")
+ADMIN = Site(name="shopping_admin", url="http://box:7780/admin", canonical="http://luma.com/admin")
+STORE = Site(name="shopping", url="http://box:7780", canonical="http://store.com")
+
+
+@pytest.mark.parametrize(
+    ("real", "canonical"),
+    [
+        ("http://t3.shop.localhost:41873", "http://shop.localhost"),
+        ("http://t3.shop.localhost:41873/cart?a=1#x", "http://shop.localhost/cart?a=1#x"),
+        ("https://t3.shop.localhost:41873/cart", "http://shop.localhost/cart"),
+        ("HTTP://T3.Shop.Localhost:41873/Cart", "http://shop.localhost/Cart"),
+        ("see http://t3.shop.localhost:41873.", "see http://shop.localhost."),
+        ("'http://t3.shop.localhost:41873'", "'http://shop.localhost'"),
+        ("//t3.shop.localhost:41873/a", "//shop.localhost/a"),
+        ("?next=http%3A%2F%2Ft3.shop.localhost%3A41873%2Fcart", "?next=http%3A%2F%2Fshop.localhost%2Fcart"),
+        ("host t3.shop.localhost:41873 here", "host shop.localhost here"),
+    ],
+)
+def test_real_addresses_are_shown_canonical(real: str, canonical: str) -> None:
+    assert Addresses((SHOP,)).to_canonical_text(real) == canonical
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://t3.shop.localhost:418730/",
+        "http://t3.shop.localhost:41873.evil.org/",
+        "http://xt3.shop.localhost:41873/",
+        "http://t3.shop.localhost:41873@evil.org/",
+        "http://t3.shop.localhost/",
+        "http://evil.org/http-t3.shop.localhost:41873",
+    ],
+)
+def test_longer_addresses_are_left_alone(text: str) -> None:
+    assert Addresses((SHOP,)).to_canonical_text(text) == text
+
+
+def test_the_longest_site_wins_and_a_longer_path_segment_is_another_site() -> None:
+    addresses = Addresses((STORE, ADMIN))
+    assert addresses.to_canonical_text("http://box:7780/admin/x") == "http://luma.com/admin/x"
+    assert addresses.to_canonical_text("http://box:7780/administrator") == "http://store.com/administrator"
+    assert addresses.to_real("http://luma.com/admin?x=1") == "http://box:7780/admin?x=1"
+    assert addresses.to_real("http://luma.com/administrator") == "http://luma.com/administrator"
+
+
+def test_canonical_addresses_are_made_real_in_either_scheme_and_only_at_the_start() -> None:
+    addresses = Addresses((SHOP,))
+    assert addresses.to_real("https://shop.localhost/a") == "http://t3.shop.localhost:41873/a"
+    assert addresses.to_real("http://shop.localhost") == "http://t3.shop.localhost:41873"
+    assert addresses.to_real("http://shop.localhost:81/") == "http://shop.localhost:81/"
+    assert addresses.to_real("http://x.org/?u=http://shop.localhost/") == "http://x.org/?u=http://shop.localhost/"
+
+
+def test_cookie_domains_follow_their_site() -> None:
+    addresses = Addresses((SHOP,))
+    assert addresses.host_to_canonical(".t3.shop.localhost") == ".shop.localhost"
+    assert addresses.host_to_real("shop.localhost") == "t3.shop.localhost"
+    assert addresses.host_to_real("other.org") == "other.org"
+
+
+def test_a_deployment_at_its_canonical_address_needs_no_mapping() -> None:
+    same = Addresses((Site(name="wiki", url="http://wiki.org", canonical="http://wiki.org/"),))
+    assert same.to_canonical_text("http://wiki.org/a") == "http://wiki.org/a"
+    assert same.to_real("http://wiki.org/a") == "http://wiki.org/a"
