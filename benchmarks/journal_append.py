@@ -25,10 +25,10 @@ from harness.records import Acted, Decided, Done, Eval, Observation, Opened, Rec
 URL = "http://shop.localhost/catalogue?page=3"
 SECRETS = {
     "llm.api_key": "sk-proj-3fJ0aYk2mQ8sT5vWx7Zb1Cd4Ef6Gh9Jk",
-    "shop.password": "correct-horse",
-    "forum.password": "battery-staple",
-    "code.password": "tr0ub4dor&3",
-    "office.password": "open sesame!",
+    "shop.password": "Password.123",
+    "forum.password": "admin1234",
+    "code.password": "hello1234",
+    "office.password": "test1234",
 }
 
 
@@ -75,7 +75,10 @@ def measure(folder: Path, records: list[Record]) -> None:
     fd = os.open(folder / "raw.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     with Journal.open(folder / "ours.traj.jsonl", redactor=Redactor(SECRETS)) as journal:
         for turn, (record, tree) in enumerate(zip(records, trees, strict=True)):
-            sides = [(ours, lambda record=record: journal.append(record)), (raw, lambda tree=tree: append_raw(fd, tree))]
+            sides = [
+                (ours, lambda record=record: journal.append(record)),
+                (raw, lambda tree=tree: append_raw(fd, tree)),
+            ]
             for times, append in reversed(sides) if turn // 2 % 2 else sides:
                 started = time.perf_counter()
                 append()
@@ -83,7 +86,7 @@ def measure(folder: Path, records: list[Record]) -> None:
     os.close(fd)
     pages = [index for index, record in enumerate(records) if isinstance(record, Acted)]
     for name, chosen in (("all records", range(len(records))), ("pages (acted)", pages)):
-        a, b = ([statistics.median(side[index] for index in chosen) * 1e6 for side in (ours, raw)])
+        a, b = [statistics.median(side[index] for index in chosen) * 1e6 for side in (ours, raw)]
         print(f"{name:14} append {a:7.0f} us   raw write+fsync {b:7.0f} us   ratio {a / b:.2f}")  # noqa: T201
     size = (folder / "ours.traj.jsonl").stat().st_size / len(records)
     print(f"{len(records)} records of {size:.0f} bytes on average; total {sum(ours) / sum(raw):.2f} x raw")  # noqa: T201

@@ -216,6 +216,10 @@ def _dataclass(cls: Any) -> Form:
     tag = {"kind": cls.kind} if isinstance(getattr(cls, "kind", None), str) else {}
     forms = {field.name: form_of(hints[field.name]) for field in fields(cls)}
     names = forms.keys() | tag.keys()
+    # Most fields hold a text or an integer that stands in the tree as it is; seeing that here saves a call for each.
+    encoders = [
+        (name, hints[name] if hints[name] in (str, int, bool) else None, form.encode) for name, form in forms.items()
+    ]
 
     def encode(value: Any, text: Text | None) -> Any:
         if type(value) is not cls:
@@ -223,8 +227,9 @@ def _dataclass(cls: Any) -> Form:
         tree: dict[str, Any] = dict(tag)
         name = ""
         try:
-            for name, form in forms.items():
-                tree[name] = form.encode(getattr(value, name), text)
+            for name, as_it_is, encode_field in encoders:
+                item = getattr(value, name)
+                tree[name] = item if text is None and type(item) is as_it_is else encode_field(item, text)
         except CodecError as exc:
             raise exc.within(name) from None
         return tree

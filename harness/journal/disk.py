@@ -31,17 +31,22 @@ _serial = count()
 
 
 @contextmanager
-def refusals(path: Path) -> Iterator[None]:
+def refusals(path: Path, doing: str = "write") -> Iterator[None]:
     """Turn an OSError about `path` into the sentence the person needs."""
     try:
         yield
     except OSError as exc:
-        why = _WHY.get(exc.errno or 0) or (exc.strerror or str(exc)).lower()
-        if exc.errno == errno.ENOSPC and _is_out_of_inodes(path):
-            why = "the file system has no free inodes left: too many files"
-        raise StorageError(
-            f"cannot write {path}: {why}; nothing recorded is lost, mend this and run the same command again"
-        ) from exc
+        raise refusal(path, exc, doing) from exc
+
+
+def refusal(path: Path, exc: OSError, doing: str = "write") -> StorageError:
+    """What `exc` means to a person."""
+    why = _WHY.get(exc.errno or 0) or (exc.strerror or str(exc)).lower()
+    if exc.errno == errno.ENOSPC and _is_out_of_inodes(path):
+        why = "the file system has no free inodes left: too many files"
+    return StorageError(
+        f"cannot {doing} {path}: {why}; nothing recorded is lost, mend this and run the same command again"
+    )
 
 
 def write_whole(fd: int, data: bytes) -> None:

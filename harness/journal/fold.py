@@ -50,7 +50,11 @@ def check(episode: Episode, record: Record) -> str | None:  # noqa: PLR0911 (one
         case Closed():
             return _check_closed(episode, record)
         case Failed():
-            return None
+            return (
+                None
+                if record.attempt == episode.attempt
+                else f"failure of attempt {record.attempt} in attempt {episode.attempt}"
+            )
 
 
 def fold(episode: Episode, record: Record) -> Episode:  # noqa: PLR0911 (one case per kind)

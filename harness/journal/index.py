@@ -15,6 +15,7 @@ from pathlib import Path
 from harness.codec import CodecError, build, dumps, loads, seal, unseal
 from harness.errors import JournalError
 from harness.journal.log import read
+from harness.journal.redaction import NO_SECRETS, Redactor
 from harness.records import CloseReason, Episode, Failed, Scored, Status, Usage
 
 INDEX_NAME = ".index.jsonl"
@@ -147,11 +148,17 @@ def scan(folder: Path) -> Scan:
     return Scan(entries=tuple(entries), damaged=tuple(damaged), fresh=fresh)
 
 
-def note(path: Path, episode: Episode, status: os.stat_result) -> None:
-    """Add a line for the journal at `path` as it is now. A disk that refuses is no reason to stop: see above."""
+def note(path: Path, episode: Episode, status: os.stat_result, *, redactor: Redactor = NO_SECRETS) -> None:
+    """Add a line for the journal at `path` as it is now.
+
+    A line that would hold a secret is left out (the journal, where it is redacted, will be read instead), and a disk that
+    refuses is no reason to stop: the index is a shortcut.
+    """
     if (outcome := outcome_of(episode)) is None:
         return
     line = _line(_entry(path.name, status, outcome))
+    if redactor.touches(line):
+        return
     with suppress(OSError):
         fd = os.open(path.parent / INDEX_NAME, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:

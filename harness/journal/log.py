@@ -19,7 +19,7 @@ from typing import Self
 
 from harness.codec import CodecError, NewerSchema, Text, decode, encode, seal, unseal
 from harness.errors import JournalCorrupt, JournalError, JournalLocked
-from harness.journal.disk import refusals, sync_folder, write_whole
+from harness.journal.disk import refusal, refusals, sync_folder, write_whole
 from harness.journal.fold import check, fold
 from harness.journal.lock import hold, holder_named_in
 from harness.journal.redaction import NO_SECRETS, Redactor
@@ -111,31 +111,34 @@ class Journal:
             body, exact = encode(record, text=self._redactor.text)
         after = self._fold.after(record if exact else self._fold.decode(body))
         line, crc = seal(body, self._fold.crc)
-        with ExitStack() as undo, refusals(self.path):
-            undo.callback(self.close)
+        try:
             write_whole(self._fd, line)
             if self._is_due(record):
                 os.fsync(self._fd)
-            undo.pop_all()
+        except OSError as exc:
+            self._let_go()
+            raise refusal(self.path, exc) from exc
         self._fold.advance(after, crc)
         return after
 
     def close(self) -> None:
         """Let go of the file. Idempotent."""
-        fd, self._fd = self._fd, None
-        if fd is None:
-            return
         try:
-            if self._on_close is not None:
-                self._on_close(self.path, self.episode, os.fstat(fd))
+            if self._fd is not None and self._on_close is not None:
+                self._on_close(self.path, self.episode, os.fstat(self._fd))
         finally:
-            os.close(fd)
+            self._let_go()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _let_go(self) -> None:
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            os.close(fd)
 
     def _load(self, fd: int) -> None:
         data = _read_all(fd)
@@ -159,8 +162,11 @@ def read(path: Path) -> Episode:
 
     Raises:
         JournalCorrupt: A terminated line is damaged or out of order.
+        StorageError: The file cannot be read.
     """
-    return episode_in(path.read_bytes(), path) if path.exists() else Episode()
+    with refusals(path, "read"):
+        data = path.read_bytes() if path.exists() else b""
+    return episode_in(data, path)
 
 
 def episode_in(data: bytes, path: Path) -> Episode:

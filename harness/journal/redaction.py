@@ -30,31 +30,24 @@ _NOT_RARE = bytes(set(range(256)) - set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
 """Most of a page's text. Keys and base64 can be looked for, faster, in what remains without it."""
 
 _VALUE = r"[^\s\"',;\\<>]+"
+_CLUES = ("sk-", "ookie", "OOKIE", "earer ", "EARER ", "uthorization", "UTHORIZATION")
+"""What a text must hold for the patterns to be tried: headers are written in lower case, in capitals or with one capital."""
 _PATTERNS = (
-    (
-        ("authorization",),
-        re.compile(
-            r"(?i)((?:proxy-)?authorization\\?[\"']?\s*[:=]\s*\\?[\"']?)"
-            rf"(?:(?:basic|bearer|digest|negotiate|token)\s+{_VALUE}|[^\s\"',;\\<>]{{16,}})"
-        ),
+    re.compile(
+        r"(?i)((?:proxy-)?authorization\\?[\"']?\s*[:=]\s*\\?[\"']?)"
+        rf"(?:(?:basic|bearer|digest|negotiate|token)\s+{_VALUE}|[^\s\"',;\\<>]{{16,}})"
     ),
-    (("bearer",), re.compile(r"(?i)(\bbearer\s+)(?=[\w.~+/=-]*\d)[\w.~+/=-]{16,}")),
-    (
-        ("cookie",),
-        re.compile(
-            r"(?i)(\b(?:set-)?cookie\\?[\"']?\s*[:=]\s*\\?[\"']?)"
-            rf"[^\s=;,\"'\\<>]+={_VALUE}(?:;\s*[^\s=;,\"'\\<>]+(?:=[^\s;,\"'\\<>]*)?)*"
-        ),
+    re.compile(r"(?i)(\bbearer\s+)(?=[\w.~+/=-]*\d)[\w.~+/=-]{16,}"),
+    re.compile(
+        r"(?i)(\b(?:set-)?cookie\\?[\"']?\s*[:=]\s*\\?[\"']?)"
+        rf"[^\s=;,\"'\\<>]+={_VALUE}(?:;\s*[^\s=;,\"'\\<>]+(?:=[^\s;,\"'\\<>]*)?)*"
     ),
-    (
-        ("cookie", "authorization"),
-        re.compile(
-            r"(?i)(\"name\":\s*\"(?:set-cookie|cookie|(?:proxy-)?authorization)\",\s*\"value\":\s*\")(?:[^\"\\]|\\.)+"
-        ),
+    re.compile(
+        r"(?i)(\"name\":\s*\"(?:set-cookie|cookie|(?:proxy-)?authorization)\",\s*\"value\":\s*\")(?:[^\"\\]|\\.)+"
     ),
-    (("sk-",), re.compile(r"((?<![A-Za-z0-9_-]))sk-(?=[\w-]*\d)[\w-]{16,}")),
+    re.compile(r"((?<![A-Za-z0-9_-]))sk-(?=[\w-]*\d)[\w-]{16,}"),
 )
-"""What must be in the text in lower case for a pattern to be tried, and the pattern; its first group stays."""
+"""Credentials nobody named; the first group of each stays."""
 
 
 class Redactor:
@@ -65,7 +58,7 @@ class Redactor:
         self._secrets = named
         forms = {form: f"{_MARK}{name}]" for name, value in named.items() for form in _forms(value)}
         self._markers = {form: forms[form] for form in sorted(forms, key=len, reverse=True)}
-        needles = [form.encode() for form in self._markers]
+        needles = [form.encode() for form in (_MARK, *_CLUES, *self._markers)]
         rare = [needle.translate(None, _NOT_RARE) for needle in needles]
         self._rare = [part for part in rare if len(part) >= MIN_LENGTH]
         self._needles = [needle for needle, part in zip(needles, rare, strict=True) if len(part) < MIN_LENGTH]
@@ -76,11 +69,10 @@ class Redactor:
         for needle in self._rare:
             if needle in rare:
                 return True
-        for needle in (b"sk-", _MARK.encode(), *self._needles):
+        for needle in self._needles:
             if needle in data:
                 return True
-        lowered = data.lower()
-        return b"cookie" in lowered or b"bearer" in lowered or b"authorization" in lowered
+        return False
 
     def text(self, text: str) -> str:
         """`text` without secrets."""
@@ -90,9 +82,8 @@ class Redactor:
         for form, marker in self._markers.items():
             if form in text:
                 text = text.replace(form, marker)
-        lowered = text.lower()
-        for clues, pattern in _PATTERNS:
-            if any(clue in lowered for clue in clues):
+        if any(clue in text for clue in _CLUES):
+            for pattern in _PATTERNS:
                 text = pattern.sub(rf"\1{_GONE}", text)
         return text
 

@@ -17,6 +17,7 @@ and all) live apart in `private/`, readable by the owner only, never redacted an
 import os
 import re
 from contextlib import ExitStack, suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Self
@@ -147,7 +148,10 @@ class RunFolder:
     def journal(self, task_id: str, trial: int = 0) -> Journal:
         """Open the journal of one task and trial; locked until closed."""
         return Journal.open(
-            self.journal_path(task_id, trial), durability=self._durability, redactor=self._redactor, on_close=note
+            self.journal_path(task_id, trial),
+            durability=self._durability,
+            redactor=self._redactor,
+            on_close=partial(note, redactor=self._redactor),
         )
 
     def journal_path(self, task_id: str, trial: int = 0) -> Path:
