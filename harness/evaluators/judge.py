@@ -73,7 +73,7 @@ class Session:
 
     async def _ask(self, prompt: str, *, pred: str, reference: str, question: str) -> str:
         if self._judge is None:
-            raise EvaluatorError("this task needs a judge: set judge.llm=…, then score the run again")
+            raise EvaluatorError("this task needs a judge: set judge.model=…, then score the run again")
         if len(pred) > MAX_JUDGED:
             raise EvaluatorError(f"the answer has {len(pred)} characters; a judge is shown at most {MAX_JUDGED}")
         asked = prompt.format(pred=_fenced(pred), reference=reference, question=question)

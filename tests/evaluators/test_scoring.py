@@ -90,7 +90,7 @@ async def test_an_episode_ended_from_outside_is_judged_by_webarena_and_is_0_when
 async def test_a_task_that_needs_a_judge_says_so_when_there_is_none() -> None:
     scored = await score(FUZZY, answer="five lamps")
     assert (scored.status, scored.value) == (Status.ERROR, None)
-    assert "set judge.llm=" in scored.verdicts[0].why
+    assert "set judge.model=" in scored.verdicts[0].why
 
 
 async def test_each_reference_is_judged_and_what_it_cost_is_kept() -> None:
