@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from harness.agents.prompt import read_prompt
 from harness.agents.prompted import PromptedAgent
@@ -22,7 +23,9 @@ from harness.protocols import Evaluator, News, Progress
 from harness.records import Limits
 from harness.runner.episode import Kit
 from harness.runner.worker import Worker
+from harness.sites.faults import read_faults
 from harness.sites.launching import launched
+from harness.sites.plans import read_plans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +124,6 @@ def _browser(game: Game, deployment: Deployment) -> Chromium:
         settings,
         restoring=RestoreSettings(strategy=resume.strategy.value, min_similarity=resume.min_similarity),
         sites=deployment.sites,
-        checkpoints=game.run.checkpoints,
     )
 
 
@@ -137,10 +139,12 @@ async def _endpoint(game: Game, closing: AsyncExitStack) -> str:
     llm, run = game.config.llm, game.run
     if llm.plans is None:
         raise ConfigError("llm.plans is not set: llm=scripted needs a plan file for these tasks, llm.plans=FILE")
-    intents = run.write("intents.json", dumps({task.task_id: task.intent for task in game.tasks}))
+    intents = {task.task_id: task.intent for task in game.tasks}
     placeholders = {f"__{name.upper()}__": base for name, base in canonical_bases(game.config).items()}
+    read_plans(Path(llm.plans), intents, placeholders=placeholders)  # here, a wrong file can be told in one sentence
+    read_faults(llm.faults)
     arguments = {
-        "--intents": str(intents),
+        "--intents": str(run.write("intents.json", dumps(intents))),
         "--plans": llm.plans,
         "--placeholders": dumps(placeholders).decode(),
         "--faults": dumps(llm.faults).decode(),
