@@ -72,7 +72,7 @@ def test_a_room_imports_only_lower_floors_and_owns_its_libraries(path: Path) -> 
         return
     for name in imports_of(path):
         package, _, rest = name.partition(".")
-        if package == "harness":
+        if package == "harness" and not rest.startswith("__"):
             other = rest.partition(".")[0]
             assert other == room or floor_of(other) < floor_of(room), f"{room} must not import {name}"
         elif package in OWNERS:
@@ -87,7 +87,9 @@ def test_modules_and_functions_stay_readable(path: Path) -> None:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.end_lineno is not None:
             assert node.end_lineno - node.lineno < 50, f"{node.name} is longer than 50 lines"
         if isinstance(node, ast.ExceptHandler):
-            broad = node.type is None or (isinstance(node.type, ast.Name) and node.type.id in {"Exception", "BaseException"})
+            broad = node.type is None or (
+                isinstance(node.type, ast.Name) and node.type.id in {"Exception", "BaseException"}
+            )
             assert not broad or path.name == "episode.py", "only the episode's boundary catches everything"
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             assert node.func.id not in {"eval", "exec"}, "nothing is ever evaluated as Python"

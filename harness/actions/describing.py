@@ -1,7 +1,7 @@
 """Actions as text for the history in a prompt.
 
-WebArena's strings are part of what its agents are measured with, so the WebArena sets get them to the letter, odd
-spelling included. The `cairn` set is shown its own syntax: what it may write again.
+WebArena's strings are part of what its agents are measured with, so the WebArena sets get them as recorded, odd
+spelling included; only an unreadable reply is commented on in words of our own, with the same information. The `cairn` set is shown its own syntax: what it may write again.
 """
 
 from harness.actions.space import (
@@ -37,9 +37,9 @@ def describe(
         return action.pw_code if isinstance(action, Code) else ""
     if isinstance(action, Nothing) and reply is not None:
         return (
-            f'The previous prediction you issued was "{reply}". However, the format was incorrect. Ensure that the '
-            f"action is wrapped inside a pair of {splitter} and enclose arguments within [] as follows: "
-            f"{splitter}action [arg] ...{splitter}."
+            f'No action could be read from your last reply, "{reply}". '
+            f"Put the action between a pair of {splitter} and its arguments in [], like this: "
+            f"{splitter}action [arg] ...{splitter}"
         )
     if isinstance(action, Click | Hover | Type | Select):
         return _aimed(action, action_set)

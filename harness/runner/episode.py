@@ -20,10 +20,8 @@ from harness.protocols import (
     Artifacts,
     Environment,
     Evaluator,
-    Gathered,
     News,
     Progress,
-    Selection,
 )
 from harness.records import (
     Acted,
@@ -31,7 +29,6 @@ from harness.records import (
     Decided,
     Done,
     Episode,
-    Evidence,
     Failed,
     Limits,
     Observation,
@@ -39,10 +36,10 @@ from harness.records import (
     Record,
     Resumed,
     Scored,
-    Selected,
     Task,
     View,
 )
+from harness.runner.evidence import stored_evidence
 from harness.runner.verdict import Ending, ending
 
 logger = logging.getLogger(__name__)
@@ -242,7 +239,7 @@ class EpisodeRunner:
                 reason=end.reason,
                 detail=end.detail,
                 answer=end.answer,
-                evidence=self._evidence(gathered),
+                evidence=stored_evidence(gathered, self._kit.artifacts),
                 at=self._kit.clock(),
             )
         )
@@ -251,24 +248,6 @@ class EpisodeRunner:
         if view.image is None:
             return view.observation
         return replace(view.observation, screenshot=self._kit.artifacts.put(view.image))
-
-    def _evidence(self, gathered: Gathered) -> Evidence:
-        return Evidence(
-            url=gathered.url,
-            title=gathered.title,
-            html=self._kit.artifacts.put(dumps(gathered.html)),
-            selected=tuple(self._selected(selection) for selection in gathered.selections),
-        )
-
-    def _selected(self, selection: Selection) -> Selected:
-        put = self._kit.artifacts.put
-        return Selected(
-            index=selection.index,
-            url=selection.url,
-            content=None if selection.error else put(dumps(selection.value)),
-            error=selection.error,
-            last_content=None if selection.last_value is None else put(dumps(selection.last_value)),
-        )
 
     def _record_failure(self, error: Exception) -> None:
         if self._kit.stopping():

@@ -1,0 +1,49 @@
+"""What the lines of a journal add up to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from harness.records.lines import Acted, Closed, Decided, Failed, Opened, Resumed, Scored, Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A whole step: decided, then acted."""
+
+    decided: Decided
+    acted: Acted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Episode:
+    """The current attempt as the journal tells it, and sums over all attempts."""
+
+    opened: Opened | None = None
+    arrival: Acted | None = None
+    """Step 0."""
+    steps: tuple[Step, ...] = ()
+    pending: Decided | None = None
+    """Decided and not yet acted."""
+    resumed: tuple[Resumed, ...] = ()
+    closed: Closed | None = None
+    failures: tuple[Failed, ...] = ()
+    """Since the person last asked for an attempt: an `Opened` with why `diverged` keeps them, any other clears them."""
+    scores: Mapping[str, Scored] = field(default_factory=dict)
+    """Dialect to its newest score."""
+    usage: Usage = field(default_factory=Usage)
+    """Of this attempt."""
+    elapsed_ms: float = 0.0
+    """Working time of this attempt: decisions and steps, downtime is free."""
+    total_usage: Usage = field(default_factory=Usage)
+    """Of all attempts in the journal."""
+    total_elapsed_ms: float = 0.0
+
+    @property
+    def attempt(self) -> int:
+        """Number of the current attempt; 0 before the first."""
+        return self.opened.attempt if self.opened else 0
+
+    @property
+    def last(self) -> Acted | None:
+        """The newest observed point."""
+        return self.steps[-1].acted if self.steps else self.arrival

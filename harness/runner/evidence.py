@@ -1,0 +1,25 @@
+"""Evidence on its way to disk: contents become artifacts before the record that names them is written."""
+
+from harness.codec import dumps
+from harness.protocols import Artifacts, Gathered, Selection
+from harness.records import Evidence, Selected
+
+
+def stored_evidence(gathered: Gathered, artifacts: Artifacts) -> Evidence:
+    """The record of `gathered`, everything large put among the artifacts."""
+    return Evidence(
+        url=gathered.url,
+        title=gathered.title,
+        html=artifacts.put(dumps(gathered.html)),
+        selected=tuple(_selected(selection, artifacts) for selection in gathered.selections),
+    )
+
+
+def _selected(selection: Selection, artifacts: Artifacts) -> Selected:
+    return Selected(
+        index=selection.index,
+        url=selection.url,
+        content=None if selection.error else artifacts.put(dumps(selection.value)),
+        error=selection.error,
+        last_content=None if selection.last_value is None else artifacts.put(dumps(selection.last_value)),
+    )

@@ -1,0 +1,56 @@
+"""Wrong usage: one sentence, exit code 2, no traceback, and nothing left behind."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Start
+
+Starter = Callable[..., Start]
+
+
+def refused(done: Start, *words: str) -> None:
+    assert done.code == 2, done.err
+    assert "Traceback" not in done.err + done.out
+    assert len(done.err.strip().splitlines()) == 1
+    for word in words:
+        assert word in done.err
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("task.path=nope.json", ["nope.json", "task.path"]),
+        ("nope=1", ["nope"]),
+        ("task=nope", ["task/nope", "demo"]),
+        ("workers=many", ["workers"]),
+        ("workers=0", ["workers=0"]),
+        ("run.retry=some", ["run.retry", "infra"]),
+        ("fail_under=2", ["fail_under"]),
+        ("llm.plans=nope.json", ["nope.json"]),
+        ("task.ids=[9999]", ["9999"]),
+        ("sites.shop.canonical=null", ["sites.shop.canonical"]),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence(start: Starter, override: str, words: list[str]) -> None:
+    done = start(override)
+    refused(done, *words)
+
+
+def test_a_refused_start_leaves_no_folder(start: Starter) -> None:
+    done = start("task.path=nope.json")
+    assert not done.folder.exists()
+
+
+def test_a_task_without_a_field_is_named(start: Starter, tmp_path: Path) -> None:
+    task = {"task_id": 7, "sites": ["shop"], "start_url": "__SHOP__", "eval": {"eval_types": ["url_match"]}}
+    path = tmp_path / "tasks.json"
+    path.write_text(json.dumps([task]))
+    refused(start(f"task.path={path}"), "tasks.json", "7", "intent")
+
+
+def test_a_rejected_key_stops_the_run_at_once(start: Starter) -> None:
+    done = start("task.limit=4", "llm.faults=[{do: '401'}]")
+    refused(done, "401")
