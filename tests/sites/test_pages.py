@@ -23,11 +23,13 @@ class Markup(HTMLParser):
         self.fields: list[dict[str, str | None]] = []
         self.labels: set[str | None] = set()
         self.in_label = 0
+        self.ids: list[str | None] = []
         self.headings = 0
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = dict(attrs)
+        self.ids += [values["id"]] if "id" in values else []
         if tag in ("a", "iframe"):
             self.links.append(values.get("href") or values.get("src") or "")
         elif tag == "label":
@@ -50,6 +52,7 @@ def check(path: str, answer: httpx.Response) -> None:
         page = Markup(answer.text)
         assert page.headings == 1, path
         assert page.unlabelled() == [], path
+        assert len(page.ids) == len(set(page.ids)), path
 
 
 @pytest.mark.parametrize("signed_in", [False, True])
