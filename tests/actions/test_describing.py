@@ -57,10 +57,9 @@ def test_an_element_that_was_not_observed_is_said_so_in_webarenas_words() -> Non
 
 
 def test_an_unreadable_reply_is_quoted_with_the_splitter_to_use() -> None:
-    assert describe(Nothing(), reply="I click", splitter="@@") == (
-        'The previous prediction you issued was "I click". However, the format was incorrect. Ensure that the action '
-        "is wrapped inside a pair of @@ and enclose arguments within [] as follows: @@action [arg] ...@@."
-    )
+    told = describe(Nothing(), reply="I click", splitter="@@")
+    assert '"I click"' in told and "No action could be read" in told
+    assert "@@action [arg] ...@@" in told
 
 
 def test_the_playwright_set_knows_only_code() -> None:

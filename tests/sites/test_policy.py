@@ -134,7 +134,7 @@ def test_what_does_not_fit_is_said_and_holds_no_action(
 
 def test_an_unreadable_reply_before_does_not_count_as_a_step_of_the_plan(tmp_path: Path) -> None:
     known = plans(tmp_path, {"do": "click", "name": "Tea"})
-    line = 'The previous prediction you issued was "hm". However, the format was incorrect.'
+    line = 'No action could be read from your last reply, "hm". Put the action between a pair of ```'
     assert action(reply(messages("none", line), known).text) == "click [2]"
 
 
