@@ -22,6 +22,8 @@ FLOORS = (
     {"compose"},
     {"evaluation"},
     {"cli"},
+    {"commands"},
+    {"main"},
 )
 """A room imports only rooms of lower floors, and itself."""
 
@@ -36,7 +38,7 @@ OWNERS = {
     "uvicorn": {"sites", "viewer"},
     "jinja2": {"sites", "viewer", "reports"},
     "nltk": {"evaluators"},
-    "rich": {"reports", "cli", "evaluation"},
+    "rich": {"reports", "cli", "evaluation", "commands"},
     "pyarrow": {"tracking"},
     "wandb": {"tracking"},
     "ray": {"runner"},

@@ -1,0 +1,54 @@
+"""The `harness` command: everything one does with runs; `harness run` is `python run.py`."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from harness.cli import UNSCORED, USAGE, run
+from harness.errors import HarnessError, JournalError
+
+COMMANDS: tuple[str, ...] = ()
+"""Modules of `harness.commands`, in the order they are listed."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the first argument names; returns the exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["run"]:
+        return run(given[1:])
+    options = _parser().parse_args(given)
+    try:
+        return int(import_module(f"harness.commands.{options.command}").run(options))
+    except JournalError as error:
+        return _refuse(error, UNSCORED)
+    except HarnessError as error:
+        return _refuse(error, USAGE)
+    except BrokenPipeError:
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="harness", description="Run, look at and compare evaluations of web agents.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands.add_parser("run", help="evaluate, as python run.py does: harness run task=demo", add_help=False)
+    for name in COMMANDS:
+        module = import_module(f"harness.commands.{name}")
+        one = commands.add_parser(
+            name,
+            help=module.HELP,
+            description=module.HELP,
+            epilog=f"example: {module.EXAMPLE}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.arguments(one)
+    return parser
+
+
+def _refuse(error: Exception, code: int) -> int:
+    print(f"harness: {error}", file=sys.stderr)  # noqa: T201
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
