@@ -88,7 +88,7 @@ def encode(record: Record, *, text: Text | None = None) -> Encoded:
     exact = text is None and not isinstance(record, Opened)
     try:
         body = orjson.dumps({**head, **form.encode(record, text)})
-    except orjson.JSONEncodeError:  # a lone surrogate or a huge integer: rare, so looked for only when orjson stumbles
+    except orjson.JSONEncodeError:  # lone surrogates: rare, so looked for only when orjson stumbles
         change = text or str
         exact = False
         body = _json({**head, **form.encode(record, lambda value: change(_well_formed(value)))})

@@ -216,9 +216,9 @@ def _dataclass(cls: Any) -> Form:
     tag = {"kind": cls.kind} if isinstance(getattr(cls, "kind", None), str) else {}
     forms = {field.name: form_of(hints[field.name]) for field in fields(cls)}
     names = forms.keys() | tag.keys()
-    # Most fields hold a text or an integer that stands in the tree as it is; seeing that here saves a call for each.
+    # Most fields hold a text that stands in the tree as it is; seeing that here saves a call for each.
     encoders = [
-        (name, hints[name] if hints[name] in (str, int, bool) else None, form.encode) for name, form in forms.items()
+        (name, hints[name] if hints[name] in (str, bool) else None, form.encode) for name, form in forms.items()
     ]
 
     def encode(value: Any, text: Text | None) -> Any:

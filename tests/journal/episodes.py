@@ -1,0 +1,110 @@
+"""Records to write journals with: one whole episode in order, small enough to be cut at every byte."""
+
+from collections.abc import Iterable
+from functools import reduce
+from pathlib import Path
+
+from harness.actions.space import Action, Click, Stop, Target
+from harness.journal.fold import check, fold
+from harness.journal.log import Durability, Journal
+from harness.records import (
+    Acted,
+    Closed,
+    CloseReason,
+    Decided,
+    Done,
+    Effect,
+    Episode,
+    Eval,
+    Evidence,
+    Failed,
+    Observation,
+    Opened,
+    Record,
+    Resumed,
+    Scored,
+    Status,
+    Tab,
+    Task,
+    Usage,
+    Verdict,
+)
+
+URL = "http://shop.localhost/"
+
+
+def task(task_id: str = "7", intent: str = "Buy it") -> Task:
+    return Task(
+        task_id=task_id, sites=("shop",), intent=intent, start_urls=(URL,), eval=Eval(eval_types=("string_match",))
+    )
+
+
+def opened(attempt: int = 1, *, why: str = "first", trial: int = 0, of: Task | None = None) -> Opened:
+    of = of or task()
+    return Opened(attempt=attempt, why=why, trial=trial, task=of, task_digest="t", config_digest="c", seed=3, at=1.5)
+
+
+def decided(step: int, action: Action | None = None, *, reply: str = "```click [1]```") -> Decided:
+    return Decided(
+        step=step,
+        action=action or Click(target=Target(id="1", role="link", name="Tea", box=(1.0, 2.0, 3.0, 4.0))),
+        reply=reply,
+        prompt=("ab" * 32,),
+        model="m",
+        usage=Usage(prompt_tokens=10, completion_tokens=2, cost_usd=0.5, requests=1),
+        elapsed_ms=100.0,
+        at=2.0,
+    )
+
+
+def acted(step: int, text: str = "[1] link 'Thé\u2028'") -> Acted:
+    return Acted(
+        step=step,
+        outcome=Done(),
+        observation=Observation(
+            url=URL, title="Shop", tabs=(Tab(url=URL, title="Shop", current=True),), text=text, fingerprint="f" * 64
+        ),
+        effects=(Effect(method="POST", url=URL, status=None),) if step else (),
+        elapsed_ms=10.0,
+        at=3.0,
+    )
+
+
+def resumed(step: int) -> Resumed:
+    return Resumed(step=step, strategy="replay", similarity=(1.0,), elapsed_ms=5.0, at=4.0)
+
+
+def failed(attempt: int = 1, message: str = "gone") -> Failed:
+    return Failed(attempt=attempt, boundary="act", type="BrowserCrashed", message=message, at=5.0)
+
+
+def closed(reason: CloseReason = CloseReason.STOPPED) -> Closed:
+    return Closed(reason=reason, detail="", answer="yes", evidence=Evidence(url=URL, title="Shop", html=None), at=6.0)
+
+
+def scored(value: float | None = 1.0, *, dialect: str = "webarena", status: Status = Status.OK) -> Scored:
+    verdict = Verdict(evaluator="string_match", status=status, value=value, why="said so")
+    return Scored(dialect=dialect, evaluator_version="1", status=status, value=value, verdicts=(verdict,), at=7.0)
+
+
+def whole_episode(steps: int = 2, of: Task | None = None) -> tuple[Record, ...]:
+    """A failure, a resume, `steps` steps, a stop, two scores."""
+    middle = [record for step in range(1, steps + 1) for record in (decided(step), acted(step))]
+    end = (decided(steps + 1, Stop(answer="yes")), closed(), scored(0.0), scored(dialect="corrected"))
+    return (opened(of=of), failed(), acted(0), *middle, resumed(steps), *end)
+
+
+def folded(records: Iterable[Record]) -> Episode:
+    def step(episode: Episode, record: Record) -> Episode:
+        assert check(episode, record) is None, check(episode, record)
+        return fold(episode, record)
+
+    return reduce(step, records, Episode())
+
+
+def write(path: Path, records: Iterable[Record]) -> bytes:
+    """A journal holding `records`; its bytes."""
+    with Journal.open(path, durability=Durability.none) as journal:
+        for record in records:
+            journal.append(record)
+    return path.read_bytes()
