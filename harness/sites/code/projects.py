@@ -93,7 +93,7 @@ def new_form(visit: Visit) -> Response:
 def create(visit: Visit) -> Response:
     """Make a project of the visitor's own, with a README when asked for."""
     name, visibility = visit.field("name"), visit.field("visibility")
-    slug = re.sub(r"[^a-z0-9]+", "-", (visit.field("slug") or name).lower()).strip("-")
+    slug = re.sub(r"[^a-z0-9]+", "-", (visit.field("slug") or name)[:60].lower()).strip("-")
     owner = visit.me.login
     taken = visit.db.execute("SELECT 1 FROM projects WHERE owner = ? AND slug = ?", (owner, slug)).fetchone()
     if not slug or visibility not in VISIBILITIES:

@@ -81,21 +81,23 @@ def _read(name: str) -> Any:
     return json.loads((SEEDS / f"code_{name}.json").read_bytes())
 
 
+def _ages(place: int, count: int, span: int) -> list[int]:
+    """Scattered ages in days, from the oldest to the newest, other ones for every project's place."""
+    return sorted((4 + ((10 * place + nth) * 53) % span for nth in range(count)), reverse=True)
+
+
 def seed(db: sqlite3.Connection) -> None:
     """Fill a fresh database."""
     people = _read("people")
     seeder = _Seeder(db, {person["username"]: _add_person(db, person) for person in people["users"]})
     readmes = _read("readmes")
     projects = {spec["path"]: seeder.add_project(spec, readmes[spec["path"]]) for spec in _read("projects")}
-    age = 0
-    for path, issues in _read("issues").items():
-        for iid, issue in enumerate(issues, start=1):
-            age += 1
-            seeder.add_issue((projects[path], iid), issue, age=5 + (age * 53) % 240)
-    for path, merges in _read("merge_requests").items():
-        for iid, merge in enumerate(merges, start=1):
-            age += 1
-            seeder.add_merge((projects[path], iid), merge, age=2 + (age * 29) % 60)
+    for place, (path, issues) in enumerate(_read("issues").items()):
+        for iid, (issue, age) in enumerate(zip(issues, _ages(place, len(issues), 240), strict=True), start=1):
+            seeder.add_issue((projects[path], iid), issue, age=age)
+    for place, (path, merges) in enumerate(_read("merge_requests").items()):
+        for iid, (merge, age) in enumerate(zip(merges, _ages(place, len(merges), 60), strict=True), start=1):
+            seeder.add_merge((projects[path], iid), merge, age=age)
     for user, actor, action, path, kind, iid in people["todos"]:
         db.execute(
             "INSERT INTO todos (user_id, actor_id, action, kind, project_id, iid) VALUES (?, ?, ?, ?, ?, ?)",

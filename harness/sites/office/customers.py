@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from harness.sites.office.orders import SELECT
 from harness.sites.office.schema import KINDS
-from harness.sites.office.tables import ordering, range_of
+from harness.sites.office.tables import ordering, page_size
 from harness.sites.web import TODAY, Visit, paginate
 
 COLUMNS = {
@@ -35,7 +35,7 @@ def listing(visit: Visit) -> Response:
     ).fetchall()
     rows = visit.db.execute("SELECT DISTINCT country FROM customers ORDER BY country")
     countries = [row["country"] for row in rows]
-    page = paginate(visit, customers, range_of(visit))
+    page = paginate(visit, customers, page_size(visit))
     return visit.page("office/customers.html", page=page, countries=countries, kinds=KINDS)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from starlette.responses import Response
 
-from harness.sites.office.tables import ordering, range_of, since_and_until
+from harness.sites.office.tables import ordering, page_size, since_and_until
 from harness.sites.web import TODAY, View, Visit, paginate
 
 NEXT = {
@@ -124,7 +124,7 @@ def _matching(visit: Visit) -> list[sqlite3.Row]:
 
 
 def _table(visit: Visit, problem: str = "") -> Response:
-    page = paginate(visit, _matching(visit), range_of(visit))
+    page = paginate(visit, _matching(visit), page_size(visit))
     return visit.page(
         "office/orders.html", status=422 if problem else 200, page=page, statuses=tuple(NEXT), problem=problem
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from harness.sites.office.tables import cents, ordering, range_of
+from harness.sites.office.tables import cents, ordering, page_size
 from harness.sites.web import Visit, paginate
 
 COLUMNS = {
@@ -133,7 +133,7 @@ def _table(visit: Visit, problem: str = "") -> Response:
             "q": visit.query("q").strip(),
         },
     ).fetchall()
-    page = paginate(visit, products, range_of(visit))
+    page = paginate(visit, products, page_size(visit))
     return visit.page(
         "office/products.html", status=422 if problem else 200, page=page, categories=CATEGORIES, problem=problem
     )

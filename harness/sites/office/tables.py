@@ -21,7 +21,7 @@ def ordering(visit: Visit, columns: Mapping[str, str], default: str, *, descendi
     return f"{columns[name]} {'DESC' if visit.query('dir') == 'desc' else 'ASC'}"
 
 
-def range_of(visit: Visit) -> int:
+def page_size(visit: Visit) -> int:
     """How many rows a page has."""
     size = visit.number(visit.query("size"))
     return size if size in SIZES else SIZES[0]
