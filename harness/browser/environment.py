@@ -2,106 +2,167 @@
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 from playwright.async_api import Browser
 
 from harness.actions.space import Action, Goto
-from harness.browser import restoring
+from harness.browser import gathering, login, restoring
 from harness.browser.fetching import fetch
 from harness.browser.settings import BrowserSettings, RestoreSettings
+from harness.browser.storage import real_state
 from harness.browser.window import Lane, Observer, State, Window
-from harness.errors import SiteUnavailable
-from harness.protocols import Gathered, Landed, Restored
-from harness.records import Episode, Refused, Site, Task, View
+from harness.codec import loads
+from harness.errors import EnvironmentDiverged, SiteUnavailable, TaskError
+from harness.protocols import Artifacts, Gathered, Landed, Restored
+from harness.records import Acted, Episode, Refused, Site, Tab, Task, View
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gear:
+    """What all environments of a worker share."""
+
+    settings: BrowserSettings
+    restoring: RestoreSettings
+    checkpoints: Artifacts | None
+    """Storage states of earlier steps."""
+    observer: Callable[[], Observer]
+    """Makes the eyes of one episode."""
 
 
 class BrowserEnvironment:
     """One episode's browser; every restore begins with a fresh window."""
 
-    def __init__(
-        self,
-        browser: Browser,
-        lane: Lane,
-        *,
-        settings: BrowserSettings,
-        restoring: RestoreSettings,
-        observer: Callable[[], Observer],
-    ) -> None:
+    def __init__(self, browser: Browser, lane: Lane, gear: Gear) -> None:
         self._browser = browser
         self._lane = lane
-        self._settings = settings
-        self._restoring = restoring
-        self._observer = observer
+        self._gear = gear
+        self._settings = gear.settings
         self._open: Window | None = None
+        browser.on("disconnected", self._lost)
+
+    async def restore(self, task: Task, episode: Episode) -> Restored:
+        plan = restoring.plan(task, episode, sites=self._lane.sites, settings=self._gear.restoring)
+        for site in plan.reset:
+            await _reset(site)
+        await self._shut()
+        if plan.strategy == "checkpoint":
+            return await self._from_checkpoint(task, episode, plan)
+        view = await self._arrive(task)
+        if plan.strategy == "reset":
+            return Restored(view=view, strategy="reset")
+        view, alike = await restoring.replay(episode, view, step=self._step, plan=plan)
+        return Restored(view=await self._final(view, episode.last), strategy="replay", similarity=alike)
+
+    async def act(self, action: Action) -> Landed:
+        return await self._step(action, image=self._settings.screenshots)
+
+    async def gather(self, task: Task) -> Gathered:
+        limit_s = self._settings.step_deadline_s * (1 + len(task.eval.program_html))
+        async with self._watched("gathering the evidence", limit_s=limit_s):
+            return await gathering.gather(self._window, task, settings=self._settings)
+
+    async def close(self) -> None:
+        """End the episode's use of the browser."""
+        self._browser.remove_listener("disconnected", self._lost)
+        await self._shut()
+
+    async def _shut(self) -> None:
+        if self._open is not None:
+            window, self._open = self._open, None
+            await window.close()
 
     @property
     def _window(self) -> Window:
         assert self._open is not None, "an environment is restored before it is used"
         return self._open
 
-    async def restore(self, task: Task, episode: Episode) -> Restored:
-        plan = restoring.plan(task, episode, sites=self._lane.sites, settings=self._restoring)
-        for site in plan.reset:
-            await _reset(site)
-        await self.close()
-        self._open = await self._fresh(task)
-        view = await self._arrive(task)
-        if plan.strategy == "reset":
-            return Restored(view=view, strategy="reset")
-        view, alike = await restoring.replay(episode, view, step=self._step, min_similarity=plan.min_similarity)
-        last = episode.last
-        assert last is not None
-        if self._settings.screenshots:
-            async with self._watched("looking"):
-                view = await self._window.look(image=True)
-        view = replace(view, observation=replace(view.observation, notices=last.observation.notices))
-        return Restored(view=view, strategy="replay", similarity=alike)
-
-    async def act(self, action: Action) -> Landed:
-        return await self._step(action, image=self._settings.screenshots)
-
-    async def gather(self, task: Task) -> Gathered:
-        raise NotImplementedError
-
-    async def close(self) -> None:
+    def _lost(self, _: Browser) -> None:
         if self._open is not None:
-            window, self._open = self._open, None
-            await window.close()
+            self._open.watch.strike("the browser is gone")
 
-    async def _fresh(self, task: Task) -> Window:
-        return await Window.open(
+    def _watched(self, doing: str, *, limit_s: float | None = None) -> AbstractAsyncContextManager[None]:
+        return self._window.watch.over(doing, limit_s=limit_s or self._settings.step_deadline_s)
+
+    async def _fresh(self, task: Task, storage: Any) -> None:
+        """A new window, logged in as the task wants."""
+        sites = login.wanted(task, self._lane.sites)
+        self._open = await Window.open(
             self._browser,
             self._lane,
             settings=self._settings,
-            observer=self._observer(),
-            state=State(geolocation=task.geolocation),
+            observer=self._gear.observer(),
+            state=State(storage=storage, geolocation=task.geolocation),
         )
+        async with self._watched("logging in"):
+            await self._window.begin()
+            await login.ensure(self._window, sites)
 
     async def _arrive(self, task: Task) -> View:
         """Open the start pages, one tab each, and come back to the first."""
-        async with self._watched("opening the start pages"):
-            tabs = self._window.tabs
-            for number, url in enumerate(task.start_urls):
-                if number:
-                    await tabs.open()
-                outcome = await self._window.perform(Goto(url=url))
-                if isinstance(outcome, Refused):
-                    raise SiteUnavailable(f"start page: {outcome.why}")
-                await self._window.settler.settle()
-            await tabs.focus(tabs.all[0])
+        await self._fresh(task, _state_file(task))
+        await self._visit(task.start_urls)
+        async with self._watched("looking at the start page"):
+            await self._window.tabs.focus(self._window.tabs.all[0])
             view = await self._window.look(image=self._settings.screenshots)
+            await self._window.storage.checkpoint()
             self._window.traffic.take_effects()
             return view
 
-    def _watched(self, doing: str) -> AbstractAsyncContextManager[None]:
-        return self._window.watch.over(doing, limit_s=self._settings.step_deadline_s)
+    async def _visit(self, urls: tuple[str, ...]) -> None:
+        for number, url in enumerate(urls):
+            async with self._watched(f"opening {url}"):
+                if number:
+                    await self._window.tabs.open()
+                outcome = await self._window.perform(Goto(url=url))
+                if isinstance(outcome, Refused):
+                    raise SiteUnavailable(f"{url} cannot be opened: {outcome.why}")
+                await self._window.settler.settle()
+
+    async def _from_checkpoint(self, task: Task, episode: Episode, plan: restoring.Plan) -> Restored:
+        """Cookies and storage as they were, the recorded tabs at their addresses; nothing is performed again."""
+        last = episode.last
+        assert last is not None
+        await self._fresh(task, self._recorded_state(episode) or _state_file(task))
+        tabs: tuple[Tab, ...] = last.observation.tabs
+        await self._visit(tuple(tab.url for tab in tabs))
+        async with self._watched("looking at the restored page"):
+            current = next(number for number, tab in enumerate(tabs) if tab.current)
+            await self._window.tabs.focus(self._window.tabs.all[current])
+            view = await self._window.look()
+            await self._window.storage.checkpoint()
+            self._window.traffic.take_effects()
+        alike = restoring.compare(view, last, least=plan.least_at_end, step=len(episode.steps))
+        return Restored(view=await self._final(view, last), strategy="checkpoint", similarity=(alike,))
+
+    def _recorded_state(self, episode: Episode) -> Any:
+        digests = [step.acted.checkpoint for step in episode.steps if step.acted.checkpoint is not None]
+        if not digests:
+            return None
+        if self._gear.checkpoints is None:
+            raise EnvironmentDiverged("the recorded storage state is not at hand")
+        return real_state(self._gear.checkpoints.read(digests[-1]), self._lane.addresses)
+
+    async def _final(self, view: View, last: Acted | None) -> View:
+        """The restored view as the agent saw it then: with its picture, and with the notices of the record."""
+        assert last is not None
+        if self._settings.screenshots:
+            async with self._watched("looking at the restored page"):
+                view = await self._window.look(image=True)
+        return replace(view, observation=replace(view.observation, notices=last.observation.notices))
 
     async def _step(self, action: Action, *, image: bool = False) -> Landed:
-        async with self._watched("an action"):
+        async with self._watched("performing an action"):
             outcome = await self._window.perform(action)
             view = await self._window.look(image=image)
-            return Landed(outcome=outcome, view=view, effects=self._window.traffic.take_effects())
+            return Landed(
+                outcome=outcome,
+                view=view,
+                effects=self._window.traffic.take_effects(),
+                checkpoint=await self._window.storage.checkpoint(),
+            )
 
 
 async def _reset(site: Site) -> None:
@@ -109,3 +170,13 @@ async def _reset(site: Site) -> None:
     answer = await fetch(site.reset_url, method="POST", body=b"")
     if answer.status >= 400:
         raise SiteUnavailable(f"{site.name} cannot be reset: {site.reset_url} answers {answer.status}")
+
+
+def _state_file(task: Task) -> Any:
+    """The task's storage state file, read; None when there is none."""
+    if (path := login.state_file(task)) is None:
+        return None
+    try:
+        return loads(Path(path).read_bytes())
+    except (OSError, ValueError) as exc:
+        raise TaskError(f"{path} (storage_state of task {task.task_id}) cannot be read: {exc}; make it anew") from exc

@@ -24,7 +24,10 @@ class Plan:
     """`reset` (nothing to restore), `replay` or `checkpoint`."""
     reset: tuple[Site, ...]
     """Sites put back to their seed first."""
-    min_similarity: float
+    least: float
+    """How much alike a page must be to the recorded one."""
+    least_at_end: float
+    """The same for the last page, on which a pending decision will be performed."""
 
 
 def plan(task: Task, episode: Episode, *, sites: tuple[Site, ...], settings: RestoreSettings) -> Plan:
@@ -36,7 +39,7 @@ def plan(task: Task, episode: Episode, *, sites: tuple[Site, ...], settings: Res
     mine = tuple(site for site in sites if site.name in task.sites)
     resettable = tuple(site for site in mine if site.reset_url is not None)
     if episode.arrival is None:
-        return Plan(strategy="reset", reset=resettable, min_similarity=0.0)
+        return Plan(strategy="reset", reset=resettable, least=0.0, least_at_end=0.0)
     if settings.strategy == "restart":
         raise EnvironmentDiverged("a new attempt instead of a restore was asked for (resume.strategy=restart)")
     if settings.strategy == "fail":
@@ -51,7 +54,8 @@ def plan(task: Task, episode: Episode, *, sites: tuple[Site, ...], settings: Res
     return Plan(
         strategy=strategy,
         reset=resettable if fresh else (),
-        min_similarity=1.0 if unsure and not fresh else settings.min_similarity,
+        least=settings.min_similarity,
+        least_at_end=1.0 if unsure and not fresh else settings.min_similarity,
     )
 
 
@@ -76,7 +80,7 @@ def compare(view: View, recorded: Acted, *, least: float, step: int) -> float:
 
 
 async def replay(
-    episode: Episode, arrival: View, *, step: Callable[[Action], Awaitable[Landed]], min_similarity: float
+    episode: Episode, arrival: View, *, step: Callable[[Action], Awaitable[Landed]], plan: Plan
 ) -> tuple[View, tuple[float, ...]]:
     """Perform the recorded actions again, comparing after each.
 
@@ -88,7 +92,8 @@ async def replay(
     """
     assert episode.arrival is not None
     view = arrival
-    alike = [compare(view, episode.arrival, least=min_similarity, step=0)]
+    least = [plan.least] * len(episode.steps) + [plan.least_at_end]
+    alike = [compare(view, episode.arrival, least=least[0], step=0)]
     for number, recorded in enumerate(episode.steps, start=1):
         action = aim(recorded.decided.action, view)
         if action is None and isinstance(recorded.acted.outcome, Done):
@@ -100,7 +105,7 @@ async def replay(
                 raise EnvironmentDiverged(
                     f"step {number}: {landed.outcome} this time, {recorded.acted.outcome} in the record"
                 )
-        alike.append(compare(view, recorded.acted, least=min_similarity, step=number))
+        alike.append(compare(view, recorded.acted, least=least[number], step=number))
     return view, tuple(alike)
 
 

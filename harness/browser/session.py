@@ -15,12 +15,13 @@ from playwright.async_api import Browser, Error, Playwright, async_playwright
 
 from harness.browser import executable
 from harness.browser.addresses import Addresses
-from harness.browser.environment import BrowserEnvironment
+from harness.browser.environment import BrowserEnvironment, Gear
 from harness.browser.faults import first_line
 from harness.browser.guard import Guard
 from harness.browser.settings import BrowserSettings, RestoreSettings
 from harness.browser.window import Lane, Observer
 from harness.errors import BrowserCrashed
+from harness.protocols import Artifacts
 from harness.records import Site, Task
 
 logger = logging.getLogger(__name__)
@@ -45,20 +46,26 @@ class Chromium:
         *,
         sites: Callable[[int], tuple[Site, ...]],
         restoring: RestoreSettings | None = None,
+        checkpoints: Artifacts | None = None,
         observer: Callable[[], Observer] | None = None,
     ) -> None:
         """Nothing is started yet.
 
         Args:
             sites: The sites as a lane reaches them.
+            checkpoints: Where the storage states of earlier steps are; None = an episode cannot be restored from one.
             observer: Makes the eyes of one episode; None = those of `observing`, in the settings' dialect.
         """
         self.starts = 0
         """Browsers launched so far."""
         self._settings = settings
         self._sites = sites
-        self._restoring = restoring or RestoreSettings()
-        self._observer = observer or self._eyes
+        self._gear = Gear(
+            settings=settings,
+            restoring=restoring or RestoreSettings(),
+            checkpoints=checkpoints,
+            observer=observer or self._eyes,
+        )
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
         self._launching = asyncio.Lock()
@@ -87,9 +94,7 @@ class Chromium:
             addresses=Addresses(sites),
             guard=Guard(sites, allowed=self._settings.allowed),
         )
-        environment = BrowserEnvironment(
-            browser, place, settings=self._settings, restoring=self._restoring, observer=self._observer
-        )
+        environment = BrowserEnvironment(browser, place, self._gear)
         try:
             yield environment
         finally:

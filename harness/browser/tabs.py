@@ -6,9 +6,10 @@ current, and there is always one. Dialogs are answered at once, because a page s
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import Any
 
 from playwright.async_api import BrowserContext, CDPSession, Dialog, Download, Error, Page
@@ -16,7 +17,14 @@ from playwright.async_api import BrowserContext, CDPSession, Dialog, Download, E
 from harness.browser.faults import Watch, crashed
 
 _SAME_DOCUMENT = frozenset({"sameDocument", "historySameDocument"})
+_STORAGE_EVENTS = (
+    "domStorageItemAdded",
+    "domStorageItemUpdated",
+    "domStorageItemRemoved",
+    "domStorageItemsCleared",
+)
 _BEGINS_WITHIN_S = 1.0
+StorageListener = Callable[[str, Mapping[str, Any]], None]
 
 
 class _Phase(Enum):
@@ -37,7 +45,7 @@ class _Move:
 class Tab:
     """One page with its own DevTools session, and the navigations that are under way in it."""
 
-    def __init__(self, page: Page, changed: asyncio.Event) -> None:
+    def __init__(self, page: Page, changed: asyncio.Event, stored: StorageListener) -> None:
         self.page = page
         self.commits = 0
         """Documents the main frame has gone through."""
@@ -49,6 +57,13 @@ class Tab:
         self._main = ""
         self._moves: dict[str, _Move] = {}
         self._changed = changed
+        self._stored = stored
+        self._unreachable = ""
+
+    @property
+    def url(self) -> str:
+        """Real address; that of the page asked for when Chromium shows its own page about why it is not there."""
+        return self._unreachable or self.page.url
 
     @property
     def cdp(self) -> CDPSession:
@@ -84,6 +99,9 @@ class Tab:
             ("windowOpen", self._opened),
         ):
             cdp.on(f"Page.{event}", listener)
+        for event in _STORAGE_EVENTS:
+            cdp.on(f"DOMStorage.{event}", partial(self._stored, event))
+        await cdp.send("DOMStorage.enable")
         await cdp.send("Page.enable")
         tree: Mapping[str, Any] = await cdp.send("Page.getFrameTree")
         self._main = tree["frameTree"]["frame"]["id"]
@@ -123,7 +141,9 @@ class Tab:
 
     def _navigated(self, event: Mapping[str, Any]) -> None:
         frame = event["frame"]
-        self.commits += "parentId" not in frame
+        if "parentId" not in frame:
+            self.commits += 1
+            self._unreachable = frame.get("unreachableUrl", "")
         self._end(frame["id"], *_Phase)
 
     def _navigated_within(self, event: Mapping[str, Any]) -> None:
@@ -148,11 +168,13 @@ class Tab:
 class Tabs:
     """All tabs of one context, in opening order."""
 
-    def __init__(self, context: BrowserContext, watch: Watch) -> None:
+    def __init__(self, context: BrowserContext, watch: Watch, *, stored: StorageListener) -> None:
+        """`stored` is told every change of a page's storage."""
         self.changed = asyncio.Event()
         """Set whenever something happened that a wait may be about."""
         self._context = context
         self._watch = watch
+        self._stored = stored
         self._tabs: list[Tab] = []
         self._current: Tab | None = None
         self._own = 0
@@ -214,7 +236,7 @@ class Tabs:
         return next((tab for tab in self._tabs if tab.page is page), None)
 
     def _adopt(self, page: Page) -> Tab:
-        tab = Tab(page, self.changed)
+        tab = Tab(page, self.changed, self._stored)
         self._tabs.append(tab)
         page.on("close", lambda _: self._page_closed(tab))
         page.on("crash", lambda _: self._watch.strike(f"the page {page.url} crashed"))

@@ -18,6 +18,7 @@ from harness.browser.faults import Watch, moved
 from harness.browser.guard import Guard
 from harness.browser.settings import BrowserSettings
 from harness.browser.settling import INIT_SCRIPT, Settler
+from harness.browser.storage import Storage
 from harness.browser.tabs import Tab, Tabs
 from harness.browser.traffic import Traffic
 from harness.errors import ActionFailed, BrowserCrashed
@@ -58,11 +59,20 @@ class Lane:
 class Window:
     """An open context with at least one tab."""
 
-    def __init__(self, context: BrowserContext, lane: Lane, *, settings: BrowserSettings, observer: Observer) -> None:
+    def __init__(
+        self,
+        context: BrowserContext,
+        lane: Lane,
+        *,
+        settings: BrowserSettings,
+        observer: Observer,
+        state: "State",
+    ) -> None:
         self.context = context
         self.watch = Watch()
         self.lane = lane
-        self.tabs = Tabs(context, self.watch)
+        self.storage = Storage(context, lane.addresses, initial=state.storage)
+        self.tabs = Tabs(context, self.watch, stored=self.storage.event)
         self.traffic = Traffic(
             context,
             lane.addresses,
@@ -97,9 +107,11 @@ class Window:
         )
         context.set_default_timeout(settings.action_timeout_s * 1000)
         await context.add_init_script(INIT_SCRIPT)
-        window = cls(context, lane, settings=settings, observer=observer)
-        await window.tabs.open()
-        return window
+        return cls(context, lane, settings=settings, observer=observer, state=state)
+
+    async def begin(self) -> None:
+        """Open the first, blank tab."""
+        await self.tabs.open()
 
     async def perform(self, action: Action) -> Outcome:
         """Do it; what cannot be done is an outcome, and a notice for the agent."""
@@ -162,7 +174,7 @@ class Window:
         shown = self.lane.addresses.to_canonical_text
         return tuple(
             [
-                TabRecord(url=shown(tab.page.url), title=shown(await _title(tab)), current=tab is self.tabs.current)
+                TabRecord(url=shown(tab.url), title=shown(await _title(tab)), current=tab is self.tabs.current)
                 for tab in self.tabs.all
             ]
         )
@@ -176,7 +188,7 @@ class State:
     """What a context begins with."""
 
     storage: Any = None
-    """Cookies and local storage in playwright's shape, or the path of a file with them."""
+    """Cookies and local storage in playwright's shape, real addresses."""
     geolocation: Any = None
 
 

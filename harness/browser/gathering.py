@@ -1,0 +1,145 @@
+"""Collects, from the live pages, everything the evaluators of a task will ask for; afterwards no browser is needed.
+
+The agent's own page is never navigated: other addresses are opened in tabs of their own. Locators are script run in the
+page, as WebArena runs them; nothing of a task is evaluated outside of it. What cannot be gathered is an error of that one
+target, while a site that does not answer is `SiteUnavailable`, so that the episode stays owed.
+"""
+
+import asyncio
+from typing import Any
+
+from playwright.async_api import Error
+
+from harness.browser import login
+from harness.browser.faults import moved
+from harness.browser.functions import Scene, call
+from harness.browser.settings import BrowserSettings
+from harness.browser.tabs import Tab
+from harness.browser.window import Window
+from harness.codec import dumps
+from harness.errors import ActionFailed, EvaluatorError, SiteUnavailable
+from harness.protocols import Gathered, Selection
+from harness.records import HtmlTarget, Task
+
+LARGEST = 10_000_000
+"""Bytes of one selected value as JSON."""
+_FUNC = "func:"
+
+
+async def gather(window: Window, task: Task, *, settings: BrowserSettings) -> Gathered:
+    """See `Environment.gather`."""
+    mine = await window.settler.settle()
+    shown = window.lane.addresses.to_canonical_text
+    url, title, html = shown(mine.url), shown(await mine.page.title()), shown(await mine.page.content())
+    targets = task.eval.program_html
+    if any(target.url != "last" for target in targets):
+        await login.ensure(window, login.wanted(task, window.lane.sites))
+    gatherer = _Gatherer(window, mine, settings=settings)
+    selections = [await gatherer.select(index, target) for index, target in enumerate(targets)]
+    await gatherer.close()
+    return Gathered(url=url, title=title, html=html, selections=tuple(selections))
+
+
+class _Gatherer:
+    def __init__(self, window: Window, mine: Tab, *, settings: BrowserSettings) -> None:
+        self._window = window
+        self._mine = mine
+        self._settings = settings
+        self._other: Tab | None = None
+        """The tab of the last target that was not `last`: where WebArena's own page would be."""
+
+    async def select(self, index: int, target: HtmlTarget) -> Selection:
+        url = ""
+        try:
+            tab = await self._tab(target)
+            url = self._shown(tab)
+            value = await self._value(tab, target)
+            if target.url != "last" or self._other is None:
+                return Selection(index=index, url=url, value=value)
+            theirs = await self._value(self._other, target)
+            return Selection(index=index, url=url, value=value, last_value=None if theirs == value else theirs)
+        except EvaluatorError as exc:
+            return Selection(index=index, url=url, error=str(exc))
+
+    async def close(self) -> None:
+        """Leave only what the agent had open."""
+        if self._other is not None and not self._other.page.is_closed():
+            await self._other.page.close()
+        self._other = None
+        await self._window.tabs.focus(self._mine)
+
+    async def _tab(self, target: HtmlTarget) -> Tab:
+        """The tab to look at, settled and current."""
+        if target.url == "last":
+            await self._window.tabs.focus(self._mine)
+            return self._mine
+        url = target.url
+        if url.startswith(_FUNC):
+            url = await call(url.removeprefix(_FUNC), self._scene(self._mine))
+        await self.close()
+        self._other = await self._window.tabs.open()
+        real = self._window.lane.addresses.to_real(url)
+        try:
+            self._window.lane.guard.check(real, shown=url)
+        except ActionFailed as exc:
+            raise EvaluatorError(str(exc)) from exc
+        try:
+            await self._window.actor.goto(url)
+        except ActionFailed as exc:
+            raise SiteUnavailable(f"gathering evidence: {exc}") from exc
+        self._other = await self._window.settler.settle()
+        return self._other
+
+    async def _value(self, tab: Tab, target: HtmlTarget) -> Any:
+        locator = target.locator
+        if locator.startswith(_FUNC):
+            return await call(locator.removeprefix(_FUNC), self._scene(tab))
+        try:
+            async with asyncio.timeout(self._settings.action_timeout_s):
+                value = await self._read(tab, target)
+        except TimeoutError as exc:
+            seconds = self._settings.action_timeout_s
+            raise EvaluatorError(f"{locator or 'the page'} gave nothing within {seconds:g} s") from exc
+        try:
+            size = len(dumps(value))
+        except (TypeError, ValueError) as exc:
+            raise EvaluatorError(f"{locator} gave something that is no JSON value") from exc
+        if size > LARGEST:
+            raise EvaluatorError(f"{locator or 'the page'} gave {size} bytes; at most {LARGEST} are kept")
+        return value
+
+    async def _read(self, tab: Tab, target: HtmlTarget) -> Any:
+        shown = self._window.lane.addresses.to_canonical_text
+        if not target.locator.strip():
+            return shown(await tab.page.content())
+        try:
+            for action in target.prep_actions:
+                await tab.page.evaluate(f"() => {action}")
+        except Error:
+            pass  # as in WebArena: the first that fails ends the preparation, and the locator decides
+        try:
+            value = await tab.page.evaluate(f"() => {target.locator}")
+        except Error as exc:
+            if moved(exc) or tab.page.is_closed():
+                raise
+            return ""  # as in WebArena: what a locator cannot find is an empty text, so the target fails
+        return _canonical(value, shown)
+
+    def _scene(self, tab: Tab) -> Scene:
+        return Scene(lane=self._window.lane, page=tab.page, last_url=self._shown(self._mine))
+
+    def _shown(self, tab: Tab) -> str:
+        return self._window.lane.addresses.to_canonical(tab.url)
+
+
+def _canonical(value: Any, shown: Any) -> Any:
+    """The value with canonical addresses in every text of it."""
+    match value:
+        case str():
+            return shown(value)
+        case list():
+            return [_canonical(item, shown) for item in value]
+        case dict():
+            return {shown(str(key)): _canonical(item, shown) for key, item in value.items()}
+        case _:
+            return value
