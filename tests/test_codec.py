@@ -64,7 +64,7 @@ def values_of(annotation: Any) -> st.SearchStrategy[Any]:  # noqa: PLR0911 (one 
         return st.sampled_from(args)
     if issubclass(annotation, StrEnum):
         return st.sampled_from(list(annotation))
-    assert is_dataclass(annotation)
+    assert isinstance(annotation, type) and is_dataclass(annotation)
     hints = get_type_hints(annotation)
     return st.builds(annotation, **{field.name: values_of(hints[field.name]) for field in fields(annotation)})
 
@@ -161,7 +161,7 @@ def test_a_newer_schema_asks_for_an_upgrade_of_the_program() -> None:
 
 
 def test_an_older_schema_is_upgraded_one_version_at_a_time() -> None:
-    older = changed(acted(1), lambda tree: (set_(tree, "schema", 0), set_(tree, "number", tree.pop("step"))))
+    older = changed(acted(1), lambda tree: tree.update(schema=0, number=tree.pop("step")))
 
     def from_0(tree: dict[str, Any]) -> dict[str, Any]:
         return {**{name: value for name, value in tree.items() if name != "number"}, "step": tree["number"] + 10}

@@ -47,7 +47,13 @@ class Journal:
     """One open journal file, held by this process until closed. Make it with `Journal.open`."""
 
     def __init__(
-        self, path: Path, fd: int, *, durability: Durability, redactor: Redactor, on_close: OnClose | None
+        self,
+        path: Path,
+        fd: int,
+        *,
+        durability: Durability = Durability.record,
+        redactor: Redactor = NO_SECRETS,
+        on_close: OnClose | None = None,
     ) -> None:
         self.path = path
         self._fd: int | None = fd

@@ -167,7 +167,7 @@ class RunFolder:
     def write(self, name: str, data: bytes) -> Path:
         """Write a small file whole, secrets taken out, and give its path."""
         path = self.path / name
-        if path.parent != self.path:
+        if path.name != name or name == "..":
             raise ValueError(f"{name!r} is not a plain file name")
         write_atomic(path, self._redactor.data(data), staging=self._staging)
         return path

@@ -30,6 +30,7 @@ from harness.records import (
     Verdict,
 )
 
+PROJECT = Path(__file__).resolve().parents[2]
 URL = "http://shop.localhost/"
 
 

@@ -1,0 +1,176 @@
+"""A disk that refuses stops the run with one sentence, and costs nothing that was recorded."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from harness.errors import StorageError
+from harness.journal.disk import write_atomic, write_whole
+from harness.journal.log import Journal, read
+from harness.journal.store import RunFolder
+from tests.journal.episodes import PROJECT, acted, decided, folded, opened, write
+
+NEXT_COMMAND = "nothing recorded is lost, mend this and run the same command again"
+NOBODY = 65534
+
+APPENDING = """
+import os, resource, sys
+from pathlib import Path
+from harness.errors import StorageError
+from harness.journal.log import Journal, read
+from harness.journal.store import RunFolder
+from tests.journal.episodes import acted, decided, opened
+
+def append_all(path, text="x" * 5000):
+    with Journal.open(path) as journal:
+        journal.append(opened())
+        journal.append(acted(0, text))
+        for step in range(1, 100):
+            journal.append(decided(step))
+            journal.append(acted(step, text))
+
+path = Path(sys.argv[1])
+try:
+    %s
+    print("nothing refused")
+except StorageError as refused:
+    print(refused)
+"""
+
+
+def in_another_process(code: str, path: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", APPENDING % code, str(path)],
+        capture_output=True, text=True, cwd=PROJECT, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@contextmanager
+def small_disk(folder: Path, options: str) -> Iterator[Path]:
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True, check=False)
+    if mounted.returncode != 0:
+        pytest.skip("mounting a small disk needs root")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def test_a_full_disk_stops_and_goes_on_once_there_is_space(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", "size=64k") as disk:
+        ballast = disk / "ballast"
+        path = disk / "7.traj.jsonl"
+        write(path, [opened(), acted(0)])
+        with Journal.open(path) as journal:
+            ballast.write_bytes(bytes(os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize))
+            with pytest.raises(StorageError) as refused:
+                journal.append(decided(1, reply="x" * 9000))
+            assert str(refused.value) == f"cannot write {path}: the disk is full; {NEXT_COMMAND}"
+            assert journal.episode == folded([opened(), acted(0)])
+        assert path.read_bytes()[-1:] == b"x", "the part that fitted is a torn tail"
+        assert read(path) == folded([opened(), acted(0)])
+        ballast.unlink()
+        with Journal.open(path) as journal:
+            journal.append(decided(1))
+            assert journal.append(acted(1)) == folded([opened(), acted(0), decided(1), acted(1)])
+
+
+def test_a_full_disk_leaves_no_part_of_an_artifact(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", "size=64k") as disk, RunFolder.open(disk / "run") as run:
+        with pytest.raises(StorageError, match="the disk is full"):
+            run.artifacts.put(os.urandom(100_000))
+        assert [found for found in (disk / "run").rglob("*") if found.is_file()] == [disk / "run" / ".lock"]
+        assert run.artifacts.read(run.artifacts.put(b"small")) == b"small"
+
+
+def test_a_file_system_without_inodes_is_named_as_that(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", "size=1m,nr_inodes=8") as disk:
+        with pytest.raises(StorageError, match="no free inodes left: too many files"):
+            for number in range(8):
+                Journal.open(disk / f"{number}.traj.jsonl").close()
+        (disk / "0.traj.jsonl").unlink()
+        Journal.open(disk / "8.traj.jsonl").close()
+
+
+def test_a_read_only_file_system_is_named_as_that_and_can_be_read(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", "size=64k") as disk:
+        path = disk / "7.traj.jsonl"
+        write(path, [opened()])
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        with pytest.raises(StorageError, match="the file system is read-only"):
+            Journal.open(path)
+        with pytest.raises(StorageError, match="the file system is read-only"):
+            RunFolder.open(disk)
+        assert read(path) == folded([opened()])
+
+
+@pytest.mark.parametrize("attempt", ["append_all(Path('7.traj.jsonl'))", "RunFolder.open(Path('run'))"])
+def test_a_folder_without_permission_is_named_as_that(tmp_path: Path, attempt: str) -> None:
+    tmp_path.chmod(0o555)
+    become_nobody = f"os.geteuid() or os.seteuid({NOBODY})"  # root is asked for no permission
+    said = in_another_process(f"os.chdir(path); {become_nobody}; {attempt}", tmp_path)
+    assert said.endswith(f": permission is denied; {NEXT_COMMAND}")
+
+
+def test_a_file_size_limit_stops_and_goes_on_without_it(tmp_path: Path) -> None:
+    path = tmp_path / "7.traj.jsonl"
+    limit = "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))"
+    said = in_another_process(f"{limit}; append_all(path)", path)
+    assert said.startswith(f"cannot write {path}: the disk is full")
+    assert path.stat().st_size == 20_000
+    whole = read(path)
+    assert len(whole.steps) == 2
+    with Journal.open(path) as journal:
+        assert journal.episode == whole
+        journal.append(decided(3) if whole.pending is None else acted(3))
+
+
+def test_too_many_open_files_are_named_as_that(tmp_path: Path) -> None:
+    limit = "resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))"
+    said = in_another_process(
+        f"{limit}; kept = [open(os.devnull) for _ in range(17)]; append_all(path)", tmp_path / "7"
+    )
+    assert said == f"cannot write {tmp_path / '7'}: this process has too many open files (ulimit -n); {NEXT_COMMAND}"
+
+
+def test_an_input_output_error_is_named_as_that() -> None:
+    with pytest.raises(StorageError, match="the disk reports an input/output error"):
+        Journal.open(Path("/proc/self/mem"))  # nothing is mapped at its start, so the kernel answers EIO
+
+
+def test_a_device_that_takes_nothing_closes_the_journal() -> None:
+    journal = Journal(Path("/dev/full"), os.open("/dev/full", os.O_WRONLY))
+    for why in ("the disk is full", "is closed"):
+        with pytest.raises(Exception, match=why):
+            journal.append(opened())
+    assert journal.episode == folded([])
+
+
+def test_half_a_line_is_an_error_even_if_the_kernel_calls_it_success() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    try:
+        with pytest.raises(OSError, match="bytes fitted"):
+            write_whole(writing, bytes(1 << 20))
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def test_an_atomic_write_replaces_whole_files_only(tmp_path: Path) -> None:
+    path = tmp_path / "summary.json"
+    write_atomic(path, b"old")
+    with pytest.raises(StorageError, match="a folder stands where"):
+        path.with_name("folder").mkdir()
+        write_atomic(path.with_name("folder"), b"new")
+    write_atomic(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["folder", "summary.json"]

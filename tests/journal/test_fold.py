@@ -1,0 +1,183 @@
+"""Which record may follow which, and what they add up to."""
+
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.actions.space import Stop
+from harness.journal.fold import check, fold
+from harness.records import CloseReason, Episode, Record, Status, Step, Usage
+from tests.journal.episodes import (
+    acted,
+    closed,
+    decided,
+    failed,
+    folded,
+    opened,
+    resumed,
+    scored,
+    task,
+    whole_episode,
+)
+
+BEGUN = (opened(), acted(0))
+STEPPED = (*BEGUN, decided(1), acted(1))
+PENDING = (*STEPPED, decided(2))
+STOPPING = (*STEPPED, decided(2, Stop(answer="yes")))
+CLOSED = (*STOPPING, closed())
+SCORED = (*CLOSED, scored())
+
+LEGAL: list[tuple[tuple[Record, ...], Record]] = [
+    ((), opened()),
+    ((opened(),), acted(0)),
+    ((opened(),), failed()),
+    (BEGUN, decided(1)),
+    (BEGUN, failed()),
+    (BEGUN, resumed(0)),
+    (BEGUN, closed(CloseReason.BUDGET)),
+    (STEPPED, decided(2)),
+    (STEPPED, resumed(1)),
+    (STEPPED, closed(CloseReason.MAX_STEPS)),
+    (PENDING, acted(2)),
+    (PENDING, resumed(1)),
+    (PENDING, failed()),
+    (PENDING, closed(CloseReason.BUDGET)),
+    (STOPPING, closed()),
+    (STOPPING, closed(CloseReason.BUDGET)),
+    (STOPPING, failed()),
+    (STOPPING, resumed(1)),
+    ((*PENDING, failed()), acted(2)),
+    ((*PENDING, failed()), resumed(1)),
+    ((opened(), failed()), opened(2)),
+    ((*PENDING, failed()), opened(2)),
+    (CLOSED, opened(2)),
+    (CLOSED, scored()),
+    (SCORED, scored(0.5)),
+    (SCORED, scored(None, status=Status.ERROR)),
+    (SCORED, opened(2)),
+]
+
+ILLEGAL: list[tuple[tuple[Record, ...], Record, str]] = [
+    *[
+        ((), record, f"{record.kind} before the episode was")
+        for record in (acted(0), decided(1), resumed(0), failed(), closed(), scored())
+    ],
+    ((), opened(2), "attempt 2 opened after attempt 0"),
+    ((opened(),), opened(2), "had neither failed nor closed"),
+    ((opened(),), decided(1), "decided before anything was observed"),
+    ((opened(),), resumed(0), "resumed before anything was observed"),
+    ((opened(),), closed(CloseReason.BUDGET), "closed before anything was observed"),
+    ((opened(),), acted(1), "step 1 before the arrival"),
+    ((opened(),), scored(), "scored before the episode was closed"),
+    (BEGUN, acted(0), "step 0 acted without a decision"),
+    (BEGUN, acted(1), "step 1 acted without a decision"),
+    (BEGUN, decided(0), "decision 0 after step 0"),
+    (BEGUN, decided(2), "decision 2 after step 0"),
+    (STEPPED, decided(1), "decision 1 after step 1"),
+    (STEPPED, acted(1), "step 1 acted without a decision"),
+    (STEPPED, resumed(0), "resumed at step 0 although the last whole step is 1"),
+    (STEPPED, resumed(2), "resumed at step 2 although the last whole step is 1"),
+    (STEPPED, closed(), "closed as stopped without a pending stop"),
+    (STEPPED, scored(), "scored before the episode was closed"),
+    (STEPPED, opened(2), "had neither failed nor closed"),
+    (STEPPED, failed(2), "failure of attempt 2 in attempt 1"),
+    (PENDING, decided(2), "decision 2 while decision 2 is pending"),
+    (PENDING, decided(3), "decision 3 while decision 2 is pending"),
+    (PENDING, acted(1), "step 1 acted while decision 2 is pending"),
+    (PENDING, acted(3), "step 3 acted while decision 2 is pending"),
+    (PENDING, closed(), "closed as stopped without a pending stop"),
+    (STOPPING, acted(2), "a stop is never acted upon"),
+    *[
+        (CLOSED, record, f"{record.kind} after the episode was closed")
+        for record in (acted(2), decided(3), resumed(1), failed(), closed())
+    ],
+    (CLOSED, opened(1), "attempt 1 opened after attempt 1"),
+    (CLOSED, opened(3), "attempt 3 opened after attempt 1"),
+    (CLOSED, opened(2, trial=1), "in the journal of another"),
+    (CLOSED, opened(2, of=task("8")), "in the journal of another"),
+    (CLOSED, scored(1.5), "a score of 1.5"),
+    (CLOSED, scored(-0.1), "a score of -0.1"),
+    (CLOSED, scored(None), "a score of None"),
+    (CLOSED, scored(0.0, status=Status.ERROR), "an error scored 0.0"),
+    (CLOSED, replace(scored(), verdicts=scored(2.0).verdicts), "a score of 2.0"),
+]
+
+
+@pytest.mark.parametrize(("before", "record"), LEGAL)
+def test_a_legal_successor_is_let_pass(before: tuple[Record, ...], record: Record) -> None:
+    assert check(folded(before), record) is None
+
+
+@pytest.mark.parametrize(("before", "record", "why"), ILLEGAL)
+def test_an_illegal_successor_is_named(before: tuple[Record, ...], record: Record, why: str) -> None:
+    assert why in (check(folded(before), record) or "let pass")
+
+
+def test_an_empty_journal_is_an_empty_episode() -> None:
+    assert folded(()) == Episode()
+    assert Episode().attempt == 0
+
+
+def test_a_whole_episode_holds_its_records() -> None:
+    episode = folded(whole_episode())
+    assert episode.arrival == acted(0)
+    assert episode.steps == (Step(decided=decided(1), acted=acted(1)), Step(decided=decided(2), acted=acted(2)))
+    assert (episode.failures, episode.resumed, episode.closed) == ((failed(),), (resumed(2),), closed())
+    assert episode.last == acted(2)
+
+
+def test_a_decision_is_pending_until_it_is_acted() -> None:
+    assert folded(PENDING).pending == decided(2)
+    assert folded((*PENDING, resumed(1), failed())).pending == decided(2)
+    assert folded((*PENDING, acted(2))).pending is None
+
+
+def test_the_final_stop_stays_visible_after_closing() -> None:
+    pending = folded(SCORED).pending
+    assert pending is not None
+    assert pending.action == Stop(answer="yes")
+
+
+def test_a_new_score_replaces_the_old_one_of_its_dialect_only() -> None:
+    episode = folded((*SCORED, scored(0.25, dialect="corrected"), scored(0.5)))
+    assert {dialect: score.value for dialect, score in episode.scores.items()} == {"webarena": 0.5, "corrected": 0.25}
+
+
+def test_usage_and_working_time_are_sums_over_decisions_and_steps() -> None:
+    episode = folded(whole_episode(steps=2))
+    assert episode.usage == Usage(prompt_tokens=30, completion_tokens=6, cost_usd=1.5, requests=3)
+    assert episode.elapsed_ms == 3 * 100.0 + 3 * 10.0
+    assert (episode.total_usage, episode.total_elapsed_ms) == (episode.usage, episode.elapsed_ms)
+
+
+def test_a_new_attempt_starts_empty_and_keeps_the_totals() -> None:
+    before = folded(SCORED)
+    after = fold(before, opened(2, why="retry"))
+    assert after == Episode(opened=opened(2, why="retry"), total_usage=before.usage, total_elapsed_ms=before.elapsed_ms)
+    again = folded((*SCORED, opened(2, why="retry"), acted(0), decided(1)))
+    assert again.usage == decided(1).usage
+    assert again.total_usage == before.usage + decided(1).usage
+    assert again.total_elapsed_ms == before.elapsed_ms + 110.0
+
+
+def test_failures_are_counted_on_when_an_attempt_diverged() -> None:
+    assert folded((*STEPPED, failed(), opened(2, why="diverged"))).failures == (failed(),)
+    assert folded((*STEPPED, failed(), opened(2, why="retry"))).failures == ()
+
+
+@given(st.lists(st.sampled_from([*whole_episode(), *PENDING, opened(2), failed(2), acted(3)]), max_size=30))
+def test_folding_changes_nothing_in_place(records: list[Record]) -> None:
+    episode = Episode()
+    seen = [(episode, repr(episode))]
+    for record in records:
+        if check(episode, record) is None:
+            episode = fold(episode, record)
+            seen.append((episode, repr(episode)))
+    assert all(repr(earlier) == text for earlier, text in seen)
+
+
+def test_an_episode_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        folded(BEGUN).pending = None  # type: ignore[misc]

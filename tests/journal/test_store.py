@@ -1,0 +1,140 @@
+"""A run folder belongs to one process tree; nothing is written outside it, and nothing half."""
+
+import os
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from harness.errors import JournalError, JournalLocked, TaskError
+from harness.journal.log import read
+from harness.journal.store import ArtifactStore, RunFolder
+from tests.journal.episodes import PROJECT, folded, opened
+
+HOLDING = (
+    "import sys; from pathlib import Path; from harness.journal.store import RunFolder\n"
+    "run = RunFolder.open(Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
+)
+
+
+def test_the_second_process_is_told_who_holds_the_folder(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", HOLDING, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=PROJECT) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(JournalLocked) as locked:
+            RunFolder.open(tmp_path)
+        assert str(locked.value).startswith(
+            f"{tmp_path} is in use by process {holder.pid} on {os.uname().nodename} (-c "
+        )
+        RunFolder.open(tmp_path, held=False).close()
+        holder.kill()
+        holder.wait()
+        with RunFolder.open(tmp_path):
+            pass
+
+
+def test_children_given_the_hold_keep_it_until_they_end(tmp_path: Path) -> None:
+    run = RunFolder.open(tmp_path)
+    assert run.lock is not None
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=[run.lock.fd]) as child:
+        run.close()
+        with pytest.raises(JournalLocked, match=f"process {os.getpid()} on"):
+            RunFolder.open(tmp_path)
+        child.kill()
+        child.wait()
+        RunFolder.open(tmp_path).close()
+
+
+def test_other_children_do_not_keep_the_hold(tmp_path: Path) -> None:
+    run = RunFolder.open(tmp_path)
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, close_fds=False) as child:
+        run.close()
+        RunFolder.open(tmp_path).close()
+        child.kill()
+
+
+def test_an_unreadable_lock_file_still_locks(tmp_path: Path) -> None:
+    with RunFolder.open(tmp_path):
+        (tmp_path / ".lock").write_bytes(b"[1, 2")
+        with pytest.raises(JournalLocked, match="in use by another process"):
+            RunFolder.open(tmp_path)
+
+
+def test_journals_are_named_by_task_and_trial(tmp_path: Path) -> None:
+    with RunFolder.open(tmp_path) as run:
+        for trial, name in ((0, "7.traj.jsonl"), (2, "7.trial-2.traj.jsonl")):
+            with run.journal("7", trial) as journal:
+                journal.append(opened(trial=trial))
+            assert read(tmp_path / name) == folded([opened(trial=trial)])
+
+
+@pytest.mark.parametrize(
+    "task_id",
+    ["", ".", "..", "../x", "a/b", "a\\b", "/etc/passwd", ".lock", "a\0b", "a\n", "é", "a b", "x" * 201, "7.trial-1"],
+)
+def test_a_task_id_never_chooses_another_place(tmp_path: Path, task_id: str) -> None:
+    with RunFolder.open(tmp_path) as run, pytest.raises(TaskError, match="cannot name a file"):
+        run.journal(task_id)
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "/x", "", "..", "."])
+def test_a_small_file_stays_in_its_folder(tmp_path: Path, name: str) -> None:
+    with RunFolder.open(tmp_path / "run") as run, pytest.raises(ValueError, match="not a plain file name"):
+        run.write(name, b"")
+
+
+def test_artifacts_are_stored_once_under_their_hash(tmp_path: Path) -> None:
+    store = ArtifactStore(tmp_path)
+    digest = store.put(b"page")
+    assert digest == sha256(b"page").hexdigest()
+    path = tmp_path / digest[:2] / digest
+    inode = path.stat().st_ino
+    assert store.put(b"page") == digest
+    assert path.stat().st_ino == inode
+    assert [found for found in tmp_path.rglob("*") if found.is_file()] == [path]
+    assert store.read(digest) == b"page"
+
+
+def test_a_damaged_artifact_is_found_when_read_and_mended_when_its_size_shows_it(tmp_path: Path) -> None:
+    store = ArtifactStore(tmp_path)
+    digest = store.put(b"page")
+    path = tmp_path / digest[:2] / digest
+    path.write_bytes(b"pagf")
+    with pytest.raises(JournalError, match="is damaged"):
+        store.read(digest)
+    path.write_bytes(b"")
+    store.put(b"page")
+    assert store.read(digest) == b"page"
+
+
+@pytest.mark.parametrize("name", ["", "../../etc/passwd", "0" * 63, "G" * 64, "0" * 64 + "\n"])
+def test_only_a_hash_names_an_artifact(tmp_path: Path, name: str) -> None:
+    with pytest.raises(JournalError, match="is not the name of an artifact"):
+        ArtifactStore(tmp_path).read(name)
+
+
+def test_a_missing_artifact_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(JournalError, match=r"cannot be read: No such file"):
+        ArtifactStore(tmp_path).read("0" * 64)
+
+
+def test_checkpoints_are_for_the_owner_only(tmp_path: Path) -> None:
+    with RunFolder.open(tmp_path) as run:
+        digest = run.checkpoints.put(b'{"cookies":[{"name":"sid","value":"s3cret"}]}')
+        assert b"s3cret" in run.checkpoints.read(digest)
+    (found,) = [path for path in tmp_path.rglob("*") if path.is_file() and b"s3cret" in path.read_bytes()]
+    assert found.relative_to(tmp_path).parts[:2] == ("private", "checkpoints")
+    assert found.stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "private").stat().st_mode & 0o777 == 0o700
+
+
+def test_unfinished_files_of_a_killed_run_are_swept_at_the_next_start(tmp_path: Path) -> None:
+    RunFolder.open(tmp_path).close()
+    (tmp_path / ".staging" / ".1-2.tmp").write_bytes(b"half")
+    RunFolder.open(tmp_path, held=False).close()
+    assert list((tmp_path / ".staging").iterdir()) != []
+    RunFolder.open(tmp_path).close()
+    assert list((tmp_path / ".staging").iterdir()) == []
