@@ -1,0 +1,94 @@
+"""What an agent is shown of a page: the accessibility text in one dialect, under ids that last for an episode.
+
+Ids are small integers given from top to bottom when a line is first printed, and kept for the same DOM node; so the
+same page gives the same bytes in every run. How a page is read is the business of `reading` and `frames`, how it is
+worded that of `tree_webarena` and `tree_cairn`; here they meet. WebArena does not look into frames. A page that changes
+while it is read is read once more, and if it does so again the body is said to be torn.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from playwright.async_api import CDPSession, Page
+
+from harness.browser import tree_cairn, tree_webarena
+from harness.browser.frames import Collected, Collector
+from harness.browser.reading import EVERYTHING
+from harness.browser.tree import AXNode, Printed
+from harness.records import Node
+
+_DIALECTS = {"webarena": tree_webarena.print_tree, "cairn": tree_cairn.print_tree}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """A page as text, and what the ids in it stand for."""
+
+    text: str
+    """Without tabs header; lone surrogates replaced."""
+    nodes: Mapping[str, Node]
+    """By element id, from top to bottom."""
+    backends: Mapping[str, int]
+    """Element id to backendDOMNodeId."""
+    sessions: Mapping[str, CDPSession] = field(default_factory=dict)
+    """Element id to the session that knows its node, where the page's own does not: frames of other processes."""
+    torn: bool = False
+    """The page changed while it was read, twice: the text may mix two states."""
+
+
+class Observer:
+    """The eyes of one episode."""
+
+    def __init__(self, *, dialect: str, viewport: tuple[int, int], whole_page: bool = False) -> None:
+        """`dialect` is `webarena` or `cairn`; `viewport` is (width, height) in CSS px."""
+        self._print = _DIALECTS[dialect]
+        self._viewport = None if whole_page else viewport
+        self._view = EVERYTHING if whole_page else (0.0, 0.0, float(viewport[0]), float(viewport[1]))
+        self._collector = Collector(with_frames=dialect == "cairn")
+        self._ids: dict[tuple[str, int], int] = {}
+        """(loader, backendDOMNodeId) to our id."""
+
+    async def read(self, page: Page, cdp: CDPSession) -> Body:
+        """Read a page as it is now; the caller has let it settle.
+
+        Raises:
+            playwright.async_api.Error: The page went elsewhere meanwhile, or is gone; see `faults`.
+        """
+        collected = await self._collector.collect(page, cdp, self._view)
+        if collected.torn:
+            collected = await self._collector.collect(page, cdp, self._view)
+
+        def label(node: AXNode) -> str:
+            if "backendDOMNodeId" not in node:
+                return str(node["nodeId"])
+            key = (collected.document_of(node).loader, node["backendDOMNodeId"])
+            return str(self._ids.setdefault(key, len(self._ids) + 1))
+
+        printed = self._print(collected.nodes, collected.rects, viewport=self._viewport, label=label)
+        return _body(printed, collected, page_session=cdp)
+
+
+def _body(printed: Printed, collected: Collected, *, page_session: CDPSession) -> Body:
+    nodes: dict[str, Node] = {}
+    sessions: dict[str, CDPSession] = {}
+    counts: Counter[tuple[str, str]] = Counter()
+    for id, one in printed.shown.items():
+        role, name = _clean(one.role), _clean(one.name)
+        nodes[id] = Node(role=role, name=name, nth=counts[role, name], line=_clean(one.line), box=one.box)
+        counts[role, name] += 1
+        session = collected.document_of(one.node).session
+        if session is not page_session:
+            sessions[id] = session
+    return Body(
+        text=_clean(printed.text),
+        nodes=nodes,
+        backends={id: one.node["backendDOMNodeId"] for id, one in printed.shown.items()},
+        sessions=sessions,
+        torn=bool(collected.torn),
+    )
+
+
+def _clean(text: str) -> str:
+    """Without the lone surrogates a script can put into a page, which no encoder takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,141 @@
+// Which nodes of this document meet the rectangle `view` (client coordinates), and how to ask for them most cheaply.
+//
+// Runs in an isolated world, so the page can neither see nor change it; but named form fields and images shadow the
+// properties of their form and document there too, hence the getters taken from the prototypes.
+//
+// Every element and text node gets its position in document order: a host before its open shadow tree, that before the
+// host's children. The answer's first entry is a JSON string, the others are the nodes it speaks of:
+//   size    number of nodes
+//   seen    of them in view
+//   singles rectangles of nodes to be asked for one by one, or null; the document is the first of them, and when there
+//           are none, reading it whole is cheaper: it is the only region then
+//   regions [size, position, x, y, width, height, …] of subtrees to be asked for whole; positions count from the
+//           subtree's root, a rectangle of zeros stands for a host whose inner parts may be in view though it is not
+//   frames  per region [position, x, y, width, height, …] of the contents of its frames
+(view, whole) => {
+  "use strict";
+  const [left, top, right, bottom] = view;
+  const getter = (owner, name) => {
+    const get = Object.getOwnPropertyDescriptor(owner.prototype, name).get;
+    return (node) => get.call(node);
+  };
+  const firstChild = getter(Node, "firstChild");
+  const nextSibling = getter(Node, "nextSibling");
+  const nodeType = getter(Node, "nodeType");
+  const nodeName = getter(Node, "nodeName");
+  const shadowRoot = getter(Element, "shadowRoot");
+  const box = (element) => Element.prototype.getBoundingClientRect.call(element);
+  const find = (selector) => Document.prototype.querySelectorAll.call(document, selector);
+  const range = new Range();
+
+  // Elements with parts that no script can reach. They are asked for whole, also when only a part may be in view.
+  const opaque = new Set("INPUT TEXTAREA SELECT DETAILS VIDEO AUDIO METER PROGRESS IFRAME FRAME".split(" "));
+  const isOpaque = (element, name) => opaque.has(name) || (name.includes("-") && shadowRoot(element) === null);
+  // Elements whose place in the accessibility tree is not their place in the document.
+  const moved = new Set(find("area"));
+  for (const owner of find("[aria-owns]")) for (const owned of owner.ariaOwnsElements ?? []) moved.add(owned);
+  const strays = [];
+
+  const meets = (rect, dx, dy) =>
+    rect.top - dy < bottom && rect.bottom + dy > top && rect.left - dx < right && rect.right + dx > left;
+  const isSeen = (rect) => meets(rect, 0, 0) && rect.width !== 0 && rect.height !== 0;
+  const mayReach = (element, rect) =>
+    meets(rect, Infinity, 100 + element.scrollHeight) && meets(rect, 100 + element.scrollWidth, Infinity);
+
+  // Costs in µs, measured; only their proportions matter.
+  const SINGLE = 300, REGION = 700, NODE = 90, BULK = 2000, WAIT = 15000;
+
+  let position = 0;
+  let seen = 0;
+  const visitText = (node) => {
+    const here = position++;
+    range.selectNode(node);
+    const rect = range.getBoundingClientRect();
+    if (!isSeen(rect)) return null;
+    seen++;
+    return { node, here, size: 1, rect, kids: [], cost: SINGLE, whole: false };
+  };
+  const visit = (node, isElement) => {
+    const here = position++;
+    const kids = [];
+    let rect = null;
+    let candidate = false;
+    let sealed = false;
+    if (isElement) {
+      const found = box(node);
+      if (isSeen(found)) rect = found;
+      const name = nodeName(node);
+      sealed = isOpaque(node, name);
+      candidate = rect !== null || (sealed && mayReach(node, found));
+      if (candidate) seen++;
+      const root = shadowRoot(node);
+      if (root !== null) descend(root, kids);
+    }
+    descend(node, kids);
+    if (!candidate && kids.length === 0) return null;
+    const size = position - here;
+    let cost = SINGLE;
+    for (const kid of kids) cost += kid.cost;
+    const whole = sealed || REGION + NODE * size < cost;
+    if (whole) cost = REGION + NODE * size;
+    const record = { node, here, size, rect, kids, cost, whole, candidate, sealed };
+    if (moved.has(node)) strays.push(record);
+    return record;
+  };
+  const descend = (parent, kids) => {
+    for (let child = firstChild(parent); child !== null; child = nextSibling(child)) {
+      const type = nodeType(child);
+      if (type !== 1 && type !== 3) continue;
+      const record = type === 1 ? visit(child, true) : visitText(child);
+      if (record !== null) kids.push(record);
+    }
+  };
+  const root = visit(document, false) ?? { node: document, here: 0, size: position, rect: null, kids: [], cost: 0 };
+  const bulk = whole ?? BULK + NODE * root.size <= WAIT + root.cost;
+
+  const data = { size: root.size, seen, singles: [], regions: [], frames: [] };
+  const singles = [];
+  const regions = [];
+  const contents = (element, rect) => {
+    const style = getComputedStyle(element);
+    const space = (side) => parseFloat(style[`border${side}Width`]) + parseFloat(style[`padding${side}`]);
+    const [before, above] = [space("Left"), space("Top")];
+    return [rect.x + before, rect.y + above, rect.width - before - space("Right"), rect.height - above - space("Bottom")];
+  };
+  const collect = (record, start, boxes, frames) => {
+    const { rect, node } = record;
+    if (rect) boxes.push(record.here - start, rect.x, rect.y, rect.width, rect.height);
+    else if (record.candidate) boxes.push(record.here - start, 0, 0, 0, 0);
+    if (rect && record.sealed && /^I?FRAME$/.test(nodeName(node))) frames.push(record.here - start, ...contents(node, rect));
+    for (const kid of record.kids) collect(kid, start, boxes, frames);
+  };
+  const takeWhole = (record) => {
+    const boxes = [record.size];
+    const frames = [];
+    collect(record, record.here, boxes, frames);
+    regions.push(record.node);
+    data.regions.push(boxes);
+    data.frames.push(frames);
+  };
+  const take = (record) => {
+    if (record.whole) return takeWhole(record);
+    const { rect } = record;
+    singles.push(record.node);
+    data.singles.push(rect ? [rect.x, rect.y, rect.width, rect.height] : null);
+    for (const kid of record.kids) take(kid);
+  };
+  if (bulk) takeWhole(root);
+  else {
+    take(root);
+    strays.forEach(takeWhole);
+  }
+
+  // From here on the document is watched, until `changed()` tells whether it stayed as it was.
+  const key = Symbol.for("reading");
+  window[key]?.observer.disconnect();
+  const watch = { changed: false, at: [scrollX, scrollY] };
+  watch.observer = new MutationObserver(() => (watch.changed = true));
+  watch.observer.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+  window[key] = watch;
+  return [JSON.stringify(data), ...singles, ...regions];
+}
