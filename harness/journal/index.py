@@ -7,13 +7,13 @@ reads; writing is left to whoever holds the run folder.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.codec import CodecError, build, dumps, loads, seal, unseal
-from harness.errors import JournalError
+from harness.errors import EnvironmentDiverged, JournalError
 from harness.journal.log import read
 from harness.journal.redaction import NO_SECRETS, Redactor
 from harness.records import CloseReason, Episode, Failed, Scored, Status, Usage
@@ -40,6 +40,13 @@ class Outcome:
     task_id: str
     trial: int
     sites: tuple[str, ...]
+    intent: str
+    template: str
+    """Intent template; the intent itself when the task has none."""
+    template_id: str
+    """"" = the task stands for itself."""
+    evaluators: tuple[str, ...]
+    """The task's eval types."""
     task_digest: str
     config_digest: str
     attempt: int
@@ -55,6 +62,10 @@ class Outcome:
     """What the last of them was, in a sentence; "" without any."""
     resumed_from: int | None
     """Step this attempt was last resumed at."""
+    resumes: int
+    """How often this attempt was led back to where it stood."""
+    divergences: int
+    """How many of the failures were a way back that did not lead there."""
     usage: Usage
     """Of all attempts."""
     elapsed_ms: float
@@ -69,6 +80,10 @@ class Entry:
     size: int
     mtime_ns: int
     outcome: Outcome
+
+    def holds(self, status: os.stat_result) -> bool:
+        """Whether the journal is still the one this was made from."""
+        return (self.size, self.mtime_ns) == (status.st_size, status.st_mtime_ns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +111,10 @@ def outcome_of(episode: Episode) -> Outcome | None:
         task_id=opened.task.task_id,
         trial=opened.trial,
         sites=opened.task.sites,
+        intent=opened.task.intent,
+        template=opened.task.intent_template or opened.task.intent,
+        template_id=opened.task.intent_template_id,
+        evaluators=opened.task.eval.eval_types,
         task_digest=opened.task_digest,
         config_digest=opened.config_digest,
         attempt=opened.attempt,
@@ -110,6 +129,8 @@ def outcome_of(episode: Episode) -> Outcome | None:
         failures=len(episode.failures),
         failure=_sentence(episode.failures[-1]) if episode.failures else "",
         resumed_from=episode.resumed[-1].step if episode.resumed else None,
+        resumes=len(episode.resumed),
+        divergences=sum(failed.type == EnvironmentDiverged.__name__ for failed in episode.failures),
         usage=episode.total_usage,
         elapsed_ms=episode.total_elapsed_ms,
     )
@@ -127,25 +148,37 @@ def _sentence(failed: Failed) -> str:
 
 def scan(folder: Path) -> Scan:
     """What the journals in `folder` say, by the index where it still holds and by reading them where not."""
-    known = _read_index(folder / INDEX_NAME)
+    known = {entry.name: entry for entry in read_index(folder)}
     entries: list[Entry] = []
     damaged: list[JournalError] = []
     fresh = True
-    for found in _journals_in(folder):
+    for found in journals_in(folder):
         status = found.stat()
         entry = known.get(found.name)
-        if entry is None or (entry.size, entry.mtime_ns) != (status.st_size, status.st_mtime_ns):
+        if entry is None or not entry.holds(status):
             fresh = False
             try:
-                outcome = outcome_of(read(Path(found.path)))
+                entry = read_entry(Path(found.path), status)
             except JournalError as exc:
                 damaged.append(exc)
                 continue
-            if outcome is None:
-                continue
-            entry = _entry(found.name, status, outcome)
-        entries.append(entry)
+        if entry is not None:
+            entries.append(entry)
     return Scan(entries=tuple(entries), damaged=tuple(damaged), fresh=fresh)
+
+
+def read_entry(path: Path, status: os.stat_result) -> Entry | None:
+    """What the journal at `path` says; None when it holds no record.
+
+    Args:
+        path: The journal.
+        status: Its file status before it is read.
+
+    Raises:
+        JournalError: It cannot be read.
+    """
+    outcome = outcome_of(read(path))
+    return None if outcome is None else _entry(path.name, status, outcome)
 
 
 def note(path: Path, episode: Episode, status: os.stat_result, *, redactor: Redactor = NO_SECRETS) -> None:
@@ -180,7 +213,8 @@ def _line(entry: Entry) -> bytes:
     return seal(dumps(entry)[:-1], 0)[0]
 
 
-def _journals_in(folder: Path) -> list[os.DirEntry[str]]:
+def journals_in(folder: Path) -> list[os.DirEntry[str]]:
+    """The journals of a run folder, by file name."""
     try:
         with os.scandir(folder) as found:
             return sorted(
@@ -190,14 +224,16 @@ def _journals_in(folder: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def _read_index(path: Path) -> dict[str, Entry]:
+def read_index(folder: Path) -> Iterator[Entry]:
+    """The lines of a folder's index, newest first, one for each name; whether they still hold is for the caller to see."""
     try:
-        data = path.read_bytes()
+        data = (folder / INDEX_NAME).read_bytes()
     except OSError:
-        return {}
-    known = {}
-    for line in data.split(b"\n")[:-1]:
+        return
+    named: set[str] = set()
+    for line in reversed(data.split(b"\n")[:-1]):
         with suppress(CodecError):
             entry = build(Entry, loads(unseal(line, 0)[0] + b"}"))
-            known[entry.name] = entry
-    return known
+            if entry.name not in named:
+                named.add(entry.name)
+                yield entry

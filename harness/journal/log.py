@@ -175,6 +175,23 @@ def read(path: Path) -> Episode:
     return episode_in(data, path)
 
 
+def attempts(path: Path) -> tuple[Episode, ...]:
+    """Every attempt the journal at `path` tells of, in order, each as it ended; the last one is what `read` gives.
+
+    Raises: as `read`.
+    """
+    with refusals(path, "read"):
+        data = path.read_bytes() if path.exists() else b""
+    reading = _Fold(path, None)
+    ended: list[Episode] = []
+    for line in _lines(data[: data.rfind(b"\n") + 1]):
+        before = reading.episode
+        reading.extend(line + b"\n")
+        if before.opened is not None and reading.episode.opened is not before.opened:
+            ended.append(before)
+    return (*ended, reading.episode) if reading.episode.opened else ()
+
+
 def episode_in(data: bytes, path: Path) -> Episode:
     """What these bytes of the journal at `path` say."""
     reading = _Fold(path, None)

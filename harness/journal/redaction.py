@@ -10,12 +10,11 @@ Does not touch what is not text (screenshots), field names and tags of records, 
 
 import base64
 import html
+import json
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import quote, quote_plus
-
-from harness.codec import dumps
 
 MIN_LENGTH = 4
 """Shorter secrets would redact half of every page and protect nothing."""
@@ -135,8 +134,8 @@ def _tame(name: str) -> str:
 
 def _forms(value: str) -> Iterator[str]:
     yield value
-    yield dumps(value).decode()[1:-1]
-    yield value.encode("ascii", "backslashreplace").decode()
+    yield json.dumps(value)[1:-1]
+    yield json.dumps(value, ensure_ascii=False)[1:-1]
     yield html.escape(value)
     yield html.escape(value, quote=False)
     yield from _url_forms(value)

@@ -57,7 +57,7 @@ class ArtifactStore:
         """Store durably and return the sha256 hex digest of what was stored, secrets taken out."""
         data = self._redactor.data(data)
         digest = sha256(data).hexdigest()
-        path = self._path(digest)
+        path = self.path(digest)
         with refusals(path):
             if path.exists() and path.stat().st_size == len(data):
                 if self._durable:  # its writer may not have come to that yet
@@ -73,7 +73,7 @@ class ArtifactStore:
         Raises:
             JournalError: Missing, or not the bytes it is named after.
         """
-        path = self._path(digest)
+        path = self.path(digest)
         try:
             data = path.read_bytes()
         except OSError as exc:
@@ -82,7 +82,8 @@ class ArtifactStore:
             raise JournalError(f"artifact {path} is damaged: its bytes are not those it is named after")
         return data
 
-    def _path(self, digest: str) -> Path:
+    def path(self, digest: str) -> Path:
+        """Where the artifact named `digest` is, if it is; what is read there directly is not verified."""
         if not _DIGEST.fullmatch(digest):
             raise JournalError(f"{digest!r} is not the name of an artifact")
         return self._root / digest[:2] / digest

@@ -1,0 +1,134 @@
+"""The index says what the journals say, and deleting or damaging it costs nothing but time."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from harness.errors import JournalCorrupt
+from harness.journal.index import INDEX_NAME, Outcome, outcome_of, scan
+from harness.journal.redaction import Redactor
+from harness.journal.store import RunFolder
+from harness.records import CloseReason, Record, Usage
+from tests.journal.episodes import acted, decided, failed, folded, opened, task, whole_episode
+
+
+def fill(run: RunFolder, task_id: str, records: tuple[Record, ...] | None = None) -> Path:
+    with run.journal(task_id) as journal:
+        for record in records or whole_episode(of=task(task_id)):
+            journal.append(record)
+    return journal.path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with RunFolder.open(tmp_path) as run:
+        for task_id in ("1", "2", "3"):
+            fill(run, task_id)
+    return tmp_path
+
+
+def expected(task_id: str) -> Outcome | None:
+    return outcome_of(folded(whole_episode(of=task(task_id))))
+
+
+def test_an_outcome_tells_what_planning_needs() -> None:
+    outcome = expected("1")
+    assert outcome is not None
+    assert (outcome.task_id, outcome.trial, outcome.attempt, outcome.steps) == ("1", 0, 1, 3)
+    assert (outcome.closed, outcome.resumed_from, outcome.failures) == (CloseReason.STOPPED, 2, 1)
+    assert outcome.failure == "BrowserCrashed while trying to act: gone"
+    assert {dialect: (score.value, score.why) for dialect, score in outcome.scores.items()} == {
+        "webarena": (0.0, "said so"),
+        "corrected": (1.0, ""),
+    }
+    assert outcome.usage == Usage(prompt_tokens=30, completion_tokens=6, cost_usd=1.5, requests=3)
+    assert outcome_of(folded(())) is None
+
+
+def test_usage_and_time_are_those_of_all_attempts() -> None:
+    outcome = outcome_of(folded((*whole_episode(), opened(2, why="retry"), acted(0), decided(1))))
+    assert outcome is not None
+    assert (outcome.attempt, outcome.steps, outcome.closed, outcome.usage.requests) == (2, 1, None, 4)
+    assert outcome.elapsed_ms == 330.0 + 110.0
+
+
+def test_closing_a_journal_is_enough_for_a_scan_that_reads_none(folder: Path) -> None:
+    found = scan(folder)
+    assert found.fresh
+    assert found.outcomes == {(task_id, 0): expected(task_id) for task_id in "123"}
+
+
+def test_without_the_index_a_scan_says_the_same(folder: Path) -> None:
+    with_index = scan(folder)
+    (folder / INDEX_NAME).unlink()
+    found = scan(folder)
+    assert (found.entries, found.damaged, found.fresh) == (with_index.entries, (), False)
+    assert not (folder / INDEX_NAME).exists(), "a reader writes nothing"
+
+
+def test_the_holder_mends_the_index(folder: Path) -> None:
+    before = scan(folder)
+    (folder / INDEX_NAME).unlink()
+    with RunFolder.open(folder, held=False) as worker:
+        worker.scan()
+        assert not (folder / INDEX_NAME).exists()
+    with RunFolder.open(folder) as run:
+        run.scan()
+    assert scan(folder) == before
+
+
+def test_a_damaged_index_never_gives_another_outcome(folder: Path) -> None:
+    before = scan(folder)
+    whole = (folder / INDEX_NAME).read_bytes()
+    for place in range(0, len(whole), 7):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0x11
+        (folder / INDEX_NAME).write_bytes(damaged)
+        assert scan(folder).entries == before.entries
+
+
+def test_a_journal_that_grew_is_read_again(folder: Path) -> None:
+    with RunFolder.open(folder) as run:
+        journal = run.journal("2")
+        journal.append(opened(2, why="retry", of=task("2")))
+        found = scan(folder)
+        assert not found.fresh
+        assert found.outcomes["2", 0].attempt == 2
+        assert found.outcomes["1", 0] == expected("1")
+        journal.close()
+    assert scan(folder).fresh
+    assert scan(folder).outcomes["2", 0].attempt == 2
+
+
+def test_a_damaged_journal_is_named_and_the_others_are_told(folder: Path) -> None:
+    path = folder / "2.traj.jsonl"
+    whole = bytearray(path.read_bytes())
+    whole[-100] ^= 1
+    path.write_bytes(whole)
+    os.utime(path, ns=(1, 1))
+    found = scan(folder)
+    assert sorted(found.outcomes) == [("1", 0), ("3", 0)]
+    (damage,) = found.damaged
+    assert isinstance(damage, JournalCorrupt)
+    assert (damage.path, damage.line) == (path, len(whole_episode()))
+    with RunFolder.open(folder) as run:
+        assert [str(again) for again in run.scan().damaged] == [str(damage)]
+        assert [str(again) for again in run.scan().damaged] == [str(damage)], "mending must not hide it"
+
+
+def test_what_has_no_record_yet_has_no_outcome(folder: Path) -> None:
+    (folder / "9.traj.jsonl").write_bytes(b'{"kind":"op')
+    assert sorted(scan(folder).outcomes) == [("1", 0), ("2", 0), ("3", 0)]
+    assert scan(folder / "nowhere").entries == ()
+
+
+def test_no_secret_reaches_the_index(tmp_path: Path) -> None:
+    with RunFolder.open(tmp_path, redactor=Redactor({"shop": "hunter2secret"})) as run:
+        fill(run, "1", (opened(), failed(message="login with hunter2secret failed")))
+        assert not (tmp_path / INDEX_NAME).exists()
+        assert (
+            run.scan().outcomes["7", 0].failure
+            == "BrowserCrashed while trying to act: login with [redacted:shop] failed"
+        )
+    assert b"hunter2secret" not in (tmp_path / INDEX_NAME).read_bytes()
