@@ -84,15 +84,15 @@ def encode(record: Record, *, text: Text | None = None) -> Encoded:
         text: Applied to every text of the record and every key of its mappings, never to field names, tags or enums.
     """
     form = form_of(type(record))
-    head = {"kind": record.kind, "schema": SCHEMA}
     exact = text is None and not isinstance(record, Opened)
     try:
-        body = orjson.dumps({**head, **form.encode(record, text)})
+        body = orjson.dumps(form.encode(record, text))
     except orjson.JSONEncodeError:  # lone surrogates: rare, so looked for only when orjson stumbles
         change = text or str
         exact = False
-        body = _json({**head, **form.encode(record, lambda value: change(_well_formed(value)))})
-    return Encoded(body[:-1], exact)
+        body = _json(form.encode(record, lambda value: change(_well_formed(value))))
+    tag = b'{"kind":"%s",' % record.kind.encode()
+    return Encoded(b'%s"schema":%d,%s' % (tag, SCHEMA, body[len(tag) : -1]), exact)
 
 
 def decode(

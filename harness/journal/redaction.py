@@ -53,7 +53,8 @@ class Redactor:
     """Knows the secrets of a run, by name."""
 
     def __init__(self, secrets: Mapping[str, str] | None = None) -> None:
-        named = {_tame(name): value for name, value in (secrets or {}).items() if len(value) >= MIN_LENGTH}
+        tame = ((_tame_name(name), _tame_value(value)) for name, value in (secrets or {}).items())
+        named = {name: value for name, value in tame if len(value) >= MIN_LENGTH}
         self._secrets = named
         forms = {form: f"{_MARK}{name}]" for name, value in named.items() for form in _forms(value)}
         self._markers = {form: forms[form] for form in sorted(forms, key=len, reverse=True)}
@@ -65,13 +66,7 @@ class Redactor:
     def touches(self, data: bytes) -> bool:
         """Whether `text` may have anything to do in this UTF-8 text: cheap, never wrong when it says no."""
         rare = data.translate(None, _NOT_RARE)
-        for needle in self._rare:
-            if needle in rare:
-                return True
-        for needle in self._needles:
-            if needle in data:
-                return True
-        return False
+        return any(map(rare.__contains__, self._rare)) or any(map(data.__contains__, self._needles))
 
     def text(self, text: str) -> str:
         """`text` without secrets."""
@@ -128,8 +123,13 @@ def secrets_in(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _tame(name: str) -> str:
+def _tame_name(name: str) -> str:
     return re.sub(r"[^\w.-]+", "_", name) or "secret"
+
+
+def _tame_value(value: str) -> str:
+    """Without the lone surrogates that stand for undecodable bytes of an environment variable."""
+    return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _forms(value: str) -> Iterator[str]:

@@ -110,6 +110,10 @@ def test_secrets_too_short_to_mean_anything_are_ignored() -> None:
     assert Redactor({"pin": "1234"}).text("1234 123") == "[redacted:pin] 123"
 
 
+def test_a_secret_that_is_no_text_harms_nothing() -> None:
+    assert Redactor({"bytes": "\udcff\udcfe12345", "a name]": "abcdef"}).text("abcdef") == "[redacted:a_name_]"
+
+
 def test_a_short_secret_does_not_break_hashes() -> None:
     pin = Redactor({"pin": "abab", "hash": "c" * 64})
     assert pin.text("ab" * 32) == "ab" * 32
