@@ -18,7 +18,7 @@ def host(name: str, port: int) -> dict[str, str]:
 async def test_every_site_answers_on_its_own_host_and_unknown_hosts_get_404() -> None:
     async with serving(SitesApp(SITES)) as port, httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
         for site in SITES:
-            answer = await client.get("/", headers=host(site.name, port))
+            answer = await client.get(site.login_path, headers=host(site.name, port))
             assert answer.status_code == 200
             assert site.title in answer.text
         for name in ("nosuch", "a.b.forum", "UPPER_x.forum", "seventeenletters0.forum"):
