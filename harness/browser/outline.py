@@ -36,13 +36,23 @@ def _by_position(numbers: Sequence[float]) -> dict[int, Box]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Inner:
+    """A shadow tree no script can reach: of the browser's own widgets, or closed."""
+
+    root: int
+    host: int | None
+    """Position of the widget; None: of a closed shadow tree, or deeper in another one."""
+    order: list[int] = field(default_factory=list)
+    """Its elements and texts, those of open shadow trees in it included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outline:
     """A subtree as CDP sees it; nodes are backend ids."""
 
     order: list[int] = field(default_factory=list)
     """Elements and texts by position."""
-    hidden: list[tuple[int, int | None]] = field(default_factory=list)
-    """Nodes no script can reach, with the position of the element they belong to; None: of a closed shadow tree."""
+    inners: list[Inner] = field(default_factory=list)
     pseudo: list[int] = field(default_factory=list)
     """`::before`, `::marker` and the like, which have no rectangle of their own."""
     frames: dict[int, str] = field(default_factory=dict)
@@ -52,23 +62,24 @@ class Outline:
 def outline(described: Mapping[str, Any]) -> Outline:
     """Count the nodes of a described subtree."""
     found = Outline()
-    reachable = -1
-    stack: list[tuple[Mapping[str, Any], int | None]] = [(described, reachable)]
+    stack: list[tuple[Mapping[str, Any], list[int]]] = [(described, found.order)]
     while stack:
-        node, host = stack.pop()
+        node, order = stack.pop()
         kind, backend = node["nodeType"], node["backendNodeId"]
         if kind in (_ELEMENT, _TEXT, _DOCUMENT):
-            if host == reachable:
-                found.order.append(backend)
-            else:
-                found.hidden.append((backend, host))
+            order.append(backend)
         found.pseudo.extend(pseudo["backendNodeId"] for pseudo in node.get("pseudoElements", ()))
         if "frameId" in node and kind == _ELEMENT:
             found.frames[backend] = node["frameId"]
-        below: list[tuple[Mapping[str, Any], int | None]] = []
+        below: list[tuple[Mapping[str, Any], list[int]]] = []
         for root in node.get("shadowRoots", ()):
-            inner = {"open": reachable, "user-agent": len(found.order) - 1}.get(root["shadowRootType"])
-            below += ((child, host if host != reachable else inner) for child in root.get("children", ()))
-        below += ((child, host) for child in node.get("children", ()))
+            inside = order
+            if root["shadowRootType"] != "open":
+                is_widget = root["shadowRootType"] == "user-agent" and order is found.order
+                inner = Inner(root=root["backendNodeId"], host=len(order) - 1 if is_widget else None)
+                found.inners.append(inner)
+                inside = inner.order
+            below += ((child, inside) for child in root.get("children", ()))
+        below += ((child, order) for child in node.get("children", ()))
         stack.extend(reversed(below))
     return found

@@ -18,7 +18,7 @@ from typing import Any
 from playwright.async_api import CDPSession, Error
 
 from harness.actions.space import Box
-from harness.browser.outline import Outline, Region, outline
+from harness.browser.outline import Inner, Outline, Region, outline
 
 _WALK = files("harness.browser").joinpath("walk.js").read_text(encoding="utf-8")
 _END = """((watch) => {
@@ -26,17 +26,32 @@ _END = """((watch) => {
     watch.observer.disconnect();
     return watch.changed || records.length > 0 || watch.at[0] !== scrollX || watch.at[1] !== scrollY;
 })(window[Symbol.for("reading")])"""
-_MEASURE = """(...nodes) => nodes.map((node) => {
-    let rect = null;
-    if (node.nodeType === Node.TEXT_NODE) {
-        const range = new Range();
+_MEASURE = """(...nodes) => {
+    const childNodes = Object.getOwnPropertyDescriptor(Node.prototype, "childNodes").get;
+    const range = new Range();
+    const list = (rect) => [rect.x, rect.y, rect.width, rect.height];
+    const measure = (node) => {
+        if (node.nodeType === Node.ELEMENT_NODE) return list(node.getBoundingClientRect());
+        if (node.nodeType !== Node.TEXT_NODE) return null;
         range.selectNode(node);
-        rect = range.getBoundingClientRect();
-    } else if (node.nodeType === Node.ELEMENT_NODE) rect = node.getBoundingClientRect();
-    return rect && [rect.x, rect.y, rect.width, rect.height];
-})"""
+        return list(range.getBoundingClientRect());
+    };
+    const measureBelow = (parent, rects) => {
+        for (const node of childNodes.call(parent)) {
+            const rect = measure(node);
+            if (rect === null) continue;
+            rects.push(rect);
+            if (node.shadowRoot) measureBelow(node.shadowRoot, rects);
+            measureBelow(node, rects);
+        }
+        return rects;
+    };
+    return nodes.map((node) => (node instanceof ShadowRoot ? measureBelow(node, []) : [measure(node)]));
+}"""
 _GROUP = "reading"
+_TOO_DEEP = "stack limit exceeded"
 _ROUNDS = 20
+_MUTE = frozenset({"focusable", "editable"})
 
 EVERYTHING: Box = (-1e9, -1e9, 2e9, 2e9)
 
@@ -97,7 +112,9 @@ class _Reader:
         self._rects: dict[int, Box] = {}
         self._settled: set[int] = set()
         """Nodes of which it is known whether they are in view."""
+        self._inners: list[Inner] = []
         self._owners: dict[int, tuple[str, Box]] = {}
+        """Frame id and contents by the element that holds the frame."""
 
     async def walk(self, view: Box, whole: bool | None) -> tuple[list[Region], list[tuple[str, Box | None]]]:
         """Find what is in view: subtrees to fetch whole, and handles with rectangles of single nodes."""
@@ -118,9 +135,9 @@ class _Reader:
 
     async def fetch_whole(self, document: Region) -> None:
         described, tree = await _all(
-            self._describe(document), self._send("Accessibility.getFullAXTree", frameId=self._frame_id)
+            self._outline(document), self._send("Accessibility.getFullAXTree", frameId=self._frame_id)
         )
-        self._place(document, outline(described["node"]))
+        self._place(document, described)
         self._nodes = {}
         self._add(tree["nodes"])
         self._root = tree["nodes"][0]["nodeId"]
@@ -129,14 +146,14 @@ class _Reader:
         """Fetch what the walk chose; False = the parts hang together in a way only the whole tree can tell."""
         asked = [
             *(self._send("Accessibility.queryAXTree", objectId=region.handle) for region in regions),
-            *(self._describe(region) for region in regions),
+            *(self._outline(region) for region in regions),
             *(self._one(objectId=handle) for handle, _ in singles),
         ]
         answers = await _all(*asked)
         count = len(regions)
         for region, queried, described in zip(regions, answers[:count], answers[count:], strict=False):
             self._add(queried["nodes"])
-            self._place(region, outline(described["node"]))
+            self._place(region, described)
         for (_, rect), answer in zip(singles, answers[2 * count :], strict=True):
             node = answer["nodes"][0]
             self._add([node])
@@ -146,10 +163,7 @@ class _Reader:
 
     async def finish(self) -> Reading:
         nodes = self._reachable()
-        unknown = [
-            node for node in nodes if not node["ignored"] and node.get("backendDOMNodeId", 0) not in self._settled | {0}
-        ]
-        await self._measure([node["backendDOMNodeId"] for node in unknown])
+        await self._measure({node["backendDOMNodeId"] for node in nodes if _may_say(node)} - self._settled)
         ended, _ = await _all(
             self._run(_END, returnByValue=True), self._send("Runtime.releaseObjectGroup", objectGroup=_GROUP)
         )
@@ -179,11 +193,13 @@ class _Reader:
     def _place(self, region: Region, outline: Outline) -> None:
         """Give the nodes of a subtree their rectangles."""
         if len(outline.order) != region.size:
-            return  # it changed in between: its nodes are measured one by one
+            return  # it changed in between, or cannot be described: its nodes are measured one by one
         self._settled.update(outline.order, outline.pseudo)
-        self._settled.update(
-            backend for backend, host in outline.hidden if host is not None and host not in region.boxes
-        )
+        for inner in outline.inners:
+            if inner.host is None or inner.host in region.boxes:
+                self._inners.append(inner)
+            else:
+                self._settled.update(inner.order)
         for position, box in region.boxes.items():
             if box[2] and box[3]:
                 self._rects[outline.order[position]] = box
@@ -234,12 +250,12 @@ class _Reader:
             stack.extend(reversed(node["childIds"]))
         return nodes
 
-    async def _measure(self, backends: Sequence[int]) -> None:
+    async def _measure(self, backends: set[int]) -> None:
         """Rectangles of nodes no script can reach; none for what is no element and no text (`::marker`)."""
-        if not backends:
-            return
-        found = await _all(*(self._resolve(backend) for backend in backends))
-        known = [(backend, handle) for backend, handle in zip(backends, found, strict=True) if handle]
+        wanted = {inner.root: inner.order for inner in self._inners if not backends.isdisjoint(inner.order)}
+        wanted |= {backend: [backend] for backend in backends.difference(*wanted.values())}
+        handles = await _all(*(self._resolve(backend) for backend in wanted))
+        known = [(order, handle) for order, handle in zip(wanted.values(), handles, strict=True) if handle]
         if not known:
             return
         answer = await self._send(
@@ -249,8 +265,9 @@ class _Reader:
             arguments=[{"objectId": handle} for _, handle in known],
             returnByValue=True,
         )
-        for (backend, _), rect in zip(known, answer["result"].get("value", ()), strict=False):
-            self._settle(backend, _box(rect))
+        for (order, _), rects in zip(known, answer["result"].get("value", ()), strict=False):
+            for backend, rect in zip(order, rects, strict=False):
+                self._settle(backend, _box(rect))
 
     async def _resolve(self, backend: int) -> str | None:
         try:
@@ -265,8 +282,14 @@ class _Reader:
     def _one(self, **node: Any) -> Awaitable[dict[str, Any]]:
         return self._send("Accessibility.getPartialAXTree", fetchRelatives=False, **node)
 
-    def _describe(self, region: Region) -> Awaitable[dict[str, Any]]:
-        return self._send("DOM.describeNode", objectId=region.handle, depth=-1, pierce=True)
+    async def _outline(self, region: Region) -> Outline:
+        try:
+            answer = await self._send("DOM.describeNode", objectId=region.handle, depth=-1, pierce=True)
+        except Error as exc:
+            if _TOO_DEEP not in str(exc.message):
+                raise
+            return Outline()
+        return outline(answer["node"])
 
     async def _run(self, expression: str, **more: Any) -> dict[str, Any]:
         answer = await self._send(
@@ -280,6 +303,15 @@ class _Reader:
     async def _send(self, method: str, **parameters: Any) -> dict[str, Any]:
         answer: dict[str, Any] = await self._cdp.send(method, parameters)
         return answer
+
+
+def _may_say(node: dict[str, Any]) -> bool:
+    """Whether a node may be printed, in any dialect."""
+    if node["ignored"] or "backendDOMNodeId" not in node or "name" not in node:
+        return False
+    if node["role"]["value"] != "generic" or node["name"]["value"].strip():
+        return True
+    return any(entry["name"] not in _MUTE for entry in node.get("properties", ()))
 
 
 def _box(rect: Sequence[float] | None) -> Box | None:

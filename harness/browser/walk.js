@@ -42,21 +42,25 @@
   const mayReach = (element, rect) =>
     meets(rect, Infinity, 100 + element.scrollHeight) && meets(rect, 100 + element.scrollWidth, Infinity);
 
-  // Costs in µs, measured; only their proportions matter.
+  // Costs in µs, measured; only their proportions matter. A text has one more accessibility node per line.
   const SINGLE = 300, REGION = 700, NODE = 90, BULK = 2000, WAIT = 15000;
+  const linesOf = (height) => Math.max(1, Math.round(height / 18));
 
   let position = 0;
   let seen = 0;
+  let weight = 0;
   const visitText = (node) => {
     const here = position++;
     range.selectNode(node);
     const rect = range.getBoundingClientRect();
+    weight += linesOf(rect.height);
     if (!isSeen(rect)) return null;
     seen++;
     return { node, here, size: 1, rect, kids: [], cost: SINGLE, whole: false };
   };
   const visit = (node, isElement) => {
     const here = position++;
+    const before = weight++;
     const kids = [];
     let rect = null;
     let candidate = false;
@@ -68,16 +72,18 @@
       sealed = isOpaque(node, name);
       candidate = rect !== null || (sealed && mayReach(node, found));
       if (candidate) seen++;
+      if (name === "TEXTAREA") weight += linesOf(node.scrollHeight);
       const root = shadowRoot(node);
       if (root !== null) descend(root, kids);
     }
     descend(node, kids);
-    if (!candidate && kids.length === 0) return null;
+    if (!candidate && kids.length === 0 && isElement) return null;
     const size = position - here;
     let cost = SINGLE;
     for (const kid of kids) cost += kid.cost;
-    const whole = sealed || REGION + NODE * size < cost;
-    if (whole) cost = REGION + NODE * size;
+    const asWhole = REGION + NODE * (weight - before);
+    const whole = sealed || asWhole < cost;
+    if (whole) cost = asWhole;
     const record = { node, here, size, rect, kids, cost, whole, candidate, sealed };
     if (moved.has(node)) strays.push(record);
     return record;
@@ -90,8 +96,8 @@
       if (record !== null) kids.push(record);
     }
   };
-  const root = visit(document, false) ?? { node: document, here: 0, size: position, rect: null, kids: [], cost: 0 };
-  const bulk = whole ?? BULK + NODE * root.size <= WAIT + root.cost;
+  const root = visit(document, false);
+  const bulk = whole ?? BULK + NODE * weight <= WAIT + root.cost;
 
   const data = { size: root.size, seen, singles: [], regions: [], frames: [] };
   const singles = [];
