@@ -6,7 +6,6 @@ for the agent, and leaves the page as it was.
 
 import asyncio
 import sys
-from collections.abc import Mapping
 from typing import Literal
 
 from playwright.async_api import Error
@@ -36,8 +35,9 @@ from harness.actions.space import (
 from harness.browser.addresses import Addresses
 from harness.browser.code import call
 from harness.browser.element import WIDGETS, Element
-from harness.browser.faults import first_line, net_error
+from harness.browser.faults import closed, first_line, net_error
 from harness.browser.guard import BLOCKED, Guard
+from harness.browser.observing import Body
 from harness.browser.settings import BrowserSettings
 from harness.browser.tabs import Tabs
 from harness.errors import ActionFailed
@@ -60,11 +60,11 @@ class Actor:
         self._guard = guard
         self._settings = settings
 
-    async def perform(self, action: Action, backends: Mapping[str, int]) -> None:
+    async def perform(self, action: Action, body: Body | None) -> None:
         """Do it.
 
         Args:
-            backends: Element id to DevTools node, of the observation decided upon.
+            body: What the decision was made upon; None = nothing was seen yet.
         Raises:
             ActionFailed: It cannot be done.
         """
@@ -81,7 +81,10 @@ class Actor:
                 seconds = self._settings.action_timeout_s
                 try:
                     async with asyncio.timeout(seconds):
-                        await self._input(action, backends)
+                        await self._input(action, body)
+                except Error as exc:
+                    if not closed(exc):
+                        raise  # a page that closed itself has reacted; whether all is gone shows when settling
                 except TimeoutError:
                     # A page whose script runs on takes no input; settling finds out what is wrong with it.
                     self._tabs.notice(f"the page did not react to the action within {seconds:g} s")
@@ -114,15 +117,15 @@ class Actor:
                 raise ActionFailed(f"{written} is not an address") from exc
             raise
 
-    async def _input(self, action: _Input, backends: Mapping[str, int]) -> None:
+    async def _input(self, action: _Input, body: Body | None) -> None:
         page = self._tabs.current.page
         match action:
             case Click(target=target) | Hover(target=target):
-                await self._point(self._element(target, backends), press=isinstance(action, Click))
+                await self._point(self._element(target, body), press=isinstance(action, Click))
             case Type(target=target):
-                await self._type(self._element(target, backends), action)
+                await self._type(self._element(target, body), action)
             case Select(target=target, option=option):
-                await self._element(target, backends).choose(option, typed=False)
+                await self._element(target, body).choose(option, typed=False)
             case Press(key_comb=key_comb):
                 await self._press(key_comb)
             case Scroll(direction=direction):
@@ -135,9 +138,11 @@ class Actor:
             case Code():
                 await call(page, action)
 
-    def _element(self, target: Target, backends: Mapping[str, int]) -> Element:
-        if (backend := backends.get(target.id)) is None:
+    def _element(self, target: Target, body: Body | None) -> Element:
+        if body is None or (backend := body.backends.get(target.id)) is None:
             raise ActionFailed(f"no element [{target.id}] in the observation; use an id that stands there")
+        if (session := body.sessions.get(target.id)) is not None:
+            return Element(session, backend, id=target.id, box=body.nodes[target.id].box)
         return Element(self._tabs.current.cdp, backend, id=target.id)
 
     async def _point(self, element: Element, *, press: bool) -> None:

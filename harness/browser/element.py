@@ -6,6 +6,7 @@ from typing import Any
 
 from playwright.async_api import CDPSession, Error
 
+from harness.actions.space import Box
 from harness.browser.faults import first_line
 from harness.errors import ActionFailed
 
@@ -16,10 +17,12 @@ _GONE = ("No node with given id", "Could not find node", "does not belong to the
 class Element:
     """An element the agent named by id; every question looks at the page as it is now."""
 
-    def __init__(self, cdp: CDPSession, backend: int, *, id: str) -> None:
+    def __init__(self, cdp: CDPSession, backend: int, *, id: str, box: Box | None = None) -> None:
+        """`box`: where it was seen, for an element whose frame is of another process and knows only its own viewport."""
         self._cdp = cdp
         self._backend = backend
         self._id = id
+        self._box = box
 
     async def locate(self) -> Mapping[str, Any]:
         """Scroll the element into view when it is not, and say where a click meets it.
@@ -32,6 +35,9 @@ class Element:
         found = await self._run("locate")
         if found.get("hidden") and not found["option"]:
             raise ActionFailed(f"element [{self._id}] is not visible on the page any more")
+        if self._box is not None:
+            x, y, width, height = self._box
+            return {**found, "x": x + width / 2, "y": y + height / 2}
         return found
 
     async def pick(self) -> None:

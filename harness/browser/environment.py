@@ -11,9 +11,10 @@ from playwright.async_api import Browser
 from harness.actions.space import Action, Goto
 from harness.browser import gathering, login, restoring
 from harness.browser.fetching import fetch
+from harness.browser.observing import Observer
 from harness.browser.settings import BrowserSettings, RestoreSettings
 from harness.browser.storage import real_state
-from harness.browser.window import Lane, Observer, State, Window
+from harness.browser.window import Lane, State, Window
 from harness.codec import loads
 from harness.errors import EnvironmentDiverged, SiteUnavailable, TaskError
 from harness.protocols import Artifacts, Gathered, Landed, Restored

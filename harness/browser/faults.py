@@ -33,6 +33,11 @@ def moved(error: Error) -> bool:
     return any(text in str(error.message) for text in _MOVED)
 
 
+def closed(error: Error) -> bool:
+    """Whether a page went away while it was being used: it closed itself, or everything is gone."""
+    return "has been closed" in str(error.message)
+
+
 def net_error(error: Error) -> str | None:
     """Chromium's name for a failed navigation (`net::ERR_CONNECTION_REFUSED`), if this is one."""
     for word in str(error.message).split():

@@ -46,7 +46,10 @@ class Guard:
         """
         if url == "about:blank":
             return
-        scheme = urlsplit(url).scheme.lower()
+        try:
+            scheme = urlsplit(url).scheme.lower()
+        except ValueError as exc:
+            raise ActionFailed(f"{shown} is not an address") from exc
         if scheme not in ("http", "https"):
             raise ActionFailed(f"{shown} cannot be opened: only http and https addresses can")
         if not self.reaches(url):

@@ -18,8 +18,9 @@ from harness.browser.addresses import Addresses
 from harness.browser.environment import BrowserEnvironment, Gear
 from harness.browser.faults import first_line
 from harness.browser.guard import Guard
+from harness.browser.observing import Observer
 from harness.browser.settings import BrowserSettings, RestoreSettings
-from harness.browser.window import Lane, Observer
+from harness.browser.window import Lane
 from harness.errors import BrowserCrashed
 from harness.protocols import Artifacts
 from harness.records import Site, Task
@@ -47,14 +48,12 @@ class Chromium:
         sites: Callable[[int], tuple[Site, ...]],
         restoring: RestoreSettings | None = None,
         checkpoints: Artifacts | None = None,
-        observer: Callable[[], Observer] | None = None,
     ) -> None:
         """Nothing is started yet.
 
         Args:
             sites: The sites as a lane reaches them.
             checkpoints: Where the storage states of earlier steps are; None = an episode cannot be restored from one.
-            observer: Makes the eyes of one episode; None = those of `observing`, in the settings' dialect.
         """
         self.starts = 0
         """Browsers launched so far."""
@@ -64,7 +63,7 @@ class Chromium:
             settings=settings,
             restoring=restoring or RestoreSettings(),
             checkpoints=checkpoints,
-            observer=observer or self._eyes,
+            observer=self._eyes,
         )
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
@@ -166,6 +165,4 @@ class Chromium:
             logger.warning("the browser did not close: %s", exc)
 
     def _eyes(self) -> Observer:
-        from harness.browser.observing import Observer as Eyes
-
-        return Eyes(dialect=self._settings.dialect, viewport=self._settings.viewport)
+        return Observer(dialect=self._settings.dialect, viewport=self._settings.viewport)

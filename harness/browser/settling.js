@@ -46,16 +46,19 @@
     };
     native.microtask(hop);
   };
+  // The same for an event: its listeners run with microtasks between them, but `window.event` tells whose they are.
+  const marked = new WeakMap(); // event -> age of the chain it belongs to
+  const current = () => spent ?? (window.event ? marked.get(window.event) : null) ?? null;
   const follow = (what, age, url) => {
     if (age > HORIZON) {
-      if (spent !== null) overrun = true;
+      if (current() !== null) overrun = true;
       return null;
     }
     const token = {};
     pending.set(token, { what, url: url === undefined ? null : address(url) });
     return token;
   };
-  const timed = (delay, least) => (spent ?? 0) + Math.max(Number(delay) || 0, least);
+  const timed = (delay, least) => (current() ?? 0) + Math.max(Number(delay) || 0, least);
   const replace = (owner, name, make) => {
     const was = owner[name];
     if (typeof was !== "function") return;
@@ -143,20 +146,22 @@
   };
   replace(window, "fetch", (was) => function (...args) {
     const target = args[0] && args[0].url ? args[0].url : String(args[0]);
-    return awaited(was.apply(window, args), target, (spent ?? 0) + STEP, true);
+    return awaited(was.apply(window, args), target, (current() ?? 0) + STEP, true);
   });
   for (const name of ["json", "text", "blob", "arrayBuffer", "formData"]) {
     replace(Response.prototype, name, (was) => function () {
-      return awaited(was.call(this), this.url, ages.get(this) ?? spent ?? 0, false);
+      return awaited(was.call(this), this.url, ages.get(this) ?? current() ?? 0, false);
     });
   }
   const opened = new WeakMap();
   replace(XMLHttpRequest.prototype, "open", (was) => function (...args) {
     if (!opened.has(this)) {
-      this.addEventListener("readystatechange", () => {
-        if (this.readyState === 4) enter(opened.get(this).age);
-      });
-      this.addEventListener("loadend", () => pending.delete(opened.get(this).token));
+      for (const type of ["readystatechange", "load", "error", "abort", "timeout", "loadend"]) {
+        this.addEventListener(type, (event) => {
+          marked.set(event, opened.get(this).age);
+          if (type === "loadend") pending.delete(opened.get(this).token);
+        });
+      }
     }
     opened.set(this, { url: String(args[1]), age: 0, token: null });
     return was.apply(this, args);
@@ -164,15 +169,41 @@
   replace(XMLHttpRequest.prototype, "send", (was) => function (...args) {
     const call = opened.get(this);
     if (call) {
-      call.age = (spent ?? 0) + STEP;
+      call.age = (current() ?? 0) + STEP;
       call.token = follow("a request", call.age, call.url);
     }
     return was.apply(this, args);
   });
 
+  // A worker may answer what it was asked, or say by itself what it has found: it gets one horizon for that.
+  replace(window, "Worker", (was) => class extends was {
+    #age = current() ?? 0;
+    #token = null;
+    constructor(...args) {
+      super(...args);
+      this.#await();
+      this.addEventListener("message", (event) => {
+        pending.delete(this.#token);
+        this.#age += STEP;
+        if (this.#age > HORIZON) overrun = true;
+        marked.set(event, this.#age);
+      });
+    }
+    postMessage(...args) {
+      this.#await();
+      super.postMessage(...args);
+    }
+    #await() {
+      pending.delete(this.#token);
+      const token = (this.#token = follow("a worker", this.#age));
+      native.setTimeout(() => pending.delete(token), HORIZON);
+    }
+  });
+
   const observer = new MutationObserver(() => {
-    if (spent !== null) ticks++;
-    if (spent === null || spent <= HORIZON) changes++;
+    const mine = current();
+    if (mine !== null) ticks++;
+    if (mine === null || mine <= HORIZON) changes++;
   });
   const watched = { subtree: true, childList: true, attributes: true, characterData: true };
   const watch = () => {

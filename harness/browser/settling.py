@@ -13,7 +13,7 @@ from typing import Any
 
 from playwright.async_api import Error, Frame
 
-from harness.browser.faults import moved
+from harness.browser.faults import closed, moved
 from harness.browser.settings import BrowserSettings
 from harness.browser.tabs import Tab, Tabs
 from harness.browser.traffic import Traffic
@@ -33,8 +33,13 @@ class Settler:
         self._tabs = tabs
         self._traffic = traffic
         self._settings = settings
+        self._origin: Tab | None = None
         self._ambient: set[str] = set()
         """Addresses (without query) whose requests outlasted a whole settling: long polls."""
+
+    def watch(self, tab: Tab) -> None:
+        """An action is about to begin in this tab; what it goes on to do counts, even in a tab it opens."""
+        self._origin = tab
 
     async def settle(self) -> Tab:
         """Wait, and return the tab that is current then.
@@ -49,12 +54,18 @@ class Settler:
             self._tabs.changed.clear()
             tab = await self._tabs.ensure_current()
             await self._arrive(tab)
-            if document != (tab, tab.commits) and documents < _MOST_DOCUMENTS:
-                # Every document has the whole time for itself, but a page that reloads for ever has not.
+            if document != (tab, tab.commits):  # every document has the whole time for itself
                 document = (tab, tab.commits)
                 documents += 1
                 deadline = time.monotonic() + self._settings.settle_timeout_s
-            busy = await self._quiet(tab, deadline) or await self._unfinished(tab, document, deadline)
+            if documents > _MOST_DOCUMENTS:
+                self._tabs.notice("the page was still busy: it keeps loading itself anew")
+                return tab
+            busy = (
+                await self._quiet(tab, deadline)
+                or await self._origin_quiet(tab, deadline)
+                or await self._unfinished(tab, document, deadline)
+            )
             if not busy:
                 return tab
             if time.monotonic() >= deadline and not tab.moving and not tab.opening:
@@ -74,6 +85,14 @@ class Settler:
                 await tab.cdp.send("Page.stopLoading")
                 return
             await self._event(deadline - time.monotonic())
+
+    async def _origin_quiet(self, tab: Tab, deadline: float) -> str:
+        origin = self._origin
+        if origin is None or origin is tab or origin.page.is_closed():
+            return ""
+        self._origin = None
+        await self._quiet(origin, deadline)
+        return "a new tab"  # look again at the tab itself: it may have been sent somewhere by its opener
 
     async def _unfinished(self, tab: Tab, document: tuple[Tab, int] | None, deadline: float) -> str:
         """What began or is still open beside the document's own scripts."""
@@ -129,7 +148,7 @@ class Settler:
             await self._interrupt(tab)
             return None
         except Error as exc:
-            if moved(exc) or tab.page.is_closed():
+            if moved(exc) or closed(exc):
                 return None
             raise
 

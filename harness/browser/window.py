@@ -4,46 +4,29 @@ A window never reuses anything of an earlier one. What it shows is canonical; wh
 """
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from playwright.async_api import Browser, BrowserContext, CDPSession, Error, Page
+from playwright.async_api import Browser, BrowserContext, Error
 
 from harness.actions.space import Action
 from harness.browser.acting import Actor
 from harness.browser.addresses import Addresses
 from harness.browser.comparing import fingerprint
-from harness.browser.faults import Watch, moved
+from harness.browser.faults import Watch, closed, moved
 from harness.browser.guard import Guard
+from harness.browser.observing import Body, Observer
 from harness.browser.settings import BrowserSettings
 from harness.browser.settling import INIT_SCRIPT, Settler
 from harness.browser.storage import Storage
 from harness.browser.tabs import Tab, Tabs
 from harness.browser.traffic import Traffic
 from harness.errors import ActionFailed, BrowserCrashed
-from harness.records import Done, Node, Observation, Outcome, Refused, Site, View
+from harness.records import Done, Observation, Outcome, Refused, Site, View
 from harness.records import Tab as TabRecord
 
 _LOOKS = 3
 _TITLE_S = 2.0
-
-
-class Body(Protocol):
-    """What an observer read of a page."""
-
-    @property
-    def text(self) -> str: ...
-    @property
-    def nodes(self) -> Mapping[str, Node]: ...
-    @property
-    def backends(self) -> Mapping[str, int]: ...
-
-
-class Observer(Protocol):
-    """Reads a page; keeps element ids for the same nodes over one episode."""
-
-    async def read(self, page: Page, cdp: CDPSession) -> Body: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +67,8 @@ class Window:
         self.settler = Settler(self.tabs, self.traffic, settings)
         self._settings = settings
         self._observer = observer
-        self._backends: Mapping[str, int] = {}
+        self._body: Body | None = None
+        """What the agent last saw."""
 
     @classmethod
     async def open(
@@ -115,8 +99,9 @@ class Window:
 
     async def perform(self, action: Action) -> Outcome:
         """Do it; what cannot be done is an outcome, and a notice for the agent."""
+        self.settler.watch(self.tabs.current)
         try:
-            await self.actor.perform(action, self._backends)
+            await self.actor.perform(action, self._body)
         except ActionFailed as exc:
             why = self.lane.addresses.to_canonical_text(str(exc))
             self.tabs.notice(f"the action was refused: {why}")
@@ -138,7 +123,7 @@ class Window:
                 tabs = await self._tab_records()
                 picture = await self._picture(tab) if image else None
             except Error as exc:
-                if moved(exc) or tab.page.is_closed():
+                if moved(exc) or closed(exc):
                     continue
                 raise
             if tab is self.tabs.current and tab.commits == commits and not tab.moving:
@@ -153,10 +138,11 @@ class Window:
     def _view(self, body: Body, tabs: tuple[TabRecord, ...], picture: bytes | None) -> View:
         shown = self.lane.addresses.to_canonical_text
         header = " | ".join(f"Tab {n}{' (current)' if tab.current else ''}: {tab.title}" for n, tab in enumerate(tabs))
+        if body.torn:
+            self.tabs.notice("the page kept changing while it was read; the observation may mix two states of it")
         text = f"{header}\n\n{shown(_clean(body.text))}"
         current = next(tab for tab in tabs if tab.current)
-        notices = tuple(shown(_clean(notice)) for notice in self.tabs.take_notices() + self.traffic.take_notices())
-        self._backends = body.backends
+        self._body = body
         return View(
             observation=Observation(
                 url=current.url,
@@ -164,7 +150,9 @@ class Window:
                 tabs=tabs,
                 text=text,
                 fingerprint=fingerprint(current.url, tabs, text),
-                notices=notices,
+                notices=tuple(
+                    shown(_clean(notice)) for notice in self.tabs.take_notices() + self.traffic.take_notices()
+                ),
             ),
             nodes=body.nodes,
             image=picture,
@@ -200,7 +188,7 @@ async def _title(tab: Tab) -> str:
     except TimeoutError:
         return ""
     except Error as exc:
-        if moved(exc):
+        if moved(exc) or closed(exc):
             return ""
         raise
 

@@ -1,19 +1,20 @@
-"""A browser for the whole module run, and small real web sites for it to look at."""
+"""One real browser, and a small web site each test writes for it."""
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from playwright.async_api import CDPSession, Page
+import pytest_asyncio
 
+from harness.actions.space import Action, Click, Target
 from harness.browser.environment import BrowserEnvironment
 from harness.browser.session import Chromium
-from harness.browser.settings import BrowserSettings, RestoreSettings
-from harness.records import Episode, Eval, Node, Site, Task, View
+from harness.browser.settings import BrowserSettings
+from harness.protocols import Landed
+from harness.records import Episode, Eval, Outcome, Site, Task, View
 
 Answer = tuple[int, dict[str, str], str]
 Handler = Callable[["Asked"], Awaitable[Answer]]
@@ -75,41 +76,27 @@ class Web:
             writer.close()
 
 
-@pytest.fixture
-async def web() -> AsyncIterator[Web]:
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def server() -> AsyncIterator[Web]:
     web = Web()
-    server = await asyncio.start_server(web.serve, "127.0.0.1", 0)
-    web.port = server.sockets[0].getsockname()[1]
+    listening = await asyncio.start_server(web.serve, "127.0.0.1", 0)
+    web.port = listening.sockets[0].getsockname()[1]
     yield web
-    server.close()
+    listening.close()
 
 
-@dataclass(frozen=True)
-class Seen:
-    text: str
-    nodes: Mapping[str, Node]
-    backends: Mapping[str, int]
+@pytest.fixture
+def web(server: Web) -> Web:
+    server.pages.clear()
+    server.asked.clear()
+    return server
 
 
-class PlainEyes:
-    """Enough of an observer to test everything around it: named nodes of the accessibility tree, one per line."""
-
-    async def read(self, page: Page, cdp: CDPSession) -> Seen:
-        tree: Any = await cdp.send("Accessibility.getFullAXTree")
-        nodes: dict[str, Node] = {}
-        backends: dict[str, int] = {}
-        counts: dict[tuple[str, str], int] = {}
-        for raw in tree["nodes"]:
-            role, name = (str(raw.get(key, {}).get("value", "")) for key in ("role", "name"))
-            if not name or raw.get("ignored") or "backendDOMNodeId" not in raw:
-                continue
-            value = raw.get("value", {}).get("value", "")
-            nth = counts.get((role, name), 0)
-            counts[role, name] = nth + 1
-            id = str(len(nodes) + 1)
-            nodes[id] = Node(role=role, name=name, nth=nth, line=f"{role} {name!r} {value}".strip(), box=None)
-            backends[id] = raw["backendDOMNodeId"]
-        return Seen("\n".join(f"[{id}] {node.line}" for id, node in nodes.items()), nodes, backends)
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def chromium(server: Web) -> AsyncIterator[Chromium]:
+    """One browser for all tests that need no settings of their own."""
+    async with Chromium(QUICK, sites=lambda _: (server.site,)) as pool:
+        yield pool
 
 
 def a_task(web: Web, *paths: str, **kwargs: Any) -> Task:
@@ -118,28 +105,51 @@ def a_task(web: Web, *paths: str, **kwargs: Any) -> Task:
     return Task(task_id="1", start_urls=urls, **{**defaults, **kwargs})
 
 
-def the(view: View, role: str, name: str) -> str:
-    """Id of the first node with this role and name."""
-    return next(id for id, node in view.nodes.items() if (node.role, node.name) == (role, name))
+QUICK = BrowserSettings(
+    settle_timeout_s=2.0, action_timeout_s=3.0, navigation_timeout_s=3.0, step_deadline_s=12.0, allowed="sites"
+)
 
 
-QUICK = BrowserSettings(settle_timeout_s=2.0, action_timeout_s=3.0, navigation_timeout_s=4.0, step_deadline_s=12.0)
-Opened = Callable[..., Any]
+class Visit:
+    """An episode in progress, told in the words of a test."""
+
+    def __init__(self, env: BrowserEnvironment, view: View) -> None:
+        self.env = env
+        self.view = view
+        self.landed: Landed | None = None
+
+    @property
+    def text(self) -> str:
+        return self.view.observation.text
+
+    @property
+    def notices(self) -> str:
+        return "\n".join(self.view.observation.notices)
+
+    @property
+    def outcome(self) -> Outcome:
+        assert self.landed is not None
+        return self.landed.outcome
+
+    def target(self, role: str, name: str, nth: int = 0) -> Target:
+        for id, node in self.view.nodes.items():
+            if (node.role, node.name, node.nth) == (role, name, nth):
+                return Target(id=id, role=role, name=name, nth=nth)
+        raise AssertionError(f"no {role} {name!r} in\n{self.text}")
+
+    async def act(self, action: Action) -> str:
+        self.landed = await self.env.act(action)
+        self.view = self.landed.view
+        return self.text
+
+    async def click(self, role: str, name: str) -> str:
+        return await self.act(Click(target=self.target(role, name)))
 
 
 @asynccontextmanager
-async def opened(
-    web: Web, *paths: str, settings: BrowserSettings = QUICK, sites: tuple[Site, ...] | None = None, **task: Any
-) -> AsyncIterator[tuple[BrowserEnvironment, View]]:
-    """An environment standing on a task's start pages, in a browser of its own."""
-    async with Chromium(
-        settings, sites=lambda _: sites or (web.site,), restoring=RestoreSettings(), observer=PlainEyes
-    ) as pool:
-        wanted = a_task(web, *paths, **task)
-        async with pool.open(wanted, 0) as env:
-            restored = await env.restore(wanted, Episode())
-            yield env, restored.view
-
-
-def ids_out(text: str) -> str:
-    return re.sub(r"\[\d+\] ", "", text)
+async def visiting(pool: Chromium, web: Web, *paths: str, **fields: Any) -> AsyncIterator[Visit]:
+    """Stand on a task's start pages."""
+    task = a_task(web, *paths, **fields)
+    async with pool.open(task, 0) as env:
+        restored = await env.restore(task, Episode())
+        yield Visit(env, restored.view)

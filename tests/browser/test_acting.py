@@ -1,0 +1,311 @@
+"""Actions have the effects a person's mouse and keyboard would have, and refusals are sentences, never exceptions."""
+
+import pytest
+from playwright.async_api import Page
+
+from harness.actions.space import (
+    Click,
+    Code,
+    GoBack,
+    GoForward,
+    Goto,
+    Hover,
+    Keyboard,
+    Mouse,
+    Press,
+    Scroll,
+    Select,
+    Target,
+    Type,
+)
+from harness.browser.session import Chromium
+from harness.records import Done, Refused
+from tests.browser.conftest import Visit, Web, html, visiting
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+
+def why(outcome: object) -> str:
+    assert isinstance(outcome, Refused), outcome
+    return outcome.why
+
+
+def page_of(visit: Visit) -> Page:
+    """The page itself, for what only a test may do to it."""
+    return visit.env._window.tabs.current.page
+
+
+async def test_any_unicode_can_be_typed_and_arrives_letter_for_letter(web: Web, chromium: Chromium) -> None:
+    text = "Ünï “quoted” 漢字 – €5 🙂 \u202etxt"
+    web.page("/", "<label>Name <input></label>")
+    async with visiting(chromium, web) as visit:
+        await visit.act(Type(target=visit.target("textbox", "Name"), text=text, enter=False))
+        assert f"textbox 'Name' value: {text!r}" in visit.text
+
+
+async def test_typing_appends_and_clear_replaces(web: Web, chromium: Chromium) -> None:
+    web.page("/", "<label>Name <input value='first middle'></label><label>Long <textarea>one\ntwo</textarea></label>")
+    async with visiting(chromium, web) as visit:
+        box = visit.target("textbox", "Name")
+        assert "value: 'first middle last'" in await visit.act(Type(target=box, text=" last", enter=False))
+        assert "value: 'new'" in await visit.act(Type(target=box, text="new", enter=False, clear=True))
+        await visit.act(Type(target=box, text="", enter=False, clear=True))
+        assert "value" not in visit.text.splitlines()[4]
+        await visit.act(Type(target=visit.target("textbox", "Long"), text="!", enter=False))
+        assert "two!" in visit.text
+
+
+async def test_enter_submits_the_form(web: Web, chromium: Chromium) -> None:
+    web.page("/", "<form action=/found><label>Find <input name=q></label></form>")
+    web.page("/found", "<p>found</p>")
+    async with visiting(chromium, web) as visit:
+        await visit.act(Type(target=visit.target("textbox", "Find"), text="a b&c", enter=True))
+        assert visit.view.observation.url == "http://shop.localhost/found?q=a+b%26c"
+
+
+async def test_a_long_text_is_entered_whole(web: Web, chromium: Chromium) -> None:
+    web.page("/", "<label>Note <textarea></textarea></label>")
+    async with visiting(chromium, web) as visit:
+        await visit.act(Type(target=visit.target("textbox", "Note"), text="wörd " * 400, enter=False))
+        assert "wörd " * 399 in visit.text
+
+
+LISTS = """<label>One <select onchange="out.textContent='changed to '+this.value">
+<option value=a>Alpha<option value=b>Beta &amp; more<option value=c disabled>Gamma</select></label>
+<label>Many <select multiple><option selected>Red<option>Green<option>Blue</select></label><p id=out></p><button>b</button>"""
+
+
+async def test_options_are_chosen_by_label_and_the_page_is_told(web: Web, chromium: Chromium) -> None:
+    web.page("/", LISTS)
+    async with visiting(chromium, web) as visit:
+        one = visit.target("combobox", "One")
+        assert "'changed to b'" in await visit.act(Select(target=one, option="Beta & more"))
+        assert "'changed to a'" in await visit.act(Select(target=one, option="  ALPHA "))
+        assert "'changed to b'" in await visit.act(Type(target=one, text="bet"))
+        assert "'changed to a'" in await visit.click("option", "Alpha")
+        await visit.act(Select(target=one, option="Delta"))
+        assert "'Alpha', 'Beta & more', 'Gamma'" in why(visit.outcome)
+        await visit.act(Select(target=one, option="Gamma"))
+        assert "disabled" in why(visit.outcome)
+        await visit.act(Select(target=visit.target("button", "b"), option="x"))
+        assert "no native list" in why(visit.outcome)
+
+
+async def test_choosing_in_a_multiple_list_keeps_what_was_chosen(web: Web, chromium: Chromium) -> None:
+    web.page("/", LISTS)
+    async with visiting(chromium, web) as visit:
+        await visit.act(Select(target=visit.target("listbox", "Many"), option="Blue"))
+        chosen = await page_of(visit).evaluate(
+            "[...document.querySelectorAll('select')[1].selectedOptions].map(o => o.label)"
+        )
+        assert chosen == ["Red", "Blue"]
+
+
+async def test_fields_with_widgets_take_values_or_say_what_they_take(web: Web, chromium: Chromium) -> None:
+    web.page("/", "<label>Day <input type=date onchange='out.textContent=this.value'></label><p id=out></p>")
+    async with visiting(chromium, web) as visit:
+        day = visit.target("Date", "Day")
+        assert "'2024-02-29'" in await visit.act(Type(target=day, text="2024-02-29", enter=False))
+        await visit.act(Type(target=day, text="29.2.2024", enter=False))
+        assert "a date like" in why(visit.outcome)
+
+
+async def test_elements_out_of_sight_are_scrolled_to_and_wrapped_links_are_hit(web: Web, chromium: Chromium) -> None:
+    web.page("/far", "<p>far</p>")
+    web.page("/wrapped", "<p>wrapped</p>")
+    web.page(
+        "/",
+        """<p style='width:180px'>some text before it <a href=/wrapped>a link that wraps onto the next</a></p>
+        <div style='height:600px'></div><a href=/far style='display:block;height:3000px'>tall</a>""",
+    )
+    async with visiting(chromium, web) as visit:
+        assert "'far'" in await visit.click("link", "tall")
+    async with visiting(chromium, web) as visit:
+        assert "'wrapped'" in await visit.click("link", "a link that wraps onto the next")
+
+
+async def test_elements_inside_frames_are_hit(web: Web, chromium: Chromium) -> None:
+    web.page("/inner", "<button onclick=\"top.out.textContent='heard'\">inside</button>")
+    web.page("/", "<p id=out></p><iframe src=/inner style='margin:50px;border:7px solid'></iframe>")
+    async with visiting(chromium, web) as visit:
+        assert "'heard'" in await visit.click("button", "inside")
+
+
+async def test_hovering_opens_what_hovering_opens(web: Web, chromium: Chromium) -> None:
+    web.page(
+        "/", "<style>#m{display:none} nav:hover #m{display:block}</style><nav><button>Menu</button><p id=m>in</p></nav>"
+    )
+    async with visiting(chromium, web) as visit:
+        assert "'in'" not in visit.text
+        assert "'in'" in await visit.act(Hover(target=visit.target("button", "Menu")))
+
+
+async def test_ids_that_are_not_there_or_no_longer_there_are_refused(web: Web, chromium: Chromium) -> None:
+    web.page("/", "<button id=a>hide</button><button id=b>gone</button><i id=c></i>")
+    async with visiting(chromium, web) as visit:
+        await visit.act(Click(target=Target(id="99999")))
+        assert "no element [99999]" in why(visit.outcome)
+        assert "no element [99999]" in visit.notices
+        gone = visit.target("button", "gone")
+        await page_of(visit).evaluate("b.remove()")
+        await visit.act(Click(target=gone))
+        assert "not on the page any more" in why(visit.outcome)
+        hidden = visit.target("button", "hide")
+        await page_of(visit).evaluate("a.style.display='none'")
+        await visit.act(Click(target=hidden))
+        assert "not visible" in why(visit.outcome)
+
+
+async def test_keys_are_pressed_by_any_spelling_and_unknown_ones_refused(web: Web, chromium: Chromium) -> None:
+    web.page("/", "<p id=out></p><script>onkeydown=e=>out.textContent=(e.ctrlKey?'ctrl ':'')+e.key</script>")
+    async with visiting(chromium, web) as visit:
+        for written, pressed in (
+            ("arrowleft", "ArrowLeft"),
+            ("ctrl+a", "ctrl a"),
+            ("Meta+a", "ctrl a"),
+            ("esc", "Escape"),
+            ("PageDown", "PageDown"),
+        ):
+            assert f"'{pressed}'" in await visit.act(Press(key_comb=written)), written
+        await visit.act(Press(key_comb="nonsense"))
+        assert "nonsense" in why(visit.outcome)
+
+
+async def test_scrolling_moves_by_one_viewport_at_once(web: Web, chromium: Chromium) -> None:
+    web.page(
+        "/",
+        "<style>html{scroll-behavior:smooth}</style><p id=out style='position:fixed'>0</p>"
+        "<div style='height:5000px'></div><script>onscroll=()=>out.textContent='at '+scrollY</script>",
+    )
+    async with visiting(chromium, web) as visit:
+        assert "'at 720'" in await visit.act(Scroll(direction="down"))
+        assert "'at 1440'" in await visit.act(Scroll(direction="down"))
+        assert "'at 720'" in await visit.act(Scroll(direction="up"))
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("file:///etc/passwd", "only http and https"),
+        ("javascript:alert(1)", "only http and https"),
+        ("data:text/html,x", "only http and https"),
+        ("chrome://settings", "only http and https"),
+        ("http://example.org/", "outside the sites of this task (http://shop.localhost)"),
+        ("http://127.0.0.1:1234/", "outside the sites"),
+        ("http://[bad", ""),
+        ("", ""),
+    ],
+)
+async def test_addresses_that_may_not_be_opened_are_refused(
+    web: Web, chromium: Chromium, url: str, reason: str
+) -> None:
+    web.page("/", "<p>start</p>")
+    async with visiting(chromium, web) as visit:
+        assert "'start'" in await visit.act(Goto(url=url))
+        assert reason in why(visit.outcome)
+
+
+async def test_goto_takes_canonical_addresses_in_any_form(web: Web, chromium: Chromium) -> None:
+    web.page("/", "<p>start</p>")
+    web.page("/two", "<p>two</p>")
+    async with visiting(chromium, web) as visit:
+        for url in (
+            "http://shop.localhost/two",
+            "https://shop.localhost/two",
+            "shop.localhost/two",
+            " http://shop.localhost/two#x ",
+        ):
+            await visit.act(Goto(url="http://shop.localhost/"))
+            assert "'two'" in await visit.act(Goto(url=url))
+            assert visit.view.observation.url.startswith("http://shop.localhost/two")
+
+
+async def test_a_server_that_never_answers_refuses_the_goto_and_the_page_stays(web: Web, chromium: Chromium) -> None:
+    web.page("/", "<p>start</p>")
+    web.page("/never", "never", delay_s=30)
+    async with visiting(chromium, web) as visit:
+        assert "'start'" in await visit.act(Goto(url="http://shop.localhost/never"))
+        assert "did not answer within 3 s" in why(visit.outcome)
+
+
+async def test_going_back_and_forward_and_where_there_is_nothing_to_go_to(web: Web, chromium: Chromium) -> None:
+    web.page("/", "<a href=/two>two</a>")
+    web.page("/two", "<button onclick=\"history.pushState({},'','/three')\">push</button>")
+    async with visiting(chromium, web) as visit:
+        await visit.act(GoBack())
+        assert "no earlier page" in why(visit.outcome)
+        await visit.click("link", "two")
+        await visit.click("button", "push")
+        assert visit.view.observation.url.endswith("/three")
+        await visit.act(GoBack())
+        assert visit.view.observation.url.endswith("/two")
+        assert "'two'" in await visit.act(GoBack())
+        assert "'push'" in await visit.act(GoForward())
+        await visit.act(GoForward())
+        await visit.act(GoForward())
+        assert "no later page" in why(visit.outcome)
+
+
+async def test_effects_are_the_requests_that_may_change_a_site(web: Web, chromium: Chromium) -> None:
+    web.page(
+        "/",
+        "<form method=post action=/do><button>send</button></form><a href=/done>read</a>"
+        "<button onclick=\"fetch('/api',{method:'DELETE'})\">delete</button>",
+    )
+    web.pages["/do"] = (303, {"location": "/done"}, "")
+    web.pages["/api"] = (500, {}, "")
+    web.page("/done", "done")
+    async with visiting(chromium, web) as visit:
+        await visit.click("button", "delete")
+        assert visit.landed is not None
+        assert [(e.method, e.url, e.status) for e in visit.landed.effects] == [
+            ("DELETE", "http://shop.localhost/api", 500)
+        ]
+        await visit.click("button", "send")
+        assert [(e.method, e.url, e.status) for e in visit.landed.effects] == [
+            ("POST", "http://shop.localhost/do", 303)
+        ]
+        await visit.act(GoBack())
+        await visit.click("link", "read")
+        assert visit.landed.effects == ()
+
+
+async def test_points_and_bare_keys_work_for_agents_that_look(web: Web, chromium: Chromium) -> None:
+    web.page(
+        "/",
+        "<input style='position:absolute;left:600px;top:340px;width:80px' oninput='out.textContent=this.value'><p id=out></p>",
+    )
+    async with visiting(chromium, web) as visit:
+        await visit.act(Mouse(verb="click", x=0.5, y=0.49))
+        assert "'héy'" in await visit.act(Keyboard(text="héy"))
+
+
+async def test_code_is_performed_from_a_list_of_calls_and_never_run(web: Web, chromium: Chromium) -> None:
+    web.page("/", "<button onclick=\"out.textContent='pressed'\">Go</button><label>Name <input></label><p id=out></p>")
+    async with visiting(chromium, web) as visit:
+        code = 'page.get_by_role("button", name="Go").click()'
+        assert "'pressed'" in await visit.act(Code(verb="click", pw_code=code))
+        await visit.act(Code(verb="type", pw_code='page.get_by_label("Name").fill("x")', text="Ada"))
+        assert visit.outcome == Done() and "Ada" in visit.text
+        for bad in (
+            "__import__('os').system('true').click()",
+            "page.evaluate('1').click()",
+            "page.context.browser.click()",
+            "page.get_by_role(open('/etc/passwd').read()).click()",
+            "page.locator('button').page.locator('x').click()",
+            "not code",
+        ):
+            await visit.act(Code(verb="click", pw_code=bad))
+            assert why(visit.outcome), bad
+
+
+async def test_real_addresses_show_nowhere(web: Web, chromium: Chromium) -> None:
+    web.pages["/"] = html(
+        f"<p>{web.site.url}/x</p><a href=/>home</a><button onclick='alert(location.href)'>tell</button>",
+        title=f"At {web.site.url}",
+    )
+    async with visiting(chromium, web) as visit:
+        await visit.click("button", "tell")
+        shown = repr(visit.view.observation)
+        assert "http://shop.localhost/x" in shown and "At http://shop.localhost" in shown
+        assert str(web.port) not in shown

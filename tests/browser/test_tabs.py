@@ -1,0 +1,120 @@
+"""Tabs opened by pages are followed, closed ones replaced, dialogs answered, and the agent told."""
+
+import pytest
+
+from harness.actions.space import CloseTab, GoBack, Goto, NewTab, TabFocus
+from harness.browser.session import Chromium
+from harness.records import Refused
+from tests.browser.conftest import Web, visiting
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+
+@pytest.mark.parametrize(
+    "opener",
+    [
+        "<a href=/new target=_blank>open</a>",
+        "<a href=/new target=_blank rel=noopener>open</a>",
+        "<a href=# onclick=\"window.open('/new');return false\">open</a>",
+        "<a href=# onclick=\"setTimeout(()=>window.open('/new'),200);return false\">open</a>",
+        "<a href=# onclick=\"const w=window.open('');setTimeout(()=>w.location='/new',100);return false\">open</a>",
+    ],
+)
+async def test_a_tab_opened_by_the_page_becomes_current(web: Web, chromium: Chromium, opener: str) -> None:
+    web.page("/", opener, title="Old")
+    web.page("/new", "<p>fresh</p>", title="New", delay_s=0.3)
+    async with visiting(chromium, web) as visit:
+        assert "'fresh'" in await visit.click("link", "open")
+        assert visit.text.startswith("Tab 0: Old | Tab 1 (current): New\n\n")
+        assert "Tab 1" in visit.notices
+        assert [tab.url for tab in visit.view.observation.tabs] == [
+            "http://shop.localhost/",
+            "http://shop.localhost/new",
+        ]
+        await visit.act(CloseTab())
+        assert visit.text.startswith("Tab 0 (current): Old\n\n")
+
+
+async def test_a_tab_that_closes_itself_gives_way_to_the_last_one(web: Web, chromium: Chromium) -> None:
+    web.page("/", "<a href=/new target=_blank>open</a>", title="Old")
+    web.page("/new", "<button onclick='opener||1;window.close()'>close me</button>", title="New")
+    async with visiting(chromium, web) as visit:
+        await visit.click("link", "open")
+        assert "'open'" in await visit.click("button", "close me")
+        assert visit.text.startswith("Tab 0 (current): Old\n\n")
+
+
+async def test_tabs_are_opened_focused_and_closed_and_never_run_out(web: Web, chromium: Chromium) -> None:
+    web.page("/", "<p>first</p>", title="One")
+    web.page("/two", "<p>second</p>", title="Two")
+    async with visiting(chromium, web) as visit:
+        assert (await visit.act(NewTab())).startswith("Tab 0: One | Tab 1 (current): \n\n")
+        await visit.act(Goto(url="http://shop.localhost/two"))
+        assert (await visit.act(TabFocus(index=0))).startswith("Tab 0 (current): One | Tab 1: Two")
+        await visit.act(TabFocus(index=2))
+        assert isinstance(visit.outcome, Refused) and "there is no tab 2" in visit.outcome.why
+        assert (await visit.act(CloseTab())).startswith("Tab 0 (current): Two\n\n")
+        assert (await visit.act(CloseTab())).startswith("Tab 0 (current): \n\n")
+        assert "'first'" in await visit.act(Goto(url="http://shop.localhost/"))
+
+
+async def test_start_pages_get_a_tab_each_and_the_first_is_current(web: Web, chromium: Chromium) -> None:
+    web.page("/a", "<p>a</p>", title="A")
+    web.page("/b", "<p>b</p>", title="B")
+    async with visiting(chromium, web, "/a", "/b") as visit:
+        assert visit.text.startswith("Tab 0 (current): A | Tab 1: B\n\n")
+        assert "'a'" in visit.text
+
+
+@pytest.mark.parametrize(
+    ("script", "result"),
+    [
+        ("alert('note')", "undefined"),
+        ("confirm('sure?')", "true"),
+        ("prompt('name?','Ada')", "Ada"),
+        ("prompt('name?')", "null"),
+    ],
+)
+async def test_dialogs_are_answered_and_told(web: Web, chromium: Chromium, script: str, result: str) -> None:
+    web.page("/", f"<button onclick=\"out.textContent='got '+{script}\">ask</button><p id=out></p>")
+    async with visiting(chromium, web) as visit:
+        assert f"'got {result}'" in await visit.click("button", "ask")
+        assert f"({script.split('(')[0]})" in visit.notices
+        assert script.split("'")[1] in visit.notices
+
+
+async def test_a_page_that_wants_to_keep_its_visitor_does_not(web: Web, chromium: Chromium) -> None:
+    web.page("/", "<p>start</p><a href=/form>form</a>")
+    web.page(
+        "/form",
+        "<label>Name <input></label><script>onbeforeunload=e=>{e.preventDefault();return 'x'}</script>"
+        "<button>touch</button>",
+    )
+    async with visiting(chromium, web) as visit:
+        await visit.click("link", "form")
+        await visit.click("button", "touch")  # without a gesture Chromium asks nobody
+        assert "'start'" in await visit.act(GoBack())
+        assert "beforeunload" in visit.notices
+
+
+async def test_dialogs_on_arrival_do_not_hang(web: Web, chromium: Chromium) -> None:
+    web.page("/", "<script>alert('welcome')</script><p>in</p>")
+    async with visiting(chromium, web) as visit:
+        assert "'in'" in visit.text and "welcome" in visit.notices
+
+
+async def test_downloads_are_refused_and_told(web: Web, chromium: Chromium) -> None:
+    web.page("/", "<a href=/file>get</a><p>still here</p>")
+    web.pages["/file"] = (200, {"content-disposition": "attachment; filename=x.bin"}, "data")
+    async with visiting(chromium, web) as visit:
+        assert "'still here'" in await visit.click("link", "get")
+        assert "download was refused: http://shop.localhost/file" in visit.notices
+
+
+async def test_a_link_out_of_the_sites_is_not_followed_and_told(web: Web, chromium: Chromium) -> None:
+    web.page("/", "<a href=http://example.org/x>out</a>")
+    async with visiting(chromium, web) as visit:
+        await visit.click("link", "out")
+        assert "may not reach http://example.org/x" in visit.notices
+        assert visit.view.observation.url == "http://example.org/x"
+        assert "'out'" in await visit.act(GoBack())
