@@ -119,7 +119,7 @@ def decode(
 def seal(body: bytes, previous: int) -> tuple[bytes, int]:
     """Close a body with its checksum and a line end; gives the line and the seed of the next one."""
     crc = crc32(body, previous)
-    return body + _TRAILER % crc + b"\n", crc
+    return body + (_TRAILER % crc + b"\n"), crc
 
 
 def unseal(line: bytes, previous: int) -> tuple[bytes, int]:
