@@ -19,7 +19,8 @@ from harness.journal.store import RunFolder
 from tests.journal.episodes import whole_episode
 
 with RunFolder.open(Path(sys.argv[1]), durability=Durability(sys.argv[2])) as run, run.journal("7") as journal:
-    artifact = run.artifacts.put(b"picture")
+    os.write(1, b"told open")
+    run.artifacts.put(b"picture")
     os.write(1, b"told artifact")
     run.artifacts.put(b"picture")
     os.write(1, b"told again")
@@ -54,7 +55,7 @@ def test_a_record_is_written_once_and_fsynced_before_anything_else_happens(tmp_p
     calls = system_calls(tmp_path, "record")
     name = "7.traj.jsonl"
     first = calls.index(f"write {name}")
-    assert calls[:2] == [f"fsync {name}", "fsync run"], "a new file is durable in its folder"
+    assert calls[:3] == [f"fsync {name}", "fsync run", "told open"], "a new file is durable in its folder"
     lines = [call for call in calls[first:] if call != "write .index.jsonl"]
     assert len(lines) % 3 == 0
     for at in range(0, len(lines), 3):
