@@ -7,7 +7,8 @@
     │  ├─ ResumeMismatch     the run folder was made from other tasks or measuring settings
     │  ├─ ModelRejected      the endpoint answers 400, 401, 403 or 404: no retry can help
     │  ├─ JournalLocked      another process holds the run folder
-    │  └─ StorageError       the disk refuses (full, read-only, no permission): free it, run again
+    │  ├─ StorageError       the disk refuses (full, read-only, no permission): free it, run again
+    │  └─ TrackingError      what was given to be logged, exported or trained on is wrong, or its library is missing
     ├─ AgentError            the model's doing, so part of the measurement
     │  ├─ ActionSyntaxError  the reply holds no action of the action set
     │  └─ ActionFailed       the action cannot be done on this page
@@ -52,6 +53,10 @@ class ModelRejected(UsageError):
 
 class StorageError(UsageError):
     """The disk refuses; nothing is lost and the same command goes on once it is mended."""
+
+
+class TrackingError(UsageError, ValueError):
+    """What was given to be logged, exported or trained on cannot be; nothing of it was written."""
 
 
 class AgentError(HarnessError):

@@ -1,0 +1,183 @@
+"""Episodes as trajectories: what a run's journals hold, in the shape training code expects.
+
+Reads journals and artifacts only, and never writes there. Reward is the score in one dialect; an episode that was ended
+but could not be scored is an exception, never a reward of 0, and one that is still owed is left out. Each prompt stands
+in the conversation as the model saw it: a beginning shared with the prompt before it (introduction, examples) is not said
+again, and `seen` keeps which messages each answer answered.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from harness.codec import loads
+from harness.errors import JournalError, TrackingError
+from harness.journal.index import Outcome, scan
+from harness.journal.log import read
+from harness.journal.store import ArtifactStore, journal_name
+from harness.protocols import Artifacts
+from harness.records import Decided, Episode, Scored, Status
+from harness.tracking.trajectory import Raised, Scalar, Trajectory, TrajectoryGroup
+
+DIALECT = "corrected"
+
+
+def trajectory_of(
+    episode: Episode, *, artifacts: Artifacts | None = None, dialect: str = DIALECT, run_id: str = ""
+) -> Trajectory | Raised:
+    """One trial of one task.
+
+    Args:
+        episode: Must have been closed, or have failed.
+        artifacts: Where the prompts lie; without them the observations stand for them.
+        dialect: Whose score is the reward.
+        run_id: Noted in the metadata.
+    """
+    opened = episode.opened
+    if opened is None or (episode.closed is None and not episode.failures):
+        raise TrackingError("an episode that is still owed has nothing to log: run the same command again to finish it")
+    scored = episode.scores.get(dialect)
+    if scored is None or scored.status is not Status.OK or scored.value is None:
+        return _raised(episode, scored, f"task {opened.task.task_id}, trial {opened.trial}")
+    conversation = _Conversation(artifacts)
+    decisions = [*(step.decided for step in episode.steps), *((episode.pending,) if episode.pending else ())]
+    for decided in decisions:
+        conversation.add(decided, episode)
+    return Trajectory(
+        messages_and_choices=conversation.messages,
+        reward=scored.value,
+        metrics=_metrics(episode, decisions),
+        metadata=_metadata(episode, scored, run_id),
+        seen=conversation.seen,
+    )
+
+
+def run_groups(folder: Path, *, dialect: str = DIALECT) -> Iterator[TrajectoryGroup]:
+    """A run folder as one group per task, one trajectory per trial; one group at a time is read.
+
+    Raises:
+        TrackingError: There is no run.
+        JournalError: A journal is damaged.
+    """
+    if not folder.is_dir():
+        raise TrackingError(f"{folder} is no run folder: give one of those under results/")
+    found = scan(folder)
+    if found.damaged:
+        raise found.damaged[0]
+    artifacts = ArtifactStore(folder / "artifacts")
+    ended = sorted((outcome for outcome in found.outcomes.values() if _has_ended(outcome)), key=_order)
+    for task_id, trials in groupby(ended, key=lambda outcome: outcome.task_id):
+        items = [_trial(folder, outcome, artifacts, dialect) for outcome in trials]
+        yield TrajectoryGroup(items, metadata={"task_id": task_id, "scenario_id": task_id})
+
+
+def settings_of(folder: Path) -> dict[str, Any]:
+    """The measuring settings a run was made with, by dotted key; {} when they are not there any more."""
+    for outcome in scan(folder).outcomes.values():
+        try:
+            return dict(loads(ArtifactStore(folder / "artifacts").read(outcome.config_digest)))
+        except (JournalError, ValueError):
+            return {}
+    return {}
+
+
+def _trial(folder: Path, outcome: Outcome, artifacts: Artifacts, dialect: str) -> Trajectory | Raised:
+    episode = read(folder / journal_name(outcome.task_id, outcome.trial))
+    return trajectory_of(episode, artifacts=artifacts, dialect=dialect, run_id=folder.resolve().name)
+
+
+def _has_ended(outcome: Outcome) -> bool:
+    return outcome.closed is not None or outcome.failures > 0
+
+
+def _order(outcome: Outcome) -> tuple[int, int, str, int]:
+    """Numbers as numbers, so that task 10 follows task 9."""
+    number = int(outcome.task_id) if outcome.task_id.isdecimal() else -1
+    return (number < 0, number, outcome.task_id, outcome.trial)
+
+
+def _raised(episode: Episode, scored: Scored | None, place: str) -> Raised:
+    if scored is not None and scored.status is not Status.OK:
+        why = next((verdict.why for verdict in scored.verdicts if verdict.status is Status.ERROR), "no verdict")
+        return Raised(type="EvaluatorError", message=f"{place}: {why}")
+    if episode.closed is not None:
+        return Raised(type="Unscored", message=f"{place}: closed and not yet scored in this dialect")
+    failed = episode.failures[-1]
+    return Raised(type=failed.type, message=f"{place}: {failed.message} (while trying to {failed.boundary})")
+
+
+class _Conversation:
+    """The messages of an episode, each once."""
+
+    def __init__(self, artifacts: Artifacts | None) -> None:
+        self.messages: list[Any] = []
+        self.seen: list[tuple[int, ...]] = []
+        self._artifacts = artifacts
+        self._prompt: tuple[str, ...] = ()
+        self._positions: tuple[int, ...] = ()
+
+    def add(self, decided: Decided, episode: Episode) -> None:
+        """Append what of a prompt is new, then the reply to it."""
+        if self._artifacts is None:
+            shared, new = 0, [_shown(decided, episode)]
+        else:
+            shared = min(_shared(self._prompt, decided.prompt), max(len(decided.prompt) - 1, 0))
+            new = [loads(self._artifacts.read(digest)) for digest in decided.prompt[shared:]]
+        first = len(self.messages)
+        self._prompt = decided.prompt
+        self._positions = (*self._positions[:shared], *range(first, first + len(new)))
+        self.messages += [{key: value for key, value in message.items() if value is not None} for message in new]
+        self.seen.append(self._positions)
+        reply = {"role": "assistant", "content": decided.reply}
+        self.messages.append({"finish_reason": "stop", "index": 0, "message": reply})
+
+
+def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+    """Length of the common beginning."""
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _shown(decided: Decided, episode: Episode) -> dict[str, Any]:
+    assert episode.opened is not None
+    before = episode.arrival if decided.step == 1 else episode.steps[decided.step - 2].acted
+    page = before.observation.text if before else ""
+    return {"role": "user", "content": f"{page}\n\nOBJECTIVE:\n{episode.opened.task.intent}"}
+
+
+def _metrics(episode: Episode, decisions: Sequence[Decided]) -> dict[str, float | int | bool]:
+    """Of the attempt that was scored; `retries` are HTTP requests beyond one per decision."""
+    usage = episode.usage
+    metrics: dict[str, float | int | bool] = {
+        "steps": len(decisions),
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "tokens": usage.prompt_tokens + usage.completion_tokens,
+        "cost_usd": usage.cost_usd,
+        "duration_s": episode.elapsed_ms / 1000,
+        "deciding_s": sum(decided.elapsed_ms for decided in decisions) / 1000,
+        "acting_s": sum(step.acted.elapsed_ms for step in episode.steps) / 1000,
+        "retries": max(0, usage.requests - len(decisions)),
+        "attempts": episode.attempt,
+    }
+    if episode.resumed:
+        metrics["resumed_from"] = episode.resumed[-1].step
+    return metrics
+
+
+def _metadata(episode: Episode, scored: Scored, run_id: str) -> dict[str, Scalar]:
+    opened, closed = episode.opened, episode.closed
+    assert opened is not None
+    return {
+        "task_id": opened.task.task_id,
+        "trial": opened.trial,
+        "sites": "+".join(opened.task.sites),
+        "run_id": run_id,
+        "model": episode.steps[0].decided.model if episode.steps else "",
+        "task_digest": opened.task_digest,
+        "config_digest": opened.config_digest,
+        "scoring": scored.dialect,
+        "evaluator_version": scored.evaluator_version,
+        "closed": closed.reason.value if closed else "",
+        "answer": closed.answer if closed else "",
+    }

@@ -1,0 +1,120 @@
+"""`history.jsonl`: one line of metrics per log call, and what can be decided from it.
+
+Invariant: a line that was written stays, whole and strict JSON, through any kill; only an unterminated tail (a line nobody
+was told about) is ever cut. Callers hold the model's lock while they append. The format is ART's: metrics as floats, then
+`training_step`, `time/wall_clock_sec`, `step` and `recorded_at`, which here says its zone (UTC).
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from harness.codec import CodecError, dumps, loads
+from harness.errors import TrackingError
+from harness.journal.disk import refusals, sync_folder, write_whole
+
+Mode = Literal["max", "min"]
+Row = dict[str, Any]
+
+
+def row_of(metrics: Mapping[str, float], step: int, wall_clock_s: float) -> Row:
+    return {
+        **metrics,
+        "training_step": step,
+        "time/wall_clock_sec": wall_clock_s,
+        "step": step,
+        "recorded_at": datetime.now(UTC).isoformat(),
+    }
+
+
+class History:
+    """The history file of one model."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def append(self, line: bytes) -> None:
+        """Add a line (without its end) and bring it to the disk."""
+        with refusals(self.path):
+            is_new = not self.path.exists()
+            fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                _cut_tail(fd)
+                write_whole(fd, line + b"\n")
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+            if is_new:
+                sync_folder(self.path.parent)
+
+    def has(self, line: bytes) -> bool:
+        """Whether just this line is in it."""
+        return any(line == one for one in self._lines())
+
+    def rows(self) -> Iterator[Row]:
+        """All rows, in the order written.
+
+        Raises:
+            TrackingError: A line is no JSON object; nothing should be decided from such a file.
+        """
+        for count, line in enumerate(self._lines(), start=1):
+            try:
+                row = loads(line) if line.strip() else {}
+            except CodecError as exc:
+                raise self._damaged(count) from exc
+            if not isinstance(row, dict):
+                raise self._damaged(count)
+            yield row
+
+    def best_step(self, metric: str, mode: Mode = "max") -> int:
+        """The step whose rows have the best mean of `metric`; the earliest of equals.
+
+        Raises:
+            TrackingError: It was never logged.
+        """
+        if mode not in ("max", "min"):
+            raise TrackingError(f"mode={mode!r} is unknown: use 'max' or 'min'")
+        samples: dict[int, list[float]] = {}
+        for row in self.rows():
+            value, step = row.get(metric), row.get("step")
+            if isinstance(value, int | float) and not isinstance(value, bool) and type(step) is int:
+                samples.setdefault(step, []).append(value)
+        if not samples:
+            raise TrackingError(
+                f"{metric!r} was never logged in {self.path}, so no checkpoint is the best: nothing was deleted; "
+                "name a metric that was, as in best_checkpoint_metric='val/reward'"
+            )
+        sign = 1.0 if mode == "max" else -1.0
+        return min(samples, key=lambda step: (-sign * sum(samples[step]) / len(samples[step]), step))
+
+    def _lines(self) -> Iterator[bytes]:
+        if not self.path.exists():
+            return
+        with refusals(self.path, "read"), self.path.open("rb") as file:
+            for line in file:
+                if line.endswith(b"\n"):
+                    yield line[:-1]
+
+    def _damaged(self, line: int) -> TrackingError:
+        return TrackingError(f"{self.path}:{line} is no JSON object; mend or remove that line, nothing was changed")
+
+
+def line_of(row: Row) -> bytes:
+    return dumps(row)
+
+
+def _cut_tail(fd: int) -> None:
+    """Remove what a killed or refused write left behind the last whole line."""
+    size = os.fstat(fd).st_size
+    end = size
+    while end > 0:
+        start = max(0, end - 65536)
+        part = os.pread(fd, end - start, start)
+        if (at := part.rfind(b"\n")) >= 0:
+            end = start + at + 1
+            break
+        end = start
+    if end < size:
+        os.ftruncate(fd, end)

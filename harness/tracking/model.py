@@ -1,0 +1,219 @@
+"""A model, and the one verb by which all it did is kept: `await model.log(...)`.
+
+Names and meanings are those of ART 0.5.18 (OpenPipe), so its readers, plots and training code find what they expect; no
+back end is needed, and none ever logs. What is logged is on disk, whole and durable, when `log` returns: a parquet file of
+trajectories and a line of `history.jsonl`; any number of processes may log to one model. A call that is refused has
+written nothing. Sinks such as W&B come after that and cannot spoil it.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
+from itertools import islice
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from harness.errors import TrackingError
+from harness.tracking.folder import ON_REPEAT, ROW_KEY, ModelFolder, OnRepeat, repeated
+from harness.tracking.given import Entry, Head, is_run_folder, stream
+from harness.tracking.history import Row, line_of, row_of
+from harness.tracking.libraries import pyarrow
+from harness.tracking.naming import metric_name, number, path_part, prefixed, step_number
+from harness.tracking.parquet import TrajectoryFile
+from harness.tracking.sinks import Identity, Reporting
+from harness.tracking.tally import Tally
+from harness.tracking.trajectory import Raised
+
+_BATCH = 128
+"""Entries taken from the caller's iterable at once; between two batches other tasks get their turn."""
+
+
+class Model:
+    """A prompted model; see `TrainableModel` for one that learns."""
+
+    trainable = False
+
+    def __init__(  # noqa: PLR0913  # the settings are ART's
+        self,
+        *,
+        name: str,
+        project: str,
+        base_path: str | PathLike[str] = ".art",
+        report_metrics: Sequence[Any] | None = None,
+        inference_base_url: str | None = None,
+        inference_api_key: str | None = None,
+        inference_model_name: str | None = None,
+        config: Any = None,
+    ) -> None:
+        """Writes nothing yet.
+
+        Args:
+            name: Of the model, and of its folder.
+            project: What it belongs to.
+            base_path: Relative to the working folder.
+            report_metrics: Sinks besides the disk, see `sinks`: None = W&B when its key is in the environment, [] = none.
+            config: Free settings, told to the sinks: a mapping, a dataclass or a pydantic model.
+        """
+        self.name = path_part(name, "name")
+        self.project = path_part(project, "project")
+        self.base_path = str(base_path)
+        self.report_metrics = report_metrics
+        self.inference_base_url = inference_base_url
+        self.inference_api_key = inference_api_key
+        self.inference_model_name = inference_model_name
+        self.config = config
+        self.folder = ModelFolder(base_path, project, name)
+        self._reporting = Reporting(Identity(project=project, name=name, config=_plain_config(config)), report_metrics)
+        self._begun = time.monotonic()
+
+    async def log(
+        self,
+        trajectories: Any = None,
+        split: str = "val",
+        *,
+        metrics: Mapping[str, float] | None = None,
+        step: int | None = None,
+        on_repeat: OnRepeat = "version",
+    ) -> Row:
+        """Log trajectories, metrics, or both.
+
+        Args:
+            trajectories: Groups, or trajectories, Episodes and exceptions (then one group), consumed once; or the path
+                of a run folder, one group per task.
+            split: `train`, `val`, `test`, or a name of your own; also the prefix of the metrics.
+            metrics: Further metrics of this step; with trajectories, they win over custom ones of the same name.
+            step: None = `get_step()`.
+            on_repeat: What to do when this step of this split was logged before: `version` keeps both (`0003.v2.parquet`),
+                `refuse` raises, `once` logs what is the same only once, `replace` forgets the older file.
+
+        Returns:
+            The line of `history.jsonl`; empty when there was nothing to log.
+
+        Raises:
+            TrackingError: Something given cannot be logged; nothing was written.
+            StorageError: The disk refuses.
+        """
+        path_part(split, "split")
+        if on_repeat not in ON_REPEAT:
+            raise TrackingError(f"on_repeat={on_repeat!r} is unknown: use {', '.join(map(repr, ON_REPEAT))}")
+        extra = _given_metrics(metrics or {}, computed=trajectories is not None)
+        at = step_number(await self.get_step() if step is None else step)
+        if trajectories is None:
+            row = await self._log_metrics(extra, split, at)
+        else:
+            row = await self._log_trajectories(trajectories, _Place(split, at, on_repeat), extra)
+        if row:
+            await asyncio.to_thread(self._reporting.log, _numbers(row), split)
+        return row
+
+    async def get_step(self) -> int:
+        """The checkpoint this model is at; 0 as it does not learn."""
+        return 0
+
+    def get_inference_name(self, step: int | None = None) -> str:
+        """What to ask the inference endpoint for."""
+        name = self.inference_model_name or self.name
+        return name if step is None else f"{name}@{step}"
+
+    async def close(self) -> None:
+        """End the runs of the sinks; a later `log` begins them again."""
+        await asyncio.to_thread(self._reporting.close)
+
+    def _get_wandb_run(self) -> Any:
+        return self._reporting.wandb_run()
+
+    async def _log_metrics(self, metrics: Mapping[str, float], split: str, step: int) -> Row:
+        if not metrics:
+            return {}
+        row = self._row(metrics, split, step)
+        await asyncio.to_thread(self.folder.append, row)
+        return row
+
+    async def _log_trajectories(self, given: Any, place: "_Place", extra: Mapping[str, float]) -> Row:
+        if place.on_repeat == "refuse" and (there := self.folder.trajectories(place.split, place.step)):
+            raise repeated(place.split, place.step, there[0])  # before the work; `publish` looks again, under the lock
+        await asyncio.to_thread(pyarrow)  # missing, it should be missed before a folder is made
+        staging = self.folder.staged()
+        path = await asyncio.to_thread(staging.__enter__)
+        try:
+            writing = await asyncio.to_thread(_Writing, path)
+            await _fill(writing, given)
+            found = await asyncio.to_thread(writing.tally.metrics)
+            row = self._row({**found, **extra}, place.split, place.step)
+            await asyncio.to_thread(writing.file.close, {ROW_KEY: line_of(row).decode()})
+            return await asyncio.to_thread(
+                self.folder.publish, path, place.split, place.step, on_repeat=place.on_repeat
+            )
+        finally:
+            staging.__exit__(None, None, None)
+
+    def _row(self, metrics: Mapping[str, float], split: str, step: int) -> Row:
+        return row_of(prefixed(metrics, split), step, time.monotonic() - self._begun)
+
+
+class _Place(NamedTuple):
+    """Where trajectories are to be kept."""
+
+    split: str
+    step: int
+    on_repeat: OnRepeat
+
+
+class _Writing:
+    """A trajectory file and the metrics of what goes into it."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = TrajectoryFile(path)
+        self.tally = Tally()
+        self._head: Head | None = None
+        self._count = 0
+
+    def add(self, batch: Iterable[Entry]) -> None:
+        for entry in batch:
+            if entry.head is not self._head:
+                self._head = entry.head
+                self.tally.begin(entry.head.metrics, f"group {entry.head.index}")
+            item = entry.item
+            place = f"trajectory {self._count} (group {entry.head.index})"
+            if isinstance(item, Raised):
+                self.tally.exception()
+            elif item is not None:
+                self.tally.trajectory(number(item.reward, f"{place}: reward"), item.metrics or {}, place)
+                self._count += 1
+            self.file.add(entry, place)
+
+
+async def _fill(writing: _Writing, given: Any) -> None:
+    """Write what was given, batch by batch; a caller's iterable is run on the event loop, a run folder is not."""
+    coming, reads_files = stream(given), is_run_folder(given)
+    while batch := await asyncio.to_thread(_take, coming, 1) if reads_files else _take(coming, _BATCH):
+        await asyncio.to_thread(writing.add, batch)
+
+
+def _take(coming: Iterator[Entry], count: int) -> list[Entry]:
+    return list(islice(coming, count))
+
+
+def _given_metrics(metrics: Mapping[str, Any], *, computed: bool) -> dict[str, float]:
+    return {
+        metric_name(name, "metrics", reserved=computed): number(value, f"metrics[{name!r}]")
+        for name, value in metrics.items()
+    }
+
+
+def _numbers(row: Row) -> dict[str, float]:
+    return {key: value for key, value in row.items() if key not in ("recorded_at", "step")}
+
+
+def _plain_config(config: Any) -> Mapping[str, Any]:
+    if config is None:
+        return {}
+    if isinstance(config, Mapping):
+        return config
+    if is_dataclass(config) and not isinstance(config, type):
+        return asdict(config)
+    if callable(dump := getattr(config, "model_dump", None)):
+        return dict(dump())
+    raise TrackingError(f"config is a {type(config).__name__}: give a mapping, a dataclass or a pydantic model")

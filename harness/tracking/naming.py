@@ -1,0 +1,76 @@
+"""What may be the name of a path part or of a metric, and under which name a metric is logged.
+
+Names come from people and end up as folders, columns and chart titles, so they are refused before anything is written.
+The rules are ART's (0.5.18), with its collisions closed: a metric cannot take the name of one that is computed.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from harness.errors import TrackingError
+
+COMPUTED = frozenset({"reward", "reward_std_dev", "exception_rate"})
+SECTIONS = frozenset({"reward", "loss", "offpolicy", "pipeline", "throughput", "costs", "time", "data"})
+SPLITS = frozenset({"train", "val", "test"})
+ROW_KEYS = frozenset({"step", "training_step", "recorded_at", "time/wall_clock_sec"})
+_SUMMED = ("costs/", "time/step_", "data/step_", "throughput/step_")
+_PART = re.compile(r"(?![. ])[^/\\:]{1,128}(?<![. ])")
+
+
+def path_part(value: Any, what: str) -> str:
+    """`value` when it can be one folder name; a split called `../x` is a TrackingError."""
+    if not isinstance(value, str) or not (_PART.fullmatch(value) and value.isprintable()):
+        raise TrackingError(
+            f"{what}={value!r} cannot be the name of a folder: use 1 to 128 printable characters without "
+            "'/', '\\' or ':', not beginning or ending with a dot or a space"
+        )
+    return value
+
+
+def step_number(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise TrackingError(f"step={value!r} is no step: give a whole number of at least 0")
+    return value
+
+
+def number(value: Any, place: str) -> float:
+    """`value` as a finite float; booleans count as 0 and 1."""
+    try:
+        found = float(value) if not isinstance(value, str | bytes) else math.nan
+    except (TypeError, ValueError, OverflowError):
+        found = math.nan
+    if not math.isfinite(found):
+        raise TrackingError(
+            f"{place} is {_shown(value)}: give a finite number, or log an exception where there is none"
+        )
+    return found
+
+
+def metric_name(name: Any, place: str, *, reserved: bool = True) -> str:
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise TrackingError(f"{place}: {name!r} is no name for a metric; use printable text")
+    if (reserved and name in COMPUTED) or name in ROW_KEYS:
+        raise TrackingError(f"{place}: the name {name!r} is taken by a value that is computed; choose another one")
+    return name
+
+
+def is_summed(name: str) -> bool:
+    """Whether a metric adds up over trajectories (costs, times and counts of a step) instead of being averaged."""
+    return name.startswith(_SUMMED)
+
+
+def prefixed(metrics: Mapping[str, float], split: str) -> dict[str, float]:
+    """Metrics under the names they are logged by: `val/…`, unless the name already says its section."""
+
+    def is_placed(name: str) -> bool:
+        first, slash, _ = name.partition("/")
+        return bool(slash) and split in SPLITS and (first in SECTIONS or first in SPLITS)
+
+    return {name if is_placed(name) else f"{split}/{name}": value for name, value in metrics.items()}
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"

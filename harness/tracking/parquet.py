@@ -1,0 +1,220 @@
+"""Trajectories as a parquet file in ART's first format, written piece by piece.
+
+The ten columns are ART's (0.5.9 to 0.5.18), in its order; its readers find in them what its own writer would have put
+there. What that writer drops stands in further columns, in rows its readers skip (`reward` and `messages` both null): each
+exception, and each group without trajectories. `seen` says what each answer answered, see `Trajectory.seen`.
+
+Invariant: memory holds one piece (about 16 MB of text), whatever the number of trajectories. The file belongs to whoever
+opened the path; naming and publishing it is `folder`'s business.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.errors import TrackingError
+from harness.journal.disk import refusals
+from harness.tracking.given import Entry, Head
+from harness.tracking.libraries import pyarrow
+from harness.tracking.messages import flat, json_text
+from harness.tracking.naming import number
+from harness.tracking.trajectory import Raised, Scalar
+
+PIECE_CHARS = 16_000_000
+PIECE_ROWS = 8192
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MESSAGE = ("role", "content", "tool_calls", "tool_call_id", "trainable")
+
+
+def schema() -> Any:
+    """Arrow schema of the file: ART's columns, then ours."""
+    pa = pyarrow()
+    text, texts = pa.string(), pa.list_(pa.string())
+    message = pa.struct([*((name, text) for name in _MESSAGE[:-1]), (_MESSAGE[-1], pa.bool_())])
+    return pa.schema(
+        [
+            ("group_index", pa.int64()),
+            ("group_metadata", text),
+            ("group_metrics", text),
+            ("group_logs", texts),
+            ("reward", pa.float64()),
+            ("metrics", text),
+            ("metadata", text),
+            ("tools", text),
+            ("logs", texts),
+            ("messages", pa.list_(message)),
+            ("seen", pa.list_(pa.list_(pa.int32()))),
+            ("exception_type", text),
+            ("exception_message", text),
+            ("exception_traceback", text),
+        ]
+    )
+
+
+class TrajectoryFile:
+    """A file being written. `add` entries, then `close`; a file that was not closed is no parquet file."""
+
+    def __init__(self, path: Path) -> None:
+        self._pa = pyarrow()
+        self._path = path
+        self._schema = schema()
+        with refusals(path):
+            self._writer = self._pa.parquet.ParquetWriter(path, self._schema, compression="zstd")
+        self._rows: dict[str, list[Any]] = {}
+        self._parts: tuple[list[Any], ...] = ()
+        self._clear()
+        self._head: Head | None = None
+        self._head_columns: tuple[Any, ...] = ()
+
+    def add(self, entry: Entry, place: str) -> None:
+        """Append one row; `place` names it when it cannot be."""
+        head = entry.head
+        if head is not self._head:
+            self._head, self._head_columns = head, _head_columns(head)
+        item = entry.item
+        if item is None or isinstance(item, Raised):
+            self._append(*_exception_columns(item))
+            self._offsets.append(None)
+        else:
+            self._append(*_trajectory_columns(item, place))
+            self._offsets.append(len(self._parts[0]))
+            self._add_messages(item.messages_and_choices or (), place)
+        if len(self._offsets) >= PIECE_ROWS or self._chars >= PIECE_CHARS:
+            self._flush()
+
+    def close(self, footer: Mapping[str, str]) -> None:
+        """Finish the file, with `footer` among its metadata, and bring it to the disk."""
+        self._flush()
+        self._writer.add_key_value_metadata(dict(footer))
+        with refusals(self._path):
+            self._writer.close()
+            fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+
+    def _clear(self) -> None:
+        self._rows = {name: [] for name in self._schema.names if name != "messages"}
+        self._columns = list(self._rows.values())
+        self._offsets: list[int | None] = []
+        self._parts = tuple([] for _ in _MESSAGE)
+        self._chars = 0
+
+    def _append(self, *values: Any) -> None:
+        for column, value in zip(self._columns, (*self._head_columns, *values), strict=True):
+            column.append(value)
+
+    def _add_messages(self, messages: Iterable[Any], place: str) -> None:
+        roles, contents, calls, call_ids, trainable = self._parts
+        chars = 0
+        for position, message in enumerate(messages):
+            role, content, tool_calls, tool_call_id, is_trainable = flat(message, f"{place}, message {position}")
+            roles.append(role)
+            contents.append(content)
+            calls.append(tool_calls)
+            call_ids.append(tool_call_id)
+            trainable.append(is_trainable)
+            chars += len(content or "") + len(tool_calls or "")
+        self._chars += chars
+
+    def _flush(self) -> None:
+        if not self._offsets:
+            return
+        try:
+            batch = self._batch()
+        except UnicodeEncodeError:  # lone surrogates: rare, so looked for only when Arrow stumbles over them
+            self._parts = tuple(_well_formed(part) for part in self._parts)
+            self._rows = {name: _well_formed(column) for name, column in self._rows.items()}
+            batch = self._batch()
+        with refusals(self._path):
+            self._writer.write_batch(batch)
+        self._clear()
+
+    def _batch(self) -> Any:
+        pa, fields = self._pa, self._schema
+        kind = fields.field("messages").type
+        parts = [
+            pa.array(part, type=kind.value_type.field(name).type)
+            for name, part in zip(_MESSAGE, self._parts, strict=True)
+        ]
+        items = pa.StructArray.from_arrays(parts, fields=list(kind.value_type))
+        offsets = pa.array([*self._offsets, len(self._parts[0])], type=pa.int32())
+        columns = {name: pa.array(column, type=fields.field(name).type) for name, column in self._rows.items()}
+        columns["messages"] = pa.ListArray.from_arrays(offsets, items)
+        return pa.RecordBatch.from_arrays([columns[name] for name in fields.names], schema=fields)
+
+
+def same_content(one: Path, other: Path) -> bool:
+    """Whether two files hold the same rows."""
+    parquet = pyarrow().parquet
+    with parquet.ParquetFile(one) as a, parquet.ParquetFile(other) as b:
+        alike = a.num_row_groups == b.num_row_groups and a.schema_arrow.equals(b.schema_arrow)
+        return alike and all(a.read_row_group(i).equals(b.read_row_group(i)) for i in range(a.num_row_groups))
+
+
+def footer_of(path: Path, key: str) -> str | None:
+    """What `close` was given under `key`."""
+    value = (pyarrow().parquet.read_metadata(path).metadata or {}).get(key.encode())
+    return None if value is None else str(value.decode())
+
+
+def _head_columns(head: Head) -> tuple[Any, ...]:
+    place = f"group {head.index}"
+    return (
+        head.index,
+        _metadata(head.metadata, f"{place}: metadata"),
+        _metrics(head.metrics, place),
+        [str(line) for line in head.logs] or None,
+    )
+
+
+def _trajectory_columns(item: Any, place: str) -> tuple[Any, ...]:
+    tools, logs, seen = item.tools, item.logs, getattr(item, "seen", None)
+    return (
+        float(item.reward),
+        _metrics(item.metrics, place) if item.metrics else None,
+        _metadata(item.metadata, f"{place}: metadata") if item.metadata else None,
+        json_text(list(tools), f"{place}: tools") if tools else None,
+        [str(line) for line in logs] if logs else None,
+        None if seen is None else [list(positions) for positions in seen],
+        None,
+        None,
+        None,
+    )
+
+
+def _exception_columns(raised: Raised | None) -> tuple[Any, ...]:
+    told = (None,) * 3 if raised is None else (raised.type, raised.message, raised.traceback)
+    return (None,) * 6 + told
+
+
+def _metrics(metrics: Mapping[str, Any], place: str) -> str | None:
+    values: dict[str, float] = {}
+    for name, value in metrics.items():
+        exact = type(value) in (bool, int) and -(2**63) <= value < 2**63
+        values[name] = value if exact else number(value, f"{place}: metric {name}")
+    return json_text(values, f"{place}: metrics") if values else None
+
+
+def _metadata(metadata: Mapping[str, Scalar], place: str) -> str | None:
+    """Scalars only: ART's reader stumbles over anything nested."""
+    for name, value in metadata.items():
+        if not isinstance(name, str) or not (value is None or isinstance(value, str | int | float)):
+            raise TrackingError(
+                f"{place}[{name!r}] is a {type(value).__name__}, which cannot be written: "
+                "use text, numbers, booleans and null, under names that are text"
+            )
+    return json_text(dict(metadata), place) if metadata else None
+
+
+def _well_formed(column: Sequence[Any]) -> list[Any]:
+    return [_clean(value) for value in column]
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    return [_clean(item) for item in value] if isinstance(value, list) else value

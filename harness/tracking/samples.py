@@ -1,0 +1,58 @@
+"""Trajectories as training samples: the chat JSONL that fine-tuning endpoints and trainers read.
+
+One sample per answer where the model saw something else than the whole conversation (`Trajectory.seen`), otherwise one per
+trajectory. Content is taken as it was logged; what a trainer cannot use (a trajectory without an answer) is left out.
+"""
+
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from harness.codec import dumps, loads
+from harness.journal.disk import write_atomic
+from harness.tracking.given import entries
+from harness.tracking.messages import Flat, flat
+from harness.tracking.trajectory import Raised
+
+
+def samples(groups: Iterable[Any], *, min_reward: float) -> Iterator[dict[str, Any]]:
+    """`{"messages": […], "tools": […]}` of each trajectory whose reward is at least `min_reward`."""
+    for entry in entries(groups):
+        item = entry.item
+        if item is None or isinstance(item, Raised) or item.reward < min_reward:
+            continue
+        messages = [flat(message, f"message {position}") for position, message in enumerate(item.messages_and_choices)]
+        tools = {"tools": list(item.tools)} if item.tools else {}
+        for chosen in _conversations(messages, getattr(item, "seen", None)):
+            yield {"messages": [_message(messages[position]) for position in chosen], **tools}
+
+
+def write_samples(path: Path, groups: Iterable[Any], *, min_reward: float) -> tuple[int, str]:
+    """Write them as JSONL; returns how many there are and the sha256 of the file. The same groups give the same bytes."""
+    lines = [dumps(sample) + b"\n" for sample in samples(groups, min_reward=min_reward)]
+    data = b"".join(lines)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, data)
+    return len(lines), sha256(data).hexdigest()
+
+
+def _conversations(messages: list[Flat], seen: Any) -> Iterator[list[int]]:
+    answers = [position for position, message in enumerate(messages) if message.trainable]
+    if seen is None:
+        # Trajectories without choices (plain dicts) are taught by their assistant's messages.
+        answers = answers or [position for position, message in enumerate(messages) if message.role == "assistant"]
+        if answers:
+            yield list(range(answers[-1] + 1))
+        return
+    for answer, positions in zip(answers, seen, strict=False):
+        yield [*positions, answer]
+
+
+def _message(message: Flat) -> dict[str, Any]:
+    plain: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        plain["tool_calls"] = loads(message.tool_calls)
+    if message.tool_call_id:
+        plain["tool_call_id"] = message.tool_call_id
+    return plain
