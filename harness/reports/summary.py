@@ -32,6 +32,16 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What one dialect makes of an outcome."""
+
+    status: str
+    """`passed`, `failed` or `unscored`."""
+    score: float | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
     """Sums over some results."""
 
@@ -92,18 +102,25 @@ class Entry:
 def result_of(entry: Entry, dialect: str) -> Result:
     """Classify one (task, trial)."""
     outcome = entry.outcome
-    score = outcome.scores.get(dialect) if outcome else None
-    value = score.value if score is not None and score.status is Status.OK else None
+    judged = judge(outcome, dialect)
     return Result(
         task_id=entry.task.task_id,
         trial=entry.trial,
-        status=UNSCORED if value is None else PASSED if value == 1.0 else FAILED,
-        score=value,
+        status=judged.status,
+        score=judged.score,
         steps=outcome.steps if outcome else 0,
         attempts=outcome.attempt if outcome else 0,
         resumed_from=outcome.resumed_from if outcome else None,
-        why=_why(outcome, score),
+        why=judged.why,
     )
+
+
+def judge(outcome: Outcome | None, dialect: str) -> Judged:
+    """Passed, failed or unscored, and why."""
+    score = outcome.scores.get(dialect) if outcome else None
+    value = score.value if score is not None and score.status is Status.OK else None
+    status = UNSCORED if value is None else PASSED if value == 1.0 else FAILED
+    return Judged(status=status, score=value, why=_why(outcome, score))
 
 
 def _why(outcome: Outcome | None, score: Score | None) -> str:

@@ -1,0 +1,207 @@
+"""The one place where records become markup: jinja templates with everything escaped, under a strict content policy.
+
+Invariant: what comes out of a journal is text, never markup, wherever it stands; templates hold no `safe`, and the only
+ready-made markup are our own style and script, whose hashes the policy names. So even markup that slipped through could
+neither run nor load anything. Does not know where pages are kept: a `Place` makes the addresses.
+"""
+
+import re
+import time
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Protocol
+from zlib import crc32
+
+import jinja2
+from markupsafe import Markup
+
+from harness.codec import dumps
+from harness.reports.overview import Overview
+from harness.reports.rows import About, Row
+from harness.reports.task_page import TEXT_LIMIT, Story
+from harness.reports.visible import one_line, visible
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+class Place(Protocol):
+    """Where pages and pictures are; each gives an address for an attribute."""
+
+    def home(self) -> str: ...
+    def run(self) -> str: ...
+    def task(self, page: str) -> str: ...
+    def cause(self, name: str) -> str: ...
+    def page(self, number: int) -> str: ...
+    def shot(self, digest: str) -> str: ...
+    def selected(self, digest: str) -> str:
+        """Text of a gathered piece of evidence."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """What the list of tasks is filtered by; "" = not."""
+
+    text: str = ""
+    status: str = ""
+    site: str = ""
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Which part of a longer list is shown."""
+
+    number: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """A run's first page."""
+
+    run: About
+    view: Overview
+    rows: Sequence[Row]
+    """Those listed."""
+    count: int
+    """How many there are to page through."""
+    damaged: Sequence[str] = ()
+    unread: int = 0
+    page: Page | None = None
+    """None = all are listed, and filtered in the browser."""
+    chosen: Chosen = Chosen()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskView:
+    """A task's page."""
+
+    run: About
+    row: Row
+    story: Story
+    before: str = ""
+    after: str = ""
+
+
+class Pages:
+    """Renders pages for one place of keeping them."""
+
+    def __init__(self, place: Place, *, served: bool = False) -> None:
+        """`served`: by a server, which may be asked for news and answers forms."""
+        self._environment = _environment()
+        style, script = _asset("report.css"), _asset("report.js")
+        self.policy = policy(style, script, served=served)
+        self._environment.globals.update(css=Markup(style), js=Markup(script), policy=self.policy, place=place)
+
+    @property
+    def version(self) -> str:
+        """Changes whenever pages would look different."""
+        digest = sha256()
+        for path in sorted(TEMPLATES.iterdir()):
+            digest.update(path.read_bytes())
+        return digest.hexdigest()[:16]
+
+    def run(self, view: RunView, *, events: str = "") -> str:
+        return self.render("index.html", **_fields(view), events=events)
+
+    def task(self, view: TaskView, *, events: str = "") -> str:
+        return self.render("task.html", **_fields(view), events=events)
+
+    def render(self, template: str, **values: Any) -> str:
+        return self._environment.get_template(template).render(values)
+
+
+def policy(style: str, script: str, *, served: bool) -> str:
+    """The content policy of a page that holds just this style and script."""
+    sources = {
+        "default-src": "'none'",
+        "style-src": _hash(style),
+        "script-src": _hash(script),
+        "img-src": "'self' data:" if served else "'self' file: data:",
+        "connect-src": "'self'" if served else "'none'",
+        "form-action": "'self'" if served else "'none'",
+        "base-uri": "'none'",
+    }
+    return "; ".join(f"{name} {value}" for name, value in sources.items())
+
+
+def measure(value: float, unit: str) -> str:
+    """A number with its unit, short enough for a table."""
+    match unit:
+        case "usd":
+            return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:.4f}"
+        case "seconds":
+            return duration(value)
+        case _:
+            return _count(value)
+
+
+def duration(seconds: float) -> str:
+    """`0.4 s`, `2:05 min` or `3:07 h`."""
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, second = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes}:{second:02d} min"
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02d} h"
+
+
+def _count(value: float) -> str:
+    if value < 10_000:
+        return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+    return f"{value / 1000:,.1f}k" if value < 1_000_000 else f"{value / 1_000_000:,.2f}M"
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_seen,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.filters.update(
+        percent=lambda share: f"{share:.1%}",
+        measure=measure,
+        ms=lambda elapsed: duration(elapsed / 1000),
+        clock=lambda at: time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at)),
+        line=one_line,
+        cut=_cut,
+        json=lambda value: dumps(value, pretty=True).decode().rstrip(),
+        stamp=lambda markup: f"{crc32(str(markup).encode()):08x}",
+    )
+    return environment
+
+
+def _seen(value: object) -> object:
+    """Every text on its way into a page; markup of ours is left alone."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _cut(text: str, limit: int = TEXT_LIMIT) -> str:
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}\n… {len(text) - limit:,} more characters are in the journal"
+
+
+def _asset(name: str) -> str:
+    """Our own style or script, without what only its readers need: it stands in every page."""
+    text = (TEMPLATES / name).read_text("utf-8")
+    text = re.sub(r"^\s*//.*\n", "", text, flags=re.MULTILINE) if name.endswith(".js") else text
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL) if name.endswith(".css") else text
+    return re.sub(r"\n\s*", "\n", text).strip()
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def _fields(view: RunView | TaskView) -> dict[str, Any]:
+    return {name: getattr(view, name) for name in view.__slots__}

@@ -1,0 +1,229 @@
+"""A run as rows: one for each (task, trial), with all that lists, tables and charts say about it.
+
+Made of outcomes alone, so ten thousand tasks need no journal read. What a row calls its cause is a closed set of words, by
+which failures are grouped; the sentence beside it is the evaluator's or the error's own.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.codec import CodecError, loads
+from harness.errors import ConfigError
+from harness.journal.index import Entry, Outcome
+from harness.records import CloseReason, Status
+from harness.reports.summary import PASSED, UNSCORED, judge
+
+DEFAULT_DIALECT = "corrected"
+NOT_BEGUN = "not begun"
+NOT_FINISHED = "not finished"
+_CLOSED = {
+    CloseReason.MAX_STEPS: "step limit reached",
+    CloseReason.PARSE_FAILURES: "replies could not be read",
+    CloseReason.REPEATED: "same action repeated",
+    CloseReason.BUDGET: "budget spent",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One (task, trial) of a run."""
+
+    task_id: str
+    trial: int
+    page: str
+    """File name of its page; "" when there is nothing to show."""
+    site: str
+    """Its sites, joined by `+`."""
+    intent: str
+    template: str
+    cluster: str
+    """Tasks of one intent template share it."""
+    status: str
+    score: float | None
+    cause: str
+    """Why it did not pass, in one of few words; "" when it did."""
+    why: str
+    steps: int
+    attempts: int
+    resumes: int
+    divergences: int
+    failures: int
+    tokens: int
+    cost_usd: float
+    priced: bool
+    elapsed_ms: float
+    digest: str
+    """Of the task, so that runs can tell whether they asked the same."""
+
+    @property
+    def detail(self) -> str:
+        """What `why` says beyond `cause`."""
+        said = self.why.removeprefix("evaluator error: ").removeprefix("infrastructure: ")
+        return said.removeprefix(self.cause).lstrip(": ")
+
+    @property
+    def name(self) -> str:
+        """The task, and its trial unless that is the first."""
+        return f"{self.task_id} · trial {self.trial}" if self.trial else self.task_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What a run folder says of itself beside its journals."""
+
+    name: str
+    dialect: str
+    model: str
+    agent: str
+    tasks: tuple[str, ...]
+    """Task ids of the run, begun or not; empty when nobody wrote them down."""
+    trials: int
+
+
+def about(folder: Path, dialect: str | None = None) -> About:
+    """Read the small files of a run folder; each may be missing, torn or of another version.
+
+    Args:
+        folder: The run folder.
+        dialect: Overrides the dialect the run was scored in.
+    """
+    run, summary = _small(folder / "run.json"), _small(folder / "summary.json")
+    tasks, trials = run.get("tasks"), run.get("trials")
+    recorded = summary.get("scoring") or run.get("scoring")
+    return About(
+        name=folder.resolve().name,
+        dialect=dialect or (recorded if recorded in ("corrected", "webarena") else DEFAULT_DIALECT),
+        model=_text(run.get("model")),
+        agent=_text(run.get("agent")),
+        tasks=tuple(task for task in tasks if isinstance(task, str)) if isinstance(tasks, list) else (),
+        trials=trials if isinstance(trials, int) and 0 < trials < 10_000 else 1,
+    )
+
+
+def rows_of(entries: Iterable[Entry], known: About) -> tuple[Row, ...]:
+    """Rows in task order, those of tasks not begun yet included."""
+    rows = [row_of(entry, known.dialect) for entry in entries]
+    begun = {(row.task_id, row.trial) for row in rows}
+    owed = ((task, trial) for trial in range(known.trials) for task in known.tasks)
+    rows += [_not_begun(*pair) for pair in owed if pair not in begun]
+    return tuple(sorted(rows, key=lambda row: (_natural(row.task_id), row.trial)))
+
+
+def row_of(entry: Entry, dialect: str) -> Row:
+    """The row of one journal."""
+    outcome = entry.outcome
+    judged = judge(outcome, dialect)
+    usage = outcome.usage
+    return Row(
+        task_id=outcome.task_id,
+        trial=outcome.trial,
+        page=page_name(entry.name),
+        site="+".join(outcome.sites) or "-",
+        intent=outcome.intent,
+        template=outcome.template,
+        cluster=outcome.template_id or f"task {outcome.task_id}",
+        status=judged.status,
+        score=judged.score,
+        cause="" if judged.status == PASSED else _cause(outcome, dialect),
+        why=judged.why,
+        steps=outcome.steps,
+        attempts=outcome.attempt,
+        resumes=outcome.resumes,
+        divergences=outcome.divergences,
+        failures=outcome.failures,
+        tokens=usage.prompt_tokens + usage.completion_tokens,
+        cost_usd=usage.cost_usd,
+        priced=usage.priced,
+        elapsed_ms=outcome.elapsed_ms,
+        digest=outcome.task_digest,
+    )
+
+
+def page_name(journal: str) -> str:
+    """File name of the page of the journal of this name."""
+    return journal.removesuffix(".traj.jsonl") + ".html"
+
+
+def select(
+    rows: Sequence[Row], *, text: str = "", status: str = "", site: str = "", cause: str = ""
+) -> tuple[Row, ...]:
+    """The rows all given filters let through; `text` is looked for in id, intent and cause, without case."""
+    wanted = text.casefold().split()
+    return tuple(
+        row
+        for row in rows
+        if status in ("", row.status)
+        and site in ("", row.site)
+        and cause in ("", row.cause)
+        and all(word in f"{row.task_id} {row.intent} {row.cause}".casefold() for word in wanted)
+    )
+
+
+def _cause(outcome: Outcome, dialect: str) -> str:
+    score = outcome.scores.get(dialect)
+    if score is not None and score.status is Status.ERROR:
+        return "evaluator error"
+    if score is None:
+        return outcome.failure.partition(" ")[0] if outcome.failure else NOT_FINISHED
+    if outcome.closed in _CLOSED:
+        return _CLOSED[outcome.closed]
+    return f"wrong result ({' + '.join(outcome.evaluators)})"
+
+
+def _not_begun(task_id: str, trial: int) -> Row:
+    return Row(
+        task_id=task_id,
+        trial=trial,
+        page="",
+        site="-",
+        intent="",
+        template="",
+        cluster=f"task {task_id}",
+        status=UNSCORED,
+        score=None,
+        cause=NOT_BEGUN,
+        why=NOT_BEGUN,
+        steps=0,
+        attempts=0,
+        resumes=0,
+        divergences=0,
+        failures=0,
+        tokens=0,
+        cost_usd=0.0,
+        priced=True,
+        elapsed_ms=0.0,
+        digest="",
+    )
+
+
+def _natural(task_id: str) -> tuple[tuple[int, int, str], ...]:
+    """Numbers in a task id in their own order: 2 before 10."""
+    parts = re.findall(r"[0-9]{1,18}|[^0-9]+", task_id)
+    return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts)
+
+
+def _small(path: Path) -> dict[str, object]:
+    try:
+        found = loads(path.read_bytes())
+    except (OSError, CodecError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def run_folder(path: Path) -> Path:
+    """`path`, when it is the folder of a run.
+
+    Raises:
+        ConfigError: It is not, with what it is.
+    """
+    if not path.is_dir():
+        raise ConfigError(f"{path} is not a folder; give the folder of a run, like results/NAME")
+    if not ((path / "run.json").exists() or any(path.glob("*.traj.jsonl"))):
+        raise ConfigError(f"{path} holds no run: neither run.json nor a journal (*.traj.jsonl); give results/NAME")
+    return path

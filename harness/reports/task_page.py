@@ -1,0 +1,265 @@
+"""One journal as its page shows it: attempts, steps with what was seen, said, done and judged.
+
+Journal in, plain frozen views out; markup is the templates' business. Artifacts are read one at a time and let go of, except
+the few prompt messages that all tasks share. What cannot be read is said in its place and never stops the page.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
+
+from harness.actions.describing import describe
+from harness.actions.space import Action, Box, Click, Hover, Mouse, Nothing, Select, Target, Type
+from harness.codec import CodecError, loads
+from harness.errors import JournalError
+from harness.journal.store import ArtifactStore
+from harness.records import Acted, Decided, Done, Effect, Episode, Failed, Observation, Resumed, Scored, Task, Usage
+from harness.reports.visible import one_line
+
+TEXT_LIMIT = 60_000
+"""Characters of one text that a page shows; the journal holds the rest."""
+_PNG = b"\x89PNG\r\n\x1a\n"
+_PNG_HEAD = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shot:
+    """A screenshot, by digest."""
+
+    digest: str
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aim:
+    """Where in the screenshot the action was aimed at, in its pixels."""
+
+    box: Box | None = None
+    point: tuple[float, float] | None = None
+    outside: bool = False
+    """The target was not within the part of the page that is seen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """One prompt message, or where on the page it is shown already."""
+
+    role: str
+    name: str
+    text: str
+    shown_at: int | None = None
+    """Step that shows the same message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """One step: the page decided upon, the decision, and what it led to."""
+
+    number: int
+    action: str
+    verb: str
+    target: str
+    """The element in words; "" without one."""
+    seen: Observation | None
+    shot: Shot | None
+    aim: Aim
+    decided: Decided
+    acted: Acted | None
+    """None = not performed: a stop never is, a pending action not yet."""
+    refused: str
+    """Why it could not be performed; "" when it could."""
+    prompt: tuple[Sent, ...] = ()
+    resumed: tuple[Resumed, ...] = ()
+    """Restores that led back to the page this step decided upon."""
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        return self.acted.effects if self.acted else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """An attempt that another one has replaced."""
+
+    number: int
+    why: str
+    """Why the next one began."""
+    actions: tuple[tuple[str, str], ...]
+    """Action, and why it was refused."""
+    end: str
+    usage: Usage
+    elapsed_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """All that one task page shows."""
+
+    task: Task
+    trial: int
+    episode: Episode
+    moments: tuple[Moment, ...]
+    last: Observation | None
+    """The page at the end, when no step shows it."""
+    last_shot: Shot | None
+    past: tuple[Past, ...]
+    failures: tuple[Failed, ...]
+    """Of all attempts."""
+    scores: tuple[Scored, ...]
+    """The dialect of the run first."""
+
+
+class Telling:
+    """Makes stories of one run's journals."""
+
+    def __init__(self, artifacts: ArtifactStore) -> None:
+        self._artifacts = artifacts
+        self._message = lru_cache(maxsize=64)(self._read_message)
+
+    def story(self, attempts: Sequence[Episode], dialect: str) -> Story:
+        """The story of a journal.
+
+        Args:
+            attempts: As `journal.log.attempts` gives them; at least one.
+            dialect: Whose score comes first.
+        """
+        episode = attempts[-1]
+        assert episode.opened is not None, "an attempt begins with its opening"
+        moments = tuple(self._moments(episode))
+        shown = moments[-1].seen if moments else None
+        last = episode.last.observation if episode.last else None
+        return Story(
+            task=episode.opened.task,
+            trial=episode.opened.trial,
+            episode=episode,
+            moments=moments,
+            last=last if last is not shown else None,
+            last_shot=self._shot(last) if last is not shown else None,
+            past=tuple(_past(old, new) for old, new in pairwise(attempts)),
+            failures=tuple({id(failed): failed for old in attempts for failed in old.failures}.values()),
+            scores=tuple(
+                sorted(episode.scores.values(), key=lambda scored: (scored.dialect != dialect, scored.dialect))
+            ),
+        )
+
+    def _moments(self, episode: Episode) -> Iterator[Moment]:
+        decisions: list[tuple[Decided, Acted | None]] = [(step.decided, step.acted) for step in episode.steps]
+        if episode.pending is not None:
+            decisions.append((episode.pending, None))
+        seen = episode.arrival.observation if episode.arrival else None
+        shown: dict[str, int] = {}
+        for decided, acted in decisions:
+            resumed = tuple(record for record in episode.resumed if record.step == decided.step - 1)
+            prompt = tuple(self._sent(digest, decided.step, seen, shown) for digest in decided.prompt)
+            yield replace(self._moment(decided, acted, seen), prompt=prompt, resumed=resumed)
+            seen = acted.observation if acted else seen
+
+    def _moment(self, decided: Decided, acted: Acted | None, seen: Observation | None) -> Moment:
+        shot = self._shot(seen)
+        target = getattr(decided.action, "target", None)
+        return Moment(
+            number=decided.step,
+            action=action_text(decided.action, aimed=False),
+            verb=decided.action.kind,
+            target=one_line(target.line or target.name, 300) if isinstance(target, Target) else "",
+            seen=seen,
+            shot=shot,
+            aim=_aim(decided.action, shot),
+            decided=decided,
+            acted=acted,
+            refused=acted.outcome.why if acted and not isinstance(acted.outcome, Done) else "",
+        )
+
+    def _shot(self, seen: Observation | None) -> Shot | None:
+        if seen is None or seen.screenshot is None:
+            return None
+        try:
+            with self._artifacts.path(seen.screenshot).open("rb") as file:
+                head = file.read(_PNG_HEAD)
+        except (OSError, JournalError):
+            return None
+        if len(head) < _PNG_HEAD or not head.startswith(_PNG):
+            return None
+        width, height = int.from_bytes(head[16:20]), int.from_bytes(head[20:24])
+        return Shot(digest=seen.screenshot, width=width, height=height) if 0 < width and 0 < height else None
+
+    def _sent(self, digest: str, step: int, seen: Observation | None, shown: dict[str, int]) -> Sent:
+        role, name, text = self._message(digest)
+        first = shown.setdefault(digest, step)
+        if first != step:
+            return Sent(role=role, name=name, text="", shown_at=first)
+        return Sent(role=role, name=name, text=_without(text, seen.text if seen else ""))
+
+    def _read_message(self, digest: str) -> tuple[str, str, str]:
+        try:
+            message = loads(self._artifacts.read(digest))
+        except (JournalError, CodecError) as exc:
+            return "missing", "", str(exc)
+        if not isinstance(message, dict):
+            return "unknown", "", str(message)
+        return str(message.get("role", "")), str(message.get("name") or ""), _content(message.get("content"))
+
+
+def action_text(action: Action, *, aimed: bool = True) -> str:
+    """An action in one line; `aimed` = with the words for its target."""
+    if not aimed and isinstance(action, Click | Hover | Type | Select):
+        action = replace(action, target=replace(action.target, line=""))
+    if isinstance(action, Nothing):
+        return f"no action: {one_line(action.why)}" if action.why else "no action"
+    return one_line(describe(action, "cairn"), 400)
+
+
+def _content(content: object) -> str:
+    """Text of a message; parts that are no text are named only."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = [part.get("text") if isinstance(part, dict) else None for part in parts]
+    return "\n".join(text if isinstance(text, str) else "[image]" for text in texts)
+
+
+def _without(text: str, observation: str) -> str:
+    """A message that repeats the observation, which stands on the page already, says only that."""
+    if len(observation) > 200 and observation in text:
+        return text.replace(observation, f"[the observation above, {len(observation):,} characters]", 1)
+    return text
+
+
+def _aim(action: Action, shot: Shot | None) -> Aim:
+    if shot is None:
+        return Aim()
+    if isinstance(action, Mouse):
+        return Aim(point=(action.x * shot.width, action.y * shot.height))
+    target = getattr(action, "target", None)
+    if not isinstance(target, Target) or target.box is None:
+        return Aim()
+    x, y, width, height = target.box
+    outside = x >= shot.width or y >= shot.height or x + width <= 0 or y + height <= 0
+    return Aim(box=None if outside else target.box, outside=outside)
+
+
+_WHY_NEXT = {
+    "diverged": "the way back did not lead to the recorded page",
+    "retry": "it was asked for again",
+}
+
+
+def _past(old: Episode, new: Episode) -> Past:
+    refusals = [step.acted.outcome for step in old.steps]
+    actions = [
+        (action_text(step.decided.action), "" if isinstance(outcome, Done) else outcome.why)
+        for step, outcome in zip(old.steps, refusals, strict=True)
+    ]
+    if old.pending is not None:
+        actions.append((action_text(old.pending.action), ""))
+    why = new.opened.why if new.opened else ""
+    return Past(
+        number=old.attempt,
+        why=_WHY_NEXT.get(why, why),
+        actions=tuple(actions),
+        end=f"closed: {old.closed.reason}" if old.closed else "failed",
+        usage=old.usage,
+        elapsed_ms=old.elapsed_ms,
+    )

@@ -1,0 +1,175 @@
+"use strict";
+// Filters, sorting, keys, theme and live growth. Nothing here makes markup out of text: pages come escaped from the server.
+(() => {
+  const one = (query, from = document) => from.querySelector(query);
+  const all = (query, from = document) => [...from.querySelectorAll(query)];
+  const root = document.documentElement;
+  const keep = (value) => { try { localStorage.setItem("cairn-theme", value); } catch { /* private mode */ } };
+  const kept = () => { try { return localStorage.getItem("cairn-theme"); } catch { return null; } };
+
+  // --- theme ---
+  const themes = ["auto", "light", "dark"];
+  const dress = (theme) => {
+    if (theme === "auto") delete root.dataset.theme; else root.dataset.theme = theme;
+    all("[data-do=theme]").forEach((button) => { button.textContent = `Theme: ${theme}`; });
+  };
+  dress(themes.includes(kept()) ? kept() : "auto");
+
+  // --- filters and order of the list of tasks ---
+  const filter = () => {
+    const form = one("form.filters");
+    const rows = all(".tasks tbody tr");
+    if (!form || form.dataset.paged !== undefined) return;
+    const words = form.q.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let shown = 0;
+    for (const row of rows) {
+      const fits = (!form.status.value || row.dataset.status === form.status.value)
+        && (!form.site.value || row.dataset.site === form.site.value)
+        && (!form.cause.value || row.dataset.cause === form.cause.value)
+        && (!words.length || words.every((word) => row.textContent.toLowerCase().includes(word)));
+      row.hidden = !fits;
+      shown += fits;
+    }
+    one(".shown").textContent = shown === rows.length ? `${rows.length} tasks` : `${shown} of ${rows.length} tasks`;
+  };
+  const sort = (head) => {
+    const body = one(".tasks tbody");
+    const column = [...head.parentElement.children].indexOf(head);
+    const down = head.getAttribute("aria-sort") === "ascending";
+    const value = (row) => row.children[column].dataset.value ?? row.children[column].textContent.trim();
+    const rows = all("tr", body).sort((a, b) => value(a).localeCompare(value(b), undefined, { numeric: true }));
+    if (down) rows.reverse();
+    all("th[aria-sort]", head.parentElement).forEach((other) => other.removeAttribute("aria-sort"));
+    head.setAttribute("aria-sort", down ? "descending" : "ascending");
+    body.append(...rows);
+  };
+  const prepare = () => {
+    const form = one("form.filters");
+    if (!form || form.dataset.paged !== undefined) return;
+    all(".tasks th").forEach((head) => {
+      if (one("button", head)) return;
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = head.textContent;
+      head.replaceChildren(button);
+    });
+    filter();
+  };
+  document.addEventListener("submit", (event) => {
+    if (event.target.matches("form.filters:not([data-paged])")) event.preventDefault();
+  });
+  document.addEventListener("input", (event) => { if (event.target.closest("form.filters")) filter(); });
+  document.addEventListener("change", (event) => {
+    const form = event.target.closest("form.filters[data-paged]");
+    if (form && event.target.matches("select")) form.requestSubmit();
+  });
+
+  // --- moving about by keys ---
+  const here = () => one(".here");
+  const stops = () => all(".step").length ? all(".step") : all(".tasks tbody tr:not([hidden])");
+  const go = (by) => {
+    const list = stops();
+    if (!list.length) return;
+    const at = list.indexOf(here());
+    const next = list[Math.min(list.length - 1, Math.max(0, at < 0 ? 0 : at + by))];
+    here()?.classList.remove("here");
+    next.classList.add("here");
+    const focused = next.matches("tr") ? one("a", next) : next;
+    focused?.focus({ preventScroll: true });
+    next.scrollIntoView({ block: next.matches("tr") ? "nearest" : "start" });
+    point(next);
+  };
+  const point = (step) => {
+    all(".contents a[aria-current]").forEach((link) => link.removeAttribute("aria-current"));
+    if (step.id) one(`.contents a[href="#${CSS.escape(step.id)}"]`)?.setAttribute("aria-current", "step");
+  };
+  const toggle = (kind) => {
+    const part = one(`details.${kind}`, here() ?? one(".step") ?? document);
+    if (part) part.open = !part.open;
+  };
+  const follow = (rel) => one(`a[rel=${rel}]`)?.click();
+  const keys = {
+    j: () => go(1), k: () => go(-1), n: () => follow("next"), p: () => follow("prev"), u: () => follow("up"),
+    o: () => toggle("observation"), m: () => toggle("prompt"), "/": () => one("form.filters input")?.focus(),
+    "?": () => one("dialog.keys")?.showModal(),
+    e: () => { const parts = all(".step details"); const open = parts.some((part) => !part.open); parts.forEach((part) => { part.open = open; }); },
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.matches("input, select, textarea")) { if (event.key === "Escape") event.target.blur(); return; }
+    if (keys[event.key] && !one("dialog[open]")) { event.preventDefault(); keys[event.key](); }
+  });
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (button?.dataset.do === "theme") {
+      const next = themes[(themes.indexOf(root.dataset.theme ?? "auto") + 1) % themes.length];
+      keep(next);
+      dress(next);
+    } else if (button?.dataset.do === "keys") {
+      one("dialog.keys").showModal();
+    } else if (button?.closest(".tasks th")) {
+      sort(button.closest("th"));
+    }
+    const cause = event.target.closest("a[data-cause]");
+    const form = one("form.filters");
+    if (cause && form && form.dataset.paged === undefined) { form.reset(); form.cause.value = cause.dataset.cause; filter(); }
+  });
+
+  // --- one file holding all pages ---
+  const turn = () => {
+    const host = one("#page");
+    if (!host) return;
+    const name = decodeURIComponent(location.hash.slice(1));
+    const leaf = document.getElementById(`leaf ${name}`);
+    if (!leaf && host.dataset.shown !== undefined && name && one(`[id="${CSS.escape(name)}"]`, host)) return;
+    const shown = leaf ? name : "";
+    if (host.dataset.shown === shown) return;
+    host.dataset.shown = shown;
+    one("#first").hidden = Boolean(leaf);
+    host.replaceChildren(...(leaf ? [leaf.content.cloneNode(true)] : []));
+    if (leaf) { window.scrollTo(0, 0); one("h1", host)?.focus(); }
+  };
+  window.addEventListener("hashchange", turn);
+  turn();
+  prepare();
+
+  // --- growing while a run goes on ---
+  const refresh = async () => {
+    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    if (!answer.ok) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    for (const fresh of all("[data-live]", page)) {
+      const old = document.getElementById(fresh.id);
+      if (!old) {
+        document.getElementById(fresh.parentElement.id)?.append(document.adoptNode(fresh));
+      } else if (old.dataset.live !== fresh.dataset.live) {
+        all("details", old).forEach((part, at) => { const twin = all("details", fresh)[at]; if (twin) twin.open = part.open; });
+        if (old.classList.contains("here")) fresh.classList.add("here");
+        old.replaceWith(document.adoptNode(fresh));
+      }
+    }
+    for (const old of all("[data-live]")) if (!page.getElementById(old.id)) old.remove();
+    document.title = page.title;
+    prepare();
+  };
+  const source = document.body.dataset.events;
+  if (source) {
+    let busy = false;
+    let again = false;
+    const changed = async () => {
+      again = true;
+      if (busy) return;
+      busy = true;
+      while (again) {
+        again = false;
+        try { await refresh(); } catch { /* the server went away; the stream says so */ }
+      }
+      busy = false;
+    };
+    const pulse = (text, on) => all(".pulse").forEach((mark) => { mark.textContent = text; mark.classList.toggle("on", on); });
+    const stream = new EventSource(source);
+    stream.addEventListener("changed", changed);
+    stream.addEventListener("open", () => { pulse("live", true); });
+    stream.addEventListener("error", () => { pulse("not connected", false); });
+  }
+})();
