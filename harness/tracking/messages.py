@@ -5,47 +5,85 @@ Choices, as the model under training spoke them, are marked trainable; what else
 reasons) has no column in the format and is left out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, is_dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from harness.codec import CodecError, dumps
 from harness.errors import TrackingError
 
-
-class Flat(NamedTuple):
-    """A row of the message struct, in the order of its fields."""
-
-    role: str | None
-    content: str | None
-    tool_calls: str | None
-    """JSON array."""
-    tool_call_id: str | None
-    trainable: bool
+Flat = tuple[str | None, str | None, str | None, str | None, bool]
+"""Role, content, tool calls (a JSON array), tool call id, trainable: the fields of the message struct, in its order."""
 
 
-def flat(message: Any, place: str) -> Flat:
+class MessageColumns:
+    """Messages of many trajectories, a list per field; None of them is kept but as its five values."""
+
+    def __init__(self) -> None:
+        self.roles: list[str | None] = []
+        self.contents: list[str | None] = []
+        self.trainable: list[bool] = []
+        self._calls: dict[int, tuple[str | None, str | None]] = {}
+        """Row to tool calls and tool call id: most messages have neither."""
+
+    def __len__(self) -> int:
+        return len(self.roles)
+
+    def add(self, messages: Iterable[Any], place: str) -> int:
+        """Append the messages of one trajectory; returns their length in characters.
+
+        The usual message, a dict of two texts, is taken by the shortest way: there are millions of them.
+        """
+        start = len(self.contents)
+        add_role, add_content, add_trainable = self.roles.append, self.contents.append, self.trainable.append
+        for position, message in enumerate(messages):
+            trainable = type(message) is dict and "finish_reason" in message
+            tree = message.get("message") if trainable else message
+            if type(tree) is dict and len(tree) == 2 and "role" in tree and "content" in tree:
+                role, content = tree["role"], tree["content"]
+                if type(role) is str and type(content) is str:
+                    add_role(role)
+                    add_content(content)
+                    add_trainable(trainable)
+                    continue
+            self._add_unusual(flat(message, position, place))
+        return sum([len(content) for content in self.contents[start:] if content])
+
+    def columns(self) -> tuple[list[Any], ...]:
+        """A list per field of the struct, in its order."""
+        calls: list[str | None] = [None] * len(self)
+        call_ids: list[str | None] = [None] * len(self)
+        for row, (call, call_id) in self._calls.items():
+            calls[row], call_ids[row] = call, call_id
+        return self.roles, self.contents, calls, call_ids, self.trainable
+
+    def _add_unusual(self, message: Flat) -> None:
+        role, content, calls, call_id, trainable = message
+        if calls is not None or call_id is not None:
+            self._calls[len(self)] = (calls, call_id)
+        self.roles.append(role)
+        self.contents.append(content)
+        self.trainable.append(trainable)
+
+
+def flat(message: Any, position: int, place: str) -> Flat:
     """The flat form of a dict, a pydantic object or a dataclass with the keys of a chat message, or of a choice."""
-    tree = message if type(message) is dict else mapping_of(message, place)
-    if "finish_reason" in tree:
-        inner = tree.get("message") or {}
-        tree = inner if type(inner) is dict else mapping_of(inner, place)
-        return _flat(tree, place, None, True)
-    return _flat(tree, place, tree.get("tool_call_id"), False)
-
-
-def _flat(tree: Mapping[str, Any], place: str, tool_call_id: Any, trainable: bool) -> Flat:
+    tree = mapping_of(message, position, place)
+    trainable = "finish_reason" in tree
+    if trainable:
+        tree = mapping_of(tree.get("message") or {}, position, place)
     role, content, calls = tree.get("role"), tree.get("content"), tree.get("tool_calls")
-    return Flat(
-        role if role is None or type(role) is str else str(role),
-        content if content is None or type(content) is str else text_of(content),
-        json_text(calls, f"{place}: tool_calls") if calls else None,
-        tool_call_id if tool_call_id is None or type(tool_call_id) is str else str(tool_call_id),
+    call_id = None if trainable else tree.get("tool_call_id")
+    return (
+        None if role is None else str(role),
+        None if content is None else text_of(content),
+        json_text(plain(calls), f"{place}, message {position}: tool_calls") if calls else None,
+        None if call_id is None else str(call_id),
         trainable,
     )
 
 
-def mapping_of(message: Any, place: str) -> Mapping[str, Any]:
+def mapping_of(message: Any, position: int, place: str) -> Mapping[str, Any]:
     if isinstance(message, Mapping):
         return message
     if is_dataclass(message) and not isinstance(message, type):
@@ -53,7 +91,9 @@ def mapping_of(message: Any, place: str) -> Mapping[str, Any]:
     for name in ("model_dump", "to_dict"):
         if callable(dump := getattr(message, name, None)):
             return dict(dump())
-    raise TrackingError(f"{place} is a {type(message).__name__}: give a dict with role and content, or a choice")
+    raise TrackingError(
+        f"{place}, message {position} is a {type(message).__name__}: give a dict with role and content, or a choice"
+    )
 
 
 def text_of(content: Any) -> str:
@@ -80,22 +120,22 @@ def _part(part: Any) -> str:
 def json_text(value: Any, place: str) -> str:
     """`value` as JSON; TrackingError when it is none."""
     try:
-        return dumps(_plain(value)).decode()
+        return dumps(value).decode()
     except (CodecError, RecursionError) as exc:
         raise TrackingError(f"{place} cannot be written as JSON ({exc}); use text, numbers, booleans and null") from exc
 
 
 def _loosely(value: Any) -> str:
     try:
-        return dumps(_plain(value)).decode()
+        return dumps(plain(value)).decode()
     except (CodecError, RecursionError):
         return f"[{type(value).__name__}]"
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Pydantic objects within JSON, as OpenAI's tool calls are."""
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return value.model_dump(mode="json") if callable(getattr(value, "model_dump", None)) else value

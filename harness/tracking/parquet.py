@@ -10,7 +10,7 @@ opened the path; naming and publishing it is `folder`'s business.
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from harness.errors import TrackingError
 from harness.journal.disk import refusals
 from harness.tracking.given import Entry, Head
 from harness.tracking.libraries import pyarrow
-from harness.tracking.messages import flat, json_text
+from harness.tracking.messages import MessageColumns, json_text, plain
 from harness.tracking.naming import number
 from harness.tracking.trajectory import Raised, Scalar
 
@@ -63,7 +63,6 @@ class TrajectoryFile:
         with refusals(path):
             self._writer = self._pa.parquet.ParquetWriter(path, self._schema, compression="zstd")
         self._rows: dict[str, list[Any]] = {}
-        self._parts: tuple[list[Any], ...] = ()
         self._clear()
         self._head: Head | None = None
         self._head_columns: tuple[Any, ...] = ()
@@ -79,8 +78,8 @@ class TrajectoryFile:
             self._offsets.append(None)
         else:
             self._append(*_trajectory_columns(item, place))
-            self._offsets.append(len(self._parts[0]))
-            self._add_messages(item.messages_and_choices or (), place)
+            self._offsets.append(len(self._messages))
+            self._chars += self._messages.add(item.messages_and_choices or (), place)
         if len(self._offsets) >= PIECE_ROWS or self._chars >= PIECE_CHARS:
             self._flush()
 
@@ -100,49 +99,34 @@ class TrajectoryFile:
         self._rows = {name: [] for name in self._schema.names if name != "messages"}
         self._columns = list(self._rows.values())
         self._offsets: list[int | None] = []
-        self._parts = tuple([] for _ in _MESSAGE)
+        self._messages = MessageColumns()
         self._chars = 0
 
     def _append(self, *values: Any) -> None:
         for column, value in zip(self._columns, (*self._head_columns, *values), strict=True):
             column.append(value)
 
-    def _add_messages(self, messages: Iterable[Any], place: str) -> None:
-        roles, contents, calls, call_ids, trainable = self._parts
-        chars = 0
-        for position, message in enumerate(messages):
-            role, content, tool_calls, tool_call_id, is_trainable = flat(message, f"{place}, message {position}")
-            roles.append(role)
-            contents.append(content)
-            calls.append(tool_calls)
-            call_ids.append(tool_call_id)
-            trainable.append(is_trainable)
-            chars += len(content or "") + len(tool_calls or "")
-        self._chars += chars
-
     def _flush(self) -> None:
         if not self._offsets:
             return
         try:
-            batch = self._batch()
+            batch = self._batch(lambda column: column)
         except UnicodeEncodeError:  # lone surrogates: rare, so looked for only when Arrow stumbles over them
-            self._parts = tuple(_well_formed(part) for part in self._parts)
-            self._rows = {name: _well_formed(column) for name, column in self._rows.items()}
-            batch = self._batch()
+            batch = self._batch(_clean)
         with refusals(self._path):
             self._writer.write_batch(batch)
         self._clear()
 
-    def _batch(self) -> Any:
+    def _batch(self, change: Callable[[list[Any]], list[Any]]) -> Any:
         pa, fields = self._pa, self._schema
         kind = fields.field("messages").type
         parts = [
-            pa.array(part, type=kind.value_type.field(name).type)
-            for name, part in zip(_MESSAGE, self._parts, strict=True)
+            pa.array(change(part), type=kind.value_type.field(name).type)
+            for name, part in zip(_MESSAGE, self._messages.columns(), strict=True)
         ]
         items = pa.StructArray.from_arrays(parts, fields=list(kind.value_type))
-        offsets = pa.array([*self._offsets, len(self._parts[0])], type=pa.int32())
-        columns = {name: pa.array(column, type=fields.field(name).type) for name, column in self._rows.items()}
+        offsets = pa.array([*self._offsets, len(self._messages)], type=pa.int32())
+        columns = {name: pa.array(change(column), type=fields.field(name).type) for name, column in self._rows.items()}
         columns["messages"] = pa.ListArray.from_arrays(offsets, items)
         return pa.RecordBatch.from_arrays([columns[name] for name in fields.names], schema=fields)
 
@@ -177,7 +161,7 @@ def _trajectory_columns(item: Any, place: str) -> tuple[Any, ...]:
         float(item.reward),
         _metrics(item.metrics, place) if item.metrics else None,
         _metadata(item.metadata, f"{place}: metadata") if item.metadata else None,
-        json_text(list(tools), f"{place}: tools") if tools else None,
+        json_text(plain(tools), f"{place}: tools") if tools else None,
         [str(line) for line in logs] if logs else None,
         None if seen is None else [list(positions) for positions in seen],
         None,
@@ -207,14 +191,11 @@ def _metadata(metadata: Mapping[str, Scalar], place: str) -> str | None:
                 f"{place}[{name!r}] is a {type(value).__name__}, which cannot be written: "
                 "use text, numbers, booleans and null, under names that are text"
             )
-    return json_text(dict(metadata), place) if metadata else None
-
-
-def _well_formed(column: Sequence[Any]) -> list[Any]:
-    return [_clean(value) for value in column]
+    return json_text(metadata, place) if metadata else None
 
 
 def _clean(value: Any) -> Any:
+    """The same with U+FFFD for what UTF-8 cannot say."""
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)
     return [_clean(item) for item in value] if isinstance(value, list) else value

@@ -22,7 +22,7 @@ def samples(groups: Iterable[Any], *, min_reward: float) -> Iterator[dict[str, A
         item = entry.item
         if item is None or isinstance(item, Raised) or item.reward < min_reward:
             continue
-        messages = [flat(message, f"message {position}") for position, message in enumerate(item.messages_and_choices)]
+        messages = [flat(message, position, "a sample") for position, message in enumerate(item.messages_and_choices)]
         tools = {"tools": list(item.tools)} if item.tools else {}
         for chosen in _conversations(messages, getattr(item, "seen", None)):
             yield {"messages": [_message(messages[position]) for position in chosen], **tools}
@@ -38,10 +38,10 @@ def write_samples(path: Path, groups: Iterable[Any], *, min_reward: float) -> tu
 
 
 def _conversations(messages: list[Flat], seen: Any) -> Iterator[list[int]]:
-    answers = [position for position, message in enumerate(messages) if message.trainable]
+    answers = [position for position, (*_, trainable) in enumerate(messages) if trainable]
     if seen is None:
         # Trajectories without choices (plain dicts) are taught by their assistant's messages.
-        answers = answers or [position for position, message in enumerate(messages) if message.role == "assistant"]
+        answers = answers or [position for position, (role, *_) in enumerate(messages) if role == "assistant"]
         if answers:
             yield list(range(answers[-1] + 1))
         return
@@ -50,9 +50,10 @@ def _conversations(messages: list[Flat], seen: Any) -> Iterator[list[int]]:
 
 
 def _message(message: Flat) -> dict[str, Any]:
-    plain: dict[str, Any] = {"role": message.role, "content": message.content}
-    if message.tool_calls:
-        plain["tool_calls"] = loads(message.tool_calls)
-    if message.tool_call_id:
-        plain["tool_call_id"] = message.tool_call_id
+    role, content, tool_calls, tool_call_id, _ = message
+    plain: dict[str, Any] = {"role": role, "content": content}
+    if tool_calls:
+        plain["tool_calls"] = loads(tool_calls)
+    if tool_call_id:
+        plain["tool_call_id"] = tool_call_id
     return plain
