@@ -4,11 +4,12 @@ It is a reference for tests and smoke runs, not a model: it knows a plan for eac
 conversation, so the reply follows from the request alone; only the request log and fault rules count requests.
 
     POST /v1/chat/completions    plain, or `"stream": true` (server-sent events; usage with `include_usage`)
-    GET  /v1/models              the one model, `scripted`
+    /v1/files, /v1/fine_tuning/jobs, /v1/models     see `finetuning`
     GET  /__requests__           every chat request so far: sequence, task, step, status, fault, sha256 of the body
     GET  /__stats__              how many, by status (`none` = no answer was finished)
 
     python -m harness.sites.endpoint --intents FILE --plans FILE [--port N] [--faults JSON] [--latency-ms N]
+        [--state FILE]
 """
 
 import argparse
@@ -29,8 +30,9 @@ from starlette.routing import Route
 
 from harness.codec import loads
 from harness.errors import ConfigError, TaskError, UsageError
-from harness.sites.answering import MODEL, complete, read_chat_request, refuse, spoil
+from harness.sites.answering import complete, read_chat_request, refuse, spoil
 from harness.sites.faults import Fault, Injector, read_faults
+from harness.sites.finetuning import FineTunes, finetuning_routes
 from harness.sites.plans import Plans, read_plans
 from harness.sites.policy import Answer, reply
 from harness.sites.server import run
@@ -65,7 +67,7 @@ class _Endpoint:
         digest = sha256(raw).hexdigest()
         asked = read_chat_request(raw, digest)
         answer = reply(asked.messages, self._plans) if asked else Answer(text="")
-        if not self._lets_in(request):
+        if not self.lets_in(request):
             self._note(answer, digest, 401)
             return refuse(401, "Incorrect API key provided", code="invalid_api_key")
         if asked is None:
@@ -79,12 +81,6 @@ class _Endpoint:
             await asyncio.sleep(delay_s)  # the latency that was asked for, not a wait for anything
         return response
 
-    async def models(self, request: Request) -> Response:
-        if not self._lets_in(request):
-            return refuse(401, "Incorrect API key provided", code="invalid_api_key")
-        model = {"id": MODEL, "object": "model", "created": 0, "owned_by": "harness"}
-        return JSONResponse({"object": "list", "data": [model]})
-
     async def requests(self, _request: Request) -> Response:
         return JSONResponse([asdict(one) for one in self._log])
 
@@ -92,7 +88,7 @@ class _Endpoint:
         counts = Counter("none" if one.status is None else str(one.status) for one in self._log)
         return JSONResponse({"requests": len(self._log), "by_status": dict(sorted(counts.items()))})
 
-    def _lets_in(self, request: Request) -> bool:
+    def lets_in(self, request: Request) -> bool:
         if self._api_key is None:
             return True
         given = request.headers.get("authorization", "").encode()
@@ -112,7 +108,12 @@ class _Endpoint:
 
 
 def endpoint_app(
-    plans: Plans, faults: Sequence[Fault] = (), *, api_key: str | None = None, latency_ms: float = 0.0
+    plans: Plans,
+    faults: Sequence[Fault] = (),
+    *,
+    api_key: str | None = None,
+    latency_ms: float = 0.0,
+    tunes: FineTunes | None = None,
 ) -> Starlette:
     """The endpoint as an ASGI application.
 
@@ -121,12 +122,13 @@ def endpoint_app(
         faults: What to answer wrongly.
         api_key: The only bearer key let in; None = any, or none.
         latency_ms: How long each answer takes.
+        tunes: What is known of fine-tuning; None = nothing yet.
     """
     endpoint = _Endpoint(plans, faults, api_key=api_key, latency_s=latency_ms / 1000)
     return Starlette(
         routes=[
             Route("/v1/chat/completions", endpoint.chat, methods=["POST"]),
-            Route("/v1/models", endpoint.models),
+            *finetuning_routes(tunes or FineTunes(), endpoint.lets_in),
             Route("/__requests__", endpoint.requests),
             Route("/__stats__", endpoint.stats),
         ]
@@ -145,6 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--faults", default="[]", help="JSON array of fault rules")
     parser.add_argument("--latency-ms", type=float, default=0.0, help="how long each answer takes")
     parser.add_argument("--api-key", default=None, help="the only key let in; without it any is")
+    parser.add_argument("--state", type=Path, default=None, help="file to keep fine-tuning jobs in")
     parser.add_argument("--no-stdin", action="store_true", help="keep running when standard input ends")
     options = parser.parse_args(arguments)
     try:
@@ -154,7 +157,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as exc:
         sys.stderr.write(f"{exc}\n")
         return 2
-    app = endpoint_app(plans, faults, api_key=options.api_key, latency_ms=options.latency_ms)
+    tunes = FineTunes(state=options.state)
+    app = endpoint_app(plans, faults, api_key=options.api_key, latency_ms=options.latency_ms, tunes=tunes)
     run(app, name="endpoint", port=options.port, watch_stdin=not options.no_stdin)
     return 0
 

@@ -1,0 +1,1 @@
+"""Back ends that train: through a fine-tuning endpoint, or by a command. They never log."""
