@@ -187,6 +187,8 @@ class RunConfig:
     """Re-open finished tasks as new attempts: `infra`, `failed` or `all`."""
     seed: int = 0
     display: Display = Display.auto
+    report: bool = True
+    """Bring the HTML report up to date at the end."""
 
 
 @dataclass

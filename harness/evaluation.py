@@ -23,12 +23,14 @@ from harness.compose.game import Game
 from harness.compose.settings import measuring, policy, saved, secrets
 from harness.config import Config, Display
 from harness.errors import ConfigError, ResumeMismatch
-from harness.journal.index import Outcome
+from harness.journal.index import Outcome, Scan
 from harness.journal.log import Durability
 from harness.journal.redaction import Redactor, secrets_in
 from harness.journal.store import RunFolder
 from harness.records import Task
 from harness.reports.display import Board, LiveDisplay, PlainDisplay
+from harness.reports.leaving import leave_reports
+from harness.reports.rows import About
 from harness.reports.summary import Entry, Invocation, Summary, as_json, summarize
 from harness.reports.table import print_summary
 from harness.runner.episode import task_digest
@@ -79,20 +81,22 @@ async def evaluate(config: Config, folder: Path, console: Console) -> int:
     tasks = load_tasks(config)
     redactor = Redactor({**secrets_in(os.environ), **secrets(config)})
     with RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor) as run:
-        outcomes = _outcomes(run)
+        outcomes = _scan(run).outcomes
         digest = _refuse_drift(config, run, tasks, outcomes)
         schedule = Schedule(owed(tasks, config.trials, outcomes, policy(config)))
         stopping = Stopping(console)
         invocation = Invocation()
         if len(schedule):
-            _describe(config, run, digest)
+            _describe(config, run, digest, tasks)
             game = Game(config=config, run=run, tasks=tasks, config_digest=digest, stopping=stopping)
             with stopping.listening():
                 invocation = await _play(game, schedule, console)
         invocation = replace(invocation, wall_s=round(time.monotonic() - begun, 3))
-        summary = _summary(config, run, tasks, invocation)
+        found = _scan(run)
+        summary = _summary(config, found, tasks, invocation)
         run.write("summary.json", dumps(as_json(summary)) + b"\n")
         print_summary(console, summary, str(folder))
+        leave_reports(run, _about(config, tasks), found, console=console, pages=config.run.report and not stopping())
         return _exit_code(config, summary, console, interrupted=stopping())
 
 
@@ -129,11 +133,11 @@ def _check(config: Config) -> None:
             raise ConfigError(f"{name}={value} is too few; give at least 1")
 
 
-def _outcomes(run: RunFolder) -> Mapping[tuple[str, int], Outcome]:
+def _scan(run: RunFolder) -> Scan:
     found = run.scan()
     if found.damaged:
         raise found.damaged[0]
-    return found.outcomes
+    return found
 
 
 def _refuse_drift(
@@ -168,7 +172,7 @@ def _refuse_drift(
     return config_digest
 
 
-def _describe(config: Config, run: RunFolder, config_digest: str) -> None:
+def _describe(config: Config, run: RunFolder, config_digest: str, tasks: Sequence[Task]) -> None:
     """Leave beside the journals what made them."""
     run.write("config.yaml", saved(config).encode())
     packages = ("playwright", "openai", "hydra-core", "orjson")
@@ -179,12 +183,28 @@ def _describe(config: Config, run: RunFolder, config_digest: str) -> None:
         "packages": {name: version(name) for name in packages},
         "config_digest": config_digest,
         "seed": config.run.seed,
+        "model": config.llm.model,
+        "agent": config.agent.name,
+        "scoring": config.scoring.value,
+        "trials": config.trials,
+        "tasks": [task.task_id for task in tasks],
     }
     run.write("run.json", dumps(described) + b"\n")
 
 
-def _summary(config: Config, run: RunFolder, tasks: Sequence[Task], invocation: Invocation) -> Summary:
-    outcomes = _outcomes(run)
+def _about(config: Config, tasks: Sequence[Task]) -> About:
+    return About(
+        name=config.run.id,
+        dialect=config.scoring.value,
+        model=config.llm.model,
+        agent=config.agent.name,
+        tasks=tuple(task.task_id for task in tasks),
+        trials=config.trials,
+    )
+
+
+def _summary(config: Config, found: Scan, tasks: Sequence[Task], invocation: Invocation) -> Summary:
+    outcomes = found.outcomes
     entries = (
         Entry(task=task, trial=trial, outcome=outcomes.get((task.task_id, trial)))
         for trial in range(config.trials)

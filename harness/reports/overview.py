@@ -90,7 +90,7 @@ def overview(rows: Sequence[Row]) -> Overview:
         ),
         causes=_causes(rows),
         charts=_charts(rows),
-        trials=_trials(rows) if repeated else None,
+        trials=trials_of(rows),
         tokens=sum(row.tokens for row in rows),
         cost_usd=sum(row.cost_usd for row in rows),
         priced=all(row.priced for row in rows),
@@ -156,7 +156,7 @@ def _charts(rows: Sequence[Row]) -> tuple[Histogram, ...]:
     )
 
 
-def _trials(rows: Iterable[Row]) -> Trials | None:
+def trials_of(rows: Iterable[Row]) -> Trials | None:
     """Over tasks with as many scored trials as the most; an unscored trial is no trial."""
     found = _by((row for row in rows if row.status != UNSCORED), lambda row: row.task_id, _pass)
     most = max((len(values) for values in found.values()), default=0)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Protocol
 from zlib import crc32
 
@@ -19,6 +20,7 @@ import jinja2
 from markupsafe import Markup
 
 from harness.codec import dumps
+from harness.reports.numbers import duration, measure, percent, points
 from harness.reports.overview import Overview
 from harness.reports.rows import About, Row
 from harness.reports.task_page import TEXT_LIMIT, Story
@@ -111,6 +113,16 @@ class Pages:
     def task(self, view: TaskView, *, events: str = "") -> str:
         return self.render("task.html", **_fields(view), events=events)
 
+    def leaf(self, view: TaskView) -> str:
+        """A task's page as an inert part of one file."""
+        return self.render("leaf.html", **_fields(view))
+
+    def around(self, view: RunView) -> tuple[str, str]:
+        """The one file without its leaves: what stands before them, and after."""
+        gap = f"<!-- {token_hex(16)} -->"
+        before, _, after = self.render("single.html", **_fields(view), gap=Markup(gap), events="").partition(gap)
+        return before, after
+
     def render(self, template: str, **values: Any) -> str:
         return self._environment.get_template(template).render(values)
 
@@ -129,34 +141,6 @@ def policy(style: str, script: str, *, served: bool) -> str:
     return "; ".join(f"{name} {value}" for name, value in sources.items())
 
 
-def measure(value: float, unit: str) -> str:
-    """A number with its unit, short enough for a table."""
-    match unit:
-        case "usd":
-            return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:.4f}"
-        case "seconds":
-            return duration(value)
-        case _:
-            return _count(value)
-
-
-def duration(seconds: float) -> str:
-    """`0.4 s`, `2:05 min` or `3:07 h`."""
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes, second = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes}:{second:02d} min"
-    hours, minute = divmod(minutes, 60)
-    return f"{hours}:{minute:02d} h"
-
-
-def _count(value: float) -> str:
-    if value < 10_000:
-        return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
-    return f"{value / 1000:,.1f}k" if value < 1_000_000 else f"{value / 1_000_000:,.2f}M"
-
-
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -168,7 +152,8 @@ def _environment() -> jinja2.Environment:
         auto_reload=False,
     )
     environment.filters.update(
-        percent=lambda share: f"{share:.1%}",
+        percent=percent,
+        points=points,
         measure=measure,
         ms=lambda elapsed: duration(elapsed / 1000),
         clock=lambda at: time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at)),

@@ -102,6 +102,12 @@ def about(folder: Path, dialect: str | None = None) -> About:
     )
 
 
+def asked(rows: Iterable[Row], known: About) -> tuple[Row, ...]:
+    """The rows of the tasks and trials a run is about now; a folder may hold more from earlier starts."""
+    tasks = set(known.tasks)
+    return tuple(row for row in rows if row.task_id in tasks and row.trial < known.trials)
+
+
 def rows_of(entries: Iterable[Entry], known: About) -> tuple[Row, ...]:
     """Rows in task order, those of tasks not begun yet included."""
     rows = [row_of(entry, known.dialect) for entry in entries]

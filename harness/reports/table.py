@@ -4,6 +4,7 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.reports.summary import UNSCORED, Summary, Tally
+from harness.reports.visible import one_line
 
 
 def print_summary(console: Console, summary: Summary, folder: str) -> None:
@@ -20,7 +21,7 @@ def print_summary(console: Console, summary: Summary, folder: str) -> None:
     for result in summary.results:
         if result.status != "passed":
             console.print(
-                f"{result.status}: task {result.task_id}{_trial(result.trial)}: {result.why}",
+                f"{result.status}: task {result.task_id}{_trial(result.trial)}: {one_line(result.why)}",
                 markup=False,
                 highlight=False,
             )

@@ -1,0 +1,51 @@
+"""`harness compare`: one or more runs held against a first one, task by task."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from harness.errors import ConfigError
+
+HELP = "compare runs over their common tasks"
+EXAMPLE = "harness compare results/before results/after --fail-if-regressed 0.05"
+DONE, BELOW, UNSCORED = 0, 1, 3
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("before", type=Path, metavar="RUN_A", help="folder of the run to compare with")
+    parser.add_argument("after", type=Path, nargs="+", metavar="RUN_B", help="folders of the runs compared with it")
+    parser.add_argument("--scoring", choices=("corrected", "webarena"), help="scoring of all; else that of RUN_A")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write a page")
+    parser.add_argument(
+        "--fail-if-regressed",
+        type=float,
+        metavar="P",
+        help="exit 1 when a run is worse with an exact p of at most P, 3 when tasks scored in RUN_A are unscored in it",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from harness.codec import dumps
+    from harness.reports.compare_table import print_comparison
+    from harness.reports.comparing import compare_folders, write_page
+
+    level = options.fail_if_regressed
+    if level is not None and not 0 < level <= 1:
+        raise ConfigError(f"--fail-if-regressed {level:g} is no probability; give a number above 0 and up to 1")
+    found = compare_folders(options.before, options.after, options.scoring)
+    if options.html:
+        write_page(options.html, found)
+    if options.json:
+        sys.stdout.write(dumps(found, pretty=True).decode())
+    else:
+        console = Console()
+        for one in found:
+            print_comparison(console, one)
+    if level is None:
+        return DONE
+    if any(one.regressed(level) for one in found):
+        return BELOW
+    return UNSCORED if any(set(one.unscored_after) - set(one.unscored_before) for one in found) else DONE

@@ -1,0 +1,31 @@
+"""`harness report`: pages of one run that open from disk."""
+
+import argparse
+import sys
+from pathlib import Path
+
+HELP = "write the HTML report of a run"
+EXAMPLE = "harness report results/demo-prompt-scripted"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", type=Path, help="folder of the run")
+    parser.add_argument("--scoring", choices=("corrected", "webarena"), help="scoring to show; else that of the run")
+    parser.add_argument(
+        "--single-file", type=Path, metavar="FILE", help="one file with all pages and screenshots in it"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    from harness.reports.report import write_report
+    from harness.reports.rows import run_folder
+    from harness.reports.single_file import write_single_file
+
+    folder = run_folder(options.run)
+    if options.single_file:
+        write_single_file(folder, options.single_file, dialect=options.scoring)
+        sys.stdout.write(f"{options.single_file}\n")
+        return 0
+    written = write_report(folder, dialect=options.scoring)
+    sys.stdout.write(f"{written.index}\n")
+    return 0

@@ -1,0 +1,51 @@
+"""`harness show`: a run, a task or a step in the terminal."""
+
+import argparse
+from pathlib import Path
+
+from harness.errors import ConfigError
+
+HELP = "print a run, one of its tasks, or one step"
+EXAMPLE = "harness show results/demo-prompt-scripted 12 3"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", type=Path, help="folder of the run")
+    parser.add_argument("task", nargs="?", help="task id")
+    parser.add_argument("step", nargs="?", type=int, help="number of a step")
+    parser.add_argument("--trial", type=int, default=0, help="which trial of the task (default: 0, the first)")
+    parser.add_argument("--scoring", choices=("corrected", "webarena"), help="scoring to show; else that of the run")
+
+
+def run(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from harness.journal.index import read_entry, scan
+    from harness.journal.store import journal_name
+    from harness.reports.report import story_of
+    from harness.reports.rows import about, rows_of, run_folder
+    from harness.reports.show import show_run, show_step, show_task
+
+    folder, console = run_folder(options.run), Console(highlight=False)
+    known = about(folder, options.scoring)
+    if options.task is None:
+        found = scan(folder)
+        show_run(console, known, rows_of(found.entries, known), [str(damage) for damage in found.damaged])
+        return 0
+    path = folder / journal_name(options.task, options.trial)
+    if not path.exists():
+        raise ConfigError(
+            f"{folder} has no journal of task {options.task}, trial {options.trial}; `harness show {folder}` lists its tasks"
+        )
+    entry = read_entry(path, path.stat())
+    view = story_of(folder, known, entry) if entry else None
+    if view is None:
+        raise ConfigError(f"{path} holds no record yet")
+    if options.step is None:
+        show_task(console, view.row, view.story)
+        return 0
+    moment = next((moment for moment in view.story.moments if moment.number == options.step), None)
+    if moment is None:
+        raise ConfigError(f"task {options.task} has no step {options.step}; it has {len(view.story.moments)}")
+    show_step(console, moment)
+    return 0

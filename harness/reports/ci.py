@@ -1,0 +1,128 @@
+"""What a CI system reads of a run: junit.xml, a Markdown summary, annotations.
+
+An unscored task is an error in each of them, never a success and never merely skipped. Foreign text is made visible and
+escaped for each format, so no page can add a line, a cell or a workflow command of its own.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from xml.sax.saxutils import escape, quoteattr
+
+from harness.reports.numbers import duration, measure, percent
+from harness.reports.overview import Overview
+from harness.reports.rows import About, Row
+from harness.reports.summary import FAILED, PASSED
+from harness.reports.visible import one_line, visible
+
+STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
+ACTIONS = "GITHUB_ACTIONS"
+MOST_ANNOTATIONS = 10
+"""GitHub shows no more of them for one step."""
+_MOST_LISTED = 100
+
+
+def junit(known: About, rows: Sequence[Row]) -> str:
+    """JUnit's XML: a suite for each site, a case for each task and trial."""
+    suites: dict[str, list[Row]] = {}
+    for row in rows:
+        suites.setdefault(row.site, []).append(row)
+    total = _attributes(rows)
+    parts = ['<?xml version="1.0" encoding="UTF-8"?>\n', f"<testsuites name={_quoted(known.name)} {total}>\n"]
+    for site, among in sorted(suites.items()):
+        parts.append(f"  <testsuite name={_quoted(site)} {_attributes(among)}>\n")
+        parts += [_case(known, row) for row in among]
+        parts.append("  </testsuite>\n")
+    parts.append("</testsuites>\n")
+    return "".join(parts)
+
+
+def markdown(known: About, rows: Sequence[Row], view: Overview) -> str:
+    """A summary in Markdown, as GitHub shows it beside a job."""
+    rate = view.all.rate
+    lines = [
+        f"## {_cell(known.name)}: {percent(rate.value)} passed",
+        "",
+        f"{view.all.passed} passed, {view.all.failed} failed, {view.all.unscored} unscored of {view.all.total}; "
+        f"95% interval {percent(rate.low)} to {percent(rate.high)}; {known.dialect} scoring; "
+        f"{measure(view.tokens, 'count')} tokens, {measure(view.cost_usd, 'usd')}, {duration(view.working_s)} of work.",
+        "",
+        "| site | tasks | passed | failed | unscored | rate |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    lines += [
+        f"| {_cell(site.name)} | {site.total} | {site.passed} | {site.failed} | {site.unscored} "
+        f"| {percent(site.rate.value)} |"
+        for site in view.sites
+    ]
+    if missed := [row for row in rows if row.status != PASSED]:
+        lines += ["", "| outcome | task | intent | why |", "| --- | --- | --- | --- |"]
+        lines += [
+            f"| {row.status} | {_cell(row.name)} | {_cell(row.intent, 120)} | {_cell(_why(row), 200)} |"
+            for row in missed[:_MOST_LISTED]
+        ]
+        if len(missed) > _MOST_LISTED:
+            lines += ["", f"and {len(missed) - _MOST_LISTED} more"]
+    return "\n".join(lines) + "\n"
+
+
+def annotations(rows: Sequence[Row]) -> Iterator[str]:
+    """GitHub workflow commands, a line for each task that did not pass, as many as are shown."""
+    missed = [row for row in rows if row.status != PASSED]
+    shown = missed if len(missed) <= MOST_ANNOTATIONS else missed[: MOST_ANNOTATIONS - 1]
+    for row in shown:
+        title = f"task {row.name} {row.status}"
+        message = f"{one_line(row.intent, 200)}: {_why(row)}" if row.intent else _why(row)
+        yield f"::error title={_property(title)}::{_message(one_line(message, 500))}"
+    if len(missed) > len(shown):
+        yield f"::error title=and more::{len(missed) - len(shown)} further tasks did not pass"
+
+
+def append_step_summary(text: str, environment: Mapping[str, str]) -> None:
+    """Add `text` to GitHub's step summary, when this is a step of GitHub's."""
+    if path := environment.get(STEP_SUMMARY):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(text)
+
+
+def _case(known: About, row: Row) -> str:
+    name = f"{row.name}: {row.intent}" if row.intent else row.name
+    head = f"    <testcase classname={_quoted(f'{known.name}.{row.site}')} name={_quoted(name)} time={_time([row])}"
+    if row.status == PASSED:
+        return f"{head}/>\n"
+    tag = "failure" if row.status == FAILED else "error"
+    text = escape(visible(row.why))
+    return f"{head}>\n      <{tag} type={_quoted(row.cause)} message={_quoted(_why(row))}>{text}</{tag}>\n    </testcase>\n"
+
+
+def _attributes(rows: Sequence[Row]) -> str:
+    statuses = [row.status for row in rows]
+    failures = statuses.count(FAILED)
+    errors = len(rows) - failures - statuses.count(PASSED)
+    return f'tests="{len(rows)}" failures="{failures}" errors="{errors}" skipped="0" time={_time(rows)}'
+
+
+def _time(rows: Sequence[Row]) -> str:
+    return f'"{sum(row.elapsed_ms for row in rows) / 1000:.3f}"'
+
+
+def _why(row: Row) -> str:
+    return f"{row.cause}: {row.detail}" if row.detail else row.cause
+
+
+def _quoted(text: str) -> str:
+    return quoteattr(one_line(text, 500))
+
+
+def _cell(text: str, limit: int = 200) -> str:
+    """Text in a table of Markdown; its own markup is shown, not followed."""
+    text = escape(one_line(text, limit))
+    text = "".join(f"\\{char}" if char in "\\`*_{}[]()#!|~" else char for char in text)
+    return text.replace("@", "&#64;").replace("://", "&#58;//")
+
+
+def _message(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")

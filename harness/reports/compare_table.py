@@ -1,0 +1,85 @@
+"""A comparison as a person reads it in a terminal."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from harness.reports.compare import Comparison, Pair
+from harness.reports.numbers import measure, percent, points
+from harness.reports.visible import one_line
+
+
+def print_comparison(console: Console, found: Comparison) -> None:
+    """Print rates, difference, p, flips, sites and effort."""
+    _say(console, f"{found.after.name} against {found.before.name}, {found.pairs} common tasks scored in both", "bold")
+    low, high = points(found.difference.low), points(found.difference.high)
+    _say(
+        console,
+        f"passed {percent(found.rate_before)} → {percent(found.rate_after)}, "
+        f"difference {points(found.difference.value)} (95% from {low} to {high}, bootstrap over intent templates)",
+    )
+    _say(console, f"gained {len(found.gained)}, lost {len(found.lost)}, exact two-sided p = {found.p:.6g}")
+    _flips(console, "lost", found.lost)
+    _flips(console, "gained", found.gained)
+    _table(
+        console,
+        ("site", "pairs", "before", "after", "gained", "lost"),
+        [
+            (site.name, str(site.pairs), percent(site.before), percent(site.after), str(site.gained), str(site.lost))
+            for site in found.sites
+        ],
+    )
+    _table(
+        console,
+        ("per task", "before", "after"),
+        [(one.name, measure(one.before, one.unit), measure(one.after, one.unit)) for one in found.effort],
+    )
+    _trials(console, found)
+    _left_out(console, found)
+
+
+def _flips(console: Console, what: str, pairs: Sequence[Pair]) -> None:
+    for pair in pairs:
+        share = "" if {pair.before, pair.after} == {0.0, 1.0} else f" {percent(pair.before)} → {percent(pair.after)}"
+        why = f" ({one_line(pair.why, 120)})" if pair.why else ""
+        _say(console, f"{what}: task {pair.task_id}{share}: {one_line(pair.intent, 100)}{why}")
+
+
+def _trials(console: Console, found: Comparison) -> None:
+    if found.trials_before is None or found.trials_after is None:
+        return
+    rows = [
+        (f"k = {k}", percent(any_before), percent(any_after), percent(all_before), percent(all_after))
+        for (k, any_before, all_before), (_, any_after, all_after) in zip(
+            found.trials_before.at, found.trials_after.at, strict=False
+        )
+    ]
+    _table(console, ("trials", "pass@k before", "after", "pass^k before", "after"), rows)
+
+
+def _left_out(console: Console, found: Comparison) -> None:
+    for what, tasks in (
+        ("only in the first", found.only_before),
+        ("only in the second", found.only_after),
+        ("not the same task in both", found.differing),
+        ("unscored in the first", found.unscored_before),
+        ("unscored in the second", found.unscored_after),
+    ):
+        if tasks:
+            more = f" and {len(tasks) - 20} more" if len(tasks) > 20 else ""
+            _say(console, f"left out, {what}: {', '.join(tasks[:20])}{more}")
+
+
+def _table(console: Console, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    table = Table(show_edge=False, pad_edge=False)
+    for number, head in enumerate(heads):
+        table.add_column(head, justify="right" if number else "left")
+    for row in rows:
+        table.add_row(*(Text(one_line(cell)) for cell in row))
+    console.print(table)
+
+
+def _say(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(text, style=style), soft_wrap=True)

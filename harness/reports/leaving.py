@@ -1,0 +1,34 @@
+"""What a run leaves for others when it ends: junit.xml, summary.md, annotations where they are wanted, the HTML report."""
+
+import os
+
+from rich.console import Console
+
+from harness.journal.index import Scan
+from harness.journal.store import RunFolder
+from harness.reports.ci import ACTIONS, annotations, append_step_summary, junit, markdown
+from harness.reports.overview import overview
+from harness.reports.report import write_report
+from harness.reports.rows import About, asked, rows_of
+
+
+def leave_reports(run: RunFolder, known: About, found: Scan, *, console: Console, pages: bool) -> None:
+    """Write everything derived from `found`, what the journals of `run` say.
+
+    Args:
+        run: The folder, held by this process.
+        known: What this start was about; tasks of earlier starts are left out of the CI files.
+        found: The scan of it.
+        console: Where annotations go.
+        pages: Bring the HTML report up to date as well.
+    """
+    rows = asked(rows_of(found.entries, known), known)
+    run.write("junit.xml", junit(known, rows).encode())
+    text = markdown(known, rows, overview(rows))
+    run.write("summary.md", text.encode())
+    append_step_summary(text, os.environ)
+    if os.environ.get(ACTIONS) == "true":
+        for line in annotations(rows):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+    if pages:
+        write_report(run.path, dialect=known.dialect, found=found)

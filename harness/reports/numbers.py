@@ -1,0 +1,38 @@
+"""How numbers are written for people: the same in pages and in terminals."""
+
+
+def percent(share: float) -> str:
+    return f"{share:.1%}"
+
+
+def points(difference: float) -> str:
+    """A difference of two shares, in percentage points."""
+    return f"{difference * 100:+.1f} pp"
+
+
+def measure(value: float, unit: str) -> str:
+    """A number with its unit (`count`, `usd` or `seconds`), short enough for a table."""
+    match unit:
+        case "usd":
+            return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:.4f}"
+        case "seconds":
+            return duration(value)
+        case _:
+            return _count(value)
+
+
+def duration(seconds: float) -> str:
+    """`0.4 s`, `2:05 min` or `3:07 h`."""
+    if seconds < 59.5:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, second = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes}:{second:02d} min"
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02d} h"
+
+
+def _count(value: float) -> str:
+    if value < 10_000:
+        return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+    return f"{value / 1000:,.1f}k" if value < 1_000_000 else f"{value / 1_000_000:,.2f}M"

@@ -1,0 +1,75 @@
+"""The whole report as one file, screenshots included: something to attach to a CI job.
+
+Written page by page, so memory holds one task at a time; in the browser a page is inert until it is asked for.
+"""
+
+from base64 import b64encode
+from dataclasses import replace
+from pathlib import Path
+
+from harness.errors import JournalError
+from harness.journal.disk import refusals
+from harness.journal.index import scan
+from harness.journal.store import ArtifactStore
+from harness.reports.overview import overview
+from harness.reports.pages import Pages, RunView
+from harness.reports.report import selected_text, story_of
+from harness.reports.rows import about, page_name, rows_of
+from harness.reports.task_page import Telling
+
+
+class Within:
+    """Addresses inside one file."""
+
+    def __init__(self, artifacts: ArtifactStore) -> None:
+        self._artifacts = artifacts
+
+    def home(self) -> str:
+        return "#"
+
+    def run(self) -> str:
+        return "#"
+
+    def task(self, page: str) -> str:
+        return f"#{page}"
+
+    def cause(self, name: str) -> str:
+        return "#tasks"
+
+    def page(self, number: int) -> str:
+        return "#"
+
+    def shot(self, digest: str) -> str:
+        """The picture itself."""
+        try:
+            return f"data:image/png;base64,{b64encode(self._artifacts.read(digest)).decode()}"
+        except JournalError:
+            return "data:,"
+
+    def selected(self, digest: str) -> str:
+        return selected_text(self._artifacts, digest)
+
+
+def write_single_file(folder: Path, target: Path, *, dialect: str | None = None) -> None:
+    """Write all pages of `folder` into `target`.
+
+    Raises:
+        StorageError: The disk refuses.
+    """
+    found, known = scan(folder), about(folder, dialect)
+    artifacts = ArtifactStore(folder / "artifacts")
+    pages, telling = Pages(Within(artifacts)), Telling(artifacts)
+    rows = rows_of(found.entries, known)
+    order = [row.page for row in rows if row.page]
+    around = {page: (before, after) for before, page, after in zip(["", *order], order, [*order[1:], ""], strict=False)}
+    view = RunView(
+        run=known, view=overview(rows), rows=rows, count=len(rows), damaged=[str(damage) for damage in found.damaged]
+    )
+    head, foot = pages.around(view)
+    with refusals(target), target.open("w", encoding="utf-8") as file:
+        file.write(head)
+        for entry in found.entries:
+            if (one := story_of(folder, known, entry, telling)) is not None:
+                before, after = around[page_name(entry.name)]
+                file.write(pages.leaf(replace(one, before=before, after=after)))
+        file.write(foot)
