@@ -106,13 +106,15 @@ class BrowserEnvironment:
         await self._fresh(task, _state_file(task))
         await self._visit(task.start_urls)
         async with self._watched("looking at the start page"):
-            await self._window.tabs.focus(self._window.tabs.all[0])
+            if len(task.start_urls) > 1:
+                await self._window.tabs.focus(self._window.tabs.all[0])
             view = await self._window.look(image=self._settings.screenshots)
             await self._window.storage.checkpoint()
             self._window.traffic.take_effects()
             return view
 
     async def _visit(self, urls: tuple[str, ...]) -> None:
+        """Open each address in a tab of its own; nothing lies behind it in the tab's history."""
         for number, url in enumerate(urls):
             async with self._watched(f"opening {url}"):
                 if number:
@@ -120,7 +122,8 @@ class BrowserEnvironment:
                 outcome = await self._window.perform(Goto(url=url))
                 if isinstance(outcome, Refused):
                     raise SiteUnavailable(f"{url} cannot be opened: {outcome.why}")
-                await self._window.settler.settle()
+                tab = await self._window.settler.settle()
+                await tab.cdp.send("Page.resetNavigationHistory")
 
     async def _from_checkpoint(self, task: Task, episode: Episode, plan: restoring.Plan) -> Restored:
         """Cookies and storage as they were, the recorded tabs at their addresses; nothing is performed again."""

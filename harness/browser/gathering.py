@@ -33,7 +33,7 @@ async def gather(window: Window, task: Task, *, settings: BrowserSettings) -> Ga
     url, title, html = shown(mine.url), shown(await mine.page.title()), shown(await mine.page.content())
     targets = task.eval.program_html
     if any(target.url != "last" for target in targets):
-        await login.ensure(window, login.wanted(task, window.lane.sites))
+        await login.ensure(window, login.wanted(task, window.lane.sites), aside=True)
     gatherer = _Gatherer(window, mine, settings=settings)
     selections = [await gatherer.select(index, target) for index, target in enumerate(targets)]
     await gatherer.close()
@@ -47,6 +47,8 @@ class _Gatherer:
         self._settings = settings
         self._other: Tab | None = None
         """The tab of the last target that was not `last`: where WebArena's own page would be."""
+        self._fresh_at = ""
+        """The address that tab was opened at, while nothing was done to it since."""
 
     async def select(self, index: int, target: HtmlTarget) -> Selection:
         url = ""
@@ -76,8 +78,12 @@ class _Gatherer:
         url = target.url
         if url.startswith(_FUNC):
             url = await call(url.removeprefix(_FUNC), self._scene(self._mine))
+        if self._other is not None and url == self._fresh_at:
+            await self._window.tabs.focus(self._other)
+            return self._other
         await self.close()
         self._other = await self._window.tabs.open()
+        self._fresh_at = url
         real = self._window.lane.addresses.to_real(url)
         try:
             self._window.lane.guard.check(real, shown=url)
@@ -114,6 +120,7 @@ class _Gatherer:
             return shown(await tab.page.content())
         try:
             for action in target.prep_actions:
+                self._fresh_at = ""
                 await tab.page.evaluate(f"() => {action}")
         except Error:
             pass  # as in WebArena: the first that fails ends the preparation, and the locator decides

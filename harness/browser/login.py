@@ -1,10 +1,12 @@
 """Being logged in is a checked precondition: probed, and refreshed by the site's recipe only when the probe fails.
 
 Which sites a task wants a login for stands in the name of its storage state file (`code.forum_state.json`: the part
-before the last `_`, split at dots), as in WebArena. Logging in happens in a tab of its own, which is gone afterwards.
+before the last `_`, split at dots), as in WebArena.
 """
 
 import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from playwright.async_api import Error, Locator, Page
@@ -42,9 +44,11 @@ def state_file(task: Task) -> str | None:
     return task.storage_state if task.storage_state is not None and Path(task.storage_state).is_file() else None
 
 
-async def ensure(window: Window, sites: tuple[Site, ...]) -> None:
+async def ensure(window: Window, sites: tuple[Site, ...], *, aside: bool = False) -> None:
     """Log in wherever the probe says that nobody is.
 
+    Args:
+        aside: Do it in a tab that is gone afterwards, because the current one is in use.
     Raises:
         SiteUnavailable: A login does not take.
     """
@@ -52,7 +56,11 @@ async def ensure(window: Window, sites: tuple[Site, ...]) -> None:
         assert site.login is not None
         if await _is_logged_in(window, site.login):
             continue
-        await _log_in(window, site, site.login)
+        if aside:
+            async with _aside(window):
+                await _log_in(window, site, site.login)
+        else:
+            await _log_in(window, site, site.login)
         if not await _is_logged_in(window, site.login):
             raise SiteUnavailable(f"{site.name}: the login at {site.login.url} was sent, but it did not take")
 
@@ -69,14 +77,13 @@ async def _is_logged_in(window: Window, login: Login) -> bool:
 
 
 async def _log_in(window: Window, site: Site, login: Login) -> None:
-    before = window.tabs.current
-    tab = await window.tabs.open()
+    page = window.tabs.current.page
     try:
         await window.actor.goto(login.url)
         await window.settler.settle()
         for place, value in login.fields.items():
-            await _field(tab.page, place).fill(value)
-        await _button(tab.page, login.submit).click()
+            await _field(page, place).fill(value)
+        await _button(page, login.submit).click()
         await window.settler.settle()
     except ActionFailed as exc:
         raise SiteUnavailable(f"{site.name}: {exc}") from exc
@@ -84,11 +91,19 @@ async def _log_in(window: Window, site: Site, login: Login) -> None:
         if exc.name != "TimeoutError":
             raise
         raise SiteUnavailable(f"{site.name}: the login form at {login.url} is not as described") from exc
+    logger.debug("logged in to %s", site.name)
+
+
+@asynccontextmanager
+async def _aside(window: Window) -> AsyncIterator[None]:
+    before = window.tabs.current
+    tab = await window.tabs.open()
+    try:
+        yield
     finally:
         if not tab.page.is_closed():
             await tab.page.close()
         await window.tabs.focus(before)
-    logger.debug("logged in to %s", site.name)
 
 
 def _field(page: Page, place: str) -> Locator:
