@@ -86,11 +86,11 @@ def flat(message: Any, position: int, place: str) -> Flat:
 def mapping_of(message: Any, position: int, place: str) -> Mapping[str, Any]:
     if isinstance(message, Mapping):
         return message
-    if is_dataclass(message) and not isinstance(message, type):
-        return asdict(message)
     for name in ("model_dump", "to_dict"):
         if callable(dump := getattr(message, name, None)):
             return dict(dump())
+    if is_dataclass(message) and not isinstance(message, type):
+        return asdict(message)
     raise TrackingError(
         f"{place}, message {position} is a {type(message).__name__}: give a dict with role and content, or a choice"
     )
