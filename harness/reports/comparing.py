@@ -5,10 +5,8 @@ from pathlib import Path
 
 from harness.journal.disk import write_atomic
 from harness.journal.index import scan
-from harness.journal.store import ArtifactStore
 from harness.reports.compare import Comparison, Side, compare
 from harness.reports.pages import Pages
-from harness.reports.report import Disk
 from harness.reports.rows import about, rows_of, run_folder
 
 
@@ -39,5 +37,4 @@ def side(folder: Path, dialect: str | None) -> Side:
 
 def write_page(path: Path, comparisons: Sequence[Comparison]) -> None:
     """Write one page that shows all of them."""
-    pages = Pages(Disk(ArtifactStore(path.parent)))
-    write_atomic(path, pages.render("compare.html", comparisons=comparisons, events="").encode(), durable=False)
+    write_atomic(path, Pages().render("compare.html", comparisons=comparisons, events="").encode(), durable=False)

@@ -82,15 +82,10 @@ def overview(rows: Sequence[Row]) -> Overview:
         all=whole,
         method="bootstrap over intent templates" if repeated else "Wilson",
         sites=_groups(rows, lambda row: row.site),
-        templates=tuple(
-            sorted(
-                (group for group in _groups(rows, lambda row: row.template) if group.total > 1 and group.name),
-                key=lambda group: (group.rate.value, -group.total, group.name),
-            )
-        ),
+        templates=_templates(rows),
         causes=_causes(rows),
         charts=_charts(rows),
-        trials=trials_of(rows),
+        trials=trials_of(rows) if repeated else None,
         tokens=sum(row.tokens for row in rows),
         cost_usd=sum(row.cost_usd for row in rows),
         priced=all(row.priced for row in rows),
@@ -125,11 +120,16 @@ def _group(name: str, rows: Sequence[Row], rate: Interval | None = None) -> Grou
     )
 
 
-def _groups(rows: Iterable[Row], key: Callable[[Row], str]) -> tuple[Group, ...]:
+def _groups(rows: Iterable[Row], key: Callable[[Row], str], least: int = 1) -> tuple[Group, ...]:
     found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(key(row), []).append(row)
-    return tuple(_group(name, found[name]) for name in sorted(found))
+    return tuple(_group(name, found[name]) for name in sorted(found) if len(found[name]) >= least)
+
+
+def _templates(rows: Iterable[Row]) -> tuple[Group, ...]:
+    groups = _groups((row for row in rows if row.template), lambda row: row.template, least=2)
+    return tuple(sorted(groups, key=lambda group: (group.rate.value, -group.total, group.name)))
 
 
 def _causes(rows: Iterable[Row]) -> tuple[Cause, ...]:
@@ -157,7 +157,7 @@ def _charts(rows: Sequence[Row]) -> tuple[Histogram, ...]:
 
 
 def trials_of(rows: Iterable[Row]) -> Trials | None:
-    """Over tasks with as many scored trials as the most; an unscored trial is no trial."""
+    """What repeated trials say, None without any; over tasks with as many scored trials as the most; an unscored trial is no trial."""
     found = _by((row for row in rows if row.status != UNSCORED), lambda row: row.task_id, _pass)
     most = max((len(values) for values in found.values()), default=0)
     counted = [int(sum(values)) for values in found.values() if len(values) == most]

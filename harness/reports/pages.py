@@ -90,41 +90,49 @@ class TaskView:
 
 
 class Pages:
-    """Renders pages for one place of keeping them."""
+    """Renders pages."""
 
-    def __init__(self, place: Place, *, served: bool = False) -> None:
+    def __init__(self, *, served: bool = False) -> None:
         """`served`: by a server, which may be asked for news and answers forms."""
         self._environment = _environment()
         style, script = _asset("report.css"), _asset("report.js")
         self.policy = policy(style, script, served=served)
-        self._environment.globals.update(css=Markup(style), js=Markup(script), policy=self.policy, place=place)
+        self._environment.globals.update(css=Markup(style), js=Markup(script), policy=self.policy)
 
-    @property
-    def version(self) -> str:
-        """Changes whenever pages would look different."""
-        digest = sha256()
-        for path in sorted(TEMPLATES.iterdir()):
-            digest.update(path.read_bytes())
-        return digest.hexdigest()[:16]
+    def prepare(self) -> None:
+        """Compile all templates now instead of when they are first asked for."""
+        for name in self._environment.list_templates(extensions=["html"]):
+            self._environment.get_template(name)
 
-    def run(self, view: RunView, *, events: str = "") -> str:
-        return self.render("index.html", **_fields(view), events=events)
+    def run(self, view: RunView, place: Place, *, events: str = "") -> str:
+        """A run's first page; `events` is the address of its news, when there is one."""
+        return self.render("index.html", **_fields(view), place=place, events=events)
 
-    def task(self, view: TaskView, *, events: str = "") -> str:
-        return self.render("task.html", **_fields(view), events=events)
+    def task(self, view: TaskView, place: Place, *, events: str = "") -> str:
+        return self.render("task.html", **_fields(view), place=place, events=events)
 
-    def leaf(self, view: TaskView) -> str:
+    def leaf(self, view: TaskView, place: Place) -> str:
         """A task's page as an inert part of one file."""
-        return self.render("leaf.html", **_fields(view))
+        return self.render("leaf.html", **_fields(view), place=place)
 
-    def around(self, view: RunView) -> tuple[str, str]:
+    def around(self, view: RunView, place: Place) -> tuple[str, str]:
         """The one file without its leaves: what stands before them, and after."""
         gap = f"<!-- {token_hex(16)} -->"
-        before, _, after = self.render("single.html", **_fields(view), gap=Markup(gap), events="").partition(gap)
+        before, _, after = self.render(
+            "single.html", **_fields(view), place=place, gap=Markup(gap), events=""
+        ).partition(gap)
         return before, after
 
     def render(self, template: str, **values: Any) -> str:
         return self._environment.get_template(template).render(values)
+
+
+def version() -> str:
+    """Changes whenever pages would look different."""
+    digest = sha256()
+    for path in sorted(TEMPLATES.iterdir()):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def policy(style: str, script: str, *, served: bool) -> str:

@@ -19,7 +19,7 @@ from harness.journal.index import Entry, Scan, scan
 from harness.journal.log import attempts
 from harness.journal.store import ArtifactStore
 from harness.reports.overview import overview
-from harness.reports.pages import Pages, RunView, TaskView
+from harness.reports.pages import Pages, RunView, TaskView, version
 from harness.reports.rows import About, Row, about, page_name, row_of, rows_of
 from harness.reports.task_page import Telling
 
@@ -91,7 +91,7 @@ def write_report(folder: Path, *, dialect: str | None = None, found: Scan | None
     for name, text in _task_pages(folder, known, found, stale=stale, pages=facts["pages"]):
         write_atomic(target / "tasks" / name, text.encode(), durable=False)
     view = RunView(run=known, view=overview(rows), rows=rows, count=len(rows), damaged=facts["damaged"])
-    index = Pages(Disk(ArtifactStore(folder / "artifacts"))).run(view)
+    index = Pages().run(view, Disk(ArtifactStore(folder / "artifacts")))
     write_atomic(target / "index.html", index.encode(), durable=False)
     write_atomic(target / MADE, dumps(facts), durable=False)
     return Written(index=target / "index.html", pages=len(stale))
@@ -127,7 +127,7 @@ def _facts(found: Scan, known: About, rows: Sequence[Row]) -> dict[str, Any]:
         for before, page, after in zip(["", *order], order, [*order[1:], ""], strict=False)
     }
     return {
-        "version": f"{__version__} {Pages(Disk(ArtifactStore(Path()))).version} {known.dialect}",
+        "version": f"{__version__} {version()} {known.dialect}",
         "run": plain(known),
         "pages": pages,
         "damaged": [str(damage) for damage in found.damaged],
@@ -139,12 +139,12 @@ def _task_pages(
 ) -> Iterator[tuple[str, str]]:
     """Name and text of each stale page; one journal in memory at a time."""
     artifacts = ArtifactStore(folder / "artifacts")
-    telling, printer = Telling(artifacts), Pages(Disk(artifacts, depth=1))
+    telling, printer, place = Telling(artifacts), Pages(), Disk(artifacts, depth=1)
     for entry in found.entries:
         name = page_name(entry.name)
         if name in stale and (view := story_of(folder, known, entry, telling)) is not None:
             _, _, before, after = pages[name]
-            yield name, printer.task(replace(view, before=before, after=after))
+            yield name, printer.task(replace(view, before=before, after=after), place)
 
 
 def _made(path: Path) -> dict[str, Any]:

@@ -58,18 +58,18 @@ def write_single_file(folder: Path, target: Path, *, dialect: str | None = None)
     """
     found, known = scan(folder), about(folder, dialect)
     artifacts = ArtifactStore(folder / "artifacts")
-    pages, telling = Pages(Within(artifacts)), Telling(artifacts)
+    pages, telling, place = Pages(), Telling(artifacts), Within(artifacts)
     rows = rows_of(found.entries, known)
     order = [row.page for row in rows if row.page]
     around = {page: (before, after) for before, page, after in zip(["", *order], order, [*order[1:], ""], strict=False)}
     view = RunView(
         run=known, view=overview(rows), rows=rows, count=len(rows), damaged=[str(damage) for damage in found.damaged]
     )
-    head, foot = pages.around(view)
+    head, foot = pages.around(view, place)
     with refusals(target), target.open("w", encoding="utf-8") as file:
         file.write(head)
         for entry in found.entries:
             if (one := story_of(folder, known, entry, telling)) is not None:
                 before, after = around[page_name(entry.name)]
-                file.write(pages.leaf(replace(one, before=before, after=after)))
+                file.write(pages.leaf(replace(one, before=before, after=after), place))
         file.write(foot)

@@ -7,6 +7,7 @@ scipy and statsmodels. Knows nothing of runs and tasks.
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import comb, sqrt
 from statistics import NormalDist
 
@@ -29,7 +30,7 @@ def wilson(passed: int, total: int, confidence: float = 0.95) -> Interval:
     """
     if total == 0:
         return Interval(value=0.0, low=0.0, high=1.0)
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    z = _z(confidence)
     rate = passed / total
     scale = 1 + z * z / total
     centre = (rate + z * z / (2 * total)) / scale
@@ -98,6 +99,11 @@ def quantile(ordered: Sequence[float], share: float) -> float:
     below = int(place)
     above = min(below + 1, len(ordered) - 1)
     return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+
+
+@cache
+def _z(confidence: float) -> float:
+    return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 def _mean(sums: Iterable[tuple[float, int]]) -> float:

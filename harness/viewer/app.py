@@ -1,0 +1,218 @@
+"""The live viewer: the report's own pages, served while runs go on. It only reads.
+
+Names in addresses are looked up among what is there and never made into paths; only PNG bytes are ever served as they are.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from urllib.parse import quote, urlencode
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from harness.errors import HarnessError
+from harness.journal.index import JOURNAL_SUFFIX
+from harness.journal.store import ArtifactStore
+from harness.reports.pages import Chosen, Page, Pages, RunView
+from harness.reports.report import selected_text, story_of
+from harness.reports.rows import select
+from harness.viewer.catalogue import Catalogue, Library, stamp_of
+from harness.viewer.events import PAUSE_S, stream
+from harness.viewer.guard import Guard
+
+PAGE_SIZE = 100
+BUDGET_S = 0.05
+"""What one request spends on looking for news before it answers with what is known."""
+_STEM = re.compile(r"[A-Za-z0-9._-]{1,240}")
+_PNG = b"\x89PNG\r\n\x1a\n"
+
+
+class Served:
+    """Addresses on this server, for the pages of one run."""
+
+    def __init__(self, catalogue: Catalogue, query: Mapping[str, str] | None = None) -> None:
+        self._base = f"/run/{quote(catalogue.folder.name, safe='')}"
+        self._query = dict(query or {})
+        self._artifacts = ArtifactStore(catalogue.folder / "artifacts")
+
+    def home(self) -> str:
+        return "/"
+
+    def run(self) -> str:
+        return self._base
+
+    def task(self, page: str) -> str:
+        return f"{self._base}/task/{quote(page.removesuffix('.html'), safe='')}"
+
+    def cause(self, name: str) -> str:
+        return f"{self._base}?{urlencode({'cause': name})}#tasks"
+
+    def page(self, number: int) -> str:
+        return f"{self._base}?{urlencode({**self._query, 'page': str(number)})}#tasks"
+
+    def shot(self, digest: str) -> str:
+        return f"{self._base}/shot/{digest}"
+
+    def selected(self, digest: str) -> str:
+        return selected_text(self._artifacts, digest)
+
+
+class Viewer:
+    """Answers requests about one library."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._pages = Pages(served=True)
+        self._pages.prepare()
+        self._headers = {
+            "Content-Security-Policy": f"{self._pages.policy}; frame-ancestors 'none'",
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Cross-Origin-Opener-Policy": "same-origin",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "Cache-Control": "no-store",
+        }
+
+    def app(self, token: str | None) -> ASGIApp:
+        """The whole application; `token` None = anybody on this machine may look."""
+        routes = [
+            Route("/", self.runs),
+            Route("/run/{run}", self.run),
+            Route("/run/{run}/task/{stem}", self.task),
+            Route("/run/{run}/shot/{digest}", self.shot),
+            Route("/news", self.runs_news),
+            Route("/news/{run}", self.run_news),
+            Route("/news/{run}/{stem}", self.task_news),
+        ]
+        return Guard(Starlette(routes=routes), token)
+
+    # Plain functions: the server runs each in a thread, so that reading never holds up the loop.
+
+    def runs(self, _: Request) -> Response:
+        catalogues = self._library.runs()
+        for catalogue in catalogues.values():
+            catalogue.refresh(BUDGET_S / len(catalogues))
+        shown = [(Served(catalogue), catalogue.standing()) for catalogue in catalogues.values()]
+        return self._page(
+            "runs.html", runs=shown, results=str(self._library.results), events=f"/news?seen={_all(catalogues)}"
+        )
+
+    def run(self, request: Request) -> Response:
+        if (catalogue := self._library.run(request.path_params["run"])) is None:
+            return self._missing("There is no run of this name.")
+        version = catalogue.refresh(BUDGET_S)
+        standing = catalogue.standing()
+        query = {
+            name: value for name, value in request.query_params.items() if name in ("q", "status", "site", "cause")
+        }
+        chosen = Chosen(
+            text=query.get("q", ""),
+            status=query.get("status", ""),
+            site=query.get("site", ""),
+            cause=query.get("cause", ""),
+        )
+        rows = select(standing.rows, text=chosen.text, status=chosen.status, site=chosen.site, cause=chosen.cause)
+        count = max(1, -(-len(rows) // PAGE_SIZE))
+        number = min(max(1, _number(request.query_params.get("page", ""))), count)
+        view = RunView(
+            run=standing.about,
+            view=standing.view,
+            rows=rows[(number - 1) * PAGE_SIZE : number * PAGE_SIZE],
+            count=len(rows),
+            damaged=standing.damaged,
+            unread=standing.unread,
+            page=Page(number=number, count=count),
+            chosen=chosen,
+        )
+        events = f"/news/{quote(catalogue.folder.name, safe='')}?seen={version}"
+        return HTMLResponse(self._pages.run(view, Served(catalogue, query), events=events), headers=self._headers)
+
+    def task(self, request: Request) -> Response:
+        catalogue, stem = self._library.run(request.path_params["run"]), request.path_params["stem"]
+        if catalogue is None or not _STEM.fullmatch(stem):
+            return self._missing("There is no such task.")
+        journal = stem + JOURNAL_SUFFIX
+        stamp = stamp_of(catalogue.folder / journal)
+        try:
+            entry = catalogue.entry(journal)
+        except HarnessError as exc:
+            return self._missing(str(exc), 200)
+        catalogue.refresh(0.01)
+        standing = catalogue.standing()
+        view = story_of(catalogue.folder, standing.about, entry) if entry else None
+        if view is None:
+            return self._missing("This task has not begun.")
+        order = [row.page for row in standing.rows if row.page]
+        at = order.index(view.row.page) if view.row.page in order else -1
+        view = replace(
+            view,
+            before=order[at - 1] if at > 0 else "",
+            after=order[at + 1] if 0 <= at < len(order) - 1 else "",
+        )
+        events = f"/news/{quote(catalogue.folder.name, safe='')}/{quote(stem, safe='')}?seen={_stamped(stamp)}"
+        return HTMLResponse(self._pages.task(view, Served(catalogue), events=events), headers=self._headers)
+
+    def shot(self, request: Request) -> Response:
+        """A screenshot; any other artifact stays where it is."""
+        catalogue = self._library.run(request.path_params["run"])
+        try:
+            data = (
+                ArtifactStore(catalogue.folder / "artifacts").read(request.path_params["digest"]) if catalogue else b""
+            )
+        except HarnessError:
+            data = b""
+        if not data.startswith(_PNG):
+            return self._missing("There is no such screenshot.")
+        return Response(
+            data,
+            media_type="image/png",
+            headers={**self._headers, "Cache-Control": "private, immutable, max-age=86400"},
+        )
+
+    async def runs_news(self, request: Request) -> Response:
+        def look() -> str:
+            catalogues = self._library.runs()
+            for catalogue in catalogues.values():
+                catalogue.refresh(BUDGET_S / len(catalogues))
+            return _all(catalogues)
+
+        return stream(look, request.query_params.get("seen", ""), lambda: 4 * PAUSE_S)
+
+    async def run_news(self, request: Request) -> Response:
+        catalogue = self._library.run(request.path_params["run"])
+        if catalogue is None:
+            return self._missing("There is no run of this name.")
+        return stream(
+            lambda: str(catalogue.refresh(BUDGET_S)),
+            request.query_params.get("seen", ""),
+            lambda: max(PAUSE_S, 5 * catalogue.pass_s) if not catalogue.unread else 0.05,
+        )
+
+    async def task_news(self, request: Request) -> Response:
+        catalogue, stem = self._library.run(request.path_params["run"]), request.path_params["stem"]
+        if catalogue is None or not _STEM.fullmatch(stem):
+            return self._missing("There is no such task.")
+        path = catalogue.folder / (stem + JOURNAL_SUFFIX)
+        return stream(lambda: _stamped(stamp_of(path)), request.query_params.get("seen", ""))
+
+    def _page(self, template: str, status: int = 200, **values: object) -> Response:
+        return HTMLResponse(self._pages.render(template, **values), status, headers=self._headers)
+
+    def _missing(self, sentence: str, status: int = 404) -> Response:
+        return self._page("sentence.html", status, sentence=sentence, events="")
+
+
+def _all(catalogues: Mapping[str, Catalogue]) -> str:
+    return str(sum(catalogue.version for catalogue in catalogues.values()) + len(catalogues))
+
+
+def _stamped(stamp: tuple[int, int] | None) -> str:
+    return "-".join(map(str, stamp)) if stamp else "none"
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else 1
