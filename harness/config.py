@@ -92,6 +92,8 @@ class LlmConfig:
     kind: str = "openai"
     """`openai`, `azure`, or `scripted` (starts the embedded endpoint)."""
     model: str = MISSING
+    step: int = 0
+    """Which checkpoint of a model in training this is; a label for `tracking`."""
     base_url: str | None = None
     api_key: str | None = None
     api_version: str | None = None
@@ -192,6 +194,23 @@ class RunConfig:
 
 
 @dataclass
+class TrackingConfig:
+    """Where trajectories and metrics of the run are logged besides the run folder."""
+
+    kind: str = "none"
+    """`none`, or `art`: `{base_path}/{project}/models/{name}/`, as OpenPipe ART lays it out."""
+    base_path: str = ".art"
+    project: str = "cairn"
+    name: str | None = None
+    """Of the model; null = the path-safe form of `llm.model`."""
+    split: str = "val"
+    every: int = 0
+    """Log what there is each time this many more tasks have ended, as split `{split}_partial`; 0 = only at the end."""
+    report_metrics: list[Any] | None = None
+    """Further sinks: `wandb`, `trackio`, `{_target_: package.Class}`; null = W&B when its key is set, [] = none."""
+
+
+@dataclass
 class Config:
     task: TaskConfig = field(default_factory=TaskConfig)
     agent: AgentConfig = field(default_factory=AgentConfig)
@@ -205,6 +224,7 @@ class Config:
     limits: LimitsConfig = field(default_factory=LimitsConfig)
     journal: JournalConfig = field(default_factory=JournalConfig)
     judge: JudgeConfig = field(default_factory=JudgeConfig)
+    tracking: TrackingConfig = field(default_factory=TrackingConfig)
     action_set: ActionSet = ActionSet.cairn
     scoring: Dialect = Dialect.corrected
     workers: int = 2

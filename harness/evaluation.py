@@ -21,6 +21,7 @@ from harness.codec import dumps, loads
 from harness.compose.deployment import load_tasks
 from harness.compose.game import Game
 from harness.compose.settings import measuring, policy, saved, secrets
+from harness.compose.tracking import Tracker
 from harness.config import Config, Display
 from harness.errors import ConfigError, ResumeMismatch
 from harness.journal.index import Outcome, Scan
@@ -85,27 +86,30 @@ async def evaluate(config: Config, folder: Path, console: Console) -> int:
         digest = _refuse_drift(config, run, tasks, outcomes)
         schedule = Schedule(owed(tasks, config.trials, outcomes, policy(config)))
         stopping = Stopping(console)
+        tracker = Tracker(config, folder)
         invocation = Invocation()
         if len(schedule):
             _describe(config, run, digest, tasks)
             game = Game(config=config, run=run, tasks=tasks, config_digest=digest, stopping=stopping)
             with stopping.listening():
-                invocation = await _play(game, schedule, console)
+                invocation = await _play(game, schedule, console, tracker)
         invocation = replace(invocation, wall_s=round(time.monotonic() - begun, 3))
         found = _scan(run)
         summary = _summary(config, found, tasks, invocation)
         run.write("summary.json", dumps(as_json(summary)) + b"\n")
         print_summary(console, summary, str(folder))
         leave_reports(run, _about(config, tasks), found, console=console, pages=config.run.report and not stopping())
+        await tracker.log(whole=not stopping())
+        await tracker.close()
         return _exit_code(config, summary, console, interrupted=stopping())
 
 
-async def _play(game: Game, schedule: Schedule, console: Console) -> Invocation:
+async def _play(game: Game, schedule: Schedule, console: Console, tracker: Tracker) -> Invocation:
     from harness.compose.crew import crew  # browser and model libraries: a start that owes nothing needs none
     from harness.runner.executors.inline import run_inline
 
     with _display(game.config, console, Board(len(schedule))) as display:
-        async with crew(game, display) as players:
+        async with tracker.following(display) as progress, crew(game, progress) as players:
             await run_inline(players.workers, game.config.executor.lanes, schedule)
             return Invocation(
                 model_requests=players.requests.made,

@@ -7,6 +7,7 @@ again, and `seen` keeps which messages each answer answered.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,17 @@ def trajectory_of(
         metadata=_metadata(episode, scored, run_id),
         seen=conversation.seen,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class RunTrajectories:
+    """A run folder to be logged, scored in one dialect."""
+
+    folder: Path
+    dialect: str = DIALECT
+
+    def __iter__(self) -> Iterator[TrajectoryGroup]:
+        return run_groups(self.folder, dialect=self.dialect)
 
 
 def run_groups(folder: Path, *, dialect: str = DIALECT) -> Iterator[TrajectoryGroup]:

@@ -14,7 +14,7 @@ from typing import Any
 from harness.errors import TrackingError
 from harness.journal.store import RunFolder
 from harness.records import Episode
-from harness.tracking.episodes import run_groups, trajectory_of
+from harness.tracking.episodes import RunTrajectories, trajectory_of
 from harness.tracking.trajectory import Raised
 
 
@@ -38,14 +38,14 @@ class Entry:
 
 def is_run_folder(given: Any) -> bool:
     """Whether reading what was given means reading files."""
-    return isinstance(given, str | PathLike | RunFolder)
+    return isinstance(given, str | PathLike | RunFolder | RunTrajectories)
 
 
 def stream(given: Any) -> Iterator[Entry]:
     """`entries` of what was given, a run folder included."""
-    if not is_run_folder(given):
+    if not is_run_folder(given) or isinstance(given, RunTrajectories):
         return entries(given)
-    return entries(run_groups(given.path if isinstance(given, RunFolder) else Path(given)))
+    return entries(RunTrajectories(given.path if isinstance(given, RunFolder) else Path(given)))
 
 
 def entries(given: Any) -> Iterator[Entry]:
