@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import PurePath
 from typing import Protocol
 
@@ -196,7 +196,7 @@ class EpisodeRunner:
         self._tell("deciding")
         with self._timed("decide") as elapsed_ms:
             decision = await self._kit.agent.decide(self._job.task, self._journal.episode, view)
-        prompt = tuple(self._kit.artifacts.put(dumps(message)) for message in decision.messages)
+        prompt = tuple(self._kit.artifacts.put(dumps(asdict(message))) for message in decision.messages)
         self._journal.append(
             Decided(
                 step=len(self._journal.episode.steps) + 1,
