@@ -5,6 +5,7 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from harness.errors import TrackingError
 from harness.tracking.history import History
 from harness.tracking.model import Model
-from harness.tracking.trajectory import Raised, TrajectoryGroup
+from harness.tracking.trajectory import TrajectoryGroup
 from tests.tracking.rollouts import history, model, rollout, root, rows
 
 
@@ -162,12 +163,16 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
+def written_under(folder: Path) -> list[Path]:
+    return [*folder.rglob("*.parquet"), *folder.rglob("history.jsonl")]
+
+
 @pytest.mark.parametrize(("given", "said"), [bad[1:] for bad in BAD], ids=[bad[0] for bad in BAD])
 async def test_a_bad_call_is_one_sentence_and_writes_nothing(tmp_path: Path, given: dict[str, Any], said: str) -> None:
     with pytest.raises(TrackingError, match=said) as refused:
         await model(tmp_path).log(**given)
     assert "\n" not in str(refused.value)
-    assert not list(tmp_path.rglob("*.parquet")) and not list(tmp_path.rglob("history.jsonl"))
+    assert not written_under(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["", "..", ".hidden", "a/b", "a\\b", "a\x00b", "x" * 200])
@@ -176,7 +181,7 @@ def test_a_name_that_is_no_folder_is_refused(tmp_path: Path, name: str) -> None:
         Model(name=name, project="p", base_path=tmp_path)
 
 
-async def test_a_missing_library_is_one_sentence(tmp_path: Path) -> None:
+def test_a_missing_library_is_one_sentence(tmp_path: Path) -> None:
     program = (
         "import asyncio, sys; sys.modules['pyarrow'] = None; sys.modules['pyarrow.parquet'] = None\n"
         "from harness.tracking.model import Model\n"
@@ -209,14 +214,14 @@ async def test_the_history_decides_by_the_mean_of_a_step_and_the_earliest_of_equ
 async def test_arts_own_objects_are_understood(tmp_path: Path) -> None:
     """By their attributes: ART is not imported here, see test_art for the real ones."""
 
-    class Group:
-        trajectories = [rollout(0.5)]
-        exceptions = [Raised(type="T", message="m", traceback="t")]
-        metadata = {"scenario_id": "7"}
-        metrics = {"g": 1}
-        logs = ["hello"]
-
-    logged = await model(tmp_path).log([Group()])
+    group = SimpleNamespace(
+        trajectories=[rollout(0.5)],
+        exceptions=[SimpleNamespace(type="T", message="m", traceback="t")],
+        metadata={"scenario_id": "7"},
+        metrics={"g": 1},
+        logs=["hello"],
+    )
+    logged = await model(tmp_path).log([group])
     assert (logged["val/exception_rate"], logged["val/group_g"]) == (0.5, 1.0)
     assert rows(root(tmp_path) / "trajectories/val/0000.parquet")[0]["group_logs"] == ["hello"]
 

@@ -92,7 +92,7 @@ async def test_odd_content_never_fails_a_call(tmp_path: Path, content: Any, text
 
 
 async def test_a_message_that_is_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TrackingError, match="trajectory 0 .*, message 1 is a int"):
+    with pytest.raises(TrackingError, match=r"trajectory 0 .*, message 1 is a int"):
         await written(tmp_path, Trajectory(messages_and_choices=[ASKED, 3]))
 
 

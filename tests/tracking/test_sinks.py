@@ -162,18 +162,19 @@ def test_wandb_offline_gets_all_rows_in_any_order_on_the_axis_of_training(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("asked", "variables", "before", "run", "warning"),
+    ("asked", "variables", "before", "expected"),
     [
-        ("None", {}, "", "False", ""),
-        ("[]", {"WANDB_API_KEY": "k" * 40}, "sys.modules['wandb'] = None", "False", ""),
-        ('["wandb"]', {}, "", "False", "W&B gets no metrics of p/m: there is no key: set WANDB_API_KEY"),
-        ('["wandb"]', {"WANDB_API_KEY": "k" * 40}, "sys.modules['wandb'] = None", "False", "needs the package wandb"),
-        ("None", {"WANDB_API_KEY": "k" * 40, "WANDB_MODE": "offline"}, "", "True", ""),
+        ("None", {}, "", ("False", "")),
+        ("[]", {"WANDB_API_KEY": "k" * 40}, "sys.modules['wandb'] = None", ("False", "")),
+        ('["wandb"]', {}, "", ("False", "W&B gets no metrics of p/m: there is no key: set WANDB_API_KEY")),
+        ('["wandb"]', {"WANDB_API_KEY": "k" * 40}, "sys.modules['wandb'] = None", ("False", "needs the package wandb")),
+        ("None", {"WANDB_API_KEY": "k" * 40, "WANDB_MODE": "offline"}, "", ("True", "")),
     ],
 )
-def test_wandb_is_on_when_asked_for_or_when_its_key_is_there(
-    tmp_path: Path, asked: str, variables: dict[str, str], before: str, run: str, warning: str
+def test_wandb_is_on_when_asked_for_or_when_its_key_is_there(  # noqa: PLR0917
+    tmp_path: Path, asked: str, variables: dict[str, str], before: str, expected: tuple[str, str]
 ) -> None:
+    run, warning = expected
     done = play(tmp_path, asked, before=before, **variables)
     assert (done.returncode, done.stdout.split()) == (0, ["run", run]), done.stderr
     assert warning in done.stderr
