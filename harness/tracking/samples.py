@@ -4,7 +4,7 @@ One sample per answer where the model saw something else than the whole conversa
 trajectory. Content is taken as it was logged; what a trainer cannot use (a trajectory without an answer) is left out.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,8 @@ def samples(groups: Iterable[Any], *, min_reward: float) -> Iterator[dict[str, A
         messages = [flat(message, position, "a sample") for position, message in enumerate(item.messages_and_choices)]
         tools = {"tools": list(item.tools)} if item.tools else {}
         for chosen in _conversations(messages, getattr(item, "seen", None)):
-            yield {"messages": [_message(messages[position]) for position in chosen], **tools}
+            turns = [_message(messages[position], item.messages_and_choices[position]) for position in chosen]
+            yield {"messages": turns, **tools}
 
 
 def write_samples(path: Path, groups: Iterable[Any], *, min_reward: float) -> tuple[int, str]:
@@ -49,9 +50,11 @@ def _conversations(messages: list[Flat], seen: Any) -> Iterator[list[int]]:
         yield [*positions, answer]
 
 
-def _message(message: Flat) -> dict[str, Any]:
+def _message(message: Flat, logged: Any) -> dict[str, Any]:
     role, content, tool_calls, tool_call_id, _ = message
     plain: dict[str, Any] = {"role": role, "content": content}
+    if name := logged.get("name") if isinstance(logged, Mapping) else getattr(logged, "name", None):
+        plain["name"] = name  # examples of a prompt are told from its instructions by it
     if tool_calls:
         plain["tool_calls"] = loads(tool_calls)
     if tool_call_id:
