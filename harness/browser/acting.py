@@ -45,8 +45,14 @@ from harness.errors import ActionFailed
 _TYPED = 200
 """Characters that are typed key by key; what is longer is inserted at once, as a paste would."""
 _Input = Click | Hover | Type | Select | Press | Scroll | Mouse | Keyboard | Code
-_SCROLL = """(sign) => {
-  const page = document.scrollingElement || document.body;
+_SCROLL = """([sign, within]) => {
+  let page = document.scrollingElement || document.body;
+  if (within && page.scrollHeight <= window.innerHeight) {
+    const scrolls = (one) => one.scrollHeight > one.clientHeight && /auto|scroll/.test(getComputedStyle(one).overflowY);
+    let inner = document.elementFromPoint(window.innerWidth / 2, window.innerHeight / 2);
+    while (inner && !scrolls(inner)) inner = inner.parentElement;
+    page = inner || page;
+  }
   page.scrollTo({ top: page.scrollTop + sign * window.innerHeight, behavior: "instant" });
 }"""
 
@@ -129,7 +135,9 @@ class Actor:
             case Press(key_comb=key_comb):
                 await self._press(key_comb)
             case Scroll(direction=direction):
-                await page.evaluate(_SCROLL, 1 if direction == "down" else -1)
+                # WebArena scrolls the document only; a page whose document cannot scroll has a part that does.
+                sign = 1 if direction == "down" else -1
+                await page.evaluate(_SCROLL, [sign, self._settings.dialect != "webarena"])
             case Mouse(verb=verb, x=x, y=y):
                 width, height = self._settings.viewport
                 await (page.mouse.click if verb == "click" else page.mouse.move)(x * width, y * height)

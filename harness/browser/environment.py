@@ -1,6 +1,5 @@
 """What an episode sees of the browser: restore, act, gather, each bounded and each ending in a record or our error."""
 
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,8 +9,8 @@ from playwright.async_api import Browser
 
 from harness.actions.space import Action, Goto
 from harness.browser import gathering, login, restoring
+from harness.browser.faults import Watch
 from harness.browser.fetching import fetch
-from harness.browser.observing import Observer
 from harness.browser.settings import BrowserSettings, RestoreSettings
 from harness.browser.storage import real_state
 from harness.browser.window import Lane, State, Window
@@ -19,6 +18,8 @@ from harness.codec import loads
 from harness.errors import EnvironmentDiverged, SiteUnavailable, TaskError
 from harness.protocols import Artifacts, Gathered, Landed, Restored
 from harness.records import Acted, Episode, Refused, Site, Tab, Task, View
+
+_CLOSES_WITHIN_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +30,6 @@ class Gear:
     restoring: RestoreSettings
     checkpoints: Artifacts | None
     """Storage states of earlier steps."""
-    observer: Callable[[], Observer]
-    """Makes the eyes of one episode."""
 
 
 class BrowserEnvironment:
@@ -41,6 +40,7 @@ class BrowserEnvironment:
         self._lane = lane
         self._gear = gear
         self._settings = gear.settings
+        self._watch = Watch()
         self._open: Window | None = None
         browser.on("disconnected", self._lost)
 
@@ -73,7 +73,8 @@ class BrowserEnvironment:
     async def _shut(self) -> None:
         if self._open is not None:
             window, self._open = self._open, None
-            await window.close()
+            async with Watch().over("closing a window", limit_s=_CLOSES_WITHIN_S):
+                await window.close()
 
     @property
     def _window(self) -> Window:
@@ -81,24 +82,21 @@ class BrowserEnvironment:
         return self._open
 
     def _lost(self, _: Browser) -> None:
-        if self._open is not None:
-            self._open.watch.strike("the browser is gone")
+        self._watch.strike("the browser is gone")
 
     def _watched(self, doing: str, *, limit_s: float | None = None) -> AbstractAsyncContextManager[None]:
-        return self._window.watch.over(doing, limit_s=limit_s or self._settings.step_deadline_s)
+        return self._watch.over(doing, limit_s=limit_s or self._settings.step_deadline_s)
 
     async def _fresh(self, task: Task, storage: Any) -> None:
         """A new window, logged in as the task wants."""
         sites = login.wanted(task, self._lane.sites)
-        self._open = await Window.open(
-            self._browser,
-            self._lane,
-            settings=self._settings,
-            observer=self._gear.observer(),
-            state=State(storage=storage, geolocation=task.geolocation),
-        )
+        self._watch = Watch()
+        state = State(storage=storage, geolocation=task.geolocation)
+        async with self._watched("opening a window"):
+            self._open = await Window.open(
+                self._browser, self._lane, settings=self._settings, state=state, watch=self._watch
+            )
         async with self._watched("logging in"):
-            await self._window.begin()
             await login.ensure(self._window, sites)
 
     async def _arrive(self, task: Task) -> View:

@@ -14,7 +14,7 @@ from harness.browser import login
 from harness.browser.faults import moved
 from harness.browser.functions import Scene, call
 from harness.browser.settings import BrowserSettings
-from harness.browser.tabs import Tab
+from harness.browser.tab import Tab
 from harness.browser.window import Window
 from harness.codec import dumps
 from harness.errors import ActionFailed, EvaluatorError, SiteUnavailable

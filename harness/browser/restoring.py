@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from harness.actions.space import Action, Click, Code, Hover, Keyboard, Mouse, Press, Select, Type
 from harness.browser.comparing import similarity
 from harness.browser.settings import RestoreSettings
-from harness.errors import EnvironmentDiverged
+from harness.errors import EnvironmentDiverged, InfraError
 from harness.protocols import Landed
 from harness.records import Acted, Done, Episode, Site, Task, View
 
@@ -34,7 +34,8 @@ def plan(task: Task, episode: Episode, *, sites: tuple[Site, ...], settings: Res
     """Choose.
 
     Raises:
-        EnvironmentDiverged: The settings ask for a new attempt, or for leaving the episode as it is.
+        EnvironmentDiverged: The settings ask for a new attempt.
+        InfraError: They ask for leaving the episode as it is.
     """
     mine = tuple(site for site in sites if site.name in task.sites)
     resettable = tuple(site for site in mine if site.reset_url is not None)
@@ -43,7 +44,7 @@ def plan(task: Task, episode: Episode, *, sites: tuple[Site, ...], settings: Res
     if settings.strategy == "restart":
         raise EnvironmentDiverged("a new attempt instead of a restore was asked for (resume.strategy=restart)")
     if settings.strategy == "fail":
-        raise EnvironmentDiverged("interrupted episodes are left as they are (resume.strategy=fail)")
+        raise InfraError("interrupted episodes are left as they are (resume.strategy=fail)")
     whole = len(resettable) == len(mine)
     effects = any(step.acted.effects for step in episode.steps) or bool(episode.arrival.effects)
     strategy = settings.strategy

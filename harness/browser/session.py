@@ -18,7 +18,6 @@ from harness.browser.addresses import Addresses
 from harness.browser.environment import BrowserEnvironment, Gear
 from harness.browser.faults import first_line
 from harness.browser.guard import Guard
-from harness.browser.observing import Observer
 from harness.browser.settings import BrowserSettings, RestoreSettings
 from harness.browser.window import Lane
 from harness.errors import BrowserCrashed
@@ -63,7 +62,6 @@ class Chromium:
             settings=settings,
             restoring=restoring or RestoreSettings(),
             checkpoints=checkpoints,
-            observer=self._eyes,
         )
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
@@ -139,7 +137,7 @@ class Chromium:
         try:
             async with asyncio.timeout(_CLOSES_WITHIN_S):
                 await environment.close()
-        except (TimeoutError, Error) as exc:
+        except (TimeoutError, Error, BrowserCrashed) as exc:
             logger.warning("a browser that does not let go of an episode is replaced: %s", exc)
             if self._browser is browser:
                 self._browser = None
@@ -163,6 +161,3 @@ class Chromium:
                 await browser.close()
         except (TimeoutError, Error) as exc:
             logger.warning("the browser did not close: %s", exc)
-
-    def _eyes(self) -> Observer:
-        return Observer(dialect=self._settings.dialect, viewport=self._settings.viewport)

@@ -15,7 +15,8 @@ from playwright.async_api import Error, Frame
 
 from harness.browser.faults import closed, moved
 from harness.browser.settings import BrowserSettings
-from harness.browser.tabs import Tab, Tabs
+from harness.browser.tab import Tab
+from harness.browser.tabs import Tabs
 from harness.browser.traffic import Traffic
 from harness.errors import BrowserCrashed
 
@@ -59,8 +60,11 @@ class Settler:
                 documents += 1
                 deadline = time.monotonic() + self._settings.settle_timeout_s
             if documents > _MOST_DOCUMENTS:
+                if tab.frozen:
+                    return tab
                 self._tabs.notice("the page was still busy: it keeps loading itself anew")
-                return tab
+                await tab.freeze()
+                documents = 0
             busy = (
                 await self._quiet(tab, deadline)
                 or await self._origin_quiet(tab, deadline)

@@ -19,7 +19,8 @@ from harness.browser.observing import Body, Observer
 from harness.browser.settings import BrowserSettings
 from harness.browser.settling import INIT_SCRIPT, Settler
 from harness.browser.storage import Storage
-from harness.browser.tabs import Tab, Tabs
+from harness.browser.tab import Tab
+from harness.browser.tabs import Tabs
 from harness.browser.traffic import Traffic
 from harness.errors import ActionFailed, BrowserCrashed
 from harness.records import Done, Observation, Outcome, Refused, Site, View
@@ -48,14 +49,13 @@ class Window:
         lane: Lane,
         *,
         settings: BrowserSettings,
-        observer: Observer,
         state: "State",
+        watch: Watch,
     ) -> None:
         self.context = context
-        self.watch = Watch()
         self.lane = lane
         self.storage = Storage(context, lane.addresses, initial=state.storage)
-        self.tabs = Tabs(context, self.watch, stored=self.storage.event)
+        self.tabs = Tabs(context, watch, stored=self.storage.event)
         self.traffic = Traffic(
             context,
             lane.addresses,
@@ -66,14 +66,19 @@ class Window:
         self.actor = Actor(self.tabs, lane.addresses, guard=lane.guard, settings=settings)
         self.settler = Settler(self.tabs, self.traffic, settings)
         self._settings = settings
-        self._observer = observer
+        self._observer = Observer(dialect=settings.dialect, viewport=settings.viewport)
         self._body: Body | None = None
         """What the agent last saw."""
 
     @classmethod
     async def open(
-        cls, browser: Browser, lane: Lane, *, settings: BrowserSettings, observer: Observer, state: "State"
+        cls, browser: Browser, lane: Lane, *, settings: BrowserSettings, state: "State", watch: Watch
     ) -> "Window":
+        """A fresh context with one blank tab.
+
+        Args:
+            watch: Told when a page of it dies.
+        """
         width, height = settings.viewport
         context = await browser.new_context(
             viewport={"width": width, "height": height},
@@ -91,11 +96,9 @@ class Window:
         )
         context.set_default_timeout(settings.action_timeout_s * 1000)
         await context.add_init_script(INIT_SCRIPT)
-        return cls(context, lane, settings=settings, observer=observer, state=state)
-
-    async def begin(self) -> None:
-        """Open the first, blank tab."""
-        await self.tabs.open()
+        window = cls(context, lane, settings=settings, state=state, watch=watch)
+        await window.tabs.open()
+        return window
 
     async def perform(self, action: Action) -> Outcome:
         """Do it; what cannot be done is an outcome, and a notice for the agent."""
@@ -122,6 +125,7 @@ class Window:
                 body = await self._observer.read(tab.page, tab.cdp)
                 tabs = await self._tab_records()
                 picture = await self._picture(tab) if image else None
+                await tab.thaw()
             except Error as exc:
                 if moved(exc) or closed(exc):
                     continue

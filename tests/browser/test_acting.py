@@ -183,6 +183,17 @@ async def test_scrolling_moves_by_one_viewport_at_once(web: Web, chromium: Chrom
         assert "'at 720'" in await visit.act(Scroll(direction="up"))
 
 
+async def test_a_page_whose_document_cannot_scroll_scrolls_within(web: Web, chromium: Chromium) -> None:
+    web.page(
+        "/",
+        "<style>body{margin:0;overflow:hidden;height:100vh}</style><main style='height:100vh;overflow-y:auto'>"
+        "<p>top</p><div style='height:900px'></div><p>bottom</p></main>",
+    )
+    async with visiting(chromium, web) as visit:
+        assert "'bottom'" not in visit.text
+        assert "'bottom'" in await visit.act(Scroll(direction="down"))
+
+
 @pytest.mark.parametrize(
     ("url", "reason"),
     [

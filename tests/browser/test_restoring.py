@@ -11,7 +11,7 @@ from harness.browser.comparing import fingerprint, similarity
 from harness.browser.restoring import plan
 from harness.browser.session import Chromium
 from harness.browser.settings import RestoreSettings
-from harness.errors import EnvironmentDiverged
+from harness.errors import EnvironmentDiverged, InfraError
 from harness.records import (
     Acted,
     Decided,
@@ -75,12 +75,13 @@ def test_the_plan_repeats_nothing_that_could_change_a_site_twice(
     assert (made.strategy, bool(made.reset), made.least_at_end) == (strategy, resets, least_at_end)
 
 
-@pytest.mark.parametrize("strategy", ["restart", "fail"])
-def test_asked_for_restarts_and_failures_diverge_but_only_when_there_is_something_to_restore(strategy: str) -> None:
+@pytest.mark.parametrize(("strategy", "error"), [("restart", EnvironmentDiverged), ("fail", InfraError)])
+def test_asked_for_restarts_and_failures_need_something_to_restore(strategy: str, error: type[InfraError]) -> None:
     settings = RestoreSettings(strategy=strategy)
     assert plan(a_task(Web()), Episode(), sites=(ONE,), settings=settings).strategy == "reset"
-    with pytest.raises(EnvironmentDiverged, match=strategy):
+    with pytest.raises(error, match=strategy) as raised:
         plan(a_task(Web()), an_episode(), sites=(ONE,), settings=settings)
+    assert raised.type is error
 
 
 def test_ids_do_not_count_when_observations_are_compared() -> None:

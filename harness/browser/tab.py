@@ -1,0 +1,178 @@
+"""One page, with a DevTools session of its own and the navigations that are under way in it.
+
+A navigation is known from the moment anybody asks for it until it has arrived, failed or come to nothing: nothing is
+observed in between. Only bookkeeping on events; waiting is `settling`'s.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+from typing import Any
+
+from playwright.async_api import CDPSession, Page
+
+_SAME_DOCUMENT = frozenset({"sameDocument", "historySameDocument"})
+_STORAGE_EVENTS = (
+    "domStorageItemAdded",
+    "domStorageItemUpdated",
+    "domStorageItemRemoved",
+    "domStorageItemsCleared",
+)
+_BEGINS_WITHIN_S = 1.0
+StorageListener = Callable[[str, Mapping[str, Any]], None]
+
+
+class _Phase(Enum):
+    REQUESTED = "by a page"
+    EXPECTED = "by us"
+    STARTED = "by the browser"
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A frame's navigation that has not arrived yet."""
+
+    url: str
+    phase: _Phase
+    at: float = field(default_factory=time.monotonic)
+
+
+class Tab:
+    """One page with its own DevTools session, and the navigations that are under way in it."""
+
+    def __init__(self, page: Page, changed: asyncio.Event, stored: StorageListener) -> None:
+        self.page = page
+        self.commits = 0
+        """Documents the main frame has gone through."""
+        self.opening = 0
+        """Tabs this page asked for that are not there yet."""
+        self.told_ticking = -1
+        """The commit count at which the agent was last told that the page changes by itself."""
+        self._cdp: CDPSession | None = None
+        self._main = ""
+        self._moves: dict[str, _Move] = {}
+        self._changed = changed
+        self._stored = stored
+        self._unreachable = ""
+        self._frozen = False
+
+    @property
+    def url(self) -> str:
+        """Real address; that of the page asked for when Chromium shows its own page about why it is not there."""
+        return self._unreachable or self.page.url
+
+    @property
+    def cdp(self) -> CDPSession:
+        assert self._cdp is not None, "a tab is attached before it is used"
+        return self._cdp
+
+    @property
+    def moving(self) -> str | None:
+        """Address the main frame is on its way to."""
+        self._expire()
+        move = self._moves.get(self._main)
+        return None if move is None else move.url
+
+    @property
+    def frames_moving(self) -> bool:
+        self._expire()
+        return bool(self._moves)
+
+    async def attach(self) -> None:
+        """Open the session and listen; once."""
+        if self._cdp is not None:
+            return
+        cdp = await self.page.context.new_cdp_session(self.page)
+        for event, listener in (
+            ("frameRequestedNavigation", self._requested),
+            ("frameScheduledNavigation", self._scheduled),
+            ("frameClearedScheduledNavigation", self._cleared),
+            ("frameStartedNavigating", self._started),
+            ("frameNavigated", self._navigated),
+            ("navigatedWithinDocument", self._navigated_within),
+            ("frameStoppedLoading", self._stopped),
+            ("frameDetached", self._detached),
+            ("windowOpen", self._opened),
+        ):
+            cdp.on(f"Page.{event}", listener)
+        for event in _STORAGE_EVENTS:
+            cdp.on(f"DOMStorage.{event}", partial(self._stored, event))
+        await cdp.send("DOMStorage.enable")
+        await cdp.send("Page.enable")
+        tree: Mapping[str, Any] = await cdp.send("Page.getFrameTree")
+        self._main = tree["frameTree"]["frame"]["id"]
+        self._cdp = cdp
+
+    @property
+    def frozen(self) -> bool:
+        return self._frozen
+
+    async def freeze(self) -> None:
+        """Let the page's scripts rest, so that it stays what it is while it is read."""
+        self._frozen = True
+        await self.cdp.send("Emulation.setScriptExecutionDisabled", {"value": True})
+
+    async def thaw(self) -> None:
+        if self._frozen:
+            self._frozen = False
+            await self.cdp.send("Emulation.setScriptExecutionDisabled", {"value": False})
+
+    def expect_move(self, url: str) -> None:
+        """A navigation was asked for from outside the page, and its events are still to come."""
+        self._moves[self._main] = _Move(url, _Phase.EXPECTED)
+
+    def give_up_moving(self) -> None:
+        """Forget navigations that were stopped or never began."""
+        self._moves.clear()
+        self.opening = 0
+
+    def _expire(self) -> None:
+        """A request of a page that came to nothing (`mailto:`, a refused scheme) is told by no event."""
+        limit = time.monotonic() - _BEGINS_WITHIN_S
+        for frame, move in list(self._moves.items()):
+            if move.phase is not _Phase.STARTED and move.at < limit:
+                del self._moves[frame]
+
+    def _requested(self, event: Mapping[str, Any]) -> None:
+        if event["disposition"] == "currentTab":
+            self._moves.setdefault(event["frameId"], _Move(event["url"], _Phase.REQUESTED))
+
+    def _scheduled(self, event: Mapping[str, Any]) -> None:
+        if event["delay"] < 1 and "#" not in event["url"]:
+            self._moves.setdefault(event["frameId"], _Move(event["url"], _Phase.REQUESTED))
+
+    def _cleared(self, event: Mapping[str, Any]) -> None:
+        # Also sent right after the start of a navigation, which then stays.
+        self._end(event["frameId"], _Phase.REQUESTED)
+
+    def _started(self, event: Mapping[str, Any]) -> None:
+        if event["navigationType"] not in _SAME_DOCUMENT:
+            self._moves[event["frameId"]] = _Move(event["url"], _Phase.STARTED)
+
+    def _navigated(self, event: Mapping[str, Any]) -> None:
+        frame = event["frame"]
+        if "parentId" not in frame:
+            self.commits += 1
+            self._unreachable = frame.get("unreachableUrl", "")
+        self._end(frame["id"], *_Phase)
+
+    def _navigated_within(self, event: Mapping[str, Any]) -> None:
+        self._end(event["frameId"], _Phase.EXPECTED)
+
+    def _stopped(self, event: Mapping[str, Any]) -> None:
+        # A `pushState` tells this too, while the page may have just requested a navigation.
+        self._end(event["frameId"], _Phase.STARTED)
+
+    def _detached(self, event: Mapping[str, Any]) -> None:
+        self._end(event["frameId"], *_Phase)
+
+    def _end(self, frame: str, *phases: _Phase) -> None:
+        if (move := self._moves.get(frame)) is not None and move.phase in phases:
+            del self._moves[frame]
+        self._changed.set()
+
+    def _opened(self, _: Mapping[str, Any]) -> None:
+        self.opening += 1
