@@ -1,0 +1,22 @@
+"""A real browser, and a run to look at."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser
+
+from tests.looking import chromium
+from tests.reports.runs import assorted, fill
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of sixty tasks of all kinds; tests only read it."""
+    return fill(tmp_path_factory.mktemp("results") / "demo", assorted(60))

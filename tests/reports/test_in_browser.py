@@ -1,0 +1,145 @@
+"""The report as people use it: click through, filter, keys, themes, a phone, assistive technology. No server, no network."""
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from harness.reports.report import write_report
+from harness.reports.single_file import write_single_file
+from tests.looking import fits, keep_picture, serious_violations
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+async def page(browser: Browser, run: Path) -> Page:
+    page = await browser.new_page(viewport={"width": 1280, "height": 900})
+    await page.goto(write_report(run).index.as_uri())
+    return page
+
+
+async def test_a_click_leads_to_a_task_its_steps_and_back(page: Page) -> None:
+    await keep_picture(page, "report-index")
+    await page.locator(".tasks tbody tr").filter(has_text="same action repeated").first.get_by_role("link").click()
+    step = page.locator("#step-1")
+    await expect(step).to_contain_text("Let's think step by step")
+    await step.locator("summary").first.click()
+    await expect(step.get_by_text("RootWebArea 'Lanterns'")).to_be_visible()
+    await step.locator("summary").last.click()
+    await expect(step.get_by_text("You are an autonomous agent.")).to_be_visible()
+    await keep_picture(page, "report-task")
+    await page.keyboard.press("u")
+    await expect(page.get_by_role("heading", name="Why tasks did not pass")).to_be_visible()
+
+
+async def test_the_target_is_framed_where_it_is_in_the_screenshot(page: Page, run: Path) -> None:
+    await page.goto((run / "report" / "tasks" / "0.html").as_uri())
+    picture, frame = page.locator("#step-1 img"), page.locator("#step-1 rect.hit")
+    await picture.scroll_into_view_if_needed()
+    assert await picture.evaluate("async (one) => { await one.decode(); return one.naturalWidth; }") == 1280
+    shown, around = await picture.bounding_box(), await frame.bounding_box()
+    assert shown and around
+    scale = shown["width"] / 1280
+    wanted = (shown["x"] + 96 * scale, shown["y"] + 240 * scale, 180 * scale, 40 * scale)
+    found = (around["x"], around["y"], around["width"], around["height"])
+    assert found == pytest.approx(wanted, abs=8)
+
+
+async def test_filters_and_search_narrow_the_list(page: Page) -> None:
+    shown = page.locator(".tasks tbody tr:not([hidden])")
+    await expect(shown).to_have_count(60)
+    await page.get_by_label("Outcome").select_option("failed")
+    await expect(page.locator(".tasks tbody tr:not([hidden]) .mark.passed")).to_have_count(0)
+    assert 0 < await shown.count() < 60
+    await page.get_by_label("Outcome").select_option("")
+    await page.get_by_role("searchbox").fill("pending ORDERS")
+    await expect(shown).to_have_count(12)
+    await expect(page.get_by_text("12 of 60 tasks")).to_be_visible()
+    await page.get_by_role("link", name="step limit reached").click()
+    for text in await shown.all_inner_texts():
+        assert "step limit reached" in text
+    await keep_picture(page, "report-filtered")
+
+
+async def test_the_list_is_sorted_by_numbers(page: Page) -> None:
+    await page.get_by_role("button", name="Steps").click()
+    await page.get_by_role("button", name="Steps").click()
+    steps = [int(text) for text in await page.locator(".tasks td[data-label=steps]").all_inner_texts()]
+    assert steps == sorted(steps, reverse=True) and steps[0] > 9
+
+
+async def test_everything_is_reached_by_keys(page: Page) -> None:
+    await page.keyboard.press("/")
+    await page.keyboard.type("Maya")
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("j")
+    await page.keyboard.press("j")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="Assign issue 14 to Maya")).to_be_visible()
+    await page.keyboard.press("j")
+    await expect(page.locator(".step.here")).to_have_attribute("id", "step-1")
+    await page.keyboard.press("o")
+    await expect(page.locator("#step-1 details.observation")).to_have_attribute("open", "")
+    await page.keyboard.press("j")
+    await expect(page.locator("#step-2")).to_be_focused()
+    here = page.url
+    await page.keyboard.press("n")
+    await page.wait_for_url(lambda url: url != here)
+    await page.keyboard.press("p")
+    await page.wait_for_url(here)
+    await page.keyboard.press("?")
+    await expect(page.get_by_role("dialog")).to_be_visible()
+
+
+async def test_a_phone_sees_everything_without_scrolling_sideways(browser: Browser, run: Path) -> None:
+    page = await browser.new_page(viewport={"width": 375, "height": 812}, is_mobile=True, has_touch=True)
+    index = write_report(run).index
+    await page.goto(index.as_uri())
+    assert await fits(page)
+    await keep_picture(page, "report-index-375")
+    await page.goto((index.parent / "tasks" / "0.html").as_uri())
+    await page.keyboard.press("e")
+    assert await fits(page)
+    await keep_picture(page, "report-task-375")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("which", ["index.html", "tasks/0.html", "tasks/4.html"])
+async def test_axe_finds_nothing_serious(browser: Browser, run: Path, theme: str, which: str) -> None:
+    page = await browser.new_page(color_scheme=theme, viewport={"width": 1280, "height": 900})  # type: ignore[arg-type]
+    index = write_report(run).index
+    await page.goto((index.parent / which).as_uri())
+    await page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    await keep_picture(page, f"report-{theme}-{which.replace('/', '-').removesuffix('.html')}")
+    assert await serious_violations(page) == []
+
+
+async def test_the_theme_is_remembered(page: Page) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = await page.evaluate(ground)
+    await page.get_by_role("button", name="Theme").click()
+    await page.get_by_role("button", name="Theme").click()
+    dark = await page.evaluate(ground)
+    assert dark != light
+    await page.reload()
+    assert await page.evaluate(ground) == dark
+
+
+async def test_one_file_holds_every_page(browser: Browser, run: Path, tmp_path: Path) -> None:
+    target = tmp_path / "elsewhere" / "report.html"
+    target.parent.mkdir()
+    write_single_file(run, target)
+    page = await browser.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    await page.goto(target.as_uri())
+    await page.get_by_role("link", name="What does the Storm Lantern cost?").first.click()
+    picture = page.locator("#step-1 img")
+    assert await picture.evaluate("async (one) => { await one.decode(); return one.naturalWidth; }") == 1280
+    await page.get_by_role("link", name="Next", exact=True).click()
+    await expect(page.locator("#page .lede").nth(1)).to_contain_text("task 1")
+    await page.go_back()
+    await page.go_back()
+    await expect(page.get_by_role("heading", name="Tasks", exact=True)).to_be_visible()
+    assert {url.partition("#")[0] for url in asked if not url.startswith("data:")} == {target.as_uri()}
