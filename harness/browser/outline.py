@@ -1,7 +1,7 @@
 """What ties a script's view of a subtree to CDP's: positions in document order, counted alike on both sides.
 
 `walk.js` counts elements and texts in order, a host before its open shadow tree and that before the host's children;
-`outline` counts the answer of `DOM.describeNode` (pierced, with white space) the same way. Pure.
+`outlined` counts the answer of `DOM.describeNode` (pierced, with white space) the same way. Pure.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ _ELEMENT, _TEXT, _DOCUMENT = 1, 3, 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Region:
-    """A subtree as the script saw it."""
+    """A subtree to be read whole, as the script saw it."""
 
     handle: str
     """Remote object id of its root."""
@@ -28,6 +28,20 @@ class Region:
     @classmethod
     def parse(cls, handle: str, boxes: Sequence[float], frames: Sequence[float]) -> "Region":
         return cls(handle=handle, size=int(boxes[0]), boxes=_by_position(boxes[1:]), frames=_by_position(frames))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Single:
+    """A node above regions, or too small to be one."""
+
+    handle: str
+    is_text: bool
+    box: Box | None
+
+    @classmethod
+    def parse(cls, handle: str, numbers: Sequence[float]) -> "Single":
+        _, *box = numbers
+        return cls(handle=handle, is_text=not numbers[0], box=(box[0], box[1], box[2], box[3]) if box else None)
 
 
 def _by_position(numbers: Sequence[float]) -> dict[int, Box]:
@@ -59,7 +73,7 @@ class Outline:
     """Owner to frame id."""
 
 
-def outline(described: Mapping[str, Any]) -> Outline:
+def outlined(described: Mapping[str, Any]) -> Outline:
     """Count the nodes of a described subtree."""
     found = Outline()
     stack: list[tuple[Mapping[str, Any], list[int]]] = [(described, found.order)]

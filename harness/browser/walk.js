@@ -1,18 +1,21 @@
 // Which nodes of this document meet the rectangle `view` (client coordinates), and how to ask for them most cheaply.
 //
+// Elements far above or below the view are only counted when `calm.js` says that nothing in them can reach it.
+//
 // Runs in an isolated world, so the page can neither see nor change it; but named form fields and images shadow the
 // properties of their form and document there too, hence the getters taken from the prototypes.
 //
 // Every element and text node gets its position in document order: a host before its open shadow tree, that before the
-// host's children. The answer's first entry is a JSON string, the others are the nodes it speaks of:
+// host's children. The answer's first entry is a JSON string, the others are the nodes it speaks of, singles before
+// regions; when the string alone is the answer, reading the whole document is cheaper, and it is the only region.
 //   size    number of nodes
 //   seen    of them in view
-//   singles rectangles of nodes to be asked for one by one, or null; the document is the first of them, and when there
-//           are none, reading it whole is cheaper: it is the only region then
+//   singles [whether it is no text, x, y, width, height] of nodes to be asked for one by one, without rectangle when
+//           not in view; the document is the first
 //   regions [size, position, x, y, width, height, …] of subtrees to be asked for whole; positions count from the
 //           subtree's root, a rectangle of zeros stands for a host whose inner parts may be in view though it is not
 //   frames  per region [position, x, y, width, height, …] of the contents of its frames
-(view, whole) => {
+(findCalm, view, whole, least) => {
   "use strict";
   const [left, top, right, bottom] = view;
   const getter = (owner, name) => {
@@ -43,8 +46,31 @@
     meets(rect, Infinity, 100 + element.scrollHeight) && meets(rect, 100 + element.scrollWidth, Infinity);
 
   // Costs in µs, measured; only their proportions matter. A text has one more accessibility node per line.
-  const SINGLE = 300, REGION = 700, NODE = 90, BULK = 2000, WAIT = 15000;
+  const TEXT = 300, ELEMENT = 450, REGION = 700, NODE = 90, BULK = 2000, WAIT = 15000;
   const linesOf = (height) => Math.max(1, Math.round(height / 18));
+
+  const FAR = 2000; // more than a line of text can stick out of its block
+  const calm = findCalm(least);
+  const blocks = /^(block|list-item|flow-root|table|table-(row|cell|row-group|header-group|footer-group))$/;
+  let turned = 0;
+  const isCalm = (element, rect) =>
+    (rect.bottom < top - FAR || rect.top > bottom + FAR) &&
+    turned === 0 &&
+    !calm.open.has(element) &&
+    blocks.test(getComputedStyle(element).display);
+  // Number of nodes below an element; NaN when there are shadow trees, which have styles of their own.
+  const count = (parent) => {
+    let total = 0;
+    for (let child = firstChild(parent); child !== null; child = nextSibling(child)) {
+      const type = nodeType(child);
+      if (type === 3) total++;
+      else if (type === 1) {
+        if (shadowRoot(child) !== null || nodeName(child).includes("-")) return NaN;
+        total += 1 + count(child);
+      }
+    }
+    return total;
+  };
 
   let position = 0;
   let seen = 0;
@@ -56,7 +82,7 @@
     weight += linesOf(rect.height);
     if (!isSeen(rect)) return null;
     seen++;
-    return { node, here, size: 1, rect, kids: [], cost: SINGLE, whole: false };
+    return { node, here, size: 1, rect, kids: [], cost: TEXT, whole: false };
   };
   const visit = (node, isElement) => {
     const here = position++;
@@ -65,21 +91,33 @@
     let rect = null;
     let candidate = false;
     let sealed = false;
+    let turns = 0;
     if (isElement) {
       const found = box(node);
-      if (isSeen(found)) rect = found;
       const name = nodeName(node);
       sealed = isOpaque(node, name);
+      if (isSeen(found)) rect = found;
+      else if (calm !== null && !sealed && shadowRoot(node) === null && isCalm(node, found)) {
+        const below = count(node);
+        if (below >= 0) {
+          position += below;
+          weight += below;
+          return null;
+        }
+      }
       candidate = rect !== null || (sealed && mayReach(node, found));
       if (candidate) seen++;
       if (name === "TEXTAREA") weight += linesOf(node.scrollHeight);
       const root = shadowRoot(node);
+      if (calm?.turned.has(node) || root !== null || name.includes("-")) turns = 1;
+      turned += turns;
       if (root !== null) descend(root, kids);
     }
     descend(node, kids);
+    turned -= turns;
     if (!candidate && kids.length === 0 && isElement) return null;
     const size = position - here;
-    let cost = SINGLE;
+    let cost = ELEMENT;
     for (const kid of kids) cost += kid.cost;
     const asWhole = REGION + NODE * (weight - before);
     const whole = sealed || asWhole < cost;
@@ -125,9 +163,9 @@
   };
   const take = (record) => {
     if (record.whole) return takeWhole(record);
-    const { rect } = record;
-    singles.push(record.node);
-    data.singles.push(rect ? [rect.x, rect.y, rect.width, rect.height] : null);
+    const { rect, node } = record;
+    singles.push(node);
+    data.singles.push([nodeType(node) !== 3, ...(rect ? [rect.x, rect.y, rect.width, rect.height] : [])]);
     for (const kid of record.kids) take(kid);
   };
   if (bulk) takeWhole(root);
@@ -143,5 +181,6 @@
   watch.observer = new MutationObserver(() => (watch.changed = true));
   watch.observer.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
   window[key] = watch;
-  return [JSON.stringify(data), ...singles, ...regions];
+  const told = JSON.stringify(data);
+  return singles.length ? [told, ...singles, ...regions] : told;
 }

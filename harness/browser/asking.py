@@ -1,0 +1,170 @@
+"""What is asked of Chromium about one document: one method per question, each answered in our own terms.
+
+The document's own script can neither see nor disturb any of it: our scripts run in an isolated world. Questions sent
+together travel together; `together` waits for all of them and raises the first error as it is.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from playwright.async_api import CDPSession, Error
+
+from harness.actions.space import Box
+from harness.browser.outline import Outline, Region, Single, outlined
+
+_WALK, _CALM, _MEASURE = (
+    files("harness.browser").joinpath(name).read_text(encoding="utf-8") for name in ("walk.js", "calm.js", "measure.js")
+)
+_CHANGED = """((watch) => {
+    const records = watch.observer.takeRecords();
+    watch.observer.disconnect();
+    return watch.changed || records.length > 0 || watch.at[0] !== scrollX || watch.at[1] !== scrollY;
+})(window[Symbol.for("reading")])"""
+_GROUP = "reading"
+_TOO_DEEP = "stack limit exceeded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """What of a document is in view, see `walk.js`: either one region, the document, or singles and regions."""
+
+    singles: Sequence[Single]
+    regions: Sequence[Region]
+
+
+class Questions:
+    """The questions, about the document of one frame."""
+
+    def __init__(self, cdp: CDPSession, frame_id: str, world: int) -> None:
+        self._cdp = cdp
+        self._frame_id = frame_id
+        self._world = world
+
+    @classmethod
+    async def about(cls, cdp: CDPSession, frame_id: str) -> "Questions":
+        """Make ready to ask about the document a frame holds now."""
+        found = await cdp.send("Page.createIsolatedWorld", {"frameId": frame_id, "worldName": "cairn"})
+        return cls(cdp, frame_id, found["executionContextId"])
+
+    async def walk(self, view: Box, *, whole: bool | None, calm_from: int) -> Walk:
+        """Find what is in view, and begin to watch the document for changes."""
+        x, y, width, height = view
+        arguments = json.dumps([[x, y, x + width, y + height], whole, calm_from])[1:-1]
+        found, document = await together(self._run(f"({_WALK})({_CALM}, {arguments})"), self._run("document"))
+        if found["type"] == "string":
+            data = json.loads(found["value"])
+            return Walk(singles=(), regions=(Region.parse(document["objectId"], *data["regions"], *data["frames"]),))
+        properties = await self._send("Runtime.getProperties", objectId=found["objectId"], ownProperties=True)
+        entries = {int(one["name"]): one["value"] for one in properties["result"] if one["name"].isdigit()}
+        data = json.loads(entries[0]["value"])
+        handles = [entries[number]["objectId"] for number in range(1, len(entries))]
+        alone, whole_ones = handles[: len(data["singles"])], handles[len(data["singles"]) :]
+        return Walk(
+            singles=[Single.parse(*pair) for pair in zip(alone, data["singles"], strict=True)],
+            regions=[Region.parse(*one) for one in zip(whole_ones, data["regions"], data["frames"], strict=True)],
+        )
+
+    async def changed(self) -> bool:
+        """Whether the document has changed since the walk; the watch ends, and what was handed out is let go."""
+        answer, _ = await together(
+            self._run(_CHANGED, returnByValue=True), self._send("Runtime.releaseObjectGroup", objectGroup=_GROUP)
+        )
+        return bool(answer["value"])
+
+    async def tree(self) -> Sequence[dict[str, Any]]:
+        """All accessibility nodes, the root first."""
+        return await self._nodes("getFullAXTree", frameId=self._frame_id)
+
+    async def subtree(self, handle: str) -> Sequence[dict[str, Any]]:
+        """Accessibility nodes of and below a node. Chromium answers with its next frame."""
+        return await self._nodes("queryAXTree", objectId=handle)
+
+    async def node(self, handle: str = "", *, backend: int = 0) -> dict[str, Any]:
+        """The accessibility node of one DOM node."""
+        which: dict[str, Any] = {"objectId": handle} if handle else {"backendNodeId": backend}
+        return (await self._nodes("getPartialAXTree", fetchRelatives=False, **which))[0]
+
+    async def outline(self, handle: str) -> Outline:
+        """The DOM below a node; empty when it is too deep to be told."""
+        try:
+            answer = await self._send("DOM.describeNode", objectId=handle, depth=-1, pierce=True)
+        except Error as exc:
+            if _TOO_DEEP not in str(exc.message):
+                raise
+            return Outline()
+        return outlined(answer["node"])
+
+    async def has_inner_tree(self, handle: str) -> bool:
+        """Whether an element has a shadow tree no script can reach."""
+        answer = await self._send("DOM.describeNode", objectId=handle, depth=0)
+        return any(root["shadowRootType"] != "open" for root in answer["node"].get("shadowRoots", ()))
+
+    async def measure(self, wanted: Mapping[int, Sequence[int]]) -> dict[int, Box | None]:
+        """Rectangles of nodes no script can reach.
+
+        Args:
+            wanted: By root of a shadow tree, its nodes in order; or by node, that node alone.
+        """
+        handles = await together(*(self._resolve(backend) for backend in wanted))
+        known = [(order, handle) for order, handle in zip(wanted.values(), handles, strict=True) if handle]
+        if not known:
+            return {}
+        answer = await self._call(
+            "Runtime.callFunctionOn",
+            functionDeclaration=_MEASURE,
+            executionContextId=self._world,
+            arguments=[{"objectId": handle} for _, handle in known],
+            returnByValue=True,
+        )
+        measured: dict[int, Box | None] = {}
+        for (order, _), rects in zip(known, answer["value"], strict=True):
+            measured.update(zip(order, (rect and (rect[0], rect[1], rect[2], rect[3]) for rect in rects), strict=False))
+        return measured
+
+    async def _resolve(self, backend: int) -> str | None:
+        try:
+            answer = await self._send(
+                "DOM.resolveNode", backendNodeId=backend, executionContextId=self._world, objectGroup=_GROUP
+            )
+        except Error:
+            return None  # as in the slow way: what cannot be resolved has no rectangle
+        handle: str | None = answer["object"].get("objectId")
+        return handle
+
+    async def _nodes(self, method: str, **parameters: Any) -> Sequence[dict[str, Any]]:
+        nodes: list[dict[str, Any]] = (await self._send(f"Accessibility.{method}", **parameters))["nodes"]
+        return nodes
+
+    async def _run(self, expression: str, **more: Any) -> dict[str, Any]:
+        return await self._call(
+            "Runtime.evaluate", expression=expression, contextId=self._world, objectGroup=_GROUP, **more
+        )
+
+    async def _call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        answer = await self._send(method, **parameters)
+        if "exceptionDetails" in answer:
+            raise Error(f"the document cannot be read: {answer['exceptionDetails']}")
+        result: dict[str, Any] = answer["result"]
+        return result
+
+    async def _send(self, method: str, **parameters: Any) -> dict[str, Any]:
+        answer: dict[str, Any] = await self._cdp.send(method, parameters)
+        return answer
+
+
+async def together(*calls: Awaitable[Any]) -> list[Any]:
+    """Answers to calls that do not wait for each other; their first error as it is."""
+
+    async def answer(call: Awaitable[Any]) -> Any:
+        return await call
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(answer(call)) for call in calls]
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from failed
+    return [task.result() for task in tasks]
