@@ -1,5 +1,6 @@
 """The table a person reads at the end of a run."""
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -9,10 +10,15 @@ from harness.reports.visible import one_line
 
 def print_summary(console: Console, summary: Summary, folder: str) -> None:
     """Print counts per site and overall, what went wrong, and what this start cost."""
-    table = Table(title=f"{summary.run_id} ({summary.dialect} scoring)", title_justify="left")
+    table = Table(
+        title=f"{summary.run_id} ({summary.dialect} scoring)",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
     table.add_column("site")
-    for name in ("tasks", "passed", "failed", "unscored", "success", "of scored", "tokens", "cost"):
-        table.add_column(name, justify="right")
+    for name in ("tasks", "passed", "failed", "unscored", "rate", "scored", "tokens", "cost"):
+        table.add_column(name, justify="right", no_wrap=True)
     for site, tally in summary.by_site.items():
         table.add_row(site, *_cells(tally, summary.priced))
     table.add_section()
@@ -24,6 +30,7 @@ def print_summary(console: Console, summary: Summary, folder: str) -> None:
                 f"{result.status}: task {result.task_id}{_trial(result.trial)}: {one_line(result.why)}",
                 markup=False,
                 highlight=False,
+                soft_wrap=True,
             )
     if summary.disagreements:
         console.print(f"the two scoring dialects disagree on: {', '.join(summary.disagreements)}", markup=False)

@@ -138,7 +138,9 @@
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
     if (!answer.ok) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    for (const fresh of all("[data-live]", page)) {
+    const parts = all("[data-live]", page);
+    const ids = new Set(parts.map((fresh) => fresh.id));
+    for (const fresh of parts) {
       const old = document.getElementById(fresh.id);
       if (!old) {
         document.getElementById(fresh.parentElement.id)?.append(document.adoptNode(fresh));
@@ -148,7 +150,7 @@
         old.replaceWith(document.adoptNode(fresh));
       }
     }
-    for (const old of all("[data-live]")) if (!page.getElementById(old.id)) old.remove();
+    for (const old of all("[data-live]")) if (!ids.has(old.id)) old.remove();
     document.title = page.title;
     prepare();
   };

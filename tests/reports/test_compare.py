@@ -1,0 +1,133 @@
+"""Two runs with planted differences: exactly those are found, and the numbers beside them are right."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+from scipy import stats
+
+from harness.main import main
+from harness.records import CloseReason
+from tests.looking import keep_picture, serious_violations
+from tests.reports.runs import Shape, assorted, fill
+
+Output = pytest.CaptureFixture[str]
+
+
+def flipped(shapes: Sequence[Shape], lost: int, gained: int) -> tuple[list[Shape], set[str], set[str]]:
+    """The shapes with so many flips, and the ids of the tasks that lost and gained."""
+    other, down, up = list(shapes), set[str](), set[str]()
+    for number, shape in enumerate(shapes):
+        if shape.failure or shape.reason is not CloseReason.STOPPED:
+            continue
+        if shape.score == 1.0 and len(down) < lost:
+            other[number] = replace(shape, score=0.0)
+            down.add(str(number))
+        elif shape.score == 0.0 and len(up) < gained:
+            other[number] = replace(shape, score=1.0)
+            up.add(str(number))
+    return other, down, up
+
+
+def pair(tmp_path: Path, before: Sequence[Shape], after: Sequence[Shape], **kinds: int) -> tuple[str, str]:
+    first = fill(tmp_path / "before", before, screenshots=False, **kinds)
+    return str(first), str(fill(tmp_path / "after", after, screenshots=False, **kinds))
+
+
+def compared(capsys: Output, *arguments: str) -> tuple[int, dict[str, object]]:
+    capsys.readouterr()
+    code = main(["compare", *arguments, "--json"])
+    return code, json.loads(capsys.readouterr().out)[0]
+
+
+def test_five_planted_flips_are_found_and_p_is_scipys(tmp_path: Path, capsys: Output) -> None:
+    shapes = assorted(60, steps=2)
+    other, lost, gained = flipped(shapes, 4, 1)
+    before, after = pair(tmp_path, shapes, other)
+    assert main(["compare", before, after]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert {line.split()[2].rstrip(":") for line in lines if line.startswith("lost: ")} == lost
+    assert {line.split()[2].rstrip(":") for line in lines if line.startswith("gained: ")} == gained
+    _, found = compared(capsys, before, after)
+    assert found["p"] == pytest.approx(stats.binomtest(1, 5, 0.5).pvalue, abs=1e-9)
+    difference = found["difference"]
+    assert isinstance(difference, dict)
+    assert difference["value"] == pytest.approx(-3 / found["pairs"])  # type: ignore[operator]
+    assert difference["low"] <= difference["value"] <= difference["high"]
+
+
+def test_a_run_compared_with_itself_changed_nothing(tmp_path: Path, capsys: Output) -> None:
+    before, after = pair(tmp_path, assorted(20, steps=1), assorted(20, steps=1))
+    _, found = compared(capsys, before, after)
+    assert (found["gained"], found["lost"], found["p"]) == ([], [], 1.0)
+
+
+@pytest.mark.parametrize(
+    ("lost", "level", "code"), [(8, "0.05", 1), (8, "0.001", 0), (1, "0.05", 0), (1, "1", 1), (0, "1", 0)]
+)
+def test_a_regression_fails_when_it_is_unlikely_enough(tmp_path: Path, lost: int, level: str, code: int) -> None:
+    shapes = [Shape(steps=1)] * 10
+    other, _, _ = flipped(shapes, lost, 0)
+    before, after = pair(tmp_path, shapes, other)
+    assert main(["compare", before, after, "--fail-if-regressed", level]) == code
+
+
+def test_unscored_tasks_are_never_a_success(tmp_path: Path, capsys: Output) -> None:
+    shapes = [Shape(steps=1)] * 6
+    before, after = pair(tmp_path, shapes, [Shape(steps=1), *[Shape(steps=1, failure="BrowserCrashed")] * 5])
+    assert main(["compare", before, after, "--fail-if-regressed", "0.05"]) == 3
+    _, found = compared(capsys, before, after)
+    assert (found["pairs"], found["unscored_after"]) == (1, ["1", "2", "3", "4", "5"])
+
+
+def test_what_is_not_common_is_named(tmp_path: Path, capsys: Output) -> None:
+    before, after = pair(tmp_path, [Shape(steps=1)] * 3, [Shape(steps=1)] * 5)
+    _, found = compared(capsys, before, after)
+    assert (found["pairs"], found["only_before"], found["only_after"]) == (3, [], ["3", "4"])
+
+
+def test_trials_of_a_task_are_one_pair_and_give_pass_at_k(tmp_path: Path, capsys: Output) -> None:
+    before, after = pair(tmp_path, [Shape(steps=1)] * 4, [Shape(steps=1, score=0.0)] * 4, trials=3)
+    _, found = compared(capsys, before, after)
+    assert (found["pairs"], len(found["lost"])) == (4, 4)  # type: ignore[arg-type]
+    assert found["rate_before"] == pytest.approx(2 / 3)
+    assert found["p"] == pytest.approx(stats.binomtest(0, 4).pvalue)
+    trials = found["trials_before"]
+    assert isinstance(trials, dict)
+    assert [pytest.approx(row) for row in trials["at"]] == [[1, 2 / 3, 2 / 3], [2, 1.0, 1 / 3], [3, 1.0, 0.0]]
+
+
+@pytest.mark.parametrize("arguments", [["nowhere", "nowhere"], ["--fail-if-regressed", "2", ".", "."]])
+def test_wrong_usage_is_one_sentence(
+    arguments: list[str], capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["compare", *arguments]) == 2
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_a_damaged_journal_stops_a_comparison(tmp_path: Path, capsys: Output) -> None:
+    before, after = pair(tmp_path, [Shape(steps=1)] * 2, [Shape(steps=1)] * 2)
+    path = Path(after) / "1.traj.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"Lantern", b"Kantern", 1))
+    assert main(["compare", before, after]) == 3
+    assert "1.traj.jsonl" in capsys.readouterr().err
+
+
+@pytest.mark.browser
+async def test_the_page_shows_the_same(tmp_path: Path, browser: Browser) -> None:
+    shapes = assorted(60, steps=2)
+    other, lost, _ = flipped(shapes, 4, 1)
+    before, after = pair(tmp_path, shapes, other)
+    target = tmp_path / "compare.html"
+    assert main(["compare", before, after, "--html", str(target)]) == 0
+    page = await browser.new_page()
+    await page.goto(target.as_uri())
+    await expect(page.get_by_role("heading", name="Lost 4")).to_be_visible()
+    first = page.get_by_role("table").first.get_by_role("row")
+    assert {await row.get_by_role("cell").first.inner_text() for row in (await first.all())[1:]} == lost
+    await keep_picture(page, "compare")
+    assert await serious_violations(page) == []

@@ -1,0 +1,39 @@
+"""A results folder that a viewer serves, and a browser."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.async_api import Browser
+
+from harness.sites.server import serving
+from harness.viewer.app import Viewer
+from harness.viewer.catalogue import Library
+from tests.looking import chromium
+from tests.reports.runs import assorted, fill
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    fill(tmp_path / "results" / "demo", assorted(12, steps=2))
+    return tmp_path / "results"
+
+
+@pytest.fixture
+async def base(results: Path) -> AsyncIterator[str]:
+    """Address of a viewer without a token."""
+    async with serving(Viewer(Library(results)).app(None)) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture
+async def client(base: str) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=base) as one:
+        yield one
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as one:
+        yield one

@@ -1,0 +1,74 @@
+"""The viewer in a real browser while a run goes on."""
+
+import time
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from harness.journal.store import RunFolder
+from tests.looking import fits, keep_picture, serious_violations
+from tests.reports.runs import Shape, episode, task, write
+
+pytestmark = pytest.mark.browser
+
+
+async def test_a_step_appears_within_a_second_of_its_fsync(base: str, results: Path, browser: Browser) -> None:
+    page = await browser.new_page()
+    with RunFolder.open(results / "demo") as run:
+        of = task(500)
+        records = episode(run, of, Shape(steps=3))
+        with run.journal("500") as journal:
+            for record in records[:4]:  # opened, arrival, decision, step 1
+                journal.append(record)
+            await page.goto(f"{base}/run/demo/task/500")
+            await expect(page.get_by_text("live", exact=True)).to_be_visible()
+            await page.locator("#step-1 summary").first.click()
+            for step, pair in ((2, records[4:6]), (3, records[6:8])):
+                for record in pair:
+                    journal.append(record)
+                durable = time.monotonic()
+                await page.locator(f"#step-{step} .ok").wait_for()
+                assert time.monotonic() - durable < 1.0
+            await expect(page.locator("#step-1 details").first).to_have_attribute("open", "")
+            for record in records[8:]:
+                journal.append(record)
+            await expect(page.locator("#standing .mark.passed")).to_be_visible()
+    await keep_picture(page, "viewer-task-live")
+
+
+async def test_the_run_page_counts_along(base: str, results: Path, browser: Browser) -> None:
+    page = await browser.new_page()
+    await page.goto(f"{base}/")
+    await page.get_by_role("link", name="demo").click()
+    await expect(page.locator(".facts dd").first).to_have_text("12")
+    with RunFolder.open(results / "demo") as run:
+        of = task(501, intent="A task that came later")
+        write(run, of, episode(run, of, Shape(steps=1), screenshots=False))
+    await expect(page.locator(".facts dd").first).to_have_text("13")
+    await page.get_by_role("searchbox").fill("came later")
+    await page.keyboard.press("Enter")
+    await page.get_by_role("link", name="A task that came later").click()
+    await expect(page.locator("#step-1")).to_be_visible()
+    await page.keyboard.press("j")
+    await page.keyboard.press("o")
+    await expect(page.locator("#step-1 details.observation")).to_have_attribute("open", "")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_axe_finds_nothing_serious(base: str, browser: Browser, theme: str) -> None:
+    page = await browser.new_page(color_scheme=theme)  # type: ignore[arg-type]
+    for path in ("/", "/run/demo", "/run/demo/task/0", "/run/nope"):
+        await page.goto(base + path)
+        assert await serious_violations(page) == []
+    await page.goto(base)
+    await keep_picture(page, f"viewer-runs-{theme}")
+
+
+async def test_a_phone_sees_everything_without_scrolling_sideways(base: str, browser: Browser) -> None:
+    page = await browser.new_page(viewport={"width": 375, "height": 812})
+    for path in ("/", "/run/demo", "/run/demo/task/0"):
+        await page.goto(base + path)
+        assert await fits(page), path
+    await page.goto(base)
+    await keep_picture(page, "viewer-runs-375")
