@@ -3,7 +3,7 @@
 Implementations never inherit from these; they only fit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -17,7 +17,7 @@ class Message:
     """One chat message in OpenAI's shape."""
 
     role: str
-    content: str | tuple[dict[str, Any], ...]
+    content: str | tuple[Mapping[str, Any], ...]
     """Text, or content parts (`{"type": "text"…}`, `{"type": "image_url"…}`)."""
     name: str | None = None
 

@@ -8,12 +8,12 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Protocol
 
 from harness.actions import describe
-from harness.codec import digest, dumps
+from harness.codec import digest
 from harness.errors import EnvironmentDiverged, InfraError, JournalError, UsageError
 from harness.protocols import (
     Agent,
@@ -39,7 +39,7 @@ from harness.records import (
     Task,
     View,
 )
-from harness.runner.evidence import stored_evidence
+from harness.runner.evidence import stored_evidence, stored_message
 from harness.runner.verdict import Ending, ending
 
 logger = logging.getLogger(__name__)
@@ -196,7 +196,7 @@ class EpisodeRunner:
         self._tell("deciding")
         with self._timed("decide") as elapsed_ms:
             decision = await self._kit.agent.decide(self._job.task, self._journal.episode, view)
-        prompt = tuple(self._kit.artifacts.put(dumps(asdict(message))) for message in decision.messages)
+        prompt = tuple(stored_message(message, self._kit.artifacts) for message in decision.messages)
         self._journal.append(
             Decided(
                 step=len(self._journal.episode.steps) + 1,

@@ -1,8 +1,14 @@
-"""Evidence on its way to disk: contents become artifacts before the record that names them is written."""
+"""On the way to disk: messages and contents become artifacts before the record that names them is written."""
 
 from harness.codec import dumps
-from harness.protocols import Artifacts, Gathered, Selection
+from harness.protocols import Artifacts, Gathered, Message, Selection
 from harness.records import Evidence, Selected
+
+
+def stored_message(message: Message, artifacts: Artifacts) -> str:
+    """The artifact of one chat message, in the shape it was sent."""
+    named = {} if message.name is None else {"name": message.name}
+    return artifacts.put(dumps({"role": message.role, **named, "content": message.content}))
 
 
 def stored_evidence(gathered: Gathered, artifacts: Artifacts) -> Evidence:
