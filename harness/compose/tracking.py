@@ -16,6 +16,7 @@ from harness.protocols import News, Progress
 from harness.tracking.episodes import RunTrajectories
 from harness.tracking.libraries import pyarrow
 from harness.tracking.model import Model
+from harness.tracking.naming import path_part
 
 logger = logging.getLogger(__name__)
 KINDS = ("none", "art")
@@ -36,9 +37,10 @@ class Tracker:
         self._model: Model | None = None
         if tracking.kind == "art":
             pyarrow()
+            path_part(tracking.split, "tracking.split")
             self._model = Model(
-                name=tracking.name or slug(config.llm.model),
-                project=tracking.project,
+                name=path_part(tracking.name or slug(config.llm.model), "tracking.name"),
+                project=path_part(tracking.project, "tracking.project"),
                 base_path=tracking.base_path,
                 report_metrics=tracking.report_metrics,
             )

@@ -34,7 +34,7 @@ class Backend(Protocol):
 
     async def close(self) -> None: ...
 
-    async def train(self, model: "TrainableModel", trajectory_groups: Sequence[Any], **options: Any) -> TrainResult:
+    async def train(self, model: "TrainableModel", trajectory_groups: Sequence[Any]) -> TrainResult:
         """Make the next checkpoint; after a crash the same call goes on where it stopped."""
         ...
 
@@ -84,12 +84,11 @@ class TrainableModel(Model):
             return super().get_inference_name(step)
         return self._backend._model_inference_name(self, step)
 
-    async def train(self, groups: Any, **options: Any) -> TrainResult:
+    async def train(self, groups: Any) -> TrainResult:
         """Log the groups at the present step, train on them, log at the new step what training said.
 
         Args:
             groups: As for `log`; kept in memory while training.
-            options: For the back end.
 
         Repeated after a crash with the same groups, it logs them once and the back end goes on.
         """
@@ -97,7 +96,7 @@ class TrainableModel(Model):
         kept = await asyncio.to_thread(_grouped, groups) if is_run_folder(groups) else _grouped(groups)
         step = await self.get_step()
         await self.log(kept, split="train", step=step, on_repeat="once")
-        result = await backend.train(self, kept, **options)
+        result = await backend.train(self, kept)
         self.inference_model_name = backend._model_inference_name(self)
         if result.metrics:
             await self.log(metrics=result.metrics, split="train", step=result.step)
