@@ -4,6 +4,7 @@ A window never reuses anything of an earlier one. What it shows is canonical; wh
 """
 
 import asyncio
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,10 +95,13 @@ class Window:
             geolocation=state.geolocation,
             permissions=["geolocation"] if state.geolocation else None,
         )
-        context.set_default_timeout(settings.action_timeout_s * 1000)
-        await context.add_init_script(INIT_SCRIPT)
-        window = cls(context, lane, settings=settings, state=state, watch=watch)
-        await window.tabs.open()
+        async with AsyncExitStack() as undo:
+            undo.push_async_callback(context.close)
+            context.set_default_timeout(settings.action_timeout_s * 1000)
+            await context.add_init_script(INIT_SCRIPT)
+            window = cls(context, lane, settings=settings, state=state, watch=watch)
+            await window.tabs.open()
+            undo.pop_all()
         return window
 
     async def perform(self, action: Action) -> Outcome:
