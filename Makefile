@@ -3,7 +3,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 BROWSER := $(VENV)/browser
 
-.PHONY: setup run test check format clean
+.PHONY: setup run test golden test-art check format clean
 
 run: setup
 	@$(PY) run.py $(ARGS)
@@ -24,6 +24,19 @@ $(VENV)/installed-dev: $(VENV)/installed
 test: setup $(VENV)/installed-dev
 	$(PY) -m pytest $(ARGS)
 
+# ART's own reader on our files, in an environment of its own: its pins are not ours. Of polars, 2.1.0 cannot average a
+# column of text, which ART's checkpoint logic asks of it.
+test-art:
+	@test -e .venv-art/installed || { rm -rf .venv-art && python3 -m venv .venv-art \
+	  && .venv-art/bin/python -m pip install --quiet --disable-pip-version-check \
+	    openpipe-art==0.5.18 'polars>=1.26,<2.1' duckdb numpy orjson pyarrow pytest pytest-asyncio \
+	  && touch .venv-art/installed; } || { echo "skipped: openpipe-art cannot be installed here (see above)"; exit 0; }; \
+	test ! -e .venv-art/installed || .venv-art/bin/python -m pytest -p no:cacheprovider tests/tracking/test_art.py $(ARGS)
+
+# Recorded outputs of WebArena's own code in GOLDEN_DIR (default ../shared/golden), against ours.
+golden: $(VENV)/installed-dev
+	@$(PY) -m tests.golden.compare
+
 check: $(VENV)/installed-dev
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
@@ -35,4 +48,4 @@ format: $(VENV)/installed-dev
 	$(PY) -m ruff check --fix .
 
 clean:
-	rm -rf $(VENV) results build .mypy_cache .ruff_cache .pytest_cache *.egg-info
+	rm -rf $(VENV) .venv-art results build .mypy_cache .ruff_cache .pytest_cache *.egg-info

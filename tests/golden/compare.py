@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.golden.actions import compare_action, compare_early_stop, compare_equivalence
 from tests.golden.evaluators import compare_program_html, compare_string_match, compare_url_match
+from tests.golden.observations import compare_ax_text, compare_html_text, compare_tab_header
 from tests.golden.outcome import Case, Comparer, Decision
 
 COMPARERS: Mapping[str, Comparer] = {
@@ -25,6 +26,9 @@ COMPARERS: Mapping[str, Comparer] = {
     "string_match_sentence_split": compare_string_match,
     "url_match": compare_url_match,
     "program_html": compare_program_html,
+    "ax_text": compare_ax_text,
+    "html_text": compare_html_text,
+    "tab_header": compare_tab_header,
 }
 """File name without `.jsonl` to what compares one of its lines."""
 
@@ -74,6 +78,7 @@ def main() -> int:
         comparer = COMPARERS.get(file.stem)
         if comparer is None:
             sys.stdout.write(f"{file.name}: no comparer\n")
+            failed = True
             continue
         result = tally(file, comparer)
         failed = failed or bool(result.differences)
@@ -83,7 +88,7 @@ def main() -> int:
 
 def _report(name: str, result: Tally) -> None:
     decided = result.decided.total()
-    extra = f", {decided} decided otherwise" if decided else ""
+    extra = f", {decided} decided otherwise" if decided else "" if result.total else " (the file is empty)"
     sys.stdout.write(f"{name}: {result.agreed}/{result.total} agreed{extra}\n")
     for decision, count in sorted(result.decided.items(), key=lambda item: item[0].name):
         sys.stdout.write(f"    {count} {decision.name}: {decision.because}\n")

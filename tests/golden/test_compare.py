@@ -10,8 +10,8 @@ from tests.golden.compare import COMPARERS, golden_dir, main, tally
 @pytest.mark.parametrize("name", sorted(COMPARERS))
 def test_no_case_differs_from_webarena_undecided(name: str) -> None:
     file = golden_dir() / f"{name}.jsonl"
-    if not file.exists():
-        pytest.skip(f"{file} is not there; set GOLDEN_DIR to the recorded outputs")
+    if not file.exists() or not file.stat().st_size:
+        pytest.skip(f"{file} is not there, or empty; set GOLDEN_DIR to the recorded outputs")
     result = tally(file, COMPARERS[name])
     assert result.total > 0
     assert result.differences == []
@@ -27,6 +27,15 @@ def test_a_wrong_score_is_counted_and_fails(
     monkeypatch.setenv("GOLDEN_DIR", str(tmp_path))
     assert main() == 1
     assert "url_match.jsonl: 1/2 agreed" in capsys.readouterr().out
+
+
+def test_a_file_nothing_compares_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "unheard_of.jsonl").write_text("{}\n")
+    monkeypatch.setenv("GOLDEN_DIR", str(tmp_path))
+    assert main() == 1
+    assert "no comparer" in capsys.readouterr().out
 
 
 def test_an_empty_folder_is_not_a_success(
