@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import floor, log10
+from math import floor, log10, sqrt
 
 from harness.reports.statistics import quantile
 from harness.reports.summary import FAILED, PASSED, UNSCORED
@@ -76,7 +76,7 @@ def histogram(name: str, unit: str, values: Sequence[tuple[float, str]]) -> Hist
 def _bins(ordered: Sequence[float], *, whole: bool) -> tuple[float, float, int]:
     """Start, width and number of bins."""
     low, high = ordered[0], ordered[-1]
-    width = _round_up((high - low) / _MOST_BINS)
+    width = _round_up((high - low) / min(_MOST_BINS, max(5, 2 * sqrt(len(ordered)))))
     if whole:
         width = max(1.0, width)
     start = floor(low / width) * width

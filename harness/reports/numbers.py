@@ -7,7 +7,7 @@ def percent(share: float) -> str:
 
 def points(difference: float) -> str:
     """A difference of two shares, in percentage points."""
-    return f"{difference * 100:+.1f} pp"
+    return f"{difference * 100:+.1f} pp".replace("-", "−")
 
 
 def measure(value: float, unit: str) -> str:
@@ -34,5 +34,5 @@ def duration(seconds: float) -> str:
 
 def _count(value: float) -> str:
     if value < 10_000:
-        return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+        return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:,.1f}"
     return f"{value / 1000:,.1f}k" if value < 1_000_000 else f"{value / 1_000_000:,.2f}M"

@@ -152,7 +152,7 @@ def _charts(rows: Sequence[Row]) -> tuple[Histogram, ...]:
     return tuple(
         histogram(name, unit, [(measure(row), row.status) for row in begun])
         for name, unit, measure in measures
-        if begun
+        if len({measure(row) for row in begun}) > 1
     )
 
 

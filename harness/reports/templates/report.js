@@ -87,10 +87,12 @@
     const part = one(`details.${kind}`, here() ?? one(".step") ?? document);
     if (part) part.open = !part.open;
   };
+  const zoom = (step) => { const body = step && one(".body:not(.bare)", step); body?.classList.toggle("big"); };
   const follow = (rel) => one(`a[rel=${rel}]`)?.click();
   const keys = {
     j: () => go(1), k: () => go(-1), n: () => follow("next"), p: () => follow("prev"), u: () => follow("up"),
     o: () => toggle("observation"), m: () => toggle("prompt"), "/": () => one("form.filters input")?.focus(),
+    z: () => zoom(here() ?? one(".step")),
     "?": () => one("dialog.keys")?.showModal(),
     e: () => { const parts = all(".step details"); const open = parts.some((part) => !part.open); parts.forEach((part) => { part.open = open; }); },
   };
@@ -110,6 +112,7 @@
     } else if (button?.closest(".tasks th")) {
       sort(button.closest("th"));
     }
+    if (event.target.closest(".frame")) zoom(event.target.closest(".step"));
     const cause = event.target.closest("a[data-cause]");
     const form = one("form.filters");
     if (cause && form && form.dataset.paged === undefined) { form.reset(); form.cause.value = cause.dataset.cause; filter(); }
