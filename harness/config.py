@@ -27,6 +27,12 @@ class ObservationDialect(Enum):
     cairn = "cairn"
 
 
+class ObservationType(Enum):
+    accessibility_tree = "accessibility_tree"
+    html = "html"
+    image = "image"
+
+
 class ActionSet(Enum):
     cairn = "cairn"
     id_accessibility_tree = "id_accessibility_tree"
@@ -105,6 +111,8 @@ class LlmConfig:
     max_attempts: int = 8
     max_retry_s: float = 600.0
     """Retries of one request end after this long."""
+    max_outage_s: float = 3600.0
+    """The run pauses this long for an endpoint that stays down, before tasks are given up."""
     prices: str | None = None
     """YAML of prices per million tokens; null = `configs/prices.yaml`."""
     plans: str | None = None
@@ -130,20 +138,27 @@ class BrowserConfig:
     step_deadline_s: float = 90.0
     """A step that takes longer is a hung browser."""
     screenshots: bool = True
-    allowed: str = "any"
-    """`any`, or `sites`: pages may reach the configured sites only."""
+    allowed: str = "auto"
+    """`sites`: pages reach the configured sites only; `any`: no limit; `auto`: `sites` for the embedded ones."""
 
 
 @dataclass
 class ObservationConfig:
+    type: ObservationType = ObservationType.accessibility_tree
+    """What the agent is shown; with `image` a screenshot, while the accessibility tree is still recorded."""
     dialect: ObservationDialect = ObservationDialect.cairn
 
 
 @dataclass
 class ExecutorConfig:
-    kind: str = "inline"
+    kind: str = "processes"
+    """`processes`: every worker is a supervised process; `inline`: all in this one, to debug."""
     lanes: int = 1
     """Episodes at once per worker."""
+    silence_s: float = 20.0
+    """A worker process without a heartbeat for this long is ended, and its tasks go on elsewhere."""
+    task_deadline_s: float | None = None
+    """A stay on one task that takes longer is ended; null = only steps have deadlines."""
 
 
 @dataclass

@@ -3,13 +3,10 @@
 All state is in the run folder. A start that finds nothing owed starts no server, no browser and no model client.
 """
 
-import asyncio
 import os
 import platform
-import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -35,40 +32,12 @@ from harness.reports.rows import About
 from harness.reports.summary import Entry, Invocation, Summary, as_json, summarize
 from harness.reports.table import print_summary
 from harness.runner.episode import task_digest
+from harness.runner.family import mark, sweep
 from harness.runner.plan import RETRIES, owed
 from harness.runner.schedule import Schedule
+from harness.runner.stopping import Stopping
 
 DONE, BELOW, UNSCORED, INTERRUPTED = 0, 1, 3, 130
-
-
-class Stopping:
-    """The first SIGINT or SIGTERM asks the run to end; the second ends it."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._task = asyncio.current_task()
-        self._asked = False
-
-    def __call__(self) -> bool:
-        return self._asked
-
-    def ask(self) -> None:
-        if self._asked and self._task is not None:
-            self._task.cancel()
-            return
-        self._asked = True
-        self._console.print("stopping: steps under way are finished, nothing new begins; once more to stop at once")
-
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self.ask)
-        try:
-            yield
-        finally:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.remove_signal_handler(number)
 
 
 async def evaluate(config: Config, folder: Path, console: Console) -> int:
@@ -82,10 +51,12 @@ async def evaluate(config: Config, folder: Path, console: Console) -> int:
     tasks = load_tasks(config)
     redactor = Redactor({**secrets_in(os.environ), **secrets(config)})
     with RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor) as run:
+        sweep(folder)
+        mark(folder)
         outcomes = _scan(run).outcomes
         digest = _refuse_drift(config, run, tasks, outcomes)
         schedule = Schedule(owed(tasks, config.trials, outcomes, policy(config)))
-        stopping = Stopping(console)
+        stopping = Stopping(lambda text: console.print(text, markup=False))
         tracker = Tracker(config, folder)
         invocation = Invocation()
         if len(schedule):
@@ -105,17 +76,11 @@ async def evaluate(config: Config, folder: Path, console: Console) -> int:
 
 
 async def _play(game: Game, schedule: Schedule, console: Console, tracker: Tracker) -> Invocation:
-    from harness.compose.crew import crew  # browser and model libraries: a start that owes nothing needs none
-    from harness.runner.executors.inline import run_inline
+    from harness.compose.executing import execute  # model and server libraries: a start that owes nothing needs none
 
     with _display(game.config, console, Board(len(schedule))) as display:
-        async with tracker.following(display) as progress, crew(game, progress) as players:
-            await run_inline(players.workers, game.config.executor.lanes, schedule)
-            return Invocation(
-                model_requests=players.requests.made,
-                browser_starts=sum(browser.starts for browser in players.browsers),
-                tasks_run=schedule.taken,
-            )
+        async with tracker.following(display) as progress:
+            return await execute(game, schedule, progress)
 
 
 def _display(config: Config, console: Console, board: Board) -> LiveDisplay | PlainDisplay:

@@ -1,31 +1,26 @@
-"""Everything a run needs to play: servers, models, browsers and workers, started together and closed together."""
+"""Who plays a run: models, browsers and workers, made together and closed together."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from harness.agents.prompt import read_prompt
 from harness.agents.prompted import PromptedAgent
 from harness.browser.session import Chromium
 from harness.browser.settings import BrowserSettings, RestoreSettings
-from harness.codec import dumps
-from harness.compose.deployment import Deployment, canonical_bases
+from harness.compose.deployment import Deployment
 from harness.compose.game import Game
 from harness.compose.model import Models, Requests, load_prices
+from harness.compose.services import Services
 from harness.compose.settings import policy
 from harness.config import Config, Dialect
 from harness.errors import ConfigError
 from harness.evaluators.judge import Judge
 from harness.evaluators.scoring import Scorer
-from harness.llm.retrying import RetryNotice
 from harness.protocols import Evaluator, News, Progress
 from harness.records import Limits
 from harness.runner.episode import Kit
 from harness.runner.worker import Worker
-from harness.sites.faults import read_faults
-from harness.sites.launching import launched
-from harness.sites.plans import read_plans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,21 +33,28 @@ class Crew:
 
 
 @asynccontextmanager
-async def crew(game: Game, progress: Progress) -> AsyncIterator[Crew]:
-    """Start what the configuration asks for; leaving the context closes all of it."""
+async def crew(game: Game, services: Services, progress: Progress, numbers: range) -> AsyncIterator[Crew]:
+    """Make the workers with these numbers; leaving the context closes their browsers and connections.
+
+    Args:
+        game: What is played.
+        services: Where the embedded servers are.
+        progress: Who is told.
+        numbers: Of the workers; worker n has the lanes from n times `executor.lanes` on.
+    """
     config = game.config
     async with AsyncExitStack() as closing:
-        sites_port = await _sites(game, closing) if config.sites.get("embedded") else None
-        base_url = await _endpoint(game, closing) if _is_embedded_endpoint(config) else None
         requests = Requests()
-        models = Models(config=config, requests=requests, prices=load_prices(config), closing=closing)
+        models = Models(
+            config=config, requests=requests, prices=load_prices(config), closing=closing, stopping=game.stopping
+        )
         evaluators = await _evaluators(config, models)
-        deployment = Deployment(config, sites_port)
+        deployment = Deployment(config, services.sites_port)
         kits: dict[int, Kit] = {}
-        for lane in range(config.workers * config.executor.lanes):
-            agent = await _agent(config, models, base_url, progress, lane=lane)
+        for lane in range(numbers.start * config.executor.lanes, numbers.stop * config.executor.lanes):
+            agent = await _agent(config, models, services.base_url, progress, lane=lane)
             kits[lane] = _kit(game, agent, evaluators, progress)
-        browsers = tuple([await closing.enter_async_context(_browser(game, deployment)) for _ in range(config.workers)])
+        browsers = tuple([await closing.enter_async_context(_browser(game, deployment)) for _ in numbers])
         workers = tuple(
             Worker(
                 kit=kits.__getitem__,
@@ -83,8 +85,7 @@ def _kit(game: Game, agent: PromptedAgent, evaluators: dict[str, Evaluator], pro
 async def _agent(
     config: Config, models: Models, base_url: str | None, progress: Progress, *, lane: int
 ) -> PromptedAgent:
-    def tell(notice: RetryNotice) -> None:
-        note = f"{notice.why}; again in {notice.wait_s:.1f} s"
+    def tell(note: str) -> None:
         progress.tell(News(lane=lane, task_id="", phase="retrying", note=note))
 
     return PromptedAgent(
@@ -118,7 +119,7 @@ def _browser(game: Game, deployment: Deployment) -> Chromium:
         step_deadline_s=browser.step_deadline_s,
         screenshots=browser.screenshots,
         dialect=game.config.observation.dialect.value,
-        allowed=browser.allowed,
+        allowed=_allowed(game.config),
     )
     return Chromium(
         settings,
@@ -127,29 +128,11 @@ def _browser(game: Game, deployment: Deployment) -> Chromium:
     )
 
 
-async def _sites(game: Game, closing: AsyncExitStack) -> int:
-    return await closing.enter_async_context(launched("harness.sites", log=game.run.path / "sites.log"))
-
-
-def _is_embedded_endpoint(config: Config) -> bool:
-    return config.llm.kind == "scripted" and config.llm.base_url is None
-
-
-async def _endpoint(game: Game, closing: AsyncExitStack) -> str:
-    llm, run = game.config.llm, game.run
-    if llm.plans is None:
-        raise ConfigError("llm.plans is not set: llm=scripted needs a plan file for these tasks, llm.plans=FILE")
-    intents = {task.task_id: task.intent for task in game.tasks}
-    placeholders = {f"__{name.upper()}__": base for name, base in canonical_bases(game.config).items()}
-    read_plans(Path(llm.plans), intents, placeholders=placeholders)  # here, a wrong file can be told in one sentence
-    read_faults(llm.faults)
-    arguments = {
-        "--intents": str(run.write("intents.json", dumps(intents))),
-        "--plans": llm.plans,
-        "--placeholders": dumps(placeholders).decode(),
-        "--faults": dumps(llm.faults).decode(),
-        "--latency-ms": str(llm.latency_ms),
-    }
-    pairs = [part for pair in arguments.items() for part in pair]
-    port = await closing.enter_async_context(launched("harness.sites.endpoint", *pairs, log=run.path / "endpoint.log"))
-    return f"http://127.0.0.1:{port}/v1"
+def _allowed(config: Config) -> str:
+    match config.browser.allowed:
+        case "auto":
+            return "sites" if config.sites.get("embedded") else "any"
+        case "sites" | "any" as allowed:
+            return allowed
+        case other:
+            raise ConfigError(f"browser.allowed={other} is unknown; it is auto, sites or any")

@@ -1,11 +1,11 @@
 """What one start plays with: settings, tasks and the open run folder, before anything heavy is loaded."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness.config import Config
 from harness.journal.store import RunFolder
 from harness.records import Task
+from harness.runner.stopping import Stopping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,5 +17,4 @@ class Game:
     tasks: tuple[Task, ...]
     config_digest: str
     """Of the measuring settings, under which they lie among the artifacts."""
-    stopping: Callable[[], bool]
-    """True once the person asked the run to end."""
+    stopping: Stopping

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,10 +14,12 @@ from yaml import YAMLError
 
 from harness.config import PROJECT, Config, JudgeConfig, LlmConfig
 from harness.errors import ConfigError
+from harness.llm.breaker import Breaker, GuardedModel
 from harness.llm.chat import ChatSettings, OpenAIChat
 from harness.llm.endpoint import Endpoint
 from harness.llm.pricing import Price, read_prices
-from harness.llm.retrying import Retrier, RetryNotice, RetryPolicy
+from harness.llm.retrying import Retrier, RetryNotice, RetryPolicy, Timing
+from harness.runner.stopping import Stopping
 
 
 class Requests:
@@ -34,7 +37,7 @@ class Requests:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Models:
     """Makes chat models that share prices, the count of requests, and their closing."""
 
@@ -42,9 +45,15 @@ class Models:
     requests: Requests
     prices: Mapping[str, Price]
     closing: AsyncExitStack
+    stopping: Stopping
 
-    async def agent_model(self, base_url: str | None, on_retry: Callable[[RetryNotice], None]) -> OpenAIChat:
-        """The model under test; `base_url` overrides the configured one."""
+    @cached_property
+    def breaker(self) -> Breaker:
+        """One for all agents: they ask the same endpoint."""
+        return Breaker(max_outage_s=self.config.llm.max_outage_s, sleep=self.stopping.sleep)
+
+    async def agent_model(self, base_url: str | None, tell: Callable[[str], None]) -> GuardedModel:
+        """The model under test; `base_url` overrides the configured one, `tell` hears of retries and outages."""
         llm = self.config.llm
         endpoint = Endpoint(
             base_url=base_url or llm.base_url,
@@ -60,7 +69,12 @@ class Models:
             max_tokens_field=llm.max_tokens_field,
             timeout_s=llm.timeout_s,
         )
-        return await self._open(endpoint, settings, _policy(llm), on_retry)
+        chat = await self._open(
+            endpoint, settings, _policy(llm), lambda notice: tell(f"{notice.why}; again in {notice.wait_s:.1f} s")
+        )
+        return GuardedModel(
+            chat, self.breaker, lambda outage: tell(f"{outage.why}; asked again in {outage.wait_s:.0f} s")
+        )
 
     async def judge_model(self, judge: JudgeConfig) -> OpenAIChat:
         assert judge.model is not None
@@ -75,9 +89,8 @@ class Models:
         policy: RetryPolicy,
         on_retry: Callable[[RetryNotice], None] | None,
     ) -> OpenAIChat:
-        chat = OpenAIChat(
-            endpoint, settings, retrier=Retrier(policy, on_retry=on_retry), prices=self.prices, limiter=self.requests
-        )
+        retrier = Retrier(policy, on_retry=on_retry, timing=Timing(sleep=self.stopping.sleep))
+        chat = OpenAIChat(endpoint, settings, retrier=retrier, prices=self.prices, limiter=self.requests)
         return await self.closing.enter_async_context(chat)
 
 

@@ -16,7 +16,15 @@ MEASURING = ("agent", "llm", "browser", "limits", "observation", "action_set", "
 
 EXECUTING = frozenset(
     {
-        *("llm.base_url", "llm.api_key", "llm.timeout_s", "llm.max_attempts", "llm.max_retry_s", "llm.prices"),
+        *(
+            "llm.base_url",
+            "llm.api_key",
+            "llm.timeout_s",
+            "llm.max_attempts",
+            "llm.max_retry_s",
+            "llm.max_outage_s",
+            "llm.prices",
+        ),
         *("llm.plans", "llm.faults", "llm.latency_ms", "judge.base_url", "judge.api_key", "judge.timeout_s"),
         *("browser.executable", "browser.headless", "browser.slow_mo_ms", "browser.screenshots"),
     }
@@ -26,7 +34,7 @@ EXECUTING = frozenset(
 
 def measuring(config: Config) -> dict[str, Any]:
     """The measuring settings as one flat mapping of dotted keys to plain values."""
-    tree = {name: _plain(getattr(config, name)) for name in MEASURING}
+    tree = {name: as_plain(getattr(config, name)) for name in MEASURING}
     return {key: value for key, value in _flat(tree) if key not in EXECUTING}
 
 
@@ -37,7 +45,7 @@ def policy(config: Config) -> Policy:
 
 def saved(config: Config) -> str:
     """The whole configuration as YAML, keys and passwords left out."""
-    tree = _plain(asdict(config))
+    tree = as_plain(asdict(config))
     for group in ("llm", "judge"):
         tree[group]["api_key"] = None if tree[group]["api_key"] is None else "[redacted]"
     for site in tree["sites"].values():
@@ -56,15 +64,15 @@ def secrets(config: Config) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
-def _plain(value: Any) -> Any:
+def as_plain(value: Any) -> Any:
     """Dataclasses and enums as what YAML and JSON know."""
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): as_plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return _plain(asdict(value)) if hasattr(value, "__dataclass_fields__") else value
+        return [as_plain(item) for item in value]
+    return as_plain(asdict(value)) if hasattr(value, "__dataclass_fields__") else value
 
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:

@@ -149,9 +149,11 @@ class EpisodeRunner:
             episode.failures[-1].attempt == episode.attempt
             and episode.failures[-1].type == EnvironmentDiverged.__name__
         )
-        if episode.opened is not None and not self._job.reopen and not diverged:
+        # A job that comes back from a lost worker may still say `reopen` although its new attempt stands already.
+        reopen = self._job.reopen and (episode.closed is not None or bool(episode.failures))
+        if episode.opened is not None and not reopen and not diverged:
             return
-        why = "first" if episode.opened is None else "retry" if self._job.reopen else "diverged"
+        why = "first" if episode.opened is None else "retry" if reopen else "diverged"
         self._journal.append(
             Opened(
                 attempt=episode.attempt + 1,

@@ -2,28 +2,53 @@
 
 from collections import deque
 from collections.abc import Iterable
+from typing import Protocol
 
 from harness.runner.episode import Job
 
 
+class Jobs(Protocol):
+    """Where a lane gets its work, in this process or from the one that supervises it."""
+
+    async def take(self, lane: int) -> Job | None:
+        """The next job for a lane, or None when nothing is waiting."""
+        ...
+
+    async def settle(self, lane: int, job: Job, *, over: bool) -> None:
+        """Say that a lane has left a job; one that is not over is owed again."""
+        ...
+
+
 class Schedule:
-    """Jobs in order; a job given back waits behind the others, so that a sick site or browser gets time."""
+    """Jobs in order; a job that is owed again waits behind the others, so that a sick site or browser gets time."""
 
     def __init__(self, jobs: Iterable[Job]) -> None:
         self._owed = deque(jobs)
-        self.taken = 0
-        """Different jobs handed out so far; one given back counts once."""
+        self.held: dict[int, Job] = {}
+        """Lane to the job it plays."""
+        self.played = 0
+        """Jobs begun in this start; one that is begun again counts once."""
 
     def __len__(self) -> int:
         return len(self._owed)
 
-    def take(self) -> Job | None:
-        """The next job, or None when nothing is waiting."""
+    async def take(self, lane: int) -> Job | None:
         if not self._owed:
             return None
-        self.taken += 1
-        return self._owed.popleft()
+        job = self.held[lane] = self._owed.popleft()
+        self.played += 1
+        return job
 
-    def give_back(self, job: Job) -> None:
-        self.taken -= 1
-        self._owed.append(job)
+    async def settle(self, lane: int, job: Job, *, over: bool) -> None:
+        self.held.pop(lane, None)
+        if not over:
+            self.played -= 1
+            self._owed.append(job)
+
+    def reclaim(self, lane: int) -> Job | None:
+        """Owe again what a lane that is gone was playing; it goes first, being half done."""
+        job = self.held.pop(lane, None)
+        if job is not None:
+            self.played -= 1
+            self._owed.appendleft(job)
+        return job

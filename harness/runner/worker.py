@@ -11,7 +11,7 @@ from harness.protocols import EnvironmentPool, News
 from harness.records import Task
 from harness.runner.episode import EpisodeRunner, Job, Kit, Log
 from harness.runner.plan import Policy, is_over
-from harness.runner.schedule import Schedule
+from harness.runner.schedule import Jobs
 
 logger = logging.getLogger(__name__)
 
@@ -27,15 +27,15 @@ class Worker:
     """Opens the journal of a (task, trial) for writing."""
     policy: Policy
 
-    async def run_lane(self, lane: int, schedule: Schedule) -> None:
+    async def run_lane(self, lane: int, jobs: Jobs) -> None:
         """Play jobs until none is waiting or the run is stopping."""
         kit = self.kit(lane)
         while not kit.stopping():
-            job = schedule.take()
+            job = await jobs.take(lane)
             if job is None:
                 break
-            if not await self._run(job, lane, kit) and not kit.stopping():
-                schedule.give_back(replace(job, reopen=False))
+            over = await self._run(job, lane, kit)
+            await jobs.settle(lane, replace(job, reopen=False), over=over or kit.stopping())
         kit.progress.tell(News(lane=lane, task_id="", phase="idle"))
 
     async def _run(self, job: Job, lane: int, kit: Kit) -> bool:

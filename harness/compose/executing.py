@@ -1,0 +1,76 @@
+"""Chooses the executor and lets it play."""
+
+import sys
+
+from harness.compose.game import Game
+from harness.compose.services import Services, services
+from harness.compose.settings import as_plain
+from harness.config import Config
+from harness.errors import ConfigError
+from harness.protocols import Progress
+from harness.reports.summary import Invocation
+from harness.runner.executors.processes import Supervision, Terms, run_processes
+from harness.runner.schedule import Schedule
+
+SLACK_S = 30.0
+"""A worker ends its own steps at their deadline; its supervisor only when that did not work."""
+
+
+async def execute(game: Game, schedule: Schedule, progress: Progress) -> Invocation:
+    """Play all that is owed, by the configured executor."""
+    kind = game.config.executor.kind
+    if kind not in ("inline", "processes"):
+        raise ConfigError(f"executor.kind={kind} is unknown; it is inline or processes")
+    async with services(game) as where:
+        play = _inline if kind == "inline" else _processes
+        requests, starts = await play(game, schedule, progress, where)
+    return Invocation(model_requests=requests, browser_starts=starts, tasks_run=schedule.played)
+
+
+async def _inline(game: Game, schedule: Schedule, progress: Progress, where: Services) -> tuple[int, int]:
+    from harness.compose.crew import crew  # browser libraries: supervisors do without
+    from harness.runner.executors.inline import run_inline
+
+    config = game.config
+    with game.stopping.listening():
+        async with crew(game, where, progress, range(config.workers)) as players:
+            await run_inline(players.workers, config.executor.lanes, schedule)
+            return players.requests.made, sum(browser.starts for browser in players.browsers)
+
+
+async def _processes(game: Game, schedule: Schedule, progress: Progress, where: Services) -> tuple[int, int]:
+    config = game.config
+    supervision = Supervision(
+        command=(sys.executable, "-m", "harness.player"),
+        hello=lambda number: {**hello(game, where), "number": number},
+        lanes=config.executor.lanes,
+        schedule=schedule,
+        journals=lambda task, trial: game.run.journal(task.task_id, trial),
+        progress=progress,
+        stopping=game.stopping,
+        terms=Terms(
+            silence_s=config.executor.silence_s,
+            step_s=restore_deadline_s(config),
+            task_s=config.executor.task_deadline_s,
+        ),
+    )
+    workers = min(config.workers, -(-len(schedule) // config.executor.lanes))
+    with game.stopping.listening():
+        counts = await run_processes(supervision, workers)
+    return counts.model_requests, counts.browser_starts
+
+
+def restore_deadline_s(config: Config) -> float:
+    """How long any phase of an episode but the model's may take: a replay performs every step of it again."""
+    return config.browser.step_deadline_s * 2 + SLACK_S
+
+
+def hello(game: Game, where: Services) -> dict[str, object]:
+    """What a worker process is told before it starts; it goes through a pipe, so keys may be in it."""
+    return {
+        "config": as_plain(game.config),
+        "folder": str(game.run.path.absolute()),
+        "config_digest": game.config_digest,
+        "sites_port": where.sites_port,
+        "base_url": where.base_url,
+    }

@@ -1,0 +1,64 @@
+"""The embedded servers of a run: sites and scripted endpoint, started when the settings ask for them."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.codec import dumps
+from harness.compose.deployment import canonical_bases
+from harness.compose.game import Game
+from harness.config import Config
+from harness.errors import ConfigError
+from harness.sites.faults import read_faults
+from harness.sites.launching import launched
+from harness.sites.plans import read_plans
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """Where they are."""
+
+    sites_port: int | None
+    """None = the deployment is somebody else's."""
+    base_url: str | None
+    """Of the scripted endpoint; None = the configured one."""
+
+
+@asynccontextmanager
+async def services(game: Game) -> AsyncIterator[Services]:
+    """Start them; leaving the context ends them."""
+    config = game.config
+    async with AsyncExitStack() as closing:
+        yield Services(
+            sites_port=await _sites(game, closing) if config.sites.get("embedded") else None,
+            base_url=await _endpoint(game, closing) if _is_embedded_endpoint(config) else None,
+        )
+
+
+async def _sites(game: Game, closing: AsyncExitStack) -> int:
+    return await closing.enter_async_context(launched("harness.sites", log=game.run.path / "sites.log"))
+
+
+def _is_embedded_endpoint(config: Config) -> bool:
+    return config.llm.kind == "scripted" and config.llm.base_url is None
+
+
+async def _endpoint(game: Game, closing: AsyncExitStack) -> str:
+    llm, run = game.config.llm, game.run
+    if llm.plans is None:
+        raise ConfigError("llm.plans is not set: llm=scripted needs a plan file for these tasks, llm.plans=FILE")
+    intents = {task.task_id: task.intent for task in game.tasks}
+    placeholders = {f"__{name.upper()}__": base for name, base in canonical_bases(game.config).items()}
+    read_plans(Path(llm.plans), intents, placeholders=placeholders)  # here, a wrong file can be told in one sentence
+    read_faults(llm.faults)
+    arguments = {
+        "--intents": str(run.write("intents.json", dumps(intents))),
+        "--plans": llm.plans,
+        "--placeholders": dumps(placeholders).decode(),
+        "--faults": dumps(llm.faults).decode(),
+        "--latency-ms": str(llm.latency_ms),
+    }
+    pairs = [part for pair in arguments.items() for part in pair]
+    port = await closing.enter_async_context(launched("harness.sites.endpoint", *pairs, log=run.path / "endpoint.log"))
+    return f"http://127.0.0.1:{port}/v1"
