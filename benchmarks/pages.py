@@ -20,7 +20,7 @@ def _page(body: str, *, html: str = "<html lang=en>") -> str:
     return f"<!doctype html>{html}<title>Page</title>{body}"
 
 
-def _many(text: str, count: int = 14) -> str:
+def _many(text: str, count: int = 9) -> str:
     return "".join(text.replace("#", str(n)) for n in range(count))
 
 
@@ -134,9 +134,9 @@ _HIDDEN = (
     + _many("<div role=presentation><div role=none><a href=#>n#</a></div></div>", 9)
 )
 _SCROLLERS = (
-    f'<div id=box style="height: 200px; overflow: auto">{_many("<p>row # <a href=#>r#</a></p>", 60)}</div>'
+    f'<div id=box style="height: 200px; overflow: auto">{_many("<p>row # <a href=#>r#</a></p>", 30)}</div>'
     + f'<div style="overflow: hidden; height: 50px">{_many("<p>clip #</p>", 20)}</div>'
-    + f'<textarea id=area style="height: 40px">{"line" + chr(10)}{_many("line #" + chr(10), 60)}</textarea>'
+    + f'<textarea id=area style="height: 40px">{"line" + chr(10)}{_many("line #" + chr(10), 40)}</textarea>'
     + f'<input id=line style="width: 50px" value="{"long " * 60}"><div style="height: 900px"></div>'
     + "<script>box.scrollTop = 700; area.scrollTop = 400; line.scrollLeft = 300</script>"
 )
@@ -178,16 +178,18 @@ AWKWARD: Mapping[str, str] = {
 
 def _escape(row: str, style: str = "", end: str = "") -> str:
     """A table that reaches far below the viewport, whose last row holds `row`, and which may send it back up."""
-    far = _many("<tr><td>row #<td><a href=#>link #</a>", 12)
-    css = f"<style>td {{ height: auto; padding: 200px 0 }} {style}</style>"
+    far = _many("<tr><td>row #<td><a href=#>link #</a>", 6)
+    css = f"<style>td {{ height: auto; padding: 400px 0 }} i {{ line-height: 200px }} {style}</style>"
     body = f"<table><tbody>{far}<tr class=last><td>last<td>{row}</tbody></table><p>end</p>{end}"
     return f"<!doctype html><html lang=en><title>Far</title>{css}{body}"
 
 
-_FAR_WORDS = "<i>one word below another </i>" * 30
+_FAR_WORDS = "<i>one word below another </i>" * 8
 
 ESCAPES: Mapping[str, str] = {
-    "nothing": _escape("<b>stays</b>", end=_many("<div><p>calm <b>#</b> <a href=#>l</a></p></div>", 400)),
+    "nothing": _escape(
+        "<b>stays</b>", end=_many("<div style='margin: 90px'><p>calm <b>#</b> <a href=#>l</a></p></div>", 60)
+    ),
     "position": _escape("<b class=up>up</b>", ".up { position: absolute; top: 10px }"),
     "fixed": _escape("<b class=up>up</b>", "@media all { .up { position: fixed; top: 10px } }"),
     "relative": _escape("<b class=up>up</b>", ".up { position: relative; top: -4800px }"),
@@ -206,7 +208,9 @@ ESCAPES: Mapping[str, str] = {
     "height by rule": _escape("", ".low { height: 10px; width: 50px }", end=f"<div class=low>{_FAR_WORDS}</div>"),
     "line clamp": _escape("", ".low { max-height: 1em; width: 50px }", end=f"<div class=low>{_FAR_WORDS}</div>"),
     "centred": _escape(
-        "", end=f"<div style='display: flex; align-items: center; height: 9px'><p>{_FAR_WORDS * 9}</div>"
+        "",
+        ".c { display: flex; align-items: center; height: 9px } .c div { width: 9px } i { line-height: 400px }",
+        end=f"<div class=c><div><div>{_FAR_WORDS}</div></div></div>",
     ),
     "shrunk": _escape(
         "",
@@ -217,21 +221,23 @@ ESCAPES: Mapping[str, str] = {
         "", ".g { display: grid; grid-auto-rows: 9px; width: 90px }", end=f"<div class=g><div>{_FAR_WORDS}</div></div>"
     ),
     "scrolled": _escape(
-        f"<div id=s style='height: 50px; overflow: auto'>{_many('<p>deep #</p>', 160)}</div>",
+        f"<div id=s style='height: 50px; overflow: auto'>{_many('<p class=deep>deep #</p>', 40)}</div>",
+        ".deep { padding: 80px }",
         end="<script>s.scrollTop = 4800</script>",
     ),
     "scrolled text": _escape(
-        f"<textarea id=s>{_many('deep #' + chr(10), 320)}</textarea>", end="<script>s.scrollTop = 4700</script>"
+        f"<textarea id=s style='line-height: 200px'>{_many('deep #' + chr(10), 30)}</textarea>",
+        end="<script>s.scrollTop = 4950</script>",
     ),
     "float": _escape("", ".f { float: left; width: 60px }", end=f"<div><div class=f>{_FAR_WORDS}</div></div>"),
     "turned round": _escape(
         "",
-        ".t { rotate: 90deg; transform-origin: 0 0; white-space: nowrap; width: 9px }",
+        ".t { rotate: -90deg; transform-origin: 0 0; white-space: nowrap; width: 9px; letter-spacing: 30px }",
         end=f"<div class=t><p>text</p><div><p>{_FAR_WORDS}</p></div></div>",
     ),
     "vertical": _escape(
         "",
-        ".v { writing-mode: vertical-lr; white-space: nowrap; block-size: 90px; inline-size: 9px }",
+        ".v { writing-mode: vertical-lr; direction: rtl; white-space: nowrap; letter-spacing: 30px; inline-size: 9px }",
         end=f"<div class=v><div><p>{_FAR_WORDS}</p></div></div>",
     ),
     "open shadow tree": _escape(

@@ -40,26 +40,28 @@
     clip-path print-color-adjust`).join("|")})$`.replace(/\s/g, "")
   );
   const TURNS = /^(transform|rotate|scale|translate|offset|perspective|zoom|writing-mode|text-orientation)/;
+  const FLOWS = /^(none|block|inline|inline-block|list-item|flow-root|table|table-.*|inline-table)$/;
   const VALUES = {
     position: /^static$/,
     float: /^none$/,
     height: /^auto$/,
     "max-height": /^none$/,
     "min-height": /^(?!0)[\d.]+[a-z]+$/,
-    display: /^(none|block|inline|inline-block|list-item|flow-root|flex|inline-flex|grid|inline-grid|table|table-.*|inline-table)$/,
     ...Object.fromEntries(["overflow", "overflow-x", "overflow-y"].map((name) => [name, /^visible$/])),
     ...Object.fromEntries(words("top right bottom left").map((side) => [`margin-${side}`, /^(auto|[\d.]+[a-z%]*)$/])),
   };
 
-  // "" = harmless, "wild", "turned" (which is wild as well), "items" (only what stands directly in it is wild)
+  // What a declaration makes of an element: itself wild, what stands directly in it wild (items of a flex box or grid may
+  // be smaller than what they hold), or turned, which is wild as well.
   const judge = (style) => {
-    let verdict = "";
+    const verdict = { wild: false, items: false, turned: false };
     for (let index = 0; index < style.length; index++) {
       const name = style[index];
       const value = style.getPropertyValue(name);
-      if (TURNS.test(name) && value !== "none") return "turned";
-      if (name in VALUES ? !VALUES[name].test(value) : !HARMLESS.test(name)) verdict = "wild";
-      else if (name === "display" && /flex|grid/.test(value)) verdict ||= "items";
+      if (TURNS.test(name) && value !== "none") verdict.turned = verdict.wild = true;
+      else if (name === "display") {
+        if (!FLOWS.test(value)) verdict.items = verdict.wild = true;
+      } else if (name in VALUES ? !VALUES[name].test(value) : !HARMLESS.test(name)) verdict.wild = true;
     }
     return verdict;
   };
@@ -67,9 +69,9 @@
   let rulesLeft = MOST_RULES;
   const selectors = { wild: [TAGS], turned: [] };
   const mark = (selector, verdict) => {
-    if (verdict === "items") selectors.wild.push(`:is(${selector}) > *`);
-    else if (verdict) selectors.wild.push(selector);
-    if (verdict === "turned") selectors.turned.push(selector);
+    if (verdict.wild) selectors.wild.push(selector);
+    if (verdict.items) selectors.wild.push(`:is(${selector}) > *`);
+    if (verdict.turned) selectors.turned.push(selector);
   };
   const SILENT = new Set(
     words(`CSSFontFaceRule CSSKeyframesRule CSSPropertyRule CSSCounterStyleRule CSSLayerStatementRule CSSPageRule
@@ -105,9 +107,9 @@
   if (styled.length > MOST_STYLED) return null;
   for (const element of styled) {
     const verdict = judge(styleOf(element));
-    if (verdict === "items") for (const child of children(element)) wild.add(child);
-    else if (verdict) wild.add(element);
-    if (verdict === "turned") turned.add(element);
+    if (verdict.wild) wild.add(element);
+    if (verdict.items) for (const child of children(element)) wild.add(child);
+    if (verdict.turned) turned.add(element);
   }
   for (const animation of Document.prototype.getAnimations.call(document)) {
     const target = animation.effect?.target;

@@ -36,7 +36,11 @@
   const isOpaque = (element, name) => opaque.has(name) || (name.includes("-") && shadowRoot(element) === null);
   // Elements whose place in the accessibility tree is not their place in the document.
   const moved = new Set(find("area"));
-  for (const owner of find("[aria-owns]")) for (const owned of owner.ariaOwnsElements ?? []) moved.add(owned);
+  for (const owner of find("[aria-owns]")) {
+    const ids = Element.prototype.getAttribute.call(owner, "aria-owns").trim().split(/\s+/);
+    for (const id of ids) moved.add(Document.prototype.getElementById.call(document, id));
+    for (const owned of owner.ariaOwnsElements ?? []) moved.add(owned);
+  }
   const strays = [];
 
   const meets = (rect, dx, dy) =>
@@ -120,7 +124,7 @@
     let cost = ELEMENT;
     for (const kid of kids) cost += kid.cost;
     const asWhole = REGION + NODE * (weight - before);
-    const whole = sealed || asWhole < cost;
+    const whole = sealed || (isElement && asWhole < cost);
     if (whole) cost = asWhole;
     const record = { node, here, size, rect, kids, cost, whole, candidate, sealed };
     if (moved.has(node)) strays.push(record);
