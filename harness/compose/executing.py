@@ -43,6 +43,7 @@ async def _processes(game: Game, schedule: Schedule, progress: Progress, where: 
     supervision = Supervision(
         command=(sys.executable, "-m", "harness.player"),
         hello=lambda number: {**hello(game, where), "number": number},
+        log=game.run.path / "worker.log",
         lanes=config.executor.lanes,
         schedule=schedule,
         journals=lambda task, trial: game.run.journal(task.task_id, trial),

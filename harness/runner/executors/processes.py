@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from harness.errors import JournalError, UsageError
@@ -70,6 +71,8 @@ class Supervision:
     """Starts a worker process."""
     hello: Callable[[int], dict[str, Any]]
     """Worker number to what it is told first."""
+    log: Path
+    """Takes what workers write to stderr."""
     lanes: int
     schedule: Schedule
     journals: Callable[[Task, int], AbstractContextManager[Log]]
@@ -125,13 +128,15 @@ class Supervisor:
 
     async def _one_life(self) -> bool:
         """Run one process to its end; True when it left because nothing was owed."""
-        process = await asyncio.create_subprocess_exec(
-            *self._all.command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            start_new_session=True,
-            limit=LINE_LIMIT,
-        )
+        with self._all.log.open("ab") as errors:
+            process = await asyncio.create_subprocess_exec(
+                *self._all.command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+                limit=LINE_LIMIT,
+            )
         assert process.stdin is not None and process.stdout is not None
         self._heard, self._since, self._idle = time.monotonic(), {}, set()
         self._counts.restarted(self._number)

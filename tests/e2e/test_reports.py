@@ -1,0 +1,48 @@
+"""What a run leaves behind for people and CI systems when it ends, by the real command."""
+
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.e2e.conftest import Start
+
+Starter = Callable[..., Start]
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+def test_every_run_ends_with_its_reports_and_a_start_without_work_keeps_them(start: Starter, tmp_path: Path) -> None:
+    summary = tmp_path / "step-summary"
+    environment = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
+    done = start("task.limit=2", env=environment)
+    assert done.code == 0, done.err + done.out
+    tree = ElementTree.fromstring((done.folder / "junit.xml").read_bytes())
+    assert (tree.attrib["tests"], tree.attrib["failures"], tree.attrib["errors"]) == ("2", "0", "0")
+    assert "100.0% passed" in (done.folder / "summary.md").read_text()
+    assert summary.read_text() == (done.folder / "summary.md").read_text()
+    assert "::error" not in done.out
+    pages = {path: path.stat().st_mtime_ns for path in (done.folder / "report").rglob("*.html")}
+    assert {path.name for path in pages} == {"index.html", "0.html", "1.html"}
+    (done.folder / "junit.xml").unlink()
+    again = start("task.limit=2")
+    assert {path: path.stat().st_mtime_ns for path in (again.folder / "report").rglob("*.html")} == pages
+    assert (again.folder / "junit.xml").exists()
+
+
+def test_a_task_that_cannot_be_played_is_an_error_everywhere(start: Starter) -> None:
+    faults = "llm.faults=[{do: '503'}]"
+    done = start(
+        "task.limit=1",
+        faults,
+        "llm.max_attempts=1",
+        "resume.max_attempts=1",
+        "run.report=false",
+        env={"GITHUB_ACTIONS": "true"},
+    )
+    assert done.code == 3, done.err + done.out
+    tree = ElementTree.fromstring((done.folder / "junit.xml").read_bytes())
+    assert (tree.attrib["errors"], tree.attrib["skipped"]) == ("1", "0")
+    assert "::error title=task 0 unscored::" in done.out
+    assert not (done.folder / "report").exists()

@@ -1,0 +1,174 @@
+"""The main job as people type it: play, play again, kill and go on, fail visibly."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from harness.journal.log import read
+from tests.e2e.conftest import PROJECT, Start, command, environment
+
+Starter = Callable[..., Start]
+pytestmark = pytest.mark.browser
+
+UNDISTURBED_BY_RESUMING = ("task_id", "trial", "status", "score", "steps", "attempts")
+
+
+def results(summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """The results without what only a resumed run has."""
+    return [{key: result[key] for key in UNDISTURBED_BY_RESUMING} for result in summary["results"]]
+
+
+@contextmanager
+def running(*overrides: str, root: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A start under way, in a process group of its own; whatever is left of it ends with the block."""
+    process = subprocess.Popen(
+        command(*overrides, root=root),
+        env=environment(),
+        cwd=root.parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def wait_until(condition: Callable[[], bool], *, within_s: float = 60.0) -> None:
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, "the condition never came"
+        time.sleep(0.02)
+
+
+def decided(folder: Path) -> int:
+    return sum(path.read_bytes().count(b'"kind":"decided"') for path in folder.glob("*.traj.jsonl"))
+
+
+def test_smoke_passes_and_a_second_start_does_nothing(start: Starter) -> None:
+    first = start("task=smoke", "fail_under=1.0")
+    assert first.code == 0, first.out + first.err
+    assert first.summary["passed"] == first.summary["tasks"] == 8
+    assert first.summary["invocation"]["model_requests"] == sum(result["steps"] for result in first.summary["results"])
+    assert first.summary["invocation"]["browser_starts"] == 2
+
+    again = start("task=smoke", "fail_under=1.0")
+    assert again.code == 0
+    assert again.summary["results"] == first.summary["results"]
+    done = again.summary["invocation"]
+    assert (done["model_requests"], done["browser_starts"], done["tasks_run"]) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("executor", ["inline", "processes"])
+def test_a_killed_run_goes_on_and_comes_to_the_same(start: Starter, tmp_path: Path, executor: str) -> None:
+    wanted = start("task=smoke", "run.root=undisturbed")
+    undisturbed = json.loads((tmp_path / "undisturbed" / "run" / "summary.json").read_bytes())
+    assert wanted.code == 0
+
+    folder = tmp_path / "results" / "run"
+    with running("task=smoke", f"executor={executor}", root=tmp_path / "results") as process:
+        wait_until(lambda: decided(folder) >= 9)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    persisted = decided(folder)
+    assert 0 < persisted < undisturbed["invocation"]["model_requests"]
+
+    resumed = start("task=smoke", f"executor={executor}")
+    assert resumed.code == 0, resumed.out + resumed.err
+    assert results(resumed.summary) == results(undisturbed)
+    assert any(result["resumed_from"] is not None for result in resumed.summary["results"])
+    asked_again = persisted + resumed.summary["invocation"]["model_requests"]
+    assert asked_again == undisturbed["invocation"]["model_requests"], "a persisted decision was paid for twice"
+
+
+def test_nothing_of_a_killed_run_is_left_after_the_next_start(start: Starter, tmp_path: Path) -> None:
+    folder = tmp_path / "results" / "run"
+    with running("task=smoke", root=tmp_path / "results") as process:
+        wait_until(lambda: decided(folder) >= 3)
+        process.kill()
+        process.wait()
+    assert start("task=smoke").code == 0
+    left = [process for process in psutil.process_iter() if str(tmp_path) in " ".join(_command_line(process))]
+    assert left == []
+
+
+def _command_line(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def test_an_interrupted_run_ends_cleanly_and_says_how_to_go_on(start: Starter, tmp_path: Path) -> None:
+    folder = tmp_path / "results" / "run"
+    with running("task=smoke", root=tmp_path / "results") as process:
+        wait_until(lambda: decided(folder) >= 4)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"the same command goes on" in out
+    assert b"Traceback" not in out
+    assert not any(read(path).failures for path in folder.glob("*.traj.jsonl"))
+    assert start("task=smoke").code == 0
+
+
+@pytest.fixture
+def broken_plans(tmp_path: Path) -> Path:
+    plans = json.loads((PROJECT / "tasks" / "demo.plans.json").read_bytes())
+    plan = next(plan for plan in plans if str(plan["task_id"]) == "1")
+    step = next(step for step in plan["steps"] if step["do"] == "click")
+    step["name"] = "A button that is nowhere"
+    path = tmp_path / "broken.json"
+    path.write_text(json.dumps(plans))
+    return path
+
+
+def test_a_broken_plan_fails_visibly(start: Starter, broken_plans: Path) -> None:
+    done = start("task.ids=[0,1]", f"llm.plans={broken_plans}", "fail_under=0.9")
+    assert done.code == 1, done.out + done.err
+    by_id = {result["task_id"]: result for result in done.summary["results"]}
+    assert (by_id["0"]["status"], by_id["1"]["status"]) == ("passed", "failed")
+    episode = read(done.folder / "1.traj.jsonl")
+    assert episode.closed is not None and episode.closed.reason == "PARSE_FAILURES"
+    assert "A button that is nowhere" in episode.steps[-1].decided.reply
+
+
+def test_retries_are_paid_for_and_shown(start: Starter) -> None:
+    fault = "llm.faults=[{do: '429', retry_after: 0.1, on: {first: 1}}, {do: '500', on: {task_id: '1', first: 1}}]"
+    done = start("task.ids=[0,1]", fault, "run.display=plain")
+    assert done.code == 0, done.out + done.err
+    steps = sum(result["steps"] for result in done.summary["results"])
+    assert done.summary["invocation"]["model_requests"] > steps
+    assert "429" in done.out
+
+
+def test_a_sweep_has_one_folder_per_model_and_resumes(tmp_path: Path) -> None:
+    overrides = ["-m", "task=demo", "task.ids=[6]", "llm.model=one,two", f"run.root={tmp_path / 'results'}"]
+    for requests in (1, 0):
+        done = subprocess.run(
+            [*command(root=tmp_path)[:2], *overrides], capture_output=True, text=True, check=False, env=environment()
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        for model in ("one", "two"):
+            summary = json.loads((tmp_path / "results" / f"demo-prompt-{model}" / "summary.json").read_bytes())
+            assert summary["passed"] == 1
+            assert (summary["invocation"]["model_requests"] > 0) == (requests > 0)
+
+
+def test_another_model_in_the_same_folder_is_refused(start: Starter) -> None:
+    assert start("task.ids=[6]").code == 0
+    done = start("task.ids=[6]", "llm.model=other")
+    assert done.code == 2
+    assert "llm.model" in done.err and "run.id" in done.err
