@@ -1,7 +1,7 @@
 """What an episode sees of the browser: restore, act, gather, each bounded and each ending in a record or our error."""
 
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ class Gear:
     restoring: RestoreSettings
     checkpoints: Artifacts | None
     """Storage states of earlier steps."""
+    logins: login.Kept = field(default_factory=login.Kept)
 
 
 class BrowserEnvironment:
@@ -91,13 +92,16 @@ class BrowserEnvironment:
         """A new window, logged in as the task wants."""
         sites = login.wanted(task, self._lane.sites)
         self._watch = Watch()
+        if storage is None:
+            storage = self._gear.logins.state(self._lane, sites)
         state = State(storage=storage, geolocation=task.geolocation)
         async with self._watched("opening a window"):
             self._open = await Window.open(
                 self._browser, self._lane, settings=self._settings, state=state, watch=self._watch
             )
         async with self._watched("logging in"):
-            await login.ensure(self._window, sites)
+            if await login.ensure(self._window, sites):
+                await self._gear.logins.keep(self._window, sites)
 
     async def _arrive(self, task: Task) -> View:
         """Open the start pages, one tab each, and come back to the first."""

@@ -1,18 +1,21 @@
 """Being logged in is a checked precondition: probed, and refreshed by the site's recipe only when the probe fails.
 
 Which sites a task wants a login for stands in the name of its storage state file (`code.forum_state.json`: the part
-before the last `_`, split at dots), as in WebArena.
+before the last `_`, split at dots), as in WebArena. What a login left in the browser is kept for the lane's next episode
+that wants the same sites; lanes share nothing, so that no episode can log out another one.
 """
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from playwright.async_api import Error, Locator, Page
 
 from harness.browser.fetching import fetch
-from harness.browser.window import Window
+from harness.browser.storage import real_state
+from harness.browser.window import Lane, Window
 from harness.errors import ActionFailed, ConfigError, SiteUnavailable
 from harness.records import Login, Site, Task
 
@@ -44,18 +47,42 @@ def state_file(task: Task) -> str | None:
     return task.storage_state if task.storage_state is not None and Path(task.storage_state).is_file() else None
 
 
-async def ensure(window: Window, sites: tuple[Site, ...], *, aside: bool = False) -> None:
+class Kept:
+    """What logins of this worker left in the browser, by lane and combination of sites."""
+
+    def __init__(self) -> None:
+        self._states: dict[tuple[int, tuple[str, ...]], Mapping[str, Any]] = {}
+
+    def state(self, lane: Lane, sites: tuple[Site, ...]) -> Mapping[str, Any] | None:
+        """Storage to begin with; whether it still holds is for the probe to say."""
+        return self._states.get(_key(lane, sites))
+
+    async def keep(self, window: Window, sites: tuple[Site, ...]) -> None:
+        state = await window.storage.checkpoint()
+        if state is not None:
+            self._states[_key(window.lane, sites)] = real_state(state, window.lane.addresses)
+
+
+def _key(lane: Lane, sites: tuple[Site, ...]) -> tuple[int, tuple[str, ...]]:
+    return lane.number, tuple(site.name for site in sites)
+
+
+async def ensure(window: Window, sites: tuple[Site, ...], *, aside: bool = False) -> bool:
     """Log in wherever the probe says that nobody is.
 
     Args:
         aside: Do it in a tab that is gone afterwards, because the current one is in use.
+    Returns:
+        Whether any login was needed.
     Raises:
         SiteUnavailable: A login does not take.
     """
+    needed = False
     for site in sites:
         assert site.login is not None
         if await _is_logged_in(window, site.login):
             continue
+        needed = True
         if aside:
             async with _aside(window):
                 await _log_in(window, site, site.login)
@@ -63,6 +90,7 @@ async def ensure(window: Window, sites: tuple[Site, ...], *, aside: bool = False
             await _log_in(window, site, site.login)
         if not await _is_logged_in(window, site.login):
             raise SiteUnavailable(f"{site.name}: the login at {site.login.url} was sent, but it did not take")
+    return needed
 
 
 async def _is_logged_in(window: Window, login: Login) -> bool:

@@ -1,9 +1,10 @@
-"""What an agent is shown of a page: the accessibility text in one dialect, under ids that last for an episode.
+"""What an agent is shown of a page: its accessibility tree or its DOM as text, under ids that last for an episode.
 
 Ids are small integers given from top to bottom when a line is first printed, and kept for the same DOM node; so the
 same page gives the same bytes in every run. How a page is read is the business of `reading` and `frames`, how it is
-worded that of `tree_webarena` and `tree_cairn`; here they meet. WebArena does not look into frames. A page that changes
-while it is read is read once more, and if it does so again the body is said to be torn.
+worded that of `tree_webarena`, `tree_cairn` and `dom_text`; here they meet. WebArena does not look into frames, and
+numbers the lines of a DOM by what is in view. A page that changes while it is read is read once more, and if it does so
+again the body is said to be torn.
 """
 
 from collections import Counter
@@ -13,6 +14,8 @@ from dataclasses import dataclass, field
 from playwright.async_api import CDPSession, Page
 
 from harness.browser import tree_cairn, tree_webarena
+from harness.browser.dom_reading import read_elements
+from harness.browser.dom_text import Element, HtmlText, by_position, print_html
 from harness.browser.frames import Collected, Collector
 from harness.browser.reading import EVERYTHING
 from harness.browser.tree import AXNode, Printed
@@ -40,8 +43,12 @@ class Body:
 class Observer:
     """The eyes of one episode."""
 
-    def __init__(self, *, dialect: str, viewport: tuple[int, int], whole_page: bool = False) -> None:
-        """`dialect` is `webarena` or `cairn`; `viewport` is (width, height) in CSS px."""
+    def __init__(
+        self, *, dialect: str, viewport: tuple[int, int], whole_page: bool = False, html: bool = False
+    ) -> None:
+        """`dialect` is `webarena` or `cairn`; `viewport` is (width, height) in CSS px; `html`: the DOM, not the tree."""
+        self._dialect = dialect
+        self._html = html
         self._print = _DIALECTS[dialect]
         self._viewport = None if whole_page else viewport
         self._view = EVERYTHING if whole_page else (0.0, 0.0, float(viewport[0]), float(viewport[1]))
@@ -55,6 +62,8 @@ class Observer:
         Raises:
             playwright.async_api.Error: The page went elsewhere meanwhile, or is gone; see `faults`.
         """
+        if self._html:
+            return await self._read_html(cdp)
         collected = await self._collector.collect(page, cdp, self._view)
         if collected.torn:
             collected = await self._collector.collect(page, cdp, self._view)
@@ -62,11 +71,28 @@ class Observer:
         def label(node: AXNode) -> str:
             if "backendDOMNodeId" not in node:
                 return str(node["nodeId"])
-            key = (collected.document_of(node).loader, node["backendDOMNodeId"])
-            return str(self._ids.setdefault(key, len(self._ids) + 1))
+            return self._id(collected.document_of(node).loader, node["backendDOMNodeId"])
 
         printed = self._print(collected.nodes, collected.rects, viewport=self._viewport, label=label)
         return _body(printed, collected, page_session=cdp)
+
+    async def _read_html(self, cdp: CDPSession) -> Body:
+        loader = (await cdp.send("Page.getFrameTree"))["frameTree"]["frame"]["loaderId"]
+        elements = await read_elements(cdp, dialect=self._dialect)
+
+        def label(element: Element, _: int) -> str:
+            return self._id(loader, element.backend)
+
+        printed = print_html(
+            elements,
+            viewport=self._viewport,
+            label=by_position if self._dialect == "webarena" else label,
+            dialect=self._dialect,
+        )
+        return _html_body(printed)
+
+    def _id(self, loader: str, backend: int) -> str:
+        return str(self._ids.setdefault((loader, backend), len(self._ids) + 1))
 
 
 def _body(printed: Printed, collected: Collected, *, page_session: CDPSession) -> Body:
@@ -86,6 +112,20 @@ def _body(printed: Printed, collected: Collected, *, page_session: CDPSession) -
         backends={id: one.node["backendDOMNodeId"] for id, one in printed.shown.items()},
         sessions=sessions,
         torn=bool(collected.torn),
+    )
+
+
+def _html_body(printed: HtmlText) -> Body:
+    nodes: dict[str, Node] = {}
+    counts: Counter[tuple[str, str]] = Counter()
+    for id, one in printed.shown.items():
+        role, line = _clean(one.element.name.lower()), _clean(one.line)
+        nodes[id] = Node(role=role, name=line, nth=counts[role, line], line=line, box=one.element.box)
+        counts[role, line] += 1
+    return Body(
+        text=_clean(printed.text),
+        nodes=nodes,
+        backends={id: one.element.backend for id, one in printed.shown.items()},
     )
 
 

@@ -26,6 +26,8 @@ class BrowserSettings:
     screenshots: bool = False
     dialect: str = "cairn"
     """Of the observation text: `cairn` or `webarena`."""
+    html: bool = False
+    """The observation text is the DOM, not the accessibility tree."""
     allowed: str = "any"
     """`sites`: pages reach the hosts of their lane's sites only; `any`: no limit."""
     launch_args: tuple[str, ...] = ()

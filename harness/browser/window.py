@@ -67,7 +67,7 @@ class Window:
         self.actor = Actor(self.tabs, lane.addresses, guard=lane.guard, settings=settings)
         self.settler = Settler(self.tabs, self.traffic, settings)
         self._settings = settings
-        self._observer = Observer(dialect=settings.dialect, viewport=settings.viewport)
+        self._observer = Observer(dialect=settings.dialect, viewport=settings.viewport, html=settings.html)
         self._body: Body | None = None
         """What the agent last saw."""
 

@@ -13,7 +13,7 @@ from harness.compose.game import Game
 from harness.compose.model import Models, Requests, load_prices
 from harness.compose.services import Services
 from harness.compose.settings import policy
-from harness.config import Config, Dialect
+from harness.config import Config, Dialect, ObservationType
 from harness.errors import ConfigError
 from harness.evaluators.judge import Judge
 from harness.evaluators.scoring import Scorer
@@ -94,6 +94,7 @@ async def _agent(
         action_set=config.action_set.value,
         max_observation_tokens=config.agent.max_observation_tokens,
         parsing_retries=config.agent.parsing_retries,
+        sees=config.observation.type is ObservationType.image,
     )
 
 
@@ -105,7 +106,7 @@ async def _evaluators(config: Config, models: Models) -> dict[str, Evaluator]:
 
 
 def _browser(game: Game, deployment: Deployment) -> Chromium:
-    browser, resume = game.config.browser, game.config.resume
+    browser, resume, observation = game.config.browser, game.config.resume, game.config.observation
     settings = BrowserSettings(
         executable=browser.executable,
         headless=browser.headless,
@@ -117,14 +118,16 @@ def _browser(game: Game, deployment: Deployment) -> Chromium:
         action_timeout_s=browser.action_timeout_s,
         navigation_timeout_s=browser.navigation_timeout_s,
         step_deadline_s=browser.step_deadline_s,
-        screenshots=browser.screenshots,
-        dialect=game.config.observation.dialect.value,
+        screenshots=browser.screenshots or observation.type is ObservationType.image,
+        html=observation.type is ObservationType.html,
+        dialect=observation.dialect.value,
         allowed=_allowed(game.config),
     )
     return Chromium(
         settings,
         restoring=RestoreSettings(strategy=resume.strategy.value, min_similarity=resume.min_similarity),
         sites=deployment.sites,
+        checkpoints=game.run.checkpoints,
     )
 
 

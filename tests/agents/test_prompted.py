@@ -1,7 +1,7 @@
 """The prompted agent with the prompts that ship, and a model that answers from a list or by the scripted policy."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from harness.actions.space import Action, Click, Nothing, Scroll, Stop, Target, 
 from harness.agents.prompt import Prompt, read_prompt
 from harness.agents.prompted import PromptedAgent
 from harness.config import PROJECT
+from harness.errors import ConfigError
 from harness.protocols import Message, Reply
 from harness.records import (
     Acted,
@@ -170,6 +171,21 @@ async def test_parsing_retries_ask_again_and_pay_for_it() -> None:
     assert decision.action.kind == "go_back"
     assert decision.reply.usage == Usage(prompt_tokens=20, requests=2)
     assert model.asked[0] == model.asked[1] and len(model.asked) == 2
+
+
+async def test_an_agent_that_sees_is_shown_the_tabs_and_the_picture() -> None:
+    model = Canned("```stop [red]```")
+    await agent(model, sees=True).decide(TASK, Episode(), replace(view(), image=b"PNG"))
+    text, picture = model.asked[-1][-1].content
+    assert isinstance(text, dict) and isinstance(picture, dict)
+    assert "OBSERVATION:\nTab 0 (current): Shop\n" in text["text"]
+    assert "link 'Tea'" not in text["text"]
+    assert picture == {"type": "image_url", "image_url": {"url": "data:image/png;base64,UE5H"}}
+
+
+async def test_an_agent_that_sees_needs_pictures() -> None:
+    with pytest.raises(ConfigError, match=r"browser\.screenshots"):
+        await agent(Canned(), sees=True).decide(TASK, Episode(), view())
 
 
 async def test_a_long_observation_is_cut_and_says_so() -> None:

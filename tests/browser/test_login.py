@@ -93,6 +93,17 @@ async def test_a_storage_state_file_is_used_and_refreshed_only_when_it_has_expir
         assert members.logins == 1
 
 
+async def test_a_login_is_made_once_per_lane_as_long_as_the_probe_finds_it_valid(web: Web) -> None:
+    members = Members(web)
+    task = a_task(web, storage_state="shop_state.json")
+    async with members.pool() as pool:
+        for lane, valid, logins in ((0, "1", 1), (0, "1", 1), (1, "1", 2), (0, "2", 3), (0, "2", 3)):
+            members.valid = valid
+            async with pool.open(task, lane) as env:
+                assert "'member'" in (await env.restore(task, Episode())).view.observation.text
+            assert members.logins == logins
+
+
 async def test_a_visitor_who_was_logged_out_is_logged_in_again_before_evidence_is_gathered(web: Web) -> None:
     members = Members(web)
     target = HtmlTarget(url="http://shop.localhost/account", locator="document.body.innerText", must_include=("x",))

@@ -3,7 +3,7 @@
 from typing import Any
 
 from harness.actions.space import Box
-from harness.browser.html_text import Element, print_html
+from harness.browser.dom_text import Element, print_html
 from harness.browser.tree_webarena import print_tree
 from tests.golden.outcome import Case, Outcome, same
 
