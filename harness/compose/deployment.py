@@ -11,7 +11,7 @@ from harness.tasks import load
 
 _SITE_KEYS = {"url", "canonical", "reset_url", "login"}
 _LOGIN_KEYS = {"url", "fields", "submit", "probe_url", "probe_text"}
-_RESERVED = {"embedded"}
+_RESERVED = {"embedded", "port"}
 
 
 def load_tasks(config: Config) -> tuple[Task, ...]:

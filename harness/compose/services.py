@@ -37,6 +37,11 @@ async def services(game: Game) -> AsyncIterator[Services]:
 
 
 async def _sites(game: Game, closing: AsyncExitStack) -> int:
+    port = game.config.sites.get("port")
+    if port is not None:
+        if type(port) is not int or not 0 < port < 65536:
+            raise ConfigError(f"sites.port={port} is no port; give the one the sites are served on, or null")
+        return port
     return await closing.enter_async_context(launched("harness.sites", log=game.run.path / "sites.log"))
 
 

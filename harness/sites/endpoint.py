@@ -5,7 +5,7 @@ conversation, so the reply follows from the request alone; only the request log 
 
     POST /v1/chat/completions    plain, or `"stream": true` (server-sent events; usage with `include_usage`)
     /v1/files, /v1/fine_tuning/jobs, /v1/models     see `finetuning`
-    GET  /__requests__           every chat request so far: sequence, task, step, status, fault, sha256 of the body
+    GET  /__requests__           every chat request so far: sequence, task, step, status, fault, sha256 of body and messages
     GET  /__stats__              how many, by status (`none` = no answer was finished)
 
     python -m harness.sites.endpoint --intents FILE --plans FILE [--port N] [--faults JSON] [--latency-ms N]
@@ -28,9 +28,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from harness.codec import loads
+from harness.codec import dumps, loads
 from harness.errors import ConfigError, TaskError, UsageError
-from harness.sites.answering import complete, read_chat_request, refuse, spoil
+from harness.sites.answering import ChatRequest, complete, read_chat_request, refuse, spoil
 from harness.sites.faults import Fault, Injector, read_faults
 from harness.sites.finetuning import FineTunes, finetuning_routes
 from harness.sites.plans import Plans, read_plans
@@ -52,6 +52,8 @@ class Logged:
     fault: str | None
     body: str
     """sha256 of the request's body."""
+    messages: tuple[str, ...]
+    """sha256 of each message, written as a run writes it among its artifacts."""
 
 
 class _Endpoint:
@@ -68,15 +70,16 @@ class _Endpoint:
         asked = read_chat_request(raw, digest)
         answer = reply(asked.messages, self._plans) if asked else Answer(text="")
         if not self.lets_in(request):
-            self._note(answer, digest, 401)
+            self._note(answer, asked, digest, status=401)
             return refuse(401, "Incorrect API key provided", code="invalid_api_key")
         if asked is None:
-            self._note(answer, digest, 400)
+            self._note(answer, asked, digest, status=400)
             return refuse(400, "the body must be a JSON object with a list of messages")
         fault = self._injector.choose(task_id=answer.task_id, step=answer.step, digest=digest)
         response = complete(asked, answer.text) if fault is None else spoil(asked, answer.text, fault)
         unfinished = fault is not None and fault.do in ("hang", "cut")
-        self._note(answer, digest, None if unfinished else response.status_code, fault)
+        status = None if unfinished else response.status_code
+        self._note(answer, asked, digest, status=status, fault=fault.do if fault else None)
         if delay_s := self._latency_s + (fault.delay_ms / 1000 if fault and fault.do == "slow" else 0.0):
             await asyncio.sleep(delay_s)  # the latency that was asked for, not a wait for anything
         return response
@@ -94,15 +97,18 @@ class _Endpoint:
         given = request.headers.get("authorization", "").encode()
         return hmac.compare_digest(given, f"Bearer {self._api_key}".encode())
 
-    def _note(self, answer: Answer, digest: str, status: int | None, fault: Fault | None = None) -> None:
+    def _note(
+        self, answer: Answer, asked: ChatRequest | None, digest: str, *, status: int | None, fault: str | None = None
+    ) -> None:
         self._log.append(
             Logged(
                 sequence=len(self._log) + 1,
                 task_id=answer.task_id,
                 step=answer.step,
                 status=status,
-                fault=fault.do if fault else None,
+                fault=fault,
                 body=digest,
+                messages=tuple(sha256(dumps(message)).hexdigest() for message in asked.messages) if asked else (),
             )
         )
 
