@@ -1,12 +1,13 @@
 """What a run leaves behind for people and CI systems when it ends, by the real command."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from tests.e2e.conftest import Start
+from tests.e2e.conftest import PROJECT, Start
 
 Starter = Callable[..., Start]
 
@@ -31,16 +32,12 @@ def test_every_run_ends_with_its_reports_and_a_start_without_work_keeps_them(sta
     assert (again.folder / "junit.xml").exists()
 
 
-def test_a_task_that_cannot_be_played_is_an_error_everywhere(start: Starter) -> None:
-    faults = "llm.faults=[{do: '503'}]"
-    done = start(
-        "task.limit=1",
-        faults,
-        "llm.max_attempts=1",
-        "resume.max_attempts=1",
-        "run.report=false",
-        env={"GITHUB_ACTIONS": "true"},
-    )
+def test_a_task_that_cannot_be_judged_is_an_error_everywhere(start: Starter, tmp_path: Path) -> None:
+    task = json.loads((PROJECT / "tasks" / "demo.json").read_bytes())[0]
+    task["eval"]["reference_answers"] = {"fuzzy_match": ["$44.50"]}  # and nobody to judge it
+    path = tmp_path / "tasks.json"
+    path.write_text(json.dumps([task]))
+    done = start(f"task.path={path}", "run.report=false", env={"GITHUB_ACTIONS": "true"})
     assert done.code == 3, done.err + done.out
     tree = ElementTree.fromstring((done.folder / "junit.xml").read_bytes())
     assert (tree.attrib["errors"], tree.attrib["skipped"]) == ("1", "0")
