@@ -203,6 +203,8 @@ class RunConfig:
     retry: str | None = None
     """Re-open finished tasks as new attempts: `infra`, `failed` or `all`."""
     seed: int = 0
+    dry: bool = False
+    """Only print what would be done: per task its sites, start pages, evaluators, and what is owed."""
     display: Display = Display.auto
     report: bool = True
     """Bring the HTML report up to date at the end."""

@@ -17,6 +17,8 @@ from harness import __version__
 from harness.codec import dumps, loads
 from harness.compose.deployment import load_tasks
 from harness.compose.game import Game
+from harness.compose.rehearsal import rehearsed
+from harness.compose.resetting import reset_gate, unresettable
 from harness.compose.settings import measuring, policy, saved, secrets
 from harness.compose.tracking import Tracker
 from harness.config import Config, Display
@@ -48,6 +50,9 @@ async def evaluate(config: Config, folder: Path, console: Console) -> int:
     """
     begun = time.monotonic()
     _check(config)
+    if config.run.dry:
+        console.out(rehearsed(config, folder), highlight=False)
+        return DONE
     tasks = load_tasks(config)
     redactor = Redactor({**secrets_in(os.environ), **secrets(config)})
     with RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor) as run:
@@ -55,11 +60,12 @@ async def evaluate(config: Config, folder: Path, console: Console) -> int:
         mark(folder)
         outcomes = _scan(run).outcomes
         digest = _refuse_drift(config, run, tasks, outcomes)
-        schedule = Schedule(owed(tasks, config.trials, outcomes, policy(config)))
+        schedule = Schedule(owed(tasks, config.trials, outcomes, policy(config)), reset_gate(config))
         stopping = Stopping(lambda text: console.print(text, markup=False))
         tracker = Tracker(config, folder)
         invocation = Invocation()
         if len(schedule):
+            _say_what_is_not_reset(config, tasks, console)
             _describe(config, run, digest, tasks)
             game = Game(config=config, run=run, tasks=tasks, config_digest=digest, stopping=stopping)
             with stopping.listening():
@@ -100,6 +106,15 @@ def _check(config: Config) -> None:
     for name, value in counts.items():
         if value < 1:
             raise ConfigError(f"{name}={value} is too few; give at least 1")
+
+
+def _say_what_is_not_reset(config: Config, tasks: Sequence[Task], console: Console) -> None:
+    if unreset := unresettable(config, tasks):
+        console.print(
+            f"{len(unreset)} tasks ask for a reset of their sites (require_reset) and are played without: "
+            "set sites.reset.command, or reset_command or reset_url of the sites",
+            markup=False,
+        )
 
 
 def _scan(run: RunFolder) -> Scan:

@@ -9,9 +9,9 @@ from harness.errors import ConfigError
 from harness.records import Login, Site, Task
 from harness.tasks import load
 
-_SITE_KEYS = {"url", "canonical", "reset_url", "login"}
+_SITE_KEYS = {"url", "canonical", "reset_command", "reset_url", "login"}
 _LOGIN_KEYS = {"url", "fields", "submit", "probe_url", "probe_text"}
-_RESERVED = {"embedded", "port"}
+_RESERVED = {"embedded", "port", "reset"}
 
 
 def load_tasks(config: Config) -> tuple[Task, ...]:
@@ -45,7 +45,8 @@ class Deployment:
     def _site(self, name: str, tree: Mapping[str, Any], lane: int) -> Site:
         canonical = _text(tree, f"sites.{name}", "canonical").rstrip("/")
         if self.port is None:
-            url, reset = _text(tree, f"sites.{name}", "url").rstrip("/"), tree.get("reset_url")
+            # Shared by all lanes: put back by `compose.resetting` while nobody else is on it, not by an episode.
+            url, reset = _text(tree, f"sites.{name}", "url").rstrip("/"), None
         else:
             url = f"http://t{lane}.{name}.localhost:{self.port}"
             reset = f"{url}/__reset__"

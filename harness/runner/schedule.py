@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from harness.runner.episode import Job
+from harness.runner.resetting import Gate
 
 
 class Jobs(Protocol):
@@ -22,8 +23,10 @@ class Jobs(Protocol):
 class Schedule:
     """Jobs in order; a job that is owed again waits behind the others, so that a sick site or browser gets time."""
 
-    def __init__(self, jobs: Iterable[Job]) -> None:
+    def __init__(self, jobs: Iterable[Job], gate: Gate | None = None) -> None:
+        """`gate`: passed by a lane before it plays a job; None = nobody has to wait."""
         self._owed = deque(jobs)
+        self._gate = gate
         self.held: dict[int, Job] = {}
         """Lane to the job it plays."""
         self.played = 0
@@ -37,18 +40,25 @@ class Schedule:
             return None
         job = self.held[lane] = self._owed.popleft()
         self.played += 1
+        if self._gate is not None:
+            await self._gate.enter(lane, job.task)
         return job
 
     async def settle(self, lane: int, job: Job, *, over: bool) -> None:
-        self.held.pop(lane, None)
+        self._let_go(lane)
         if not over:
             self.played -= 1
             self._owed.append(job)
 
     def reclaim(self, lane: int) -> Job | None:
         """Owe again what a lane that is gone was playing; it goes first, being half done."""
-        job = self.held.pop(lane, None)
+        job = self._let_go(lane)
         if job is not None:
             self.played -= 1
             self._owed.appendleft(job)
         return job
+
+    def _let_go(self, lane: int) -> Job | None:
+        if self._gate is not None:
+            self._gate.leave(lane)
+        return self.held.pop(lane, None)

@@ -145,10 +145,13 @@ class Supervisor:
             async with asyncio.TaskGroup() as group:
                 watching = group.create_task(self._watch(process))
                 telling = group.create_task(self._tell_stop(process))
+                giving: set[asyncio.Task[None]] = set()
                 async for message in messages(process.stdout):
+                    if message["kind"] == "take":  # a job may have to be waited for; others are heard meanwhile
+                        giving.add(group.create_task(self._give(process, message["lane"])))
                     await self._hear(process, message)
-                watching.cancel()
-                telling.cancel()
+                for task in (watching, telling, *giving):
+                    task.cancel()
         finally:
             kill_tree(process.pid)
             code = await process.wait()
@@ -181,9 +184,6 @@ class Supervisor:
     async def _hear(self, process: asyncio.subprocess.Process, message: dict[str, Any]) -> None:
         self._heard = time.monotonic()
         match message["kind"]:
-            case "take":
-                job = await self._all.schedule.take(message["lane"])
-                self._send(process, line("job", lane=message["lane"], **job_values(job)))
             case "settle":
                 lane = message["lane"]
                 await self._all.schedule.settle(
@@ -195,6 +195,10 @@ class Supervisor:
                 self._counts.take(self._number, message["requests"], message["starts"])
             case "refused":
                 raise (JournalError if message["journal"] else UsageError)(message["sentence"])
+
+    async def _give(self, process: asyncio.subprocess.Process, lane: int) -> None:
+        job = await self._all.schedule.take(lane)
+        self._send(process, line("job", lane=lane, **job_values(job)))
 
     def _note(self, news: News) -> None:
         if news.task_id or news.phase == "idle":

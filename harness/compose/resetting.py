@@ -1,0 +1,140 @@
+"""How sites of somebody's own deployment are put back to their seed: a command or a request, for one or for all.
+
+The command comes from the person's settings, never from a task; it is told by the environment variables CAIRN_SITES and
+CAIRN_TASK what it is wanted for. The embedded sites need none of this: every lane has its own, reset before each task.
+"""
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.browser.fetching import fetch
+from harness.compose.deployment import site_trees
+from harness.config import Config
+from harness.errors import ConfigError, SiteUnavailable
+from harness.records import Task
+from harness.runner.family import kill_tree
+from harness.runner.resetting import ResetGate
+
+_RESET_KEYS = {"command", "url", "timeout_s"}
+_TIMEOUT_S = 900.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resets:
+    """What is configured."""
+
+    command: str | None
+    """For all sites."""
+    url: str | None
+    """For all sites: POST here."""
+    commands: Mapping[str, str]
+    """By site; goes before what is for all."""
+    urls: Mapping[str, str]
+    timeout_s: float
+    sites: frozenset[str]
+    """Those that can be reset."""
+
+    async def reset(self, wanted: tuple[str, ...], task: Task) -> None:
+        """Put the sites back, one after the other; what is for all runs once."""
+        for site in wanted:
+            if site in self.commands:
+                await self._run(f"sites.{site}.reset_command", self.commands[site], (site,), task)
+            elif site in self.urls:
+                await self._post(f"sites.{site}.reset_url", self.urls[site])
+        rest = tuple(site for site in wanted if site not in self.commands and site not in self.urls)
+        if rest and self.command is not None:
+            await self._run("sites.reset.command", self.command, rest, task)
+        elif rest and self.url is not None:
+            await self._post("sites.reset.url", self.url)
+
+    async def _run(self, setting: str, command: str, sites: Sequence[str], task: Task) -> None:
+        told = {"CAIRN_SITES": ",".join(sites), "CAIRN_TASK": task.task_id}
+        process = await asyncio.create_subprocess_shell(
+            command,
+            env={**os.environ, **told},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                said, _ = await process.communicate()
+        except TimeoutError as exc:
+            raise ConfigError(
+                f"{setting} was not done after {self.timeout_s:g} s, before task {task.task_id}; mend it or raise "
+                "sites.reset.timeout_s, then run again"
+            ) from exc
+        finally:
+            if process.returncode is None:
+                kill_tree(process.pid)
+                await process.wait()
+        if process.returncode:
+            words = said.decode("utf-8", "replace").strip().splitlines()
+            last = f" ({words[-1][:200]})" if words else ""
+            raise ConfigError(
+                f"{setting} ended with code {process.returncode}{last}, before task {task.task_id}; "
+                "mend it, and the same command goes on"
+            )
+
+    async def _post(self, setting: str, url: str) -> None:
+        try:
+            answer = await fetch(url, method="POST", body=b"", timeout_s=self.timeout_s)
+        except SiteUnavailable as exc:
+            raise ConfigError(f"{setting}: {exc}") from exc
+        if answer.status >= 400:
+            raise ConfigError(f"{setting}: {url} answers {answer.status}; mend it, and the same command goes on")
+
+
+def resets(config: Config) -> Resets:
+    """Read the settings.
+
+    Raises:
+        ConfigError: They do not fit.
+    """
+    tree: Any = config.sites.get("reset") or {}
+    unknown = sorted(set(tree) - _RESET_KEYS) if isinstance(tree, Mapping) else ["(not a mapping)"]
+    if unknown:
+        raise ConfigError(f"sites.reset: unknown {', '.join(unknown)}; it has {', '.join(sorted(_RESET_KEYS))}")
+    timeout_s = tree.get("timeout_s", _TIMEOUT_S)
+    if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or timeout_s <= 0:
+        raise ConfigError(f"sites.reset.timeout_s={timeout_s!r} is no time; give seconds")
+    sites = site_trees(config)
+    own = {
+        key: {name: _text(f"sites.{name}.{key}", site[key]) for name, site in sites.items() if site.get(key)}
+        for key in ("reset_command", "reset_url")
+    }
+    everywhere = [_text(f"sites.reset.{key}", tree[key]) if tree.get(key) else None for key in ("command", "url")]
+    return Resets(
+        command=everywhere[0],
+        url=everywhere[1],
+        commands=own["reset_command"],
+        urls=own["reset_url"],
+        timeout_s=float(timeout_s),
+        sites=frozenset(sites if any(everywhere) else {*own["reset_command"], *own["reset_url"]}),
+    )
+
+
+def reset_gate(config: Config) -> ResetGate | None:
+    """What keeps `require_reset`; None when nothing can, or the sites do it by themselves."""
+    configured = resets(config)
+    if config.sites.get("embedded") or not configured.sites:
+        return None
+    return ResetGate(configured.reset, configured.sites)
+
+
+def unresettable(config: Config, tasks: Sequence[Task]) -> list[str]:
+    """Ids of tasks that ask for a reset which nothing here can do."""
+    if config.sites.get("embedded"):
+        return []
+    able = resets(config).sites
+    return [task.task_id for task in tasks if task.require_reset and not able.issuperset(task.sites)]
+
+
+def _text(setting: str, value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ConfigError(f"{setting} must be a text, not {value!r}")
+    return value

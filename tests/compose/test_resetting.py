@@ -1,0 +1,108 @@
+"""Reset hooks from settings: real commands and requests, and one sentence when they do not work."""
+
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from harness.compose.resetting import reset_gate, resets, unresettable
+from harness.config import Config
+from harness.errors import ConfigError
+from harness.records import Eval, Task
+
+
+def a_config(**sites: Any) -> Config:
+    places = {name: {"url": f"http://{name}.test", "canonical": f"http://{name}.example"} for name in ("shop", "forum")}
+    for name, more in sites.items():
+        places[name] = {**places.get(name, {}), **more}
+    return Config(sites={"embedded": False, **places})
+
+
+def a_task(*sites: str, require_reset: bool = True) -> Task:
+    return Task(
+        task_id="7", sites=sites, intent="x", start_urls=(), eval=Eval(eval_types=()), require_reset=require_reset
+    )
+
+
+@pytest.fixture
+def posted() -> Iterator[tuple[str, list[str]]]:
+    """A server that notes what is posted to it; `/broken` answers 500."""
+    seen: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            seen.append(self.path)
+            self.send_response(500 if self.path == "/broken" else 204)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            return
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}", seen
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+async def test_one_command_for_all_runs_once_and_is_told_what_for(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    config = a_config(reset={"command": f'echo "$CAIRN_SITES for $CAIRN_TASK" >> {log}'})
+    await resets(config).reset(("shop", "forum"), a_task("shop", "forum"))
+    assert log.read_text() == "shop,forum for 7\n"
+
+
+async def test_a_site_of_its_own_goes_before_what_is_for_all(tmp_path: Path, posted: tuple[str, list[str]]) -> None:
+    base, seen = posted
+    log = tmp_path / "log"
+    config = a_config(reset={"command": f"echo $CAIRN_SITES >> {log}"}, shop={"reset_url": f"{base}/again"})
+    await resets(config).reset(("shop", "forum"), a_task("shop", "forum"))
+    assert seen == ["/again"]
+    assert log.read_text() == "forum\n"
+
+
+async def test_hooks_that_fail_are_named_with_their_last_words(posted: tuple[str, list[str]]) -> None:
+    broken = a_config(reset={"command": "echo the disk is full; exit 3"})
+    with pytest.raises(
+        ConfigError, match=r"sites\.reset\.command ended with code 3 \(the disk is full\), before task 7"
+    ):
+        await resets(broken).reset(("shop",), a_task("shop"))
+    slow = a_config(reset={"command": "sleep 600", "timeout_s": 0.2})
+    with pytest.raises(ConfigError, match=r"not done after 0\.2 s"):
+        await resets(slow).reset(("shop",), a_task("shop"))
+    refusing = a_config(shop={"reset_url": f"{posted[0]}/broken"})
+    with pytest.raises(ConfigError, match=r"sites\.shop\.reset_url: .* answers 500"):
+        await resets(refusing).reset(("shop",), a_task("shop"))
+
+
+def test_a_gate_stands_only_where_something_can_be_reset() -> None:
+    assert reset_gate(a_config()) is None
+    assert reset_gate(a_config(reset={"command": "true"})) is not None
+    assert reset_gate(a_config(shop={"reset_command": "true"})) is not None
+
+
+def test_tasks_that_ask_in_vain_are_found() -> None:
+    tasks = [a_task("shop"), a_task("forum"), a_task("shop", require_reset=False)]
+    assert len(unresettable(a_config(), tasks)) == 2
+    assert len(unresettable(a_config(shop={"reset_command": "true"}), tasks)) == 1
+    assert unresettable(a_config(reset={"command": "true"}), tasks) == []
+
+
+@pytest.mark.parametrize(
+    ("sites", "word"),
+    [
+        ({"reset": {"comand": "x"}}, "comand"),
+        ({"reset": {"timeout_s": "soon"}}, "timeout_s"),
+        ({"reset": {"command": 7}}, "sites.reset.command"),
+        ({"shop": {"reset_command": ["x"]}}, "sites.shop.reset_command"),
+    ],
+)
+def test_wrong_settings_are_named(sites: dict[str, Any], word: str) -> None:
+    with pytest.raises(ConfigError, match=word):
+        resets(a_config(**sites))
