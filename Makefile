@@ -3,7 +3,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 BROWSER := $(VENV)/browser
 
-.PHONY: setup run test golden test-art check format clean
+.PHONY: setup run test golden test-art chaos chaos-mutants check format clean
 
 run: setup
 	@$(PY) run.py $(ARGS)
@@ -36,6 +36,14 @@ test-art:
 # Recorded outputs of WebArena's own code in GOLDEN_DIR (default ../shared/golden), against ours.
 golden: $(VENV)/installed-dev
 	@$(PY) -m tests.golden.compare
+
+# Kills a run at random moments (ARGS='--seed 7 --kills 40'), and shows that nothing was lost, nor paid or done twice.
+chaos: setup $(VENV)/installed-dev
+	@$(PY) benchmarks/chaos.py $(ARGS)
+
+# The same against three promises broken on purpose: each must be noticed.
+chaos-mutants: setup $(VENV)/installed-dev
+	@$(PY) benchmarks/chaos_mutants.py $(ARGS)
 
 check: $(VENV)/installed-dev
 	$(PY) -m ruff format --check .

@@ -22,10 +22,15 @@ def mark(folder: Path) -> None:
 
 def sweep(folder: Path) -> int:
     """End what an earlier start of this run left behind; returns how many processes that were."""
-    own = os.getpid()
-    found = [process for process in psutil.process_iter() if process.pid != own and _carries(process, _name(folder))]
+    found = survivors(folder)
     _kill(found)
     return len(found)
+
+
+def survivors(folder: Path) -> list[psutil.Process]:
+    """All processes but this one that carry the mark of this run; one that ended and was not waited for is none."""
+    own, name = os.getpid(), _name(folder)
+    return [process for process in psutil.process_iter() if process.pid != own and _carries(process, name)]
 
 
 def kill_tree(pid: int) -> None:

@@ -17,7 +17,7 @@ import asyncio
 import hmac
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -108,9 +108,13 @@ class _Endpoint:
                 status=status,
                 fault=fault,
                 body=digest,
-                messages=tuple(sha256(dumps(message)).hexdigest() for message in asked.messages) if asked else (),
+                messages=tuple(_message_digest(message) for message in asked.messages) if asked else (),
             )
         )
+
+
+def _message_digest(message: Mapping[str, Any]) -> str:
+    return sha256(dumps({key: message[key] for key in ("role", "name", "content") if key in message})).hexdigest()
 
 
 def endpoint_app(

@@ -1,0 +1,245 @@
+"""Kills a run again and again, starts the same command until it is done, and shows that nothing was lost or paid twice.
+
+Run: `python benchmarks/chaos.py [--seed 0] [--kills 40] [--task demo|smoke] [--workers 2] [--shifting] [--project DIR]`, or
+`make chaos`. The parent, its workers and its browsers get SIGKILL at seeded moments: after so much progress, then after
+a moment's wait or in the middle of a write on a site. Exit code 1 when anything that must hold does not.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from chaos_checks import Kill, Row, Run, Seen, rows
+from chaos_stage import PROJECT, Stage, stage
+
+from harness.runner.family import survivors
+
+WATCH_S = 0.03
+WRITE_WITHIN_S = 2.0
+"""How long a kill that wants to strike in the middle of a write waits for one."""
+GONE_WITHIN_S = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """When to strike, and whom."""
+
+    share: float
+    """Progress to be made before: a part of what is left, in [0, 1) of twice the even share."""
+    wait_s: float
+    amid_write: bool
+    victim: str
+    """`parent`, `worker` or `browser`."""
+    which: float
+    """In [0, 1): which of several."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is run, and how it is disturbed."""
+
+    project: Path
+    overrides: tuple[str, ...]
+    folder: Path
+    workers: int
+    deadline_s: float
+
+    def command(self, run_id: str, scene: Stage) -> list[str]:
+        return [
+            *(sys.executable, str(self.project / "run.py"), f"run.root={self.folder}", f"run.id={run_id}"),
+            *(f"llm.base_url=http://127.0.0.1:{scene.endpoint_port}/v1", f"sites.port={scene.sites_port}"),
+            *(f"workers={self.workers}", "executor.lanes=1", "run.display=none", "run.report=false"),
+            *("resume.max_attempts=100", *self.overrides),
+        ]
+
+
+def moments(seed: int, kills: int) -> tuple[Moment, ...]:
+    """The same for the same seed."""
+    chance = random.Random(seed)
+    return tuple(
+        Moment(
+            share=chance.random(),
+            wait_s=chance.uniform(0, 0.5),
+            amid_write=chance.random() < 0.4,
+            victim=chance.choices(("parent", "worker", "browser"), (4, 3, 3))[0],
+            which=chance.random(),
+        )
+        for _ in range(kills)
+    )
+
+
+class Playing:
+    """One run under way: started, struck, started again."""
+
+    def __init__(self, plan: Plan, scene: Stage, run_id: str) -> None:
+        self._plan = plan
+        self._scene = scene
+        self._run_id = run_id
+        self.folder = plan.folder / run_id
+        self._process: asyncio.subprocess.Process | None = None
+        self._log = (plan.folder / f"{run_id}.log").open("ab")
+        self.kills: list[Kill] = []
+
+    async def play(self, strikes: Sequence[Moment] = (), *, lines: int = 0) -> Run:
+        """To the end, struck at each of the moments, all of them before nine tenths of so many journal lines."""
+        await self._scene.begin()
+        await self._start()
+        for number, strike in enumerate(strikes):
+            now = self._progress()
+            even = max(0.0, lines * 0.9 - now) / (len(strikes) - number)
+            if not await self._reach(strike, now + round(strike.share * 2 * even)):
+                break
+            await self._strike(strike)
+        assert self._process is not None
+        async with asyncio.timeout(self._plan.deadline_s):
+            code = await self._process.wait()
+        self._log.close()
+        until = time.monotonic() + GONE_WITHIN_S
+        while survivors(self.folder) and time.monotonic() < until:  # noqa: ASYNC110 (other processes tell nobody)
+            await asyncio.sleep(WATCH_S)
+        return Run(code=code, seen=await self._look(), kills=tuple(self.kills), left=len(survivors(self.folder)))
+
+    async def _start(self) -> None:
+        self._process = await asyncio.create_subprocess_exec(
+            *self._plan.command(self._run_id, self._scene),
+            stdout=self._log,
+            stderr=self._log,
+            cwd=self._plan.folder,
+            env={**os.environ, "PYTHONPATH": str(self._plan.project)},
+        )
+
+    async def _reach(self, strike: Moment, progress: int) -> bool:
+        """Wait for the moment; False when the run ended first."""
+        async with asyncio.timeout(self._plan.deadline_s):
+            while self._progress() < progress and self._is_running():  # noqa: ASYNC110 (files tell nobody)
+                await asyncio.sleep(WATCH_S)
+        if strike.amid_write:
+            self._scene.sites.written.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(WRITE_WITHIN_S):
+                    await self._scene.sites.written.wait()
+        else:
+            await asyncio.sleep(strike.wait_s)
+        return self._is_running()
+
+    def _is_running(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    async def _strike(self, strike: Moment) -> None:
+        assert self._process is not None
+        victim, pid = self._victim(strike)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        self.kills.append(Kill(victim=victim, seen=await self._look()))
+        if victim == "parent":
+            await self._process.wait()
+            await self._start()
+
+    def _victim(self, strike: Moment) -> tuple[str, int]:
+        """Whoever of that kind is there; before there is any, the parent."""
+        assert self._process is not None
+        found = []
+        for process in psutil.Process(self._process.pid).children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                if _kind(process.cmdline()) == strike.victim:
+                    found.append(process.pid)
+        if not found:
+            return "parent", self._process.pid
+        return strike.victim, sorted(found)[int(strike.which * len(found))]
+
+    async def _look(self) -> Seen:
+        writes = await self._scene.writes()
+        journals = {path.name: _whole_lines(path.read_bytes()) for path in self.folder.glob("*.traj.jsonl")}
+        return Seen(writes=writes, journals=journals, requests=await self._scene.requests())
+
+    def _progress(self) -> int:
+        return sum(path.read_bytes().count(b"\n") for path in self.folder.glob("*.traj.jsonl"))
+
+
+def _kind(command: Sequence[str]) -> str:
+    if "harness.player" in command:
+        return "worker"
+    is_browser = any("chrom" in word for word in command[:1]) and not any(
+        word.startswith("--type=") for word in command
+    )
+    return "browser" if is_browser else ""
+
+
+def _whole_lines(data: bytes) -> bytes:
+    return data[: data.rfind(b"\n") + 1]
+
+
+async def chaos(options: argparse.Namespace, folder: Path) -> tuple[Row, ...]:
+    """The undisturbed run, the disturbed one, and what they show."""
+    overrides = [f"task={options.task}", *options.override, *(["resume.min_similarity=1"] if options.shifting else [])]
+    plan = Plan(
+        project=options.project.resolve(),
+        overrides=tuple(overrides),
+        folder=folder,
+        workers=options.workers,
+        deadline_s=options.deadline_s,
+    )
+    async with stage(tenants=options.workers, shifting=options.shifting, latency_ms=options.latency_ms) as scene:
+        calm = await Playing(plan, scene, "calm").play()
+        progress = sum(journal.count(b"\n") for journal in calm.seen.journals.values())
+        strikes = moments(options.seed, options.kills)
+        disturbed = await Playing(plan, scene, "chaos").play(strikes, lines=progress)
+    _tell_kills(disturbed)
+    return rows(calm, disturbed, kills=options.kills, lanes=options.workers)
+
+
+def _tell_kills(run: Run) -> None:
+    for number, kill in enumerate(run.kills, start=1):
+        count = sum(journal.count(b"\n") for journal in kill.seen.journals.values())
+        print(f"kill {number:2}: {kill.victim:7} at {count} journal lines, {len(kill.seen.requests)} requests")  # noqa: T201
+
+
+def tell(table: Sequence[Row]) -> None:
+    """Print the table, then what is wrong."""
+    width = max(len(row.name) for row in table)
+    for row in table:
+        print(f"{row.name:{width}}  {row.figure:>16}  {'ok' if not row.faults else 'VIOLATED'}")  # noqa: T201
+    for row in table:
+        for fault in row.faults[:5]:
+            print(f"{row.name}: {fault}")  # noqa: T201
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(description="Kill a run at seeded moments and show that nothing is lost.")
+    made.add_argument("--seed", type=int, default=0, help="the same seed strikes at the same progress")
+    made.add_argument("--kills", type=int, default=40)
+    made.add_argument("--task", default="demo", help="task group: demo, or smoke for a quick look")
+    made.add_argument("--override", action="append", default=[], help="further setting of the run, KEY=VALUE")
+    made.add_argument("--workers", type=int, default=2)
+    made.add_argument("--latency-ms", type=float, default=100.0, help="how long the endpoint takes to answer")
+    made.add_argument("--shifting", action="store_true", help="sites change with every reset, so no replay leads back")
+    made.add_argument("--deadline-s", type=float, default=900.0, help="without progress for this long, give up")
+    made.add_argument("--project", type=Path, default=PROJECT, help="checkout whose run.py is run")
+    made.add_argument("--keep", type=Path, default=None, help="folder for the runs, else a temporary one")
+    return made
+
+
+def main() -> int:
+    options = parser().parse_args()
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="chaos-") as temporary:
+        folder = options.keep or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        table = asyncio.run(chaos(options, folder))
+    tell(table)
+    print(f"seed {options.seed}, {time.monotonic() - started:.0f} s")  # noqa: T201
+    return 1 if any(row.faults for row in table) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
