@@ -8,7 +8,7 @@ from importlib import import_module
 from harness.cli import UNSCORED, USAGE, run
 from harness.errors import HarnessError, JournalError
 
-COMMANDS: tuple[str, ...] = ("view", "report", "compare", "show", "export")
+COMMANDS: tuple[str, ...] = ("view", "report", "compare", "show", "score", "export")
 """Modules of `harness.commands`, in the order they are listed."""
 
 

@@ -101,10 +101,10 @@ def _policy(llm: LlmConfig) -> RetryPolicy:
 def load_prices(config: Config) -> dict[str, Price]:
     """The price table the person owns."""
     path = Path(config.llm.prices or PROJECT / "configs" / "prices.yaml")
-    return read_prices(_read_yaml(path, "llm.prices"), str(path))
+    return read_prices(read_yaml(path, "llm.prices"), str(path))
 
 
-def _read_yaml(path: Path, setting: str) -> dict[str, Any]:
+def read_yaml(path: Path, setting: str) -> dict[str, Any]:
     try:
         tree = OmegaConf.to_container(OmegaConf.load(path))
     except OSError as error:

@@ -1,0 +1,111 @@
+"""`harness score`: a run scored again from its evidence."""
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from harness.compose.rescoring import JudgeSettings, Rescored
+    from harness.records import Scored
+
+HELP = "score a run again from its evidence, without browser or sites; journals stay as they are"
+EXAMPLE = "harness score results/demo-prompt-scripted --dialect webarena --judge gpt-4o-mini"
+DIALECTS = ("corrected", "webarena")
+DONE, UNSCORED = 0, 3
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", type=Path, help="folder of the run")
+    parser.add_argument("--dialect", choices=DIALECTS, help="scoring to use; else both, and that of the run is shown")
+    parser.add_argument("--judge", metavar="MODEL", help="model for fuzzy_match; else the run's own judge, as recorded")
+    parser.add_argument(
+        "--judge-url", metavar="URL", help="OpenAI-compatible endpoint of the judge; its key is JUDGE_API_KEY"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    import asyncio
+
+    from rich.console import Console
+
+    from harness.codec import dumps
+    from harness.compose.rescoring import rescore
+    from harness.evaluators.scoring import EVALUATOR_VERSION
+    from harness.journal.disk import write_atomic
+    from harness.journal.redaction import Redactor, secrets_in
+    from harness.reports.rows import about, run_folder
+
+    folder, console = run_folder(options.run), Console(highlight=False)
+    shown = options.dialect or about(folder).dialect
+    dialects = (options.dialect,) if options.dialect else DIALECTS
+    found = asyncio.run(rescore(folder, dialects, _judge(options)))
+    redactor = Redactor(secrets_in(os.environ))
+    for dialect, results in found.items():
+        content = {
+            "dialect": dialect,
+            "evaluator_version": f"{EVALUATOR_VERSION}-{dialect}",
+            "judge": options.judge or "recorded",
+            "results": results,
+        }
+        path = folder / f"rescored-{dialect}.json"
+        write_atomic(path, redactor.data(dumps(content, pretty=True)))
+        console.print(str(path), markup=False, soft_wrap=True)
+    return _tell(console, found, shown)
+
+
+def _judge(options: argparse.Namespace) -> "JudgeSettings | None":
+    from harness.compose.rescoring import JudgeSettings
+
+    if options.judge is None:
+        if options.judge_url is not None:
+            raise ConfigError("--judge-url is an address for --judge MODEL; give the model, too")
+        return None
+    key = os.environ.get("JUDGE_API_KEY") or (os.environ.get("OPENAI_API_KEY") if options.judge_url is None else None)
+    return JudgeSettings(model=options.judge, base_url=options.judge_url, api_key=key)
+
+
+def _tell(console: "Console", found: "dict[str, list[Rescored]]", shown: str) -> int:
+    """What changed, what the dialects disagree on, and the two means."""
+    for dialect, results in found.items():
+        for one in results:
+            if one.changed:
+                console.print(
+                    f"{dialect}: task {_name(one)}: {_said(one.before)} in the journal, now {_said(one.scored)}",
+                    markup=False,
+                    soft_wrap=True,
+                )
+    if len(found) > 1:
+        pairs = zip(*found.values(), strict=True)
+        differ = [_name(one) for one, other in pairs if _said(one.scored) != _said(other.scored)]
+        if differ:
+            console.print(f"the two scoring dialects disagree on: {', '.join(differ)}", markup=False)
+    results = found[shown]
+    values = [one.scored.value for one in results if one.scored is not None and one.scored.value is not None]
+    passed = sum(value == 1.0 for value in values)
+    of_all = f"{passed / len(results):.1%}" if results else "-"
+    of_scored = f"{passed / len(values):.1%}" if values else "-"
+    console.print(
+        f"{shown}: {len(results)} episodes, {passed} passed, {len(values) - passed} failed, "
+        f"{len(results) - len(values)} unscored; rate {of_all}, of the scored {of_scored}",
+        markup=False,
+        soft_wrap=True,
+    )
+    return DONE if len(values) == len(results) else UNSCORED
+
+
+def _name(one: "Rescored") -> str:
+    return f"{one.task_id} trial {one.trial}" if one.trial else one.task_id
+
+
+def _said(scored: "Scored | None") -> str:
+    if scored is None:
+        return "not scored"
+    if scored.value is None:
+        why = next((verdict.why for verdict in scored.verdicts if verdict.value is None), "")
+        return f"unscored ({why})"
+    return f"{scored.value:g}"
