@@ -8,11 +8,12 @@ an upright one in the same place.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from playwright.async_api import CDPSession, Error, Page
 
 from harness.actions.space import Box
+from harness.browser.asking import Questions, together
 from harness.browser.reading import read_document
 
 _DEEPEST = 8
@@ -45,7 +46,6 @@ class Collected:
 class _Place:
     """Where a document stands in its page."""
 
-    frame_id: str
     document: Document
     owner: dict[str, Any] | None = None
     """The node that holds it."""
@@ -62,6 +62,9 @@ class Collector:
         self._with_frames = with_frames
         self._enabled: WeakSet[CDPSession] = WeakSet()
         self._sessions: dict[str, CDPSession] = {}
+        """Of frames of other processes, by frame id."""
+        self._mains: WeakKeyDictionary[CDPSession, str] = WeakKeyDictionary()
+        """Frame id of a session's outermost frame, which stays the same."""
 
     async def collect(self, page: Page, cdp: CDPSession, view: Box) -> Collected:
         """Read a page.
@@ -73,14 +76,16 @@ class Collector:
             playwright.async_api.Error: The page went elsewhere, or is gone.
         """
         collected = Collected()
-        frame_id, loader = next(iter((await self._loaders(cdp)).items()))
-        document = Document(loader=loader, session=cdp)
-        await self._read(page, collected, _Place(frame_id=frame_id, document=document, view=view))
+        main = self._mains.get(cdp)
+        if main is None:
+            main = self._mains[cdp] = next(iter(await self._loaders(cdp)))
+        loaders, ask = await together(self._loaders(cdp), Questions.about(cdp, main))
+        await self._read(page, collected, _Place(document=Document(loader=loaders[main], session=cdp), view=view), ask)
         return collected
 
-    async def _read(self, page: Page, collected: Collected, place: _Place) -> None:
+    async def _read(self, page: Page, collected: Collected, place: _Place, ask: Questions) -> None:
         x, y = place.corner
-        reading = await read_document(place.document.session, place.frame_id, view=_moved(place.view, -x, -y))
+        reading = await read_document(ask, view=_moved(place.view, -x, -y))
         frame = str(len(collected.documents)) if place.owner else ""
         collected.documents[frame] = place.document
         if reading.changed:
@@ -103,14 +108,14 @@ class Collector:
     async def _read_inner(self, page: Page, collected: Collected, inner: "_Inner", holder: _Place) -> None:
         try:
             place = _Place(
-                frame_id=inner.frame_id,
                 document=await self._document(page, holder.document.session, inner.frame_id),
                 owner=inner.owner,
                 corner=inner.box[:2],
                 view=inner.view,
                 depth=holder.depth + 1,
             )
-            await self._read(page, collected, place)
+            ask = await Questions.about(place.document.session, inner.frame_id)
+            await self._read(page, collected, place, ask)
         except Error:
             # The frame went elsewhere by itself; if its page is gone, the next call says so.
             collected.torn.append(inner.frame_id)

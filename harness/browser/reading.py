@@ -12,8 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from playwright.async_api import CDPSession
-
 from harness.actions.space import Box
 from harness.browser.asking import Questions, together
 from harness.browser.outline import Inner, Outline, Region, Single
@@ -47,9 +45,9 @@ class Reading:
 
 
 async def read_document(
-    cdp: CDPSession, frame_id: str, *, view: Box = EVERYTHING, whole: bool | None = None, calm_from: int = 5000
+    ask: Questions, *, view: Box = EVERYTHING, whole: bool | None = None, calm_from: int = 5000
 ) -> Reading:
-    """Read the document of a frame that lives in the session's process.
+    """Read a document.
 
     Args:
         view: What counts as in view, in client coordinates of the document.
@@ -59,7 +57,6 @@ async def read_document(
     Raises:
         playwright.async_api.Error: The document went away, or the page did.
     """
-    ask = await Questions.about(cdp, frame_id)
     walk = await ask.walk(view, whole=whole, calm_from=calm_from)
     reader = _Reader(ask)
     if walk.singles and not await reader.fetch_parts(walk.regions, walk.singles):

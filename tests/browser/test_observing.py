@@ -10,6 +10,7 @@ from playwright.async_api import Browser, CDPSession, Page, Route, async_playwri
 from benchmarks.pages import AWKWARD, ESCAPES, rows
 from benchmarks.reference import Labels, observe
 from harness.browser import executable, tree_webarena
+from harness.browser.asking import Questions
 from harness.browser.observing import Observer
 from harness.browser.reading import read_document
 
@@ -54,16 +55,20 @@ async def scroll(page: Page, top: float) -> None:
 
 
 async def frame_id(cdp: CDPSession) -> str:
+    return str((await cdp.send("Page.getFrameTree"))["frameTree"]["frame"]["id"])
+
+
+async def questions(cdp: CDPSession) -> Questions:
     await cdp.send("DOM.enable", {"includeWhitespace": "all"})
     await cdp.send("Accessibility.enable")
-    return str((await cdp.send("Page.getFrameTree"))["frameTree"]["frame"]["id"])
+    return await Questions.about(cdp, await frame_id(cdp))
 
 
 async def assert_same_as_reference(cdp: CDPSession, *ways: bool | None, calm_from: int = 5000) -> None:
     """Text, lines, ids and boxes, before and after the clean-up; `ways` are values of `whole`."""
     reference = await observe(cdp, viewport=VIEWPORT, label=Labels())
     for whole in ways:
-        reading = await read_document(cdp, await frame_id(cdp), view=VIEW, whole=whole, calm_from=calm_from)
+        reading = await read_document(await questions(cdp), view=VIEW, whole=whole, calm_from=calm_from)
         ours = tree_webarena.print_tree(reading.nodes, reading.rects, viewport=VIEWPORT, label=Labels())
         assert ours.raw == reference.raw
         assert ours.text == reference.text
@@ -85,7 +90,7 @@ async def test_reading_a_long_page_gives_the_same_and_fetches_the_viewport_only(
     await scroll(page, 700)
     await assert_same_as_reference(cdp, None)
     await page.set_content(rows(3000))
-    reading = await read_document(cdp, await frame_id(cdp), view=VIEW)
+    reading = await read_document(await questions(cdp), view=VIEW)
     assert len(reading.nodes) < 1000
 
 
@@ -111,7 +116,7 @@ async def test_calm_parts_far_away_are_not_measured(page: Page, cdp: CDPSession)
     await cdp.send("Runtime.evaluate", {"expression": spy, "contextId": context})
     counts = []
     for calm_from in (0, 1_000_000):
-        await read_document(cdp, main, view=VIEW, whole=False, calm_from=calm_from)
+        await read_document(await questions(cdp), view=VIEW, whole=False, calm_from=calm_from)
         told = await cdp.send("Runtime.evaluate", {"expression": "measured", "contextId": context})
         counts.append(told["result"]["value"])
     assert counts[0] * 3 < counts[1] - counts[0]
