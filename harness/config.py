@@ -168,6 +168,8 @@ class ResumeConfig:
     """A restored page this similar to the recorded one counts as the same."""
     max_attempts: int = 3
     """Infrastructure failures of one task before it is left unscored."""
+    accept_drift: bool = False
+    """Go on in a run folder made with other measuring settings; what changed is kept in its `drift.jsonl`."""
 
 
 @dataclass
@@ -202,6 +204,10 @@ class RunConfig:
     root: str = "results"
     retry: str | None = None
     """Re-open finished tasks as new attempts: `infra`, `failed` or `all`."""
+    max_tokens: int | None = None
+    """Of all tasks, trials and attempts together; so the next two. A run that has spent them stops, and can go on."""
+    max_cost_usd: float | None = None
+    max_working_s: float | None = None
     seed: int = 0
     dry: bool = False
     """Only print what would be done: per task its sites, start pages, evaluators, and what is owed."""

@@ -6,7 +6,7 @@ All state is in the run folder. A start that finds nothing owed starts no server
 import os
 import platform
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -14,18 +14,20 @@ from pathlib import Path
 from rich.console import Console
 
 from harness import __version__
-from harness.codec import dumps, loads
+from harness.codec import dumps
+from harness.compose.budget import run_purse
 from harness.compose.deployment import load_tasks
+from harness.compose.drift import settle
 from harness.compose.game import Game
 from harness.compose.rehearsal import rehearsed
 from harness.compose.resetting import reset_gate, unresettable
-from harness.compose.settings import measuring, policy, saved, secrets
+from harness.compose.settings import policy, saved, secrets
 from harness.compose.tracking import Tracker
 from harness.config import Config, Display
-from harness.errors import ConfigError, ResumeMismatch
-from harness.journal.index import Outcome, Scan
+from harness.errors import ConfigError
+from harness.journal.index import Scan
 from harness.journal.log import Durability
-from harness.journal.redaction import Redactor, secrets_in
+from harness.journal.redaction import Redactor, redact_logs, secrets_in
 from harness.journal.store import RunFolder
 from harness.records import Task
 from harness.reports.display import Board, LiveDisplay, PlainDisplay
@@ -33,9 +35,9 @@ from harness.reports.leaving import leave_reports
 from harness.reports.rows import About
 from harness.reports.summary import Entry, Invocation, Summary, as_json, summarize
 from harness.reports.table import print_summary
-from harness.runner.episode import task_digest
 from harness.runner.family import mark, sweep
 from harness.runner.plan import RETRIES, owed
+from harness.runner.purse import Purse
 from harness.runner.schedule import Schedule
 from harness.runner.stopping import Stopping
 
@@ -55,21 +57,27 @@ async def evaluate(config: Config, folder: Path, console: Console) -> int:
         return DONE
     tasks = load_tasks(config)
     redactor = Redactor({**secrets_in(os.environ), **secrets(config)})
+    redact_logs(redactor)
+
+    def tell(text: str) -> None:
+        console.print(text, markup=False, highlight=False)
+
     with RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor) as run:
         sweep(folder)
         mark(folder)
         outcomes = _scan(run).outcomes
-        digest = _refuse_drift(config, run, tasks, outcomes)
+        digest = settle(config, run, tasks, outcomes=outcomes, tell=tell)
         schedule = Schedule(owed(tasks, config.trials, outcomes, policy(config)), reset_gate(config))
-        stopping = Stopping(lambda text: console.print(text, markup=False))
+        stopping = Stopping(tell)
+        purse = run_purse(config, run, outcomes, stopping=stopping, tell=tell)
         tracker = Tracker(config, folder)
         invocation = Invocation()
-        if len(schedule):
+        if len(schedule) and not purse.is_empty():
             _say_what_is_not_reset(config, tasks, console)
             _describe(config, run, digest, tasks)
             game = Game(config=config, run=run, tasks=tasks, config_digest=digest, stopping=stopping)
             with stopping.listening():
-                invocation = await _play(game, schedule, console, tracker)
+                invocation = await _play(game, schedule, console, tracker=tracker, purse=purse)
         invocation = replace(invocation, wall_s=round(time.monotonic() - begun, 3))
         found = _scan(run)
         summary = _summary(config, found, tasks, invocation)
@@ -78,15 +86,15 @@ async def evaluate(config: Config, folder: Path, console: Console) -> int:
         leave_reports(run, _about(config, tasks), found, console=console, pages=config.run.report and not stopping())
         await tracker.log(whole=not stopping())
         await tracker.close()
-        return _exit_code(config, summary, console, interrupted=stopping())
+        return _exit_code(config, summary, console, interrupted=stopping() and not purse.is_empty())
 
 
-async def _play(game: Game, schedule: Schedule, console: Console, tracker: Tracker) -> Invocation:
+async def _play(game: Game, schedule: Schedule, console: Console, *, tracker: Tracker, purse: Purse) -> Invocation:
     from harness.compose.executing import execute  # model and server libraries: a start that owes nothing needs none
 
     with _display(game.config, console, Board(len(schedule))) as display:
         async with tracker.following(display) as progress:
-            return await execute(game, schedule, progress)
+            return await execute(game, schedule, purse.watching(progress))
 
 
 def _display(config: Config, console: Console, board: Board) -> LiveDisplay | PlainDisplay:
@@ -122,38 +130,6 @@ def _scan(run: RunFolder) -> Scan:
     if found.damaged:
         raise found.damaged[0]
     return found
-
-
-def _refuse_drift(
-    config: Config, run: RunFolder, tasks: Sequence[Task], outcomes: Mapping[tuple[str, int], Outcome]
-) -> str:
-    """A run folder holds one set of tasks and measuring settings.
-
-    Returns:
-        The digest of the present settings, under which they are kept as an artifact.
-
-    Raises:
-        ResumeMismatch: Naming the task, or the settings, that changed.
-    """
-    now = measuring(config)
-    config_digest = run.artifacts.put(dumps(dict(sorted(now.items()))))
-    digests = {task.task_id: task_digest(task) for task in tasks}
-    for (task_id, _), outcome in outcomes.items():
-        if task_id not in digests:
-            continue
-        if outcome.config_digest != config_digest:
-            before = loads(run.artifacts.read(outcome.config_digest))
-            changed = sorted(key for key in now.keys() | before.keys() if now.get(key) != before.get(key))
-            raise ResumeMismatch(
-                f"{run.path} was made with other settings ({', '.join(changed)}); "
-                "set them back, or choose another folder with run.id=NAME"
-            )
-        if outcome.task_digest != digests[task_id]:
-            raise ResumeMismatch(
-                f"{run.path} was made from another version of task {task_id} of {config.task.path}; "
-                "put the task file back, or choose another folder with run.id=NAME"
-            )
-    return config_digest
 
 
 def _describe(config: Config, run: RunFolder, config_digest: str, tasks: Sequence[Task]) -> None:

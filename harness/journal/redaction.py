@@ -114,6 +114,12 @@ class RedactingFormatter(logging.Formatter):
         return self._redactor.text(self._inner.format(record))
 
 
+def redact_logs(redactor: Redactor) -> None:
+    """Let every handler of the root logger take the secrets out."""
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(RedactingFormatter(handler.formatter or logging.Formatter(), redactor))
+
+
 def secrets_in(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables that are secrets by their names (`…_API_KEY`, `…_TOKEN`, `…_PASSWORD` …)."""
     return {

@@ -1,0 +1,80 @@
+"""The same command again, and with something changed: what is kept, what is refused, what is done anew."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Start
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+Starter = Callable[..., Start]
+ONE = ("task=smoke", "task.ids=[0]", "workers=1", "run.report=false")
+TWO = ("task=smoke", "task.ids=[0,1]", "workers=1", "run.report=false")
+KEY = "not-a-pattern-7Qz81KxW"
+PASSWORD = "thimble.42"
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def requests_of(done: Start) -> int:
+    return int(done.summary["this_start"]["model_requests"])
+
+
+def test_other_measuring_settings_are_refused_by_name_or_accepted_and_kept(start: Starter) -> None:
+    assert start(*ONE).code == 0
+    refused = start(*ONE, "limits.max_steps=20", "llm.temperature=0.5")
+    assert refused.code == 2
+    assert "limits.max_steps" in refused.err and "llm.temperature" in refused.err
+    assert not (refused.folder / "drift.jsonl").exists()
+    for _ in range(2):
+        accepted = start(*ONE, "limits.max_steps=20", "resume.accept_drift=true")
+        assert accepted.code == 0, accepted.err
+    (drift,) = lines(accepted.folder / "drift.jsonl")
+    assert drift["changed"] == {"limits.max_steps": [30, 20]}
+    assert start(*ONE, "workers=2", "llm.timeout_s=60").code == 0, "how it is executed may change freely"
+
+
+def test_a_budget_of_the_whole_run_holds_over_starts_and_can_be_raised(start: Starter) -> None:
+    spent = start(*TWO, "run.max_tokens=1000")
+    assert spent.code == 3, spent.err
+    assert "run.max_tokens=1000 is spent" in spent.out
+    assert requests_of(spent) < 4
+    again = start(*TWO, "run.max_tokens=1000")
+    assert again.code == 3 and "is spent" in again.out and requests_of(again) == 0
+    raised = start(*TWO, "run.max_tokens=1000000")
+    assert raised.code == 0 and raised.summary["overall"]["passed"] == 2
+
+
+def test_a_retry_is_a_new_attempt_that_leaves_the_old_one_on_disk(start: Starter) -> None:
+    first = start(*ONE)
+    before = (first.folder / "0.traj.jsonl").read_bytes()
+    assert requests_of(start(*ONE, "run.retry=failed")) == 0, "nothing failed"
+    again = start(*ONE, "run.retry=all")
+    after = (again.folder / "0.traj.jsonl").read_bytes()
+    assert again.code == 0 and after.startswith(before) and len(after) > len(before)
+    opened = [line for line in lines(again.folder / "0.traj.jsonl") if line["kind"] == "opened"]
+    assert [(line["attempt"], line["why"]) for line in opened] == [(1, "first"), (2, "retry")]
+
+
+def test_trials_are_journals_of_their_own_and_more_can_be_asked_for_later(start: Starter) -> None:
+    start(*ONE)
+    more = start(*ONE, "trials=2")
+    assert more.code == 0
+    assert [path.name for path in sorted(more.folder.glob("*.traj.jsonl"))] == ["0.traj.jsonl", "0.trial-1.traj.jsonl"]
+    assert requests_of(more) == sum(line["kind"] == "decided" for line in lines(more.folder / "0.trial-1.traj.jsonl"))
+
+
+def test_no_key_and_no_password_is_anywhere_in_a_run_folder(start: Starter) -> None:
+    done = start("task=smoke", "task.ids=[2]", f"llm.api_key={KEY}", "llm.max_attempts=2", env={"OTHER_API_KEY": f"{KEY}-2"})
+    assert done.code == 0, done.err
+    files = [path for path in done.folder.rglob("*") if path.is_file() and "private" not in path.parts]
+    assert len(files) > 10
+    for path in files:
+        data = path.read_bytes()
+        assert KEY.encode() not in data, path
+        assert PASSWORD.encode() not in data, path
