@@ -8,8 +8,8 @@ from importlib import import_module
 from harness.cli import UNSCORED, USAGE, run
 from harness.errors import HarnessError, JournalError
 
-COMMANDS: tuple[str, ...] = ("view", "report", "compare", "show", "score", "export")
-"""Modules of `harness.commands`, in the order they are listed."""
+COMMANDS: tuple[str, ...] = ("view", "report", "compare", "show", "score", "import_", "export")
+"""Modules of `harness.commands`, in the order they are listed; `import_` is the command `import`."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return run(given[1:])
     options = _parser().parse_args(given)
     try:
-        return int(import_module(f"harness.commands.{options.command}").run(options))
+        return int(options.module.run(options))
     except JournalError as error:
         return _refuse(error, UNSCORED)
     except HarnessError as error:
@@ -35,13 +35,14 @@ def _parser() -> argparse.ArgumentParser:
     for name in COMMANDS:
         module = import_module(f"harness.commands.{name}")
         one = commands.add_parser(
-            name,
+            name.rstrip("_"),
             help=module.HELP,
             description=module.HELP,
             epilog=f"example: {module.EXAMPLE}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.arguments(one)
+        one.set_defaults(module=module)
     return parser
 
 

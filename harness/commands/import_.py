@@ -1,0 +1,31 @@
+"""`harness import`: results of WebArena's own harness as a run of ours."""
+
+import argparse
+import sys
+from pathlib import Path
+
+HELP = "take over a WebArena result folder (render_*.html), as far as it tells what happened"
+EXAMPLE = "harness import webarena/cache/results_20240101 --to results/gpt-4-cot --log log_files/log_1.log"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", type=Path, metavar="FOLDER", help="WebArena's --result_dir")
+    parser.add_argument("--to", type=Path, metavar="RUN", help="run folder to make (default: results/imported-FOLDER)")
+    parser.add_argument("--log", type=Path, action="append", default=[], metavar="FILE", help="a log with its verdicts")
+
+
+def run(options: argparse.Namespace) -> int:
+    from harness.compose.importing import import_results
+
+    target = options.to or Path("results") / f"imported-{options.source.resolve().name}"
+    found = import_results(options.source, target, options.log)
+    lines = [f"{target}: {found.episodes} episodes"]
+    lines += [f"left out: {sentence}" for sentence in found.skipped]
+    lines += [f"missing in {number}: {what}" for what, number in found.missing.items()]
+    if found.verdicts:
+        agreed = found.verdicts - len(found.disagreements)
+        lines.append(f"webarena scoring agrees with the log, or is unscored, on {agreed} of {found.verdicts}")
+    if found.disagreements:
+        lines.append(f"it disagrees on: {', '.join(found.disagreements)}")
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0
