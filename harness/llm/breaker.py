@@ -66,6 +66,8 @@ class Breaker:
             try:
                 reply = await self._wait_and_ask(model, messages, pause, on_outage)
             except ModelUnavailable as error:
+                if self._down_since is None:  # it had come back, and is gone again before our turn came
+                    self._down_since = self._monotonic()
                 if self._lasted() >= self._max_outage_s:
                     raise ModelUnavailable(f"{error}; the endpoint was down for {self._lasted():.0f} s") from error
                 pause = min(pause * 2, LONGEST_PAUSE_S)
