@@ -17,7 +17,7 @@ from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
 from harness.config import PROJECT, Config, register
-from harness.errors import HarnessError, JournalError, UsageError
+from harness.errors import ConfigError, HarnessError, JournalError, UsageError
 
 DONE, BELOW, USAGE, UNSCORED, INTERRUPTED = 0, 1, 2, 3, 130
 _NOISE = ("full_key", "object_type", "reference_type", "To append to your config")
@@ -45,6 +45,22 @@ def run(arguments: Sequence[str]) -> int:
             f"the run folder cannot be made: {error.strerror} ({error.filename}); set run.root to a place you may write to"
         )
     return next((code for code in _WORST_FIRST if code in codes), DONE)
+
+
+def configured(overrides: Sequence[str]) -> Config:
+    """The configuration `run` would evaluate with these overrides.
+
+    Raises:
+        ConfigError: Something in them is unknown or wrong.
+    """
+    register()
+    try:
+        with hydra.initialize_config_dir(str(PROJECT / "configs"), version_base="1.3"):
+            config = OmegaConf.to_object(hydra.compose("config", overrides=list(overrides)))
+    except (HydraException, OmegaConfBaseException) as error:
+        raise ConfigError(_sentence(error)) from error
+    assert isinstance(config, Config)
+    return config
 
 
 def _run_one(tree: DictConfig) -> int:

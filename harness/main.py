@@ -8,7 +8,18 @@ from importlib import import_module
 from harness.cli import UNSCORED, USAGE, run
 from harness.errors import HarnessError, JournalError
 
-COMMANDS: tuple[str, ...] = ("view", "report", "compare", "show", "score", "import_", "export")
+COMMANDS: tuple[str, ...] = (
+    "view",
+    "report",
+    "compare",
+    "show",
+    "score",
+    "import_",
+    "export",
+    "clean",
+    "doctor",
+    "completion",
+)
 """Modules of `harness.commands`, in the order they are listed; `import_` is the command `import`."""
 
 
@@ -29,7 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="harness", description="Run, look at and compare evaluations of web agents.")
+    parser = argparse.ArgumentParser(
+        prog="harness",
+        description="Run, look at and compare evaluations of web agents.",
+        epilog="example: harness run task=demo; harness COMMAND --help has an example of each",
+    )
+    parser.set_defaults(parser=parser)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("run", help="evaluate, as python run.py does: harness run task=demo", add_help=False)
     for name in COMMANDS:

@@ -97,6 +97,10 @@ class Chromium:
         finally:
             await self._leave(environment, browser)
 
+    async def version(self) -> str:
+        """Of the browser, which is started for it if need be."""
+        return (await self._running()).version
+
     async def _running(self) -> Browser:
         async with self._launching:
             if self._browser is None or not self._browser.is_connected():

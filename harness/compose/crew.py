@@ -54,7 +54,7 @@ async def crew(game: Game, services: Services, progress: Progress, numbers: rang
         for lane in range(numbers.start * config.executor.lanes, numbers.stop * config.executor.lanes):
             agent = await _agent(config, models, services.base_url, progress, lane=lane)
             kits[lane] = _kit(game, agent, evaluators, progress)
-        browsers = tuple([await closing.enter_async_context(_browser(game, deployment)) for _ in numbers])
+        browsers = tuple([await closing.enter_async_context(chromium(game, deployment)) for _ in numbers])
         workers = tuple(
             Worker(
                 kit=kits.__getitem__,
@@ -105,7 +105,8 @@ async def _evaluators(config: Config, models: Models) -> dict[str, Evaluator]:
     return {dialect.value: Scorer(dialect.value, judge) for dialect in ordered}
 
 
-def _browser(game: Game, deployment: Deployment) -> Chromium:
+def chromium(game: Game, deployment: Deployment) -> Chromium:
+    """One browser as configured; it starts when it is first wanted."""
     browser, resume, observation = game.config.browser, game.config.resume, game.config.observation
     settings = BrowserSettings(
         executable=browser.executable,

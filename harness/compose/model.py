@@ -54,6 +54,13 @@ class Models:
 
     async def agent_model(self, base_url: str | None, tell: Callable[[str], None]) -> GuardedModel:
         """The model under test; `base_url` overrides the configured one, `tell` hears of retries and outages."""
+        chat = await self.bare_model(base_url, lambda notice: tell(f"{notice.why}; again in {notice.wait_s:.1f} s"))
+        return GuardedModel(
+            chat, self.breaker, lambda outage: tell(f"{outage.why}; asked again in {outage.wait_s:.0f} s")
+        )
+
+    async def bare_model(self, base_url: str | None, on_retry: Callable[[RetryNotice], None] | None) -> OpenAIChat:
+        """The model under test without the breaker: an outage is told at once."""
         llm = self.config.llm
         endpoint = Endpoint(
             base_url=base_url or llm.base_url,
@@ -69,12 +76,7 @@ class Models:
             max_tokens_field=llm.max_tokens_field,
             timeout_s=llm.timeout_s,
         )
-        chat = await self._open(
-            endpoint, settings, _policy(llm), lambda notice: tell(f"{notice.why}; again in {notice.wait_s:.1f} s")
-        )
-        return GuardedModel(
-            chat, self.breaker, lambda outage: tell(f"{outage.why}; asked again in {outage.wait_s:.0f} s")
-        )
+        return await self._open(endpoint, settings, _policy(llm), on_retry)
 
     async def judge_model(self, judge: JudgeConfig) -> OpenAIChat:
         assert judge.model is not None

@@ -1,0 +1,44 @@
+"""`harness clean`: what a run can do without, and nothing else."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from harness.errors import ConfigError
+
+HELP = "remove derived files and artifacts no journal names; never a journal"
+EXAMPLE = "harness clean results/demo-prompt-scripted --dry-run"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders of runs")
+    parser.add_argument("--logs", action="store_true", help="the logs too (run.log, worker.log and so on)")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+
+
+def run(options: argparse.Namespace) -> int:
+    for folder in options.runs:
+        if not (folder / "run.json").is_file() and not any(folder.glob("*.traj.jsonl")):
+            raise ConfigError(
+                f"{folder} is no run folder: it has neither journals nor run.json; give one under results/"
+            )
+    for folder in options.runs:
+        sys.stdout.write(f"{_clean(folder, logs=options.logs, dry=options.dry_run)}\n")
+    return 0
+
+
+def _clean(folder: Path, *, logs: bool, dry: bool) -> str:
+    from harness.journal.clearing import clearable, remove
+    from harness.journal.store import RunFolder
+
+    with RunFolder.open(folder):  # whoever holds the run may be about to name an artifact
+        found = tuple(clearable(folder, logs=logs))
+        for one in found:
+            if one.path.parent == folder:
+                sys.stdout.write(f"{'would remove' if dry else 'removed'} {one.path}\n")
+            if not dry:
+                remove(one)
+    stored = sum(one.path.parent != folder for one in found)
+    size = sum(one.size for one in found) / 1e6
+    verb = "would be removed" if dry else "removed"
+    return f"{folder}: {len(found) - stored} derived, {stored} artifacts no journal names {verb}, {size:.1f} MB"

@@ -1,0 +1,47 @@
+"""`harness doctor`: tries everything a run needs, and says what to mend."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from harness.config import Config
+
+HELP = "check machine, disk, browser, endpoint, sites and logins, and say what to mend"
+EXAMPLE = "harness doctor task=webarena task.path=test.raw.json llm=openai"
+FINE, NOT_FINE = 0, 1
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "overrides",
+        nargs="*",
+        metavar="KEY=VALUE",
+        help="the settings to check, as run.py takes them; a model that is not scripted is asked one short question",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    import asyncio
+
+    from rich.console import Console
+
+    from harness.cli import configured
+
+    return asyncio.run(_check(configured(options.overrides), Console(highlight=False, soft_wrap=True)))
+
+
+async def _check(config: "Config", console: "Console") -> int:
+    from harness.compose.checkup import checkup
+
+    wrong = 0
+    async for finding in checkup(config):
+        wrong += not finding.fine
+        mark = "[green]ok   [/]" if finding.fine else "[red]WRONG[/]"
+        console.print(mark, end=" ")
+        console.print(f"{finding.about:<14} {finding.says}", markup=False)
+        if finding.fix:
+            console.print(f"{'':6}{'-> ' + finding.fix}", markup=False)
+    console.print("everything a run needs is there" if not wrong else f"{wrong} to mend, then a run can work")
+    return NOT_FINE if wrong else FINE

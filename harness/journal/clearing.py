@@ -1,0 +1,81 @@
+"""What of a run folder can be taken away because it is derived, or because no journal speaks of it.
+
+Invariant: a journal, and whatever a journal or `run.json` names, is never listed. An artifact counts as named when its
+digest stands anywhere in the bytes of one of them, torn and damaged lines included: rather too much is kept than too
+little. Reads only; taking away is `remove`, which the holder of the run's lock calls.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.journal.disk import refusals
+from harness.journal.index import INDEX_NAME, journals_in
+
+DERIVED = ("report", "summary.json", "summary.md", "junit.xml", INDEX_NAME, "intents.json")
+"""Names a run makes again from its journals, or from its task file, whenever it needs them."""
+STORES = ("artifacts", "private/checkpoints")
+_DIGEST = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clearable:
+    """A file or folder that nothing is lost with."""
+
+    path: Path
+    size: int
+    """Bytes, of everything in it."""
+
+
+def clearable(folder: Path, *, logs: bool = False) -> Iterator[Clearable]:
+    """What can go from a run folder.
+
+    Args:
+        folder: The run folder.
+        logs: Logs too; they are for people, and nothing makes them again.
+    """
+    for name in DERIVED:
+        path = folder / name
+        if path.is_symlink() or path.exists():
+            yield Clearable(path=path, size=_size(path))
+    if logs:
+        for path in sorted(folder.glob("*.log")):
+            yield Clearable(path=path, size=_size(path))
+    yield from _unnamed(folder)
+
+
+def remove(found: Clearable) -> None:
+    """Take it away; of a link only the link."""
+    with refusals(found.path, "remove"):
+        if found.path.is_dir() and not found.path.is_symlink():
+            shutil.rmtree(found.path)
+        else:
+            found.path.unlink(missing_ok=True)
+
+
+def _unnamed(folder: Path) -> Iterator[Clearable]:
+    named = _named(folder)
+    for store in STORES:
+        for path in sorted((folder / store).glob("??/*")):
+            if path.name.encode() not in named:
+                yield Clearable(path=path, size=_size(path))
+
+
+def _named(folder: Path) -> set[bytes]:
+    found: set[bytes] = set()
+    for path in (*(Path(entry.path) for entry in journals_in(folder)), folder / "run.json"):
+        with refusals(path, "read"):
+            if path.exists():
+                with path.open("rb") as lines:
+                    for line in lines:
+                        found.update(_DIGEST.findall(line))
+    return found
+
+
+def _size(path: Path) -> int:
+    if path.is_symlink() or not path.is_dir():
+        return path.lstat().st_size
+    return sum((Path(base) / name).lstat().st_size for base, _, names in os.walk(path) for name in names)
