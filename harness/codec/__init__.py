@@ -136,7 +136,11 @@ def unseal(line: bytes, previous: int) -> tuple[bytes, int]:
 
 def dumps(value: Any, *, pretty: bool = False) -> bytes:
     """JSON bytes of any value made of JSON types, dataclasses, enums and paths; `pretty` indents for people."""
-    return _json(plain(value), orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE if pretty else 0)
+    option = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE if pretty else 0
+    try:
+        return orjson.dumps(form_of(Any).encode(value, None), option=option)
+    except orjson.JSONEncodeError:  # lone surrogates: rare, so looked for only when orjson stumbles
+        return _json(plain(value), option)
 
 
 def loads(data: bytes | str) -> Any:

@@ -19,7 +19,6 @@ from harness.journal.disk import refusals
 from harness.tracking.given import Entry, Head
 from harness.tracking.libraries import pyarrow
 from harness.tracking.messages import MessageColumns, json_text, plain
-from harness.tracking.naming import number
 from harness.tracking.trajectory import Raised, Scalar
 
 PIECE_CHARS = 16_000_000
@@ -176,11 +175,16 @@ def _exception_columns(raised: Raised | None) -> tuple[Any, ...]:
 
 
 def _metrics(metrics: Mapping[str, Any], place: str) -> str | None:
-    values: dict[str, float] = {}
-    for name, value in metrics.items():
-        exact = type(value) in (bool, int) and -(2**63) <= value < 2**63
-        values[name] = value if exact else number(value, f"{place}: metric {name}")
+    """Integers, floats and booleans as they are; `tally` has seen that all of them are finite numbers."""
+    values = {
+        name: value if type(value) in (float, bool) or _is_int64(value) else float(value)
+        for name, value in metrics.items()
+    }
     return json_text(values, f"{place}: metrics") if values else None
+
+
+def _is_int64(value: Any) -> bool:
+    return type(value) is int and -(2**63) <= value < 2**63
 
 
 def _metadata(metadata: Mapping[str, Scalar], place: str) -> str | None:

@@ -104,7 +104,9 @@ def _total(mean: Mean, name: str) -> float:
 
 
 def _numbers(metrics: Mapping[str, Any], place: str, *, reserved: bool) -> dict[str, float]:
-    return {
-        metric_name(name, place, reserved=reserved): number(value, f"{place}: metric {name}")
-        for name, value in metrics.items()
-    }
+    values = {}
+    for name, value in metrics.items():
+        metric_name(name, place, reserved=reserved)
+        usual = type(value) is float and math.isfinite(value)
+        values[name] = value if usual else number(value, f"{place}: metric {name}")
+    return values
