@@ -13,6 +13,7 @@ COMMANDS: tuple[str, ...] = (
     "report",
     "compare",
     "show",
+    "replay",
     "score",
     "import_",
     "export",

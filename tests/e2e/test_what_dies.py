@@ -1,0 +1,160 @@
+"""Whatever dies, hangs or goes away comes back within the same run, or is left owed and said; never a score of 0."""
+
+import asyncio
+import signal
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from harness.sites.server import serving
+from tests.e2e.trouble import TroubledSites, World, endpoint, first
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+WISHLIST, PRICE = 12, 0
+"""Demo tasks on the shop: one that writes twice, and one that needs no login and starts at `/`."""
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    sites = TroubledSites()
+    async with AsyncExitStack() as closing:
+        sites_port = await closing.enter_async_context(serving(sites))
+        endpoint_port = await closing.enter_async_context(endpoint(latency_ms=150))
+        yield World(tmp_path, sites, sites_port, endpoint_port)
+
+
+@pytest.mark.parametrize(
+    ("word", "without", "number"),
+    [
+        ("harness.player", "\0", signal.SIGKILL),
+        ("harness.player", "\0", signal.SIGSTOP),
+        ("chrom", "--type=", signal.SIGKILL),
+        ("--type=renderer", "\0", signal.SIGKILL),
+    ],
+    ids=["worker killed", "worker frozen", "browser killed", "renderer crashed"],
+)
+async def test_a_process_that_is_lost_is_replaced_and_the_task_goes_on(
+    world: World, word: str, without: str, number: signal.Signals
+) -> None:
+    async with world.playing(f"task.ids=[{WISHLIST}]", "executor.silence_s=4") as play:
+        await play.until(lambda: play.decisions >= 2)
+        before = (play.folder / f"{WISHLIST}.traj.jsonl").read_bytes()
+        victims = play.children(word, without=without)
+        assert victims
+        for victim in victims:
+            victim.send_signal(number)
+        assert await play.ended() == 0, play.text
+    assert (play.folder / f"{WISHLIST}.traj.jsonl").read_bytes().startswith(before[: before.rfind(b"\n") + 1])
+    episode = play.episode(WISHLIST)
+    assert episode.attempt == 1 and episode.resumed, "it went on where it stood"
+    assert episode.scores["corrected"].value == 1.0
+    assert play.summary["invocation"]["model_requests"] <= play.decisions + 1
+    assert not [victim for victim in victims if victim.is_running()]
+
+
+async def test_a_page_with_an_endless_script_ends_with_its_browser_and_the_task_is_played_again(world: World) -> None:
+    world.sites.trouble = first(1, "endless", path="/")
+    quick = ("browser.action_timeout_s=2", "browser.settle_timeout_s=1", "browser.step_deadline_s=8")
+    async with world.playing(f"task.ids=[{PRICE}]", *quick) as play:
+        assert await play.ended() == 0, play.text
+    assert len(play.failures(PRICE)) == 1
+    assert play.episode(PRICE).scores["corrected"].value == 1.0
+
+
+async def test_a_start_page_that_never_answers_is_given_up_and_opened_again(world: World) -> None:
+    world.sites.trouble = first(1, "silence", path="/")
+    async with world.playing(f"task.ids=[{PRICE}]", "browser.navigation_timeout_s=2") as play:
+        assert await play.ended() == 0, play.text
+    assert play.failures(PRICE) == ["SiteUnavailable"]
+    assert play.episode(PRICE).scores["corrected"].value == 1.0
+
+
+async def test_an_endpoint_that_goes_down_pauses_the_run_and_burns_no_task(world: World) -> None:
+    async with AsyncExitStack() as life:
+        world.endpoint_port = port = await life.enter_async_context(endpoint())
+        async with world.playing("task.ids=[0,12]", "llm.max_attempts=2") as play:
+            await play.until(lambda: play.decisions >= 1)
+            await life.aclose()
+            await play.until(lambda: "paused" in play.text)
+            async with endpoint(port):
+                assert await play.ended() == 0, play.text
+    assert play.failures(0) == play.failures(12) == []
+    assert play.summary["passed"] == 2
+
+
+async def test_a_storm_of_429_is_waited_out(world: World) -> None:
+    storm = '[{"do": "429", "retry_after": 0.2, "on": {"first": 3}}]'
+    async with endpoint(faults=storm) as world.endpoint_port, world.playing("task.ids=[0]") as play:
+        assert await play.ended() == 0, play.text
+    assert "429" in play.text and play.failures(0) == []
+    assert play.summary["invocation"]["model_requests"] == 4 * play.decisions
+
+
+async def test_a_site_that_stays_broken_leaves_its_task_unscored_until_it_is_asked_for_again(world: World) -> None:
+    world.sites.trouble = lambda method, path: "500" if path == "/__reset__" else None
+    async with world.playing("task.ids=[0]") as play:
+        assert await play.ended() == 3, play.text
+    assert play.failures(0) == ["SiteUnavailable"] * 3
+    (result,) = play.summary["results"]
+    assert (result["status"], result["score"]) == ("unscored", None)
+    world.sites.trouble = lambda method, path: None
+    async with world.playing("task.ids=[0]", "run.retry=infra") as play:
+        assert await play.ended() == 0, play.text
+    assert play.summary["passed"] == 1
+
+
+async def test_a_site_that_is_down_for_a_moment_costs_an_attempt_and_no_score(world: World) -> None:
+    world.sites.trouble = first(2, "500", method="POST", path="/__reset__")
+    async with world.playing("task.ids=[0]") as play:
+        assert await play.ended() == 0, play.text
+    assert play.failures(0) == ["SiteUnavailable"] * 2 and play.summary["passed"] == 1
+
+
+async def test_interrupting_twice_ends_at_once_and_the_run_goes_on_later(world: World) -> None:
+    async with endpoint(latency_ms=60_000) as slow:
+        fast, world.endpoint_port = world.endpoint_port, slow
+        async with world.playing("task.ids=[0]") as play:
+            await play.until(lambda: b'"kind":"acted"' in b"".join(p.read_bytes() for p in play.folder.glob("0.traj*")))
+            play.process.send_signal(signal.SIGINT)
+            await play.until(lambda: "once more" in play.text)
+            play.process.send_signal(signal.SIGINT)
+            assert await play.ended(15) == 130, play.text
+    assert "Traceback" not in play.text
+    world.endpoint_port = fast
+    async with world.playing("task.ids=[0]") as play:
+        assert await play.ended() == 0, play.text
+
+
+async def test_a_second_process_on_a_run_folder_is_refused_and_told_who_has_it(world: World) -> None:
+    async with world.playing("task.ids=[12]") as play:
+        await play.until(lambda: play.decisions >= 1)
+        async with world.playing("task.ids=[12]") as second:
+            assert await second.ended() == 2, second.text
+        assert str(play.process.pid) in second.text
+        assert len(second.text.strip().splitlines()) == 1
+        assert await play.ended() == 0, play.text
+
+
+async def test_a_full_disk_stops_the_run_with_a_sentence_and_space_lets_it_go_on(world: World, tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = await asyncio.to_thread(
+        subprocess.run, ["mount", "-t", "tmpfs", "-o", "size=120k", "tmpfs", small], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("mounting a small file system is not allowed here")
+    try:
+        async with world.playing("task.ids=[12]", root=small) as play:
+            assert await play.ended() == 2, play.text
+        assert "the disk is full" in play.text and "Traceback" not in play.text
+        before = {path.name: path.read_bytes() for path in play.folder.glob("*.traj.jsonl")}
+        await asyncio.to_thread(subprocess.run, ["mount", "-o", "remount,size=50m", small], check=True)
+        async with world.playing("task.ids=[12]", root=small) as play:
+            assert await play.ended() == 0, play.text
+        for name, data in before.items():
+            assert (play.folder / name).read_bytes().startswith(data[: data.rfind(b"\n") + 1])
+    finally:
+        await asyncio.to_thread(subprocess.run, ["umount", "-l", small], check=True)
