@@ -70,7 +70,9 @@ def test_trials_are_journals_of_their_own_and_more_can_be_asked_for_later(start:
 
 
 def test_no_key_and_no_password_is_anywhere_in_a_run_folder(start: Starter) -> None:
-    done = start("task=smoke", "task.ids=[2]", f"llm.api_key={KEY}", "llm.max_attempts=2", env={"OTHER_API_KEY": f"{KEY}-2"})
+    done = start(
+        "task=smoke", "task.ids=[2]", f"llm.api_key={KEY}", "llm.max_attempts=2", env={"OTHER_API_KEY": f"{KEY}-2"}
+    )
     assert done.code == 0, done.err
     files = [path for path in done.folder.rglob("*") if path.is_file() and "private" not in path.parts]
     assert len(files) > 10

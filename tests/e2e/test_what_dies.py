@@ -55,13 +55,15 @@ async def test_a_process_that_is_lost_is_replaced_and_the_task_goes_on(
     assert not [victim for victim in victims if victim.is_running()]
 
 
-async def test_a_page_with_an_endless_script_ends_with_its_browser_and_the_task_is_played_again(world: World) -> None:
+async def test_an_endless_script_is_stopped_and_the_agent_told_while_the_browser_lives_on(world: World) -> None:
     world.sites.trouble = first(1, "endless", path="/")
-    quick = ("browser.action_timeout_s=2", "browser.settle_timeout_s=1", "browser.step_deadline_s=8")
+    quick = ("browser.action_timeout_s=2", "browser.settle_timeout_s=1", "limits.max_steps=2")
     async with world.playing(f"task.ids=[{PRICE}]", *quick) as play:
         assert await play.ended() == 0, play.text
-    assert len(play.failures(PRICE)) == 1
-    assert play.episode(PRICE).scores["corrected"].value == 1.0
+    arrival = play.episode(PRICE).arrival
+    assert arrival is not None and "soon" in arrival.observation.text
+    assert "a script of the page never ended and was stopped" in arrival.observation.notices
+    assert play.failures(PRICE) == [] and play.summary["invocation"]["browser_starts"] == 1
 
 
 async def test_a_start_page_that_never_answers_is_given_up_and_opened_again(world: World) -> None:
