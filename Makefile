@@ -3,7 +3,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 BROWSER := $(VENV)/browser
 
-.PHONY: setup run test golden test-art chaos chaos-mutants check format clean
+.PHONY: setup run test golden test-art chaos chaos-mutants docs check format clean
 
 run: setup
 	@$(PY) run.py $(ARGS)
@@ -44,6 +44,16 @@ chaos: setup $(VENV)/installed-dev
 # The same against three promises broken on purpose: each must be noticed.
 chaos-mutants: setup $(VENV)/installed-dev
 	@$(PY) benchmarks/chaos_mutants.py $(ARGS)
+
+# The documentation as pages in build/docs that open from disk; the schema of journals is written again first.
+docs: $(VENV)/installed-docs
+	@mkdir -p build
+	$(PY) -m harness.codec.schema > build/journal.schema.json && mv build/journal.schema.json docs/schema/
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict -f docs/mkdocs.yml
+
+$(VENV)/installed-docs: $(VENV)/installed
+	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	@touch $@
 
 check: $(VENV)/installed-dev
 	$(PY) -m ruff format --check .

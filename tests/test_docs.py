@@ -1,0 +1,154 @@
+"""What the documentation says one can do is done here: every command of the tutorial, every number of the formats page."""
+
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.request import urlopen
+from zlib import crc32
+
+import pytest
+
+from tests.e2e.conftest import environment
+from tests.reports.runs import Shape, fill
+
+PROJECT = Path(__file__).resolve().parent.parent
+PAGES = PROJECT / "docs" / "pages"
+BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: str) -> list[tuple[str, str, str]]:
+    """(language, title, text) of the code blocks of a page."""
+    return BLOCK.findall((PAGES / page).read_text())
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """A PATH on which `harness` is this tree's command."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    script = folder / "harness"
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m harness.main "$@"\n')
+    script.chmod(0o755)
+    return f"{folder}:{environment()['PATH']}"
+
+
+@contextmanager
+def second_terminal(line: str, port: int, folder: Path) -> Iterator[None]:
+    """Run a server until the block ends; it answers when the block begins."""
+    server = subprocess.Popen(["bash", "-c", f"exec {line.strip()}"], cwd=folder, stderr=subprocess.DEVNULL)
+    try:
+        while server.poll() is None:
+            try:
+                urlopen(f"http://127.0.0.1:{port}/", timeout=5).close()
+                break
+            except OSError:
+                continue
+        yield
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_every_command_of_the_tutorial_works_in_order(tmp_path: Path, path: str) -> None:
+    folder, port = tmp_path / "mine", free_port()
+    folder.mkdir()
+    said: list[str] = []
+    found = [(language, title, text.replace("8123", str(port))) for language, title, text in blocks("tutorial.md")]
+    for _, title, text in found:
+        if title and title != "second terminal":
+            (folder / title).parent.mkdir(parents=True, exist_ok=True)
+            (folder / title).write_text(text)
+    (server,) = (text for _, title, text in found if title == "second terminal")
+    with second_terminal(server, port, folder):
+        for language, title, text in found:
+            for line in text.splitlines() if language == "sh" and not title else ():
+                done = subprocess.run(
+                    ["bash", "-c", line],
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                    timeout=300,
+                    cwd=folder,
+                    env={**environment(), "PATH": path},
+                )
+                assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+                said.append(line)
+    assert len(said) >= 14
+    assert (folder / "results" / "smoke-prompt-scripted" / "report" / "index.html").exists()
+    assert {one.name for one in (folder / "results").iterdir()} == {
+        "smoke-prompt-scripted",
+        "shop-prompt-scripted",
+        "shop-brief-scripted",
+        "notes-prompt-scripted",
+    }
+
+
+def test_the_program_on_the_formats_page_reads_scores(tmp_path: Path) -> None:
+    fill(tmp_path / "results" / "smoke-prompt-scripted", [Shape(), Shape(score=0.0), Shape(open=True)])
+    (program,) = (text for language, _, text in blocks("formats.md") if language == "python")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.splitlines() == ["0.traj.jsonl 1.0", "1.traj.jsonl 0.0", "2.traj.jsonl None"]
+
+
+def test_the_checksum_is_what_the_formats_page_says(tmp_path: Path) -> None:
+    run = fill(tmp_path / "run", [Shape()])
+    before = 0
+    for line in (run / "0.traj.jsonl").read_bytes().split(b"\n")[:-1]:
+        body, _, crc = line.rpartition(b',"crc":')
+        before = crc32(body, before)
+        assert crc == b'"%08x"}' % before
+
+
+def test_every_flag_of_webarena_is_answered() -> None:
+    """Every setting the migration table names exists."""
+    settings = set(re.findall(r"`([a-z_]+\.[a-z_]+)`", (PAGES / "webarena.md").read_text().partition("## What is")[0]))
+    from harness.cli import configured
+
+    config = configured([])
+    for setting in settings - {"run.py"}:
+        group, _, name = setting.partition(".")
+        assert hasattr(getattr(config, group), name), setting
+
+
+class References(HTMLParser):
+    """What a page loads by itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loaded: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag in ("script", "img", "iframe") or (tag == "link" and given.get("rel") not in ("canonical",)):
+            self.loaded += [value for name in ("src", "href") if (value := given.get(name))]
+
+
+def test_the_site_is_built_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "-f", "docs/mkdocs.yml", "-d", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=PROJECT,
+        env={**environment(), "NO_MKDOCS_2_WARNING": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "schema" / "journal.schema.json").exists()
+    for page in tmp_path.glob("*.html"):
+        seen = References()
+        seen.feed(page.read_text())
+        assert seen.loaded
+        assert [one for one in seen.loaded if one.startswith(("http:", "https:", "//"))] == []
