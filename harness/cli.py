@@ -47,16 +47,17 @@ def run(arguments: Sequence[str]) -> int:
     return next((code for code in _WORST_FIRST if code in codes), DONE)
 
 
-def configured(overrides: Sequence[str]) -> Config:
-    """The configuration `run` would evaluate with these overrides.
+def configured(overrides: Sequence[str], config_dir: Path | None = None) -> Config:
+    """The configuration `run` would evaluate with these overrides, and with `--config-dir` if that is given.
 
     Raises:
         ConfigError: Something in them is unknown or wrong.
     """
     register()
+    found = [f"hydra.searchpath=['file://{config_dir.absolute()}']"] if config_dir else []
     try:
         with hydra.initialize_config_dir(str(PROJECT / "configs"), version_base="1.3"):
-            config = OmegaConf.to_object(hydra.compose("config", overrides=list(overrides)))
+            config = OmegaConf.to_object(hydra.compose("config", overrides=[*found, *overrides]))
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(_sentence(error)) from error
     assert isinstance(config, Config)

@@ -1,6 +1,7 @@
 """`harness doctor`: tries everything a run needs, and says what to mend."""
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ FINE, NOT_FINE = 0, 1
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config-dir", type=Path, metavar="DIR", help="folder of your own configurations, as for run")
     parser.add_argument(
         "overrides",
         nargs="*",
@@ -29,7 +31,8 @@ def run(options: argparse.Namespace) -> int:
 
     from harness.cli import configured
 
-    return asyncio.run(_check(configured(options.overrides), Console(highlight=False, soft_wrap=True)))
+    config = configured(options.overrides, options.config_dir)
+    return asyncio.run(_check(config, Console(highlight=False, soft_wrap=True)))
 
 
 async def _check(config: "Config", console: "Console") -> int:
