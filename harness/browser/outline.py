@@ -35,13 +35,14 @@ class Single:
     """A node above regions, or too small to be one."""
 
     handle: str
-    is_text: bool
+    may_host: bool
+    """Whether it may have a closed shadow tree."""
     box: Box | None
 
     @classmethod
     def parse(cls, handle: str, numbers: Sequence[float]) -> "Single":
         _, *box = numbers
-        return cls(handle=handle, is_text=not numbers[0], box=(box[0], box[1], box[2], box[3]) if box else None)
+        return cls(handle=handle, may_host=bool(numbers[0]), box=(box[0], box[1], box[2], box[3]) if box else None)
 
 
 def _by_position(numbers: Sequence[float]) -> dict[int, Box]:

@@ -125,16 +125,16 @@ class _Reader:
 
     async def _fetch_one(self, single: Single) -> dict[str, Any]:
         """Fetch a node, and with it the closed shadow tree it may have."""
-        if single.is_text:
-            node = await self._ask.node(single.handle)
-            has_inner_tree = False
-        else:
-            node, has_inner_tree = await together(
-                self._ask.node(single.handle), self._ask.has_inner_tree(single.handle)
+        node: dict[str, Any]
+        if single.may_host:
+            node, has_closed_tree = await together(
+                self._ask.node(single.handle), self._ask.has_closed_tree(single.handle)
             )
+        else:
+            node, has_closed_tree = await self._ask.node(single.handle), False
         self._add([node])
         self._settle(node.get("backendDOMNodeId", 0), single.box)
-        if has_inner_tree and node["childIds"]:
+        if has_closed_tree and node["childIds"]:
             outline = await self._fetch(single.handle)
             # What scripts reach of it is a part of its own if it is in view, widgets included.
             self._settled.update(outline.order, outline.pseudo)

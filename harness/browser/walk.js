@@ -10,8 +10,8 @@
 // regions; when the string alone is the answer, reading the whole document is cheaper, and it is the only region.
 //   size    number of nodes
 //   seen    of them in view
-//   singles [whether it is no text, x, y, width, height] of nodes to be asked for one by one, without rectangle when
-//           not in view; the document is the first
+//   singles [whether it may have a closed shadow tree, x, y, width, height] of nodes to be asked for one by one, without
+//           rectangle when not in view; the document is the first
 //   regions [size, position, x, y, width, height, …] of subtrees to be asked for whole; positions count from the
 //           subtree's root, a rectangle of zeros stands for a host whose inner parts may be in view though it is not
 //   frames  per region [position, x, y, width, height, …] of the contents of its frames
@@ -34,6 +34,7 @@
   // Elements with parts that no script can reach. They are asked for whole, also when only a part may be in view.
   const opaque = new Set("INPUT TEXTAREA SELECT DETAILS VIDEO AUDIO METER PROGRESS IFRAME FRAME".split(" "));
   const isOpaque = (element, name) => opaque.has(name) || (name.includes("-") && shadowRoot(element) === null);
+  const hosts = new Set("ARTICLE ASIDE BLOCKQUOTE BODY DIV FOOTER H1 H2 H3 H4 H5 H6 HEADER MAIN NAV P SECTION SPAN".split(" "));
   // Elements whose place in the accessibility tree is not their place in the document.
   const moved = new Set(find("area"));
   for (const owner of find("[aria-owns]")) {
@@ -50,7 +51,7 @@
     meets(rect, Infinity, 100 + element.scrollHeight) && meets(rect, 100 + element.scrollWidth, Infinity);
 
   // Costs in µs, measured; only their proportions matter. A text has one more accessibility node per line.
-  const TEXT = 300, ELEMENT = 450, REGION = 700, NODE = 90, BULK = 2000, WAIT = 15000;
+  const SINGLE = 300, HOST = 450, REGION = 700, NODE = 90, BULK = 2000, WAIT = 15000;
   const linesOf = (height) => Math.max(1, Math.round(height / 18));
 
   const FAR = 2000; // more than a line of text can stick out of its block
@@ -86,7 +87,7 @@
     weight += linesOf(rect.height);
     if (!isSeen(rect)) return null;
     seen++;
-    return { node, here, size: 1, rect, kids: [], cost: TEXT, whole: false };
+    return { node, here, size: 1, rect, kids: [], cost: SINGLE, whole: false };
   };
   const visit = (node, isElement) => {
     const here = position++;
@@ -121,7 +122,7 @@
     turned -= turns;
     if (!candidate && kids.length === 0 && isElement) return null;
     const size = position - here;
-    let cost = ELEMENT;
+    let cost = isElement && hosts.has(nodeName(node)) ? HOST : SINGLE;
     for (const kid of kids) cost += kid.cost;
     const asWhole = REGION + NODE * (weight - before);
     const whole = sealed || (isElement && asWhole < cost);
@@ -169,7 +170,7 @@
     if (record.whole) return takeWhole(record);
     const { rect, node } = record;
     singles.push(node);
-    data.singles.push([nodeType(node) !== 3, ...(rect ? [rect.x, rect.y, rect.width, rect.height] : [])]);
+    data.singles.push([hosts.has(nodeName(node)), ...(rect ? [rect.x, rect.y, rect.width, rect.height] : [])]);
     for (const kid of record.kids) take(kid);
   };
   if (bulk) takeWhole(root);

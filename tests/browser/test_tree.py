@@ -124,7 +124,7 @@ def test_cairn_dialect_keeps_a_container_whose_contents_are_seen() -> None:
 def test_cairn_dialect_counts_visible_area_not_height() -> None:
     nodes = [ax(1, "RootWebArea", "P", *range(2, 6)), *(ax(key, "link", "xabcd"[key - 1]) for key in range(2, 6))]
     boxes = {"_2": (0, 719, 100, 5000), "_3": (0, 0, 1000, 0.5), "_4": (0, 0, 0, 20), "_5": (0, 720, 10, 10)}
-    assert cairn(nodes, **boxes) == "[1] RootWebArea 'P'\n\t[2] link 'a'\n\t[3] link 'b'"  # type: ignore[arg-type]
+    assert cairn(nodes, **boxes) == "[1] RootWebArea 'P'\n\t[2] link 'a'\n\t[3] link 'b'"
 
 
 def test_cairn_dialect_drops_text_only_where_a_name_says_it() -> None:
