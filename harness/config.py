@@ -8,13 +8,15 @@ import re
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from sysconfig import get_path
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, OmegaConf
 
-PROJECT = Path(__file__).resolve().parent.parent
-"""Where `run.py`, `configs/` and `tasks/` are."""
+_CHECKOUT = Path(__file__).resolve().parent.parent
+PROJECT = _CHECKOUT if (_CHECKOUT / "run.py").exists() else Path(get_path("data"), "share", "cairn-harness")
+"""Where `configs/` and `tasks/` are: in the checkout, or where the package was installed with them."""
 
 
 class Dialect(Enum):
