@@ -91,6 +91,7 @@ class Selection:
     value: Any = None
     """The JSON value the page or helper returned; a page's HTML is a str."""
     error: str = ""
+    """Why there is no value, or why it should not be trusted; see `Selected.error`."""
     last_value: Any = None
     """See `Selected.last_content`; None = same rule, nothing special."""
 

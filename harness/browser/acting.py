@@ -95,8 +95,8 @@ class Actor:
                     # A page whose script runs on takes no input; settling finds out what is wrong with it.
                     self._tabs.notice(f"the page did not react to the action within {seconds:g} s")
 
-    async def goto(self, url: str) -> None:
-        """Open a canonical address in the current tab, as far as the server's answer."""
+    async def goto(self, url: str) -> int | None:
+        """Open a canonical address in the current tab, as far as the server's answer; gives its status, if there is one."""
         written = url.strip()
         if "://" not in written and not written.lower().startswith(("about:", "javascript:", "data:")):
             written = f"http://{written}"
@@ -105,7 +105,8 @@ class Actor:
         tab = self._tabs.current
         timeout_ms = self._settings.navigation_timeout_s * 1000
         try:
-            await tab.page.goto(real, wait_until="commit", timeout=timeout_ms)
+            answer = await tab.page.goto(real, wait_until="commit", timeout=timeout_ms)
+            return answer.status if answer is not None else None
         except Error as exc:
             name = net_error(exc)
             if name == BLOCKED and not self._guard.reaches(real):
@@ -118,7 +119,7 @@ class Actor:
                 seconds = self._settings.navigation_timeout_s
                 raise ActionFailed(f"{written} did not answer within {seconds:g} s") from exc
             if "Download is starting" in exc.message or "interrupted by another navigation" in exc.message:
-                return
+                return None
             if "invalid URL" in exc.message:
                 raise ActionFailed(f"{written} is not an address") from exc
             raise

@@ -2,7 +2,8 @@
 
 The agent's own page is never navigated: other addresses are opened in tabs of their own. Locators are script run in the
 page, as WebArena runs them; nothing of a task is evaluated outside of it. What cannot be gathered is an error of that one
-target, while a site that does not answer is `SiteUnavailable`, so that the episode stays owed.
+target, while a site that does not answer is `SiteUnavailable`, so that the episode stays owed. Where WebArena would go on
+and score what it got (a page that says 500, a locator that is no script), both are kept: the value and the error.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ from typing import Any
 from playwright.async_api import Error
 
 from harness.browser import login
-from harness.browser.faults import moved
+from harness.browser.faults import first_line, moved
 from harness.browser.functions import Scene, call
 from harness.browser.settings import BrowserSettings
 from harness.browser.tab import Tab
@@ -24,6 +25,8 @@ from harness.records import HtmlTarget, Task
 LARGEST = 10_000_000
 """Bytes of one selected value as JSON."""
 _FUNC = "func:"
+_BROKEN = 500
+"""Statuses from here on are the server's own failures."""
 
 
 async def gather(window: Window, task: Task, *, settings: BrowserSettings) -> Gathered:
@@ -49,17 +52,24 @@ class _Gatherer:
         """The tab of the last target that was not `last`: where WebArena's own page would be."""
         self._fresh_at = ""
         """The address that tab was opened at, while nothing was done to it since."""
+        self._status: int | None = None
+        """What the server said to that address."""
+        self._doubt = ""
+        """Why the value of the target at hand should not be trusted."""
 
     async def select(self, index: int, target: HtmlTarget) -> Selection:
-        url = ""
+        url, self._doubt = "", ""
         try:
             tab = await self._tab(target)
             url = self._shown(tab)
             value = await self._value(tab, target)
+            doubt = self._doubt
             if target.url != "last" or self._other is None:
-                return Selection(index=index, url=url, value=value)
+                return Selection(index=index, url=url, value=value, error=doubt)
             theirs = await self._value(self._other, target)
-            return Selection(index=index, url=url, value=value, last_value=None if theirs == value else theirs)
+            return Selection(
+                index=index, url=url, value=value, error=doubt, last_value=None if theirs == value else theirs
+            )
         except EvaluatorError as exc:
             return Selection(index=index, url=url, error=str(exc))
 
@@ -80,6 +90,7 @@ class _Gatherer:
             url = await call(url.removeprefix(_FUNC), self._scene(self._mine))
         if self._other is not None and url == self._fresh_at:
             await self._window.tabs.focus(self._other)
+            self._suspect_status(url)
             return self._other
         await self.close()
         self._other = await self._window.tabs.open()
@@ -90,11 +101,16 @@ class _Gatherer:
         except ActionFailed as exc:
             raise EvaluatorError(str(exc)) from exc
         try:
-            await self._window.actor.goto(url)
+            self._status = await self._window.actor.goto(url)
         except ActionFailed as exc:
             raise SiteUnavailable(f"gathering evidence: {exc}") from exc
         self._other = await self._window.settler.settle()
+        self._suspect_status(url)
         return self._other
+
+    def _suspect_status(self, url: str) -> None:
+        if self._status is not None and self._status >= _BROKEN:
+            self._doubt = f"{url} answered {self._status}"
 
     async def _value(self, tab: Tab, target: HtmlTarget) -> Any:
         locator = target.locator
@@ -129,6 +145,8 @@ class _Gatherer:
         except Error as exc:
             if moved(exc) or tab.page.is_closed():
                 raise
+            if "SyntaxError" in exc.message:
+                self._doubt = f"{target.locator[:200]} is not JavaScript: {first_line(exc)}"
             return ""  # as in WebArena: what a locator cannot find is an empty text, so the target fails
         return _canonical(value, shown)
 

@@ -5,7 +5,7 @@ A window never reuses anything of an earlier one. What it shows is canonical; wh
 
 import asyncio
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from playwright.async_api import Browser, BrowserContext, Error
@@ -148,7 +148,12 @@ class Window:
         header = " | ".join(f"Tab {n}{' (current)' if tab.current else ''}: {tab.title}" for n, tab in enumerate(tabs))
         if body.torn:
             self.tabs.notice("the page kept changing while it was read; the observation may mix two states of it")
-        text = f"{header}\n\n{shown(_clean(body.text))}"
+        raw = _clean(body.text)
+        canonical = shown(raw)
+        text = f"{header}\n\n{canonical}"
+        nodes = body.nodes
+        if canonical != raw:  # what histories quote and replays look for must not depend on the deployment either
+            nodes = {id: replace(node, name=shown(node.name), line=shown(node.line)) for id, node in nodes.items()}
         current = next(tab for tab in tabs if tab.current)
         self._body = body
         return View(
@@ -162,7 +167,7 @@ class Window:
                     shown(_clean(notice)) for notice in self.tabs.take_notices() + self.traffic.take_notices()
                 ),
             ),
-            nodes=body.nodes,
+            nodes=nodes,
             image=picture,
         )
 

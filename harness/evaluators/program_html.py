@@ -32,8 +32,9 @@ def program_html(task: Task, evidence: Evidence, artifacts: Artifacts, dialect: 
 def _selected_text(target: HtmlTarget, selected: Selected, artifacts: Artifacts, dialect: str) -> str:
     place = f"program_html[{selected.index}]"
     content, error = selected.content, selected.error
-    if dialect == WEBARENA and selected.last_content is not None:
-        content, error = selected.last_content, ""
+    if dialect == WEBARENA:  # what there is counts, whatever there is to say against it
+        content = content if selected.last_content is None else selected.last_content
+        error = "" if content is not None else error
     if error or content is None:
         raise EvaluatorError(f"{place}: {error or 'nothing was gathered'}")
     try:

@@ -151,9 +151,9 @@ class Selected:
     url: str
     """Canonical URL the text was taken from."""
     content: str | None
-    """Artifact hash of the JSON value selected (page HTML as a JSON string); None when `error` is set."""
+    """Artifact hash of the JSON value selected (page HTML as a JSON string); None when there is none."""
     error: str = ""
-    """Why nothing could be gathered: an evaluator error, not an empty text."""
+    """Why the value is missing or not to be trusted: an evaluator error, not an empty text. WebArena trusts what there is."""
     last_content: str | None = None
     """For a `last` target that follows a navigating one: what WebArena's own order would have selected."""
 

@@ -25,7 +25,7 @@ def _selected(selection: Selection, artifacts: Artifacts) -> Selected:
     return Selected(
         index=selection.index,
         url=selection.url,
-        content=None if selection.error else artifacts.put(dumps(selection.value)),
+        content=None if selection.error and selection.value is None else artifacts.put(dumps(selection.value)),
         error=selection.error,
         last_content=None if selection.last_value is None else artifacts.put(dumps(selection.last_value)),
     )

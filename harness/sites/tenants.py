@@ -118,8 +118,13 @@ class SitesApp:
             body += chunk
             if len(body) > MAX_BODY:
                 return PlainTextResponse("The request is too large.\n", 413)
-        form = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=None)
-        response = _control(request, site, tenant) or _asset(request) or _visit(request, site, tenant=tenant, form=form)
+        is_json = request.headers.get("content-type", "").startswith("application/json")
+        form = {} if is_json else parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=None)
+        response = (
+            _control(request, site, tenant)
+            or _asset(request)
+            or _visit(request, site, tenant=tenant, form=form, body=body)
+        )
         if request.method not in SAFE:
             tenant.log(request, form, response.status_code)
         return response
@@ -143,12 +148,12 @@ def _asset(request: Request) -> Response | None:
     return FileResponse(path, headers={"Cache-Control": "max-age=600"})
 
 
-def _visit(request: Request, site: _Site, *, tenant: Tenant, form: Form) -> Response:
+def _visit(request: Request, site: _Site, *, tenant: Tenant, form: Form, body: bytes) -> Response:
     method = "GET" if request.method == "HEAD" else request.method
     found = site.find(method, request.url.path)
     session = find_session(tenant.db, request.cookies.get(COOKIE, ""))
     params = found[1] if found else {}
-    visit = Visit(request=request, site=site.app, db=tenant.db, params=params, form=form, session=session)
+    visit = Visit(request=request, site=site.app, db=tenant.db, params=params, form=form, session=session, body=body)
     with tenant.db:
         return visit.finish(_answer(visit, found[0] if found else None))
 
@@ -159,7 +164,7 @@ def _answer(visit: Visit, route: Route | None) -> Response:
     if route.login and visit.user is None:
         here = visit.url_with() if route.method in SAFE else "/"
         return visit.redirect(f"{visit.site.login_path}?next={quote(here)}")
-    if route.method not in SAFE and not _is_genuine(visit):
+    if route.method not in SAFE and not route.api and not _is_genuine(visit):
         return visit.refuse(403, "Form expired", "This form is too old or came from elsewhere. Go back and try again.")
     return route.view(visit)
 

@@ -60,6 +60,8 @@ class Visit:
     form: Form
     """Fields of the urlencoded body, blank values kept; {} for GET."""
     session: Session | None
+    body: bytes = b""
+    """Of the request, as it came."""
     fresh: bool = False
     """The session was opened or changed during this request, so the cookie must be sent."""
 
@@ -165,6 +167,8 @@ class Route:
     path: str
     view: View
     method: str = "GET"
+    api: bool = False
+    """For programs: no form was shown before, so none is asked for its CSRF token."""
     login: bool = False
     """Visitors without a login are sent to the site's `login_path`, and back afterwards (`?next=`)."""
 

@@ -1,6 +1,6 @@
 """The shop's routes."""
 
-from harness.sites.shop import account, buying, catalogue
+from harness.sites.shop import account, buying, catalogue, rest
 from harness.sites.shop.seed import ACCOUNT, SCHEMA, seed
 from harness.sites.web import Route, SiteApp
 
@@ -47,5 +47,6 @@ SITE = SiteApp(
         Route(path="/gift-cards", view=account.gift_cards),
         Route(path="/__api__/latest_order", view=account.latest_order),
         Route(path="/__api__/latest_review/{sku}", view=catalogue.latest_review),
+        *rest.ROUTES,
     ),
 )
