@@ -10,7 +10,6 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-import harness
 from harness.config import PROJECT
 from harness.errors import StorageError
 from harness.journal.proving import Proof, prove
@@ -113,7 +112,7 @@ def _clock(proof: Proof) -> Finding:
     if abs(proof.clock_offset_s) > CLOCK_S:
         says = f"the disk's clock is {proof.clock_offset_s:+.0f} s off this machine's ({now})"
         return Finding(about="clock", says=says, fix="set both by NTP", fine=False)
-    built = Path(harness.__file__).stat().st_mtime
+    built = Path(__file__).stat().st_mtime
     if time.time() < built - CLOCK_S:
         says = f"it is {now} here, which is before these files were made"
         return Finding(about="clock", says=says, fix="set the clock; certificates are checked by it", fine=False)
