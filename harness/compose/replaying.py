@@ -79,8 +79,7 @@ async def _environment(config: Config, opened: Opened, folder: Path, closing: As
     """Sites and browser; they end with `closing`."""
     port = None
     if config.sites.get("embedded"):
-        port = config.sites.get("port")
-        port = port or await closing.enter_async_context(launched("harness.sites", log=folder / "sites.log"))
+        port = await closing.enter_async_context(launched("harness.sites", log=folder / "sites.log"))
     run = RunFolder.open(folder, held=False)
     digest = opened.config_digest
     game = Game(config=config, run=run, tasks=(opened.task,), config_digest=digest, stopping=Stopping())
