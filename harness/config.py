@@ -140,6 +140,8 @@ class BrowserConfig:
     step_deadline_s: float = 90.0
     """A step that takes longer is a hung browser."""
     screenshots: bool = True
+    uploads: str | None = None
+    """Folder whose files an agent may upload by name; null = none."""
     allowed: str = "auto"
     """`sites`: pages reach the configured sites only; `any`: no limit; `auto`: `sites` for the embedded ones."""
 

@@ -1,4 +1,4 @@
-"""The `cairn` action set: WebArena's actions plus `select` and `clear`, in a grammar without surprises.
+"""The `cairn` action set: WebArena's actions and what they lack, in a grammar without surprises.
 
 The whole text must be one action: a value is never mistaken for a flag, an answer never lost for a missing bracket.
 Blanks, capitals in verbs and named flags are forgiven; so is the ` where [12] is …` tail that a model copies from the
@@ -7,6 +7,7 @@ history of its own actions. Arguments may hold brackets and line breaks.
 
 import re
 from collections.abc import Callable
+from typing import Literal
 
 from harness.actions.keys import cairn_keys
 from harness.actions.space import (
@@ -36,6 +37,7 @@ _ID_AND_VALUE = re.compile(r"\[\s*(\d+)\s*\]\s*\[(.*)\]", re.ASCII | re.DOTALL)
 _ID_TEXT_FLAG = re.compile(
     r"\[\s*(\d+)\s*\]\s*\[(.*?)\](?:\s*\[\s*(?:press_enter_after\s*=\s*)?([01])\s*\])?", re.ASCII | re.DOTALL
 )
+_TWO_NUMBERS = re.compile(r"\[\s*(\d+)\s*\]\s*\[\s*(\d+)\s*\]", re.ASCII)
 _VALUE = re.compile(r"\[(.*)\]", re.DOTALL)
 _DIRECTION = re.compile(r"\[?\s*(?:direction\s*=\s*)?(up|down)\s*\]?", re.IGNORECASE)
 
@@ -87,6 +89,45 @@ def _select(arguments: str) -> Action | None:
     return Select(target=Target(id=found[1]), option=found[2].strip()) if found else None
 
 
+def _double_click(arguments: str) -> Action | None:
+    found = _ID.fullmatch(_without_tail(arguments))
+    return DoubleClick(target=Target(id=found[1])) if found else None
+
+
+def _checking(*, checked: bool) -> Callable[[str], Action | None]:
+    def read(arguments: str) -> Action | None:
+        found = _ID.fullmatch(_without_tail(arguments))
+        return Check(target=Target(id=found[1]), checked=checked) if found else None
+
+    return read
+
+
+def _upload(arguments: str) -> Action | None:
+    found = _ID_AND_VALUE.fullmatch(_without_tail(arguments))
+    return Upload(target=Target(id=found[1]), file=found[2].strip()) if found and found[2].strip() else None
+
+
+def _drag(arguments: str) -> Action | None:
+    found = _TWO_NUMBERS.fullmatch(_without_tail(arguments))
+    return Drag(target=Target(id=found[1]), onto=Target(id=found[2])) if found else None
+
+
+def _pointing(verb: Literal["click", "hover"]) -> Callable[[str], Action | None]:
+    def read(arguments: str) -> Action | None:
+        found = _TWO_NUMBERS.fullmatch(arguments)
+        if found is None or max(len(found[1]), len(found[2])) > 4:
+            return None
+        x, y = int(found[1]), int(found[2])
+        return Mouse(verb=verb, x=x / 1000, y=y / 1000) if max(x, y) <= 1000 else None
+
+    return read
+
+
+def _write(arguments: str) -> Action | None:
+    found = _VALUE.fullmatch(arguments)
+    return Keyboard(text=found[1]) if found and found[1] else None
+
+
 def _press(arguments: str) -> Action | None:
     found = _VALUE.fullmatch(arguments)
     return Press(key_comb=cairn_keys(found[1])) if found and found[1].strip() else None
@@ -124,6 +165,15 @@ _VERBS: dict[str, tuple[str, Callable[[str], Action | None]]] = {
     "type": ("type [id] [text] [press Enter: 0 or 1]", _typing(clear=False)),
     "clear": ("clear [id] [new text] [press Enter: 0 or 1]", _typing(clear=True)),
     "select": ("select [id] [option]", _select),
+    "dblclick": ("dblclick [id]", _double_click),
+    "check": ("check [id]", _checking(checked=True)),
+    "uncheck": ("uncheck [id]", _checking(checked=False)),
+    "upload": ("upload [id] [file name]", _upload),
+    "drag": ("drag [id] [id of the element to drop it on]", _drag),
+    "wait": ("wait, without arguments", _bare(Wait)),
+    "click_at": ("click_at [x] [y], from 0 to 1000", _pointing("click")),
+    "hover_at": ("hover_at [x] [y], from 0 to 1000", _pointing("hover")),
+    "write": ("write [text]", _write),
     "press": ("press [keys], as in press [Control+a]", _press),
     "scroll": ("scroll [up] or scroll [down]", _scroll),
     "goto": ("goto [url]", _goto),

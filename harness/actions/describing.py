@@ -41,14 +41,14 @@ def describe(
             f"Put the action between a pair of {splitter} and its arguments in [], like this: "
             f"{splitter}action [arg] ...{splitter}"
         )
-    if isinstance(action, Click | Hover | Type | Select):
+    if isinstance(action, Aimed):
         return _aimed(action, action_set)
     return _unaimed(action, action_set)
 
 
-def _aimed(action: Click | Hover | Type | Select, action_set: str) -> str:
+def _aimed(action: Aimed, action_set: str) -> str:
     target = action.target
-    verb = "clear" if isinstance(action, Type) and action.clear else action.kind
+    verb = _verb(action)
     if not target.line and action_set != "cairn":
         return (
             f'Attempt to perfom "{verb}" on element "[{target.id}]" but no matching element found. '
@@ -57,14 +57,31 @@ def _aimed(action: Click | Hover | Type | Select, action_set: str) -> str:
     words = [verb, f"[{target.id}]", *_arguments(action, action_set)]
     if target.line:
         words.append(f"where [{target.id}] is {target.line}")
+    if isinstance(action, Drag) and action.onto.line:
+        words.append(f"and [{action.onto.id}] is {action.onto.line}")
     return " ".join(words)
 
 
-def _arguments(action: Click | Hover | Type | Select, action_set: str) -> list[str]:
-    if isinstance(action, Select):
-        return [f"[{_on_one_line(action.option)}]"]
-    if not isinstance(action, Type):
-        return []
+def _verb(action: Aimed) -> str:
+    match action:
+        case Type(clear=True):
+            return "clear"
+        case Check(checked=False):
+            return "uncheck"
+        case _:
+            return action.kind
+
+
+def _arguments(action: Aimed, action_set: str) -> list[str]:
+    match action:
+        case Select(option=argument) | Upload(file=argument):
+            return [f"[{_on_one_line(argument)}]"]
+        case Drag(onto=onto):
+            return [f"[{onto.id}]"]
+        case Type():
+            pass
+        case _:
+            return []
     if action_set == "cairn":
         return [f"[{_on_one_line(action.text)}]", f"[{action.enter:d}]"]
     return [f"[{_on_one_line(action.text)}{' ' if action.enter else ''}]"]
@@ -82,8 +99,12 @@ def _unaimed(action: Action, action_set: str) -> str:
             return f"{'tab_focus' if action_set == 'cairn' else 'page_focus'} [{index}]"
         case Code(pw_code=code):
             return code
+        case Mouse(verb=verb, x=x, y=y) if action_set == "cairn":
+            return f"{verb}_at [{round(x * 1000)}] [{round(y * 1000)}]"
         case Mouse(verb=verb, x=x, y=y):
             return f"{verb} at ({x:g}, {y:g})"
+        case Keyboard(text=text) if action_set == "cairn":
+            return f"write [{_on_one_line(text)}]"
         case Keyboard(text=text):
             return f"type [{_on_one_line(text)}]"
         case _:

@@ -74,6 +74,14 @@ def _essence(action: Action) -> object:
             return None
         case Select(target=target, option=option):
             return target.id, option
+        case DoubleClick(target=target):
+            return target.id
+        case Check(target=target, checked=checked):
+            return target.id, checked
+        case Upload(target=target, file=file):
+            return target.id, file
+        case Drag(target=target, onto=onto):
+            return target.id, onto.id
         case _:
             return action
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from harness.actions import cairn_grammar, playwright_grammar, webarena_grammar
-from harness.actions.space import Action, Box, Click, Hover, Select, Type
+from harness.actions.space import Action, Aimed, Box, Drag, Target
 from harness.errors import ActionSyntaxError
 
 _GRAMMARS: dict[str, Callable[[str], Action]] = {
@@ -58,12 +58,17 @@ def parse(text: str, action_set: str) -> Action:
 
 
 def resolve(action: Action, nodes: Mapping[str, NodeLike]) -> Action:
-    """Fill the action's target from the observation it was decided on; an unknown id stays as it is."""
-    if not isinstance(action, Click | Hover | Type | Select):
+    """Fill the action's targets from the observation it was decided on; an unknown id stays as it is."""
+    if not isinstance(action, Aimed):
         return action
-    node = nodes.get(action.target.id)
+    if isinstance(action, Drag):
+        action = replace(action, onto=_filled(action.onto, nodes))
+    return replace(action, target=_filled(action.target, nodes))
+
+
+def _filled(target: Target, nodes: Mapping[str, NodeLike]) -> Target:
+    node = nodes.get(target.id)
     if node is None:
-        return action
+        return target
     line = " ".join(node.line.split())
-    target = replace(action.target, role=node.role, name=node.name, nth=node.nth, line=line, box=node.box)
-    return replace(action, target=target)
+    return replace(target, role=node.role, name=node.name, nth=node.nth, line=line, box=node.box)

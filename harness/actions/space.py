@@ -61,6 +61,47 @@ class Select:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DoubleClick:
+    """Cairn action set only, like the four after it."""
+
+    kind: ClassVar[str] = "dblclick"
+    target: Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """Set a checkbox, radio button or switch, whatever it was."""
+
+    kind: ClassVar[str] = "check"
+    target: Target
+    checked: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upload:
+    """Give a file field a file of the configured folder."""
+
+    kind: ClassVar[str] = "upload"
+    target: Target
+    file: str
+    """Its plain name; a path is refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drag:
+    kind: ClassVar[str] = "drag"
+    target: Target
+    onto: Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """Let the page go on by itself until it changes, for a few seconds at most."""
+
+    kind: ClassVar[str] = "wait"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Press:
     kind: ClassVar[str] = "press"
     key_comb: str
@@ -159,6 +200,11 @@ Action = (
     | Hover
     | Type
     | Select
+    | DoubleClick
+    | Check
+    | Upload
+    | Drag
+    | Wait
     | Press
     | Scroll
     | Goto

@@ -13,9 +13,13 @@ from playwright.async_api import Error
 from harness.actions.keys import cairn_keys
 from harness.actions.space import (
     Action,
+    Aimed,
+    Check,
     Click,
     CloseTab,
     Code,
+    DoubleClick,
+    Drag,
     GoBack,
     GoForward,
     Goto,
@@ -31,6 +35,8 @@ from harness.actions.space import (
     TabFocus,
     Target,
     Type,
+    Upload,
+    Wait,
 )
 from harness.browser.addresses import Addresses
 from harness.browser.code import call
@@ -40,11 +46,20 @@ from harness.browser.guard import BLOCKED, Guard
 from harness.browser.observing import Body
 from harness.browser.settings import BrowserSettings
 from harness.browser.tabs import Tabs
+from harness.browser.uploading import upload_path
 from harness.errors import ActionFailed
 
 _TYPED = 200
 """Characters that are typed key by key; what is longer is inserted at once, as a paste would."""
-_Input = Click | Hover | Type | Select | Press | Scroll | Mouse | Keyboard | Code
+_Input = Aimed | Wait | Press | Scroll | Mouse | Keyboard | Code
+_WAITS_S = 5.0
+"""How long `wait` watches a page that does not change."""
+_WAITED = """(limit) => new Promise((resolve) => {
+  const done = () => { observer.disconnect(); clearTimeout(timer); resolve(); };
+  const observer = new MutationObserver(done);
+  const timer = setTimeout(done, limit);
+  observer.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+})"""
 _SCROLL = """([sign, within]) => {
   let page = document.scrollingElement || document.body;
   if (within && page.scrollHeight <= window.innerHeight) {
@@ -124,7 +139,7 @@ class Actor:
                 raise ActionFailed(f"{written} is not an address") from exc
             raise
 
-    async def _input(self, action: _Input, body: Body | None) -> None:
+    async def _input(self, action: _Input, body: Body | None) -> None:  # noqa: C901 (one case per kind)
         page = self._tabs.current.page
         match action:
             case Click(target=target) | Hover(target=target):
@@ -133,6 +148,10 @@ class Actor:
                 await self._type(self._element(target, body), action)
             case Select(target=target, option=option):
                 await self._element(target, body).choose(option, typed=False)
+            case DoubleClick() | Check() | Upload() | Drag():
+                await self._use(action, body)
+            case Wait():
+                await page.evaluate(_WAITED, min(_WAITS_S, self._settings.action_timeout_s / 2) * 1000)
             case Press(key_comb=key_comb):
                 await self._press(key_comb)
             case Scroll(direction=direction):
@@ -146,6 +165,30 @@ class Actor:
                 await self._write(text)
             case Code():
                 await call(page, action)
+
+    async def _use(self, action: DoubleClick | Check | Upload | Drag, body: Body | None) -> None:
+        """What only the cairn action set knows."""
+        element = self._element(action.target, body)
+        mouse = self._tabs.current.page.mouse
+        match action:
+            case DoubleClick():
+                found = await element.locate()
+                await mouse.dblclick(found["x"], found["y"])
+            case Check(checked=checked):
+                if await element.is_checked() is not checked:
+                    await self._point(element, press=True)
+                    if await element.is_checked() is not checked:
+                        raise ActionFailed(f"element [{action.target.id}] stays {'un' * checked}checked")
+            case Upload(file=file):
+                await element.give(upload_path(file, self._settings.uploads))
+            case Drag(onto=onto):
+                over = self._element(onto, body)
+                start = await element.locate()
+                await mouse.move(start["x"], start["y"])
+                await mouse.down()
+                end = await over.locate()
+                await mouse.move(end["x"], end["y"], steps=5)
+                await mouse.up()
 
     def _element(self, target: Target, body: Body | None) -> Element:
         if body is None or (backend := body.backends.get(target.id)) is None:
@@ -167,7 +210,7 @@ class Actor:
             return await element.choose(action.text, typed=True)
         page = self._tabs.current.page
         if found["type"] == "file":
-            raise ActionFailed(f"element [{action.target.id}] takes a file, and files cannot be uploaded")
+            raise ActionFailed(f"element [{action.target.id}] takes a file: upload gives it one")
         if found["type"] in WIDGETS:
             await element.fill(action.text, type=found["type"])
         else:

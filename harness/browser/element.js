@@ -99,5 +99,12 @@ function (task, value) {
     }
     case "fill":
       return fill();
+    case "checked": {
+      const box = element.matches("input[type=checkbox], input[type=radio]") ? element : element.control;
+      const said = element.getAttribute("aria-checked") || element.getAttribute("aria-pressed");
+      return { tag, checked: box && "checked" in box ? box.checked : said === null ? null : said === "true" };
+    }
+    case "file":
+      return { tag, file: tag === "input" && element.type === "file", disabled: element.disabled };
   }
 }

@@ -54,6 +54,25 @@ class Element:
             raise ActionFailed(f"element [{self._id}] has no option {label!r}; its options are {options or 'none'}")
         self._check_enabled(answer)
 
+    async def is_checked(self) -> bool:
+        """Whether this box, button or switch is on.
+
+        Raises:
+            ActionFailed: It is nothing that can be checked.
+        """
+        answer = await self._run("checked")
+        if answer.get("checked") is None:
+            raise ActionFailed(f"element [{self._id}] cannot be checked (it is a {answer['tag']})")
+        return bool(answer["checked"])
+
+    async def give(self, path: str) -> None:
+        """Put a file of this machine into this file field."""
+        answer = await self._run("file")
+        if not answer["file"]:
+            raise ActionFailed(f"element [{self._id}] takes no file (it is a {answer['tag']})")
+        self._check_enabled(answer)
+        await self._cdp.send("DOM.setFileInputFiles", {"files": [path], "backendNodeId": self._backend})
+
     async def fill(self, text: str, *, type: str) -> None:
         """Set the value of an input whose widget cannot be typed into."""
         if (await self._run("fill", text)).get("malformed"):

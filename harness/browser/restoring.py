@@ -8,7 +8,7 @@ be reset.
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from harness.actions.space import Action, Click, Code, Hover, Keyboard, Mouse, Press, Select, Type
+from harness.actions.space import Action, Aimed, Code, Drag, Hover, Keyboard, Mouse, Press, Target
 from harness.browser.comparing import similarity
 from harness.browser.settings import RestoreSettings
 from harness.errors import EnvironmentDiverged, InfraError
@@ -62,7 +62,7 @@ def plan(task: Task, episode: Episode, *, sites: tuple[Site, ...], settings: Res
 
 def may_change_sites(action: Action) -> bool:
     """Whether performing it twice could do something twice."""
-    return isinstance(action, Click | Type | Select | Press | Mouse | Keyboard | Code)
+    return isinstance(action, Aimed | Press | Mouse | Keyboard | Code) and not isinstance(action, Hover)
 
 
 def compare(view: View, recorded: Acted, *, least: float, step: int) -> float:
@@ -111,16 +111,25 @@ async def replay(
 
 
 def aim(action: Action, view: View) -> Action | None:
-    """The action with its target's id as of this view; None when no such element is in it."""
-    if not isinstance(action, Click | Hover | Type | Select):
+    """The action with its targets' ids as of this view; None when no such element is in it."""
+    if not isinstance(action, Aimed):
         return action
-    target = action.target
+    target = _found(action.target, view)
+    if target is None:
+        return None
+    if isinstance(action, Drag):
+        onto = _found(action.onto, view)
+        return None if onto is None else replace(action, target=target, onto=onto)
+    return replace(action, target=target)
+
+
+def _found(target: Target, view: View) -> Target | None:
     for id, node in view.nodes.items():
         if (node.role, node.name, node.nth) == (target.role, target.name, target.nth):
-            return replace(action, target=replace(target, id=id))
+            return replace(target, id=id)
     return None
 
 
 def _wanted(action: Action) -> str:
-    assert isinstance(action, Click | Hover | Type | Select)
+    assert isinstance(action, Aimed)
     return f"{action.target.role} {action.target.name!r} (number {action.target.nth})"

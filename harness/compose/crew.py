@@ -122,6 +122,7 @@ def chromium(game: Game, deployment: Deployment) -> Chromium:
         screenshots=browser.screenshots or observation.type is ObservationType.image,
         html=observation.type is ObservationType.html,
         dialect=observation.dialect.value,
+        uploads=browser.uploads,
         allowed=_allowed(game.config),
     )
     return Chromium(

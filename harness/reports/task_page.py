@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from harness.actions.describing import describe
-from harness.actions.space import Action, Box, Click, Hover, Mouse, Nothing, Select, Target, Type
+from harness.actions.space import Action, Aimed, Box, Drag, Mouse, Nothing, Target
 from harness.codec import CodecError, loads
 from harness.errors import JournalError
 from harness.journal.store import ArtifactStore
@@ -204,7 +204,9 @@ class Telling:
 
 def action_text(action: Action, *, aimed: bool = True) -> str:
     """An action in one line; `aimed` = with the words for its target."""
-    if not aimed and isinstance(action, Click | Hover | Type | Select):
+    if not aimed and isinstance(action, Drag):
+        action = replace(action, onto=replace(action.onto, line=""))
+    if not aimed and isinstance(action, Aimed):
         action = replace(action, target=replace(action.target, line=""))
     if isinstance(action, Nothing):
         return f"no action: {one_line(action.why)}" if action.why else "no action"

@@ -41,8 +41,8 @@ BOX = Target(id="7", role="textbox", name="q", line="textbox 'q' focused: True")
         (GoBack(), "go_back", None),
         (Nothing(why="x"), "none", None),
         (Code(verb="click", pw_code="page.click()"), "page.click()", None),
-        (Mouse(verb="click", x=0.5, y=0.25), "click at (0.5, 0.25)", None),
-        (Keyboard(text="a\nb"), "type [a b]", None),
+        (Mouse(verb="click", x=0.5, y=0.25), "click at (0.5, 0.25)", "click_at [500] [250]"),
+        (Keyboard(text="a\nb"), "type [a b]", "write [a b]"),
     ],
 )
 def test_describe(action: Action, webarena: str, cairn: str | None) -> None:

@@ -7,10 +7,15 @@ from hypothesis import strategies as st
 from harness.actions import ACTION_SETS, describe, extract, parse, resolve
 from harness.actions.space import (
     Action,
+    Check,
     Click,
     CloseTab,
     Code,
+    DoubleClick,
+    Drag,
     Goto,
+    Keyboard,
+    Mouse,
     NewTab,
     Press,
     Scroll,
@@ -19,6 +24,8 @@ from harness.actions.space import (
     TabFocus,
     Target,
     Type,
+    Upload,
+    Wait,
 )
 from harness.errors import ActionSyntaxError
 from harness.records import Node
@@ -39,6 +46,16 @@ CAIRN_READS = {
     "clear [12] []": Type(target=Target(id="12"), text="", enter=True, clear=True),
     "clear [12] [new] [0]": Type(target=Target(id="12"), text="new", enter=False, clear=True),
     "select [3] [Dark [blue]]": Select(target=Target(id="3"), option="Dark [blue]"),
+    "dblclick [3]": DoubleClick(target=Target(id="3")),
+    "check [3] where [3] is checkbox 'Agree'": Check(target=Target(id="3")),
+    "uncheck [3]": Check(target=Target(id="3"), checked=False),
+    "upload [3] [../a b.txt]": Upload(target=Target(id="3"), file="../a b.txt"),
+    "drag [3] [4]": Drag(target=Target(id="3"), onto=Target(id="4")),
+    "drag [3] [4] where [3] is listitem 'a' and [4] is list 'b'": Drag(target=Target(id="3"), onto=Target(id="4")),
+    "wait": Wait(),
+    "click_at [0] [1000]": Mouse(verb="click", x=0.0, y=1.0),
+    "hover_at [250] [500]": Mouse(verb="hover", x=0.25, y=0.5),
+    "write [a] b]": Keyboard(text="a] b"),
     "press [ctrl + a]": Press(key_comb="Control+a"),
     "press [ArrowLeft]": Press(key_comb="ArrowLeft"),
     "scroll [direction=down]": Scroll(direction="down"),
@@ -52,6 +69,12 @@ CAIRN_READS = {
     "stop [a] [b]": Stop(answer="a] [b"),
 }
 CAIRN_REFUSES = [
+    "click_at [1001] [3]",
+    "click_at [5]",
+    "drag [3]",
+    "upload [3] []",
+    "wait [3]",
+    "write []",
     "",
     "   ",
     "click 12",
@@ -67,7 +90,7 @@ CAIRN_REFUSES = [
     "stop 42",
     "stop [42",
     "tab_focus [9999999999]",
-    "wait",
+    "sleep",
     "```",
     "click [12]\nclick [13]",
 ]

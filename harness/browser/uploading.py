@@ -1,0 +1,31 @@
+"""Which file an agent means by a name: one that lies in the configured folder, and nothing else.
+
+The folder is the person's choice; a model only ever says a plain name. What leads elsewhere (a path, a link out of the
+folder) is refused like a file that is not there.
+"""
+
+from pathlib import Path
+
+from harness.errors import ActionFailed
+
+_LISTED = 50
+
+
+def upload_path(name: str, folder: str | None) -> str:
+    """The absolute path of the file called `name`.
+
+    Raises:
+        ActionFailed: There is none, or nothing may be uploaded.
+    """
+    if folder is None:
+        raise ActionFailed("files cannot be uploaded here")
+    root = Path(folder).resolve()
+    files = {path.name: path for path in sorted(root.iterdir()) if _is_inside(path, root)} if root.is_dir() else {}
+    if name not in files:
+        known = ", ".join(repr(one) for one in list(files)[:_LISTED]) or "none"
+        raise ActionFailed(f"there is no file {name!r} to upload; there are {known}")
+    return str(files[name].resolve())
+
+
+def _is_inside(path: Path, root: Path) -> bool:
+    return path.is_file() and path.resolve().parent == root

@@ -1,0 +1,95 @@
+"""What only the cairn action set knows: checking, uploading, dragging, waiting, double clicks."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.actions.space import Check, DoubleClick, Drag, Type, Upload, Wait
+from harness.browser.session import Chromium
+from harness.records import Done, Refused
+from tests.browser.conftest import QUICK, Web, visiting
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+
+async def test_checking_sets_what_it_says_whatever_was_set(web: Web, chromium: Chromium) -> None:
+    web.page(
+        "/",
+        "<label><input type=checkbox checked> Agree</label><div role=switch aria-checked=false "
+        "onclick=\"ariaChecked = ariaChecked == 'true' ? 'false' : 'true'\">Dark</div><p>text</p>",
+    )
+    async with visiting(chromium, web) as visit:
+        agree, dark = visit.target("checkbox", "Agree"), visit.target("switch", "Dark")
+        assert "checkbox 'Agree' checked: true" in await visit.act(Check(target=agree))
+        assert "checkbox 'Agree' checked: false" in await visit.act(Check(target=agree, checked=False))
+        assert "switch 'Dark' checked: true" in await visit.act(Check(target=dark))
+        assert visit.outcome == Done()
+        await visit.act(Check(target=visit.target("StaticText", "text")))
+        assert isinstance(visit.outcome, Refused) and "cannot be checked" in visit.outcome.why
+
+
+async def test_a_box_that_does_not_let_itself_be_checked_is_a_refusal(web: Web, chromium: Chromium) -> None:
+    web.page("/", "<label><input type=checkbox onclick='return false'> Stubborn</label>")
+    async with visiting(chromium, web) as visit:
+        await visit.act(Check(target=visit.target("checkbox", "Stubborn")))
+        assert isinstance(visit.outcome, Refused) and "stays unchecked" in visit.outcome.why
+
+
+async def test_a_double_click_is_one(web: Web, chromium: Chromium) -> None:
+    web.page("/", "<button ondblclick=\"textContent = 'twice'\">Press</button>")
+    async with visiting(chromium, web) as visit:
+        assert "twice" in await visit.act(DoubleClick(target=visit.target("button", "Press")))
+
+
+async def test_dragging_drops_one_element_on_another(web: Web, chromium: Chromium) -> None:
+    web.page(
+        "/",
+        "<button draggable=true>Card</button><div id=bin style='height:90px' role=group aria-label=Bin>empty</div>"
+        "<script>bin.ondragover = (e) => e.preventDefault(); bin.ondrop = () => { bin.textContent = 'dropped' }</script>",
+    )
+    async with visiting(chromium, web) as visit:
+        card, place = visit.target("button", "Card"), visit.target("group", "Bin")
+        assert "dropped" in await visit.act(Drag(target=card, onto=place))
+
+
+async def test_waiting_ends_when_the_page_changes(web: Web, chromium: Chromium) -> None:
+    web.page("/", "<p id=word>early</p><script>setTimeout(() => { word.textContent = 'late' }, 1500)</script>")
+    async with visiting(chromium, web) as visit:
+        if "late" not in visit.text:
+            assert "late" in await visit.act(Wait())
+
+
+async def test_files_come_from_the_configured_folder_only(web: Web, tmp_path: Path) -> None:
+    folder = tmp_path / "uploads"
+    folder.mkdir()
+    (folder / "plan.txt").write_text("a plan")
+    (tmp_path / "secret.txt").write_text("secret")
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    web.page(
+        "/",
+        '<label>File <input type=file onchange="files[0].text().then((text) => { said.textContent = text })"></label>'
+        "<p id=said>nothing</p><label>Name <input></label>",
+    )
+    async with (
+        Chromium(replace(QUICK, uploads=str(folder)), sites=lambda _: (web.site,)) as pool,
+        visiting(pool, web) as visit,
+    ):
+        field = next(id for id, node in visit.view.nodes.items() if "File" in node.name and node.role == "button")
+        target = visit.target("button", visit.view.nodes[field].name)
+        for name in ("../secret.txt", str(tmp_path / "secret.txt"), "link.txt", "none.txt"):
+            await visit.act(Upload(target=target, file=name))
+            assert isinstance(visit.outcome, Refused) and "there are 'plan.txt'" in visit.outcome.why
+        assert "a plan" in await visit.act(Upload(target=target, file="plan.txt"))
+        await visit.act(Upload(target=visit.target("textbox", "Name"), file="plan.txt"))
+        assert isinstance(visit.outcome, Refused) and "takes no file" in visit.outcome.why
+
+
+async def test_nothing_can_be_uploaded_unless_a_folder_was_given(web: Web, chromium: Chromium) -> None:
+    web.page("/", "<label>File <input type=file></label>")
+    async with visiting(chromium, web) as visit:
+        field = next(node for node in visit.view.nodes.values() if "File" in node.name and node.role == "button")
+        await visit.act(Upload(target=visit.target("button", field.name), file="plan.txt"))
+        assert isinstance(visit.outcome, Refused) and "cannot be uploaded" in visit.outcome.why
+        await visit.act(Type(target=visit.target("button", field.name), text="x"))
+        assert isinstance(visit.outcome, Refused) and "upload gives it one" in visit.outcome.why
