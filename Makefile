@@ -22,7 +22,7 @@ $(VENV)/installed-dev: $(VENV)/installed
 	@touch $@
 
 test: setup $(VENV)/installed-dev
-	$(PY) -m pytest $(ARGS)
+	$(PY) -m pytest -n logical --dist loadfile $(ARGS)
 
 # ART's own reader on our files, in an environment of its own: its pins are not ours. Of polars, 2.1.0 cannot average a
 # column of text, which ART's checkpoint logic asks of it.
