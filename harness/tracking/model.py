@@ -8,9 +8,8 @@ written nothing. Sinks such as W&B come after that and cannot spoil it.
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
-from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,8 +25,10 @@ from harness.tracking.sinks import Identity, Reporting
 from harness.tracking.tally import Tally
 from harness.tracking.trajectory import Raised
 
-_BATCH = 128
-"""Entries taken from the caller's iterable at once; between two batches other tasks get their turn."""
+_TURN_S = 0.002
+"""Longest turn on the event loop, one trajectory at least; what blocks (Arrow, disk, locks) is done in threads."""
+_READING_TURN_S = 0.5
+"""Longest turn of a thread that reads journals; between two of them a cancelled call ends."""
 
 
 class Model:
@@ -170,30 +171,48 @@ class _Writing:
         self._head: Head | None = None
         self._count = 0
 
-    def add(self, batch: Iterable[Entry]) -> None:
-        for entry in batch:
-            if entry.head is not self._head:
-                self._head = entry.head
-                self.tally.begin(entry.head.metrics, f"group {entry.head.index}")
-            item = entry.item
-            place = f"trajectory {self._count} (group {entry.head.index})"
-            if isinstance(item, Raised):
-                self.tally.exception()
-            elif item is not None:
-                self.tally.trajectory(number(item.reward, f"{place}: reward"), item.metrics or {}, place)
-                self._count += 1
-            self.file.add(entry, place)
+    def add_some(self, coming: Iterator[Entry], turn_s: float) -> bool:
+        """Add entries until the turn is over or the file wants to be flushed; False when there are no more."""
+        end = time.monotonic() + turn_s
+        for entry in coming:
+            self._add(entry)
+            if self.file.is_full or time.monotonic() > end:
+                return True
+        return False
+
+    def read_some(self, coming: Iterator[Entry]) -> bool:
+        """`add_some` for entries that are read from disk, flushing included."""
+        more = self.add_some(coming, _READING_TURN_S)
+        if self.file.is_full:
+            self.file.flush()
+        return more
+
+    def _add(self, entry: Entry) -> None:
+        if entry.head is not self._head:
+            self._head = entry.head
+            self.tally.begin(entry.head.metrics, f"group {entry.head.index}")
+        item = entry.item
+        place = f"trajectory {self._count} (group {entry.head.index})"
+        if isinstance(item, Raised):
+            self.tally.exception()
+        elif item is not None:
+            self.tally.trajectory(number(item.reward, f"{place}: reward"), item.metrics or {}, place)
+            self._count += 1
+        self.file.add(entry, place)
 
 
 async def _fill(writing: _Writing, given: Any) -> None:
-    """Write what was given, batch by batch; a caller's iterable is run on the event loop, a run folder is not."""
-    coming, reads_files = stream(given), is_run_folder(given)
-    while batch := await asyncio.to_thread(_take, coming, 1) if reads_files else _take(coming, _BATCH):
-        await asyncio.to_thread(writing.add, batch)
-
-
-def _take(coming: Iterator[Entry], count: int) -> list[Entry]:
-    return list(islice(coming, count))
+    """Write what was given: a caller's iterable is run on the event loop, in short turns, a run folder in a thread."""
+    coming = stream(given)
+    if is_run_folder(given):
+        while await asyncio.to_thread(writing.read_some, coming):
+            pass
+        return
+    while writing.add_some(coming, _TURN_S):
+        if writing.file.is_full:
+            await asyncio.to_thread(writing.file.flush)
+        else:
+            await asyncio.sleep(0)
 
 
 def _given_metrics(metrics: Mapping[str, Any], *, computed: bool) -> dict[str, float]:

@@ -53,7 +53,7 @@ def schema() -> Any:
 
 
 class TrajectoryFile:
-    """A file being written. `add` entries, then `close`; a file that was not closed is no parquet file."""
+    """A file being written. `add` entries, `flush` whenever it `is_full`, then `close`; a file that was not closed is no parquet file."""
 
     def __init__(self, path: Path) -> None:
         self._pa = pyarrow()
@@ -79,12 +79,15 @@ class TrajectoryFile:
             self._append(*_trajectory_columns(item, place))
             self._offsets.append(len(self._messages))
             self._chars += self._messages.add(item.messages_and_choices or (), place)
-        if len(self._offsets) >= PIECE_ROWS or self._chars >= PIECE_CHARS:
-            self._flush()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a piece is complete, so that `flush` is due."""
+        return len(self._offsets) >= PIECE_ROWS or self._chars >= PIECE_CHARS
 
     def close(self, footer: Mapping[str, str]) -> None:
         """Finish the file, with `footer` among its metadata, and bring it to the disk."""
-        self._flush()
+        self.flush()
         self._writer.add_key_value_metadata(dict(footer))
         with refusals(self._path):
             self._writer.close()
@@ -105,7 +108,8 @@ class TrajectoryFile:
         for column, value in zip(self._columns, (*self._head_columns, *values), strict=True):
             column.append(value)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write what was added since the last time; it blocks, so not on the event loop."""
         if not self._offsets:
             return
         try:
