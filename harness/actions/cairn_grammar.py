@@ -12,12 +12,17 @@ from typing import Literal
 from harness.actions.keys import cairn_keys
 from harness.actions.space import (
     Action,
+    Check,
     Click,
     CloseTab,
+    DoubleClick,
+    Drag,
     GoBack,
     GoForward,
     Goto,
     Hover,
+    Keyboard,
+    Mouse,
     NewTab,
     Press,
     Scroll,
@@ -26,6 +31,8 @@ from harness.actions.space import (
     TabFocus,
     Target,
     Type,
+    Upload,
+    Wait,
 )
 from harness.errors import ActionSyntaxError
 
@@ -108,7 +115,7 @@ def _upload(arguments: str) -> Action | None:
 
 
 def _drag(arguments: str) -> Action | None:
-    found = _TWO_NUMBERS.fullmatch(_without_tail(arguments))
+    found = _TWO_NUMBERS.fullmatch(re.sub(r"(?s)\s+where \[.*", "", arguments))
     return Drag(target=Target(id=found[1]), onto=Target(id=found[2])) if found else None
 
 

@@ -6,10 +6,11 @@ spelling included; only an unreadable reply is commented on in words of our own,
 
 from harness.actions.space import (
     Action,
-    Click,
+    Aimed,
+    Check,
     Code,
+    Drag,
     Goto,
-    Hover,
     Keyboard,
     Mouse,
     Nothing,
@@ -19,6 +20,7 @@ from harness.actions.space import (
     Stop,
     TabFocus,
     Type,
+    Upload,
 )
 
 
@@ -91,7 +93,7 @@ def _on_one_line(text: str) -> str:
     return text.replace("\n", " ")
 
 
-def _unaimed(action: Action, action_set: str) -> str:
+def _unaimed(action: Action, action_set: str) -> str:  # noqa: PLR0911 (one case per kind)
     match action:
         case Scroll(direction=argument) | Press(key_comb=argument) | Goto(url=argument) | Stop(answer=argument):
             return f"{action.kind} [{argument}]"

@@ -7,7 +7,21 @@ counts as three times the same, and so do three different clicks written as Play
 import math
 from collections.abc import Sequence
 
-from harness.actions.space import Action, Click, Code, Hover, Mouse, Nothing, Select, Target, Type
+from harness.actions.space import (
+    Action,
+    Check,
+    Click,
+    Code,
+    DoubleClick,
+    Drag,
+    Hover,
+    Mouse,
+    Nothing,
+    Select,
+    Target,
+    Type,
+    Upload,
+)
 
 _UNSAID = ("link", "")
 """Role and name WebArena gives an action whose element is known by id or by code only."""
@@ -67,7 +81,7 @@ def _kind(action: Action) -> str:
             return action.kind
 
 
-def _essence(action: Action) -> object:
+def _essence(action: Action) -> object:  # noqa: PLR0911 (one case per kind)
     """What must be equal in actions that are not aimed at an element."""
     match action:
         case Nothing():

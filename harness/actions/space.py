@@ -219,3 +219,6 @@ Action = (
     | Keyboard
     | Nothing
 )
+
+Aimed = Click | Hover | Type | Select | DoubleClick | Check | Upload | Drag
+"""Actions at an element the observation showed."""
