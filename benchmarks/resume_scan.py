@@ -2,7 +2,8 @@
 
 Run: `python benchmarks/resume_scan.py [--tasks 10000] [--steps 30] [--items 150] [--folder DIR]`. Makes a run folder of that
 size (2.4 GB by default, removed afterwards) and scans it in fresh processes: with its index, and after deleting it. What is
-printed is the whole process, imports included, and its peak memory; and how long reading one journal takes.
+printed is the whole process, imports included, its peak memory and its CPU time (which says what a machine that is not
+busy with other things would need); and how long reading one journal takes.
 """
 
 import argparse
@@ -30,8 +31,9 @@ with RunFolder.open(Path(sys.argv[1])) as run:
     outcomes = run.scan().outcomes
     scanned = time.perf_counter() - started
 owed = sum("webarena" not in outcome.scores for outcome in outcomes.values())
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(f"{len(outcomes)} tasks, {owed} owed; scan {scanned:.2f} s; peak memory {peak:.0f} MB", end="")
+used = resource.getrusage(resource.RUSAGE_SELF)
+peak, cpu = used.ru_maxrss / 1024, used.ru_utime + used.ru_stime
+print(f"{len(outcomes)} tasks, {owed} owed; scan {scanned:.2f} s; peak memory {peak:.0f} MB; CPU {cpu:.2f} s", end="")
 """
 
 
