@@ -27,6 +27,8 @@ from harness.runner.stopping import Stopping
 logger = logging.getLogger(__name__)
 
 WATCH_EVERY_S = 0.5
+START_S = 60.0
+"""Until a worker is first heard; on a busy machine its imports alone take longer than it may later be silent."""
 STARTS_WITHOUT_WORK = 5
 """A worker that dies so often before it takes a job is broken, not unlucky."""
 
@@ -104,6 +106,7 @@ class Supervisor:
         self._counts = counts
         self._lanes = range(number * supervision.lanes, (number + 1) * supervision.lanes)
         self._heard = 0.0
+        self._spoke = False
         self._since: dict[int, tuple[str, float, float]] = {}
         self._deaths: Counter[tuple[str, int, int]] = Counter()
         self._idle: set[int] = set()
@@ -138,7 +141,7 @@ class Supervisor:
                 limit=LINE_LIMIT,
             )
         assert process.stdin is not None and process.stdout is not None
-        self._heard, self._since, self._idle = time.monotonic(), {}, set()
+        self._heard, self._spoke, self._since, self._idle = time.monotonic(), False, {}, set()
         self._counts.restarted(self._number)
         self._send(process, line("hello", **self._all.hello(self._number)))
         try:
@@ -168,8 +171,9 @@ class Supervisor:
 
     def _overdue(self) -> str | None:
         now, terms = time.monotonic(), self._all.terms
-        if now - self._heard > terms.silence_s:
-            return f"no sign of life for {terms.silence_s:g} s"
+        silence_s = terms.silence_s if self._spoke else max(START_S, terms.silence_s)
+        if now - self._heard > silence_s:
+            return f"no sign of life for {silence_s:g} s"
         for lane, (phase, since, begun) in self._since.items():
             if phase in ("acting", "gathering", "restoring") and now - since > terms.step_s:
                 return f"lane {lane} has been {phase} for {terms.step_s:g} s"
@@ -182,7 +186,7 @@ class Supervisor:
         self._send(process, line("stop"))
 
     async def _hear(self, process: asyncio.subprocess.Process, message: dict[str, Any]) -> None:
-        self._heard = time.monotonic()
+        self._heard, self._spoke = time.monotonic(), True
         match message["kind"]:
             case "settle":
                 lane = message["lane"]
