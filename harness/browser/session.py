@@ -109,7 +109,7 @@ class Chromium:
             return self._browser
 
     async def _start(self) -> Browser:
-        path = await asyncio.to_thread(executable.find, self._settings.executable)
+        path = await asyncio.to_thread(executable.find, self._settings.executable, headless=self._settings.headless)
         try:
             self._playwright = await async_playwright().start()
             sandbox = os.geteuid() != 0

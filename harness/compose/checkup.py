@@ -134,7 +134,7 @@ async def _asked(about: str, model: ChatModel, name: str) -> Finding:
 
 async def _browser(browser: Chromium, config: Config) -> Finding:
     try:
-        path = find(config.browser.executable)
+        path = find(config.browser.executable, headless=config.browser.headless)
         return Finding(about="browser", says=f"{path} starts, version {await browser.version()}")
     except UsageError as error:
         return Finding(about="browser", says=str(error), fix="make setup does it for you", fine=False)

@@ -41,6 +41,16 @@ def test_an_installed_browser_is_found_on_the_path(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, f"{path}\n")
 
 
+def test_a_headless_shell_comes_first_where_no_window_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser, shell = (a_program(tmp_path / name) for name in ("chromium", "chromium-headless-shell"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CHROMIUM_PATH", raising=False)
+    assert executable.find() == str(shell)
+    assert executable.find(headless=False) == str(browser)
+
+
 def test_the_environment_variable_comes_before_the_path(tmp_path: Path) -> None:
     path = a_program(tmp_path / "bin" / "chromium")
     own = a_program(tmp_path / "own")
