@@ -36,6 +36,8 @@ class Walk:
 
     singles: Sequence[Single]
     regions: Sequence[Region]
+    title: str
+    """Of the document."""
 
 
 class Questions:
@@ -45,21 +47,26 @@ class Questions:
         self._answer = _lean(cdp)
         self._frame_id = frame_id
         self._world = world
+        self.document = ""
+        """Handle of the document, as long as it lasts."""
 
     @classmethod
     async def about(cls, cdp: CDPSession, frame_id: str) -> "Questions":
         """Make ready to ask about the document a frame holds now."""
         found = await cdp.send("Page.createIsolatedWorld", {"frameId": frame_id, "worldName": "cairn"})
-        return cls(cdp, frame_id, found["executionContextId"])
+        questions = cls(cdp, frame_id, found["executionContextId"])
+        questions.document = (await questions._run("document", objectGroup=""))["objectId"]
+        return questions
 
     async def walk(self, view: Box, *, whole: bool | None, calm_from: int) -> Walk:
         """Find what is in view, and begin to watch the document for changes."""
         x, y, width, height = view
         arguments = json.dumps([[x, y, x + width, y + height], whole, calm_from])[1:-1]
-        found, document = await together(self._run(f"({_WALK})({_CALM}, {arguments})"), self._run("document"))
+        found = await self._run(f"({_WALK})({_CALM}, {arguments})")
         if found["type"] == "string":
             data = json.loads(found["value"])
-            return Walk(singles=(), regions=(Region.parse(document["objectId"], *data["regions"], *data["frames"]),))
+            region = Region.parse(self.document, *data["regions"], *data["frames"])
+            return Walk(singles=(), regions=(region,), title=data["title"])
         properties = await self._send("Runtime.getProperties", objectId=found["objectId"], ownProperties=True)
         entries = {int(one["name"]): one["value"] for one in properties["result"] if one["name"].isdigit()}
         data = json.loads(entries[0]["value"])
@@ -68,14 +75,16 @@ class Questions:
         return Walk(
             singles=[Single.parse(*pair) for pair in zip(alone, data["singles"], strict=True)],
             regions=[Region.parse(*one) for one in zip(whole_ones, data["regions"], data["frames"], strict=True)],
+            title=data["title"],
         )
 
     async def changed(self) -> bool:
-        """Whether the document has changed since the walk; the watch ends, and what was handed out is let go."""
-        answer, _ = await together(
-            self._run(_CHANGED, returnByValue=True), self._send("Runtime.releaseObjectGroup", objectGroup=_GROUP)
-        )
-        return bool(answer["value"])
+        """Whether the document has changed since the walk; the watch ends."""
+        return bool((await self._run(_CHANGED, returnByValue=True))["value"])
+
+    async def let_go(self) -> None:
+        """Give back the handles of everything but the document."""
+        await self._send("Runtime.releaseObjectGroup", objectGroup=_GROUP)
 
     async def tree(self) -> Sequence[dict[str, Any]]:
         """All accessibility nodes, the root first."""
@@ -106,7 +115,7 @@ class Questions:
         return any(root["shadowRootType"] != "open" for root in answer["node"].get("shadowRoots", ()))
 
     async def measure(self, wanted: Mapping[int, Sequence[int]]) -> dict[int, Box | None]:
-        """Rectangles of nodes no script can reach.
+        """Rectangles of nodes no script can reach; all handles but the document's are given back.
 
         Args:
             wanted: By root of a shadow tree, its nodes in order; or by node, that node alone.
@@ -115,12 +124,15 @@ class Questions:
         known = [(order, handle) for order, handle in zip(wanted.values(), handles, strict=True) if handle]
         if not known:
             return {}
-        answer = await self._call(
-            "Runtime.callFunctionOn",
-            functionDeclaration=_MEASURE,
-            executionContextId=self._world,
-            arguments=[{"objectId": handle} for _, handle in known],
-            returnByValue=True,
+        answer, _ = await together(
+            self._call(
+                "Runtime.callFunctionOn",
+                functionDeclaration=_MEASURE,
+                executionContextId=self._world,
+                arguments=[{"objectId": handle} for _, handle in known],
+                returnByValue=True,
+            ),
+            self.let_go(),
         )
         measured: dict[int, Box | None] = {}
         for (order, _), rects in zip(known, answer["value"], strict=True):
@@ -142,9 +154,8 @@ class Questions:
         return nodes
 
     async def _run(self, expression: str, **more: Any) -> dict[str, Any]:
-        return await self._call(
-            "Runtime.evaluate", expression=expression, contextId=self._world, objectGroup=_GROUP, **more
-        )
+        more = {"contextId": self._world, "objectGroup": _GROUP, **more}
+        return await self._call("Runtime.evaluate", expression=expression, **more)
 
     async def _call(self, method: str, **parameters: Any) -> dict[str, Any]:
         answer = await self._send(method, **parameters)

@@ -13,6 +13,7 @@ from harness.browser.faults import Watch
 from harness.browser.fetching import fetch
 from harness.browser.settings import BrowserSettings, RestoreSettings
 from harness.browser.storage import real_state
+from harness.browser.trace import Trace
 from harness.browser.window import Lane, State, Window
 from harness.codec import loads
 from harness.errors import EnvironmentDiverged, SiteUnavailable, TaskError
@@ -43,6 +44,7 @@ class BrowserEnvironment:
         self._settings = gear.settings
         self._watch = Watch()
         self._open: Window | None = None
+        self._trace: Trace | None = None
         browser.on("disconnected", self._lost)
 
     async def restore(self, task: Task, episode: Episode) -> Restored:
@@ -64,7 +66,7 @@ class BrowserEnvironment:
     async def gather(self, task: Task) -> Gathered:
         limit_s = self._settings.step_deadline_s * (1 + len(task.eval.program_html))
         async with self._watched("gathering the evidence", limit_s=limit_s):
-            return await gathering.gather(self._window, task, settings=self._settings)
+            return await gathering.gather(self._window, task, settings=self._settings, trace=self._trace)
 
     async def close(self) -> None:
         """End the episode's use of the browser."""
@@ -76,6 +78,9 @@ class BrowserEnvironment:
             window, self._open = self._open, None
             async with Watch().over("closing a window", limit_s=_CLOSES_WITHIN_S):
                 await window.close()
+        if self._trace is not None:
+            self._trace.forget()
+            self._trace = None
 
     @property
     def _window(self) -> Window:
@@ -102,6 +107,8 @@ class BrowserEnvironment:
         async with self._watched("logging in"):
             if await login.ensure(self._window, sites):
                 await self._gear.logins.keep(self._window, sites)
+            if self._settings.har:
+                self._trace = await Trace.begin(self._window.context)
 
     async def _arrive(self, task: Task) -> View:
         """Open the start pages, one tab each, and come back to the first."""
@@ -111,7 +118,7 @@ class BrowserEnvironment:
             if len(task.start_urls) > 1:
                 await self._window.tabs.focus(self._window.tabs.all[0])
             view = await self._window.look(image=self._settings.screenshots)
-            await self._window.storage.checkpoint()
+            self._window.storage.checkpoint()
             self._window.traffic.take_effects()
             return view
 
@@ -138,7 +145,7 @@ class BrowserEnvironment:
             current = next(number for number, tab in enumerate(tabs) if tab.current)
             await self._window.tabs.focus(self._window.tabs.all[current])
             view = await self._window.look()
-            await self._window.storage.checkpoint()
+            self._window.storage.checkpoint()
             self._window.traffic.take_effects()
         alike = restoring.compare(view, last, least=plan.least_at_end, step=len(episode.steps))
         return Restored(view=await self._final(view, last), strategy="checkpoint", similarity=(alike,))
@@ -167,7 +174,7 @@ class BrowserEnvironment:
                 outcome=outcome,
                 view=view,
                 effects=self._window.traffic.take_effects(),
-                checkpoint=await self._window.storage.checkpoint(),
+                checkpoint=self._window.storage.checkpoint(),
             )
 
 

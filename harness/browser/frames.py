@@ -6,6 +6,7 @@ an upright one in the same place.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakSet
@@ -13,10 +14,31 @@ from weakref import WeakKeyDictionary, WeakSet
 from playwright.async_api import CDPSession, Error, Page
 
 from harness.actions.space import Box
-from harness.browser.asking import Questions, together
+from harness.browser.asking import Questions
 from harness.browser.reading import read_document
 
 _DEEPEST = 8
+_FEW = 250
+"""Elements of a page that costs less to be read whole than to be asked what is in view first."""
+
+
+class Held(NamedTuple):
+    """What a frame holds."""
+
+    frame: str
+    loader: str
+    """Chromium's name for the document."""
+
+
+class Sight(NamedTuple):
+    """What is known of a page before it is read; nothing, unless somebody says so."""
+
+    held: Held | None = None
+    elements: int = 0
+
+    @property
+    def is_small(self) -> bool:
+        return 0 < self.elements <= _FEW
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,10 +49,11 @@ class Document:
     """Knows the document's nodes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Collected:
     """A page's documents as one tree, its root first; ids of nodes in frames are `FRAME.ID`."""
 
+    title: str = ""
     nodes: list[dict[str, Any]] = field(default_factory=list)
     rects: dict[str, Box] = field(default_factory=dict)
     documents: dict[str, Document] = field(default_factory=dict)
@@ -63,10 +86,15 @@ class Collector:
         self._enabled: WeakSet[CDPSession] = WeakSet()
         self._sessions: dict[str, CDPSession] = {}
         """Of frames of other processes, by frame id."""
-        self._mains: WeakKeyDictionary[CDPSession, str] = WeakKeyDictionary()
-        """Frame id of a session's outermost frame, which stays the same."""
+        self._ready: WeakKeyDictionary[CDPSession, tuple[Held, Questions]] = WeakKeyDictionary()
+        """By session, what was made ready to read what its outermost frame holds."""
 
-    async def collect(self, page: Page, cdp: CDPSession, view: Box) -> Collected:
+    async def prepare(self, cdp: CDPSession, held: Held) -> None:
+        """Make ready to read a document, while it still settles."""
+        with suppress(Error):  # it is going elsewhere; whoever reads will see
+            await self._prepared(cdp, held)
+
+    async def collect(self, page: Page, cdp: CDPSession, view: Box, *, sight: Sight) -> Collected:
         """Read a page.
 
         Args:
@@ -75,19 +103,32 @@ class Collector:
         Raises:
             playwright.async_api.Error: The page went elsewhere, or is gone.
         """
+        held = sight.held or next(Held(*pair) for pair in (await self._loaders(cdp)).items())
+        ask = await self._prepared(cdp, held)
         collected = Collected()
-        main = self._mains.get(cdp)
-        if main is None:
-            main = self._mains[cdp] = next(iter(await self._loaders(cdp)))
-        loaders, ask = await together(self._loaders(cdp), Questions.about(cdp, main))
-        await self._read(page, collected, _Place(document=Document(loader=loaders[main], session=cdp), view=view), ask)
+        place = _Place(document=Document(loader=held.loader, session=cdp), view=view)
+        try:
+            await self._read(page, collected, place, ask, small=sight.is_small)
+        except Error:
+            self._ready.pop(cdp, None)
+            raise
         return collected
 
-    async def _read(self, page: Page, collected: Collected, place: _Place, ask: Questions) -> None:
+    async def _prepared(self, cdp: CDPSession, held: Held) -> Questions:
+        ready = self._ready.get(cdp)
+        if ready is None or ready[0] != held:
+            await self._enable(cdp)
+            ready = self._ready[cdp] = held, await Questions.about(cdp, held.frame)
+        return ready[1]
+
+    async def _read(
+        self, page: Page, collected: Collected, place: _Place, ask: Questions, *, small: bool = False
+    ) -> None:
         x, y = place.corner
-        reading = await read_document(ask, view=_moved(place.view, -x, -y))
+        reading = await read_document(ask, view=_moved(place.view, -x, -y), small=small)
         frame = str(len(collected.documents)) if place.owner else ""
         collected.documents[frame] = place.document
+        collected.title = collected.title if frame else reading.title
         if reading.changed:
             collected.torn.append(frame)
         nodes = [_renamed(node, frame) for node in reading.nodes] if frame else list(reading.nodes)
@@ -140,12 +181,15 @@ class Collector:
             raise Error(f"frame {frame_id} was detached")
         return self._sessions[frame_id]
 
-    async def _loaders(self, cdp: CDPSession) -> dict[str, str]:
-        """Frame id to loader id of the session's frames, the outermost first."""
+    async def _enable(self, cdp: CDPSession) -> None:
         if cdp not in self._enabled:
             await cdp.send("DOM.enable", {"includeWhitespace": "all"})
             await cdp.send("Accessibility.enable")
             self._enabled.add(cdp)
+
+    async def _loaders(self, cdp: CDPSession) -> dict[str, str]:
+        """Frame id to loader id of the session's frames, the outermost first."""
+        await self._enable(cdp)
         loaders: dict[str, str] = {}
         trees = [(await cdp.send("Page.getFrameTree"))["frameTree"]]
         while trees:

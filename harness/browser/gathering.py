@@ -16,6 +16,7 @@ from harness.browser.faults import first_line, moved
 from harness.browser.functions import Scene, call
 from harness.browser.settings import BrowserSettings
 from harness.browser.tab import Tab
+from harness.browser.trace import Trace
 from harness.browser.window import Window
 from harness.codec import dumps
 from harness.errors import ActionFailed, EvaluatorError, SiteUnavailable
@@ -29,9 +30,10 @@ _BROKEN = 500
 """Statuses from here on are the server's own failures."""
 
 
-async def gather(window: Window, task: Task, *, settings: BrowserSettings) -> Gathered:
-    """See `Environment.gather`."""
+async def gather(window: Window, task: Task, *, settings: BrowserSettings, trace: Trace | None = None) -> Gathered:
+    """See `Environment.gather`; a `trace` ends here, before anything is asked for that the agent did not ask for."""
     mine = await window.settler.settle()
+    har = None if trace is None else await trace.end(window.lane.addresses)
     shown = window.lane.addresses.to_canonical_text
     url, title, html = shown(mine.url), shown(await mine.page.title()), shown(await mine.page.content())
     targets = task.eval.program_html
@@ -40,7 +42,7 @@ async def gather(window: Window, task: Task, *, settings: BrowserSettings) -> Ga
     gatherer = _Gatherer(window, mine, settings=settings)
     selections = [await gatherer.select(index, target) for index, target in enumerate(targets)]
     await gatherer.close()
-    return Gathered(url=url, title=title, html=html, selections=tuple(selections))
+    return Gathered(url=url, title=title, html=html, selections=tuple(selections), trace=har)
 
 
 class _Gatherer:

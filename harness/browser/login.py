@@ -58,7 +58,8 @@ class Kept:
         return self._states.get(_key(lane, sites))
 
     async def keep(self, window: Window, sites: tuple[Site, ...]) -> None:
-        state = await window.storage.checkpoint()
+        await window.storage.refresh()
+        state = window.storage.checkpoint()
         if state is not None:
             self._states[_key(window.lane, sites)] = real_state(state, window.lane.addresses)
 

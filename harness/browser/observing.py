@@ -16,7 +16,7 @@ from playwright.async_api import CDPSession, Page
 from harness.browser import tree_cairn, tree_webarena
 from harness.browser.dom_reading import read_elements
 from harness.browser.dom_text import Element, HtmlText, by_position, print_html
-from harness.browser.frames import Collected, Collector
+from harness.browser.frames import Collected, Collector, Held, Sight
 from harness.browser.reading import EVERYTHING
 from harness.browser.tree import AXNode, Printed
 from harness.records import Node
@@ -36,6 +36,8 @@ class Body:
     """Element id to backendDOMNodeId."""
     sessions: Mapping[str, CDPSession] = field(default_factory=dict)
     """Element id to the session that knows its node, where the page's own does not: frames of other processes."""
+    title: str | None = None
+    """The page's own; None = it was not looked for."""
     torn: bool = False
     """The page changed while it was read, twice: the text may mix two states."""
 
@@ -56,17 +58,22 @@ class Observer:
         self._ids: dict[tuple[str, int], int] = {}
         """(loader, backendDOMNodeId) to our id."""
 
-    async def read(self, page: Page, cdp: CDPSession) -> Body:
-        """Read a page as it is now; the caller has let it settle.
+    async def prepare(self, cdp: CDPSession, held: Held) -> None:
+        """Make ready to read a page, while it still settles."""
+        if not self._html:
+            await self._collector.prepare(cdp, held)
+
+    async def read(self, page: Page, cdp: CDPSession, sight: Sight = Sight()) -> Body:  # noqa: B008 (immutable)
+        """Read a page as it is now; the caller has let it settle, and sees to it that it is still the same one after.
 
         Raises:
             playwright.async_api.Error: The page went elsewhere meanwhile, or is gone; see `faults`.
         """
         if self._html:
             return await self._read_html(cdp)
-        collected = await self._collector.collect(page, cdp, self._view)
+        collected = await self._collector.collect(page, cdp, self._view, sight=sight)
         if collected.torn:
-            collected = await self._collector.collect(page, cdp, self._view)
+            collected = await self._collector.collect(page, cdp, self._view, sight=sight)
 
         def label(node: AXNode) -> str:
             if "backendDOMNodeId" not in node:
@@ -111,6 +118,7 @@ def _body(printed: Printed, collected: Collected, *, page_session: CDPSession) -
         nodes=nodes,
         backends={id: one.node["backendDOMNodeId"] for id, one in printed.shown.items()},
         sessions=sessions,
+        title=collected.title,
         torn=bool(collected.torn),
     )
 

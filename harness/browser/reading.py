@@ -8,12 +8,12 @@ description of the same subtrees ties the two together by document order (`outli
 accessibility node, gives; its cost follows the viewport.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from harness.actions.space import Box
-from harness.browser.asking import Questions, together
+from harness.browser.asking import Questions, Walk, together
 from harness.browser.outline import Inner, Outline, Region, Single
 
 EVERYTHING: Box = (-1e9, -1e9, 2e9, 2e9)
@@ -35,6 +35,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
+    title: str
     nodes: Sequence[dict[str, Any]]
     """Root first; no other nodes are named as children."""
     rects: Mapping[str, Box]
@@ -45,7 +46,7 @@ class Reading:
 
 
 async def read_document(
-    ask: Questions, *, view: Box = EVERYTHING, whole: bool | None = None, calm_from: int = 5000
+    ask: Questions, *, view: Box = EVERYTHING, whole: bool | None = None, calm_from: int = 5000, small: bool = False
 ) -> Reading:
     """Read a document.
 
@@ -53,18 +54,27 @@ async def read_document(
         view: What counts as in view, in client coordinates of the document.
         whole: Whether to fetch the whole accessibility tree or only parts; None = what is cheaper.
         calm_from: Number of elements from which on it is worth finding out which need not be measured.
+        small: The document is known to be small: it is asked for whole, together with what is in view.
 
     Raises:
         playwright.async_api.Error: The document went away, or the page did.
     """
+    if small and whole is None:
+        # Chromium answers in the order of asking, so the walk comes first here as well.
+        walk, *found = await together(ask.walk(view, whole=True, calm_from=calm_from), *_everything(ask))
+        return await _Reader(ask).finish_whole(walk, *found)
     walk = await ask.walk(view, whole=whole, calm_from=calm_from)
-    reader = _Reader(ask)
-    if walk.singles and not await reader.fetch_parts(walk.regions, walk.singles):
-        walk = await ask.walk(view, whole=True, calm_from=calm_from)
+    if walk.singles:
         reader = _Reader(ask)
-    if not walk.singles:
-        await reader.fetch_whole(walk.regions[0])
-    return await reader.finish()
+        if await reader.fetch_parts(walk.regions, walk.singles):
+            return await reader.finish_parts(walk)
+        walk = await ask.walk(view, whole=True, calm_from=calm_from)
+    return await _Reader(ask).finish_whole(walk, *await together(*_everything(ask)))
+
+
+def _everything(ask: Questions) -> tuple[Awaitable[Any], ...]:
+    """What is asked of a whole document after the walk; Chromium answers in this order."""
+    return ask.outline(ask.document), ask.tree(), ask.changed()
 
 
 class _Reader:
@@ -78,15 +88,24 @@ class _Reader:
         self._inners: list[Inner] = []
         self._owners: dict[int, tuple[str, Box]] = {}
         """Frame id and contents by the element that holds the frame."""
-        self._changed: bool | None = None
 
-    async def fetch_whole(self, document: Region) -> None:
-        outline, nodes, self._changed = await together(
-            self._ask.outline(document.handle), self._ask.tree(), self._ask.changed()
-        )
-        self._place(document, outline)
+    async def finish_whole(
+        self, walk: Walk, outline: Outline, nodes: Sequence[dict[str, Any]], changed: bool
+    ) -> Reading:
+        """Put together what was fetched of a whole document."""
+        self._place(walk.regions[0], outline)
         self._add(nodes)
         self._root = nodes[0]["nodeId"]
+        nodes = self._reachable()
+        await self._measure(nodes)
+        return self._reading(walk, nodes, changed=changed)
+
+    async def finish_parts(self, walk: Walk) -> Reading:
+        """Put together what `fetch_parts` fetched."""
+        nodes = self._reachable()
+        await self._measure(nodes)
+        changed, _ = await together(self._ask.changed(), self._ask.let_go())
+        return self._reading(walk, nodes, changed=changed)
 
     async def fetch_parts(self, regions: Sequence[Region], singles: Sequence[Single]) -> bool:
         """Fetch what the walk chose; False = the parts hang together in a way only the whole tree can tell."""
@@ -98,13 +117,7 @@ class _Reader:
         self._root = nodes[0]["nodeId"]
         return await self._close_gaps()
 
-    async def finish(self) -> Reading:
-        nodes = self._reachable()
-        unknown = {node["backendDOMNodeId"] for node in nodes if _may_say(node)} - self._settled
-        if unknown:
-            await self._measure(unknown)
-        if self._changed is None:
-            self._changed = await self._ask.changed()
+    def _reading(self, walk: Walk, nodes: Sequence[dict[str, Any]], *, changed: bool) -> Reading:
         rects: dict[str, Box] = {}
         frames: list[Frame] = []
         for node in nodes:
@@ -114,7 +127,7 @@ class _Reader:
             if backend in self._owners:
                 frame_id, box = self._owners[backend]
                 frames.append(Frame(id=frame_id, owner=node["nodeId"], box=box))
-        return Reading(nodes=nodes, rects=rects, frames=frames, changed=self._changed)
+        return Reading(title=walk.title, nodes=nodes, rects=rects, frames=frames, changed=changed)
 
     async def _fetch(self, handle: str) -> Outline:
         """Fetch a subtree."""
@@ -208,12 +221,14 @@ class _Reader:
             stack.extend(reversed(node["childIds"]))
         return nodes
 
-    async def _measure(self, backends: set[int]) -> None:
+    async def _measure(self, nodes: Iterable[Mapping[str, Any]]) -> None:
+        """Measure by themselves nodes of which nothing is known yet."""
+        backends = {node["backendDOMNodeId"] for node in nodes if _may_say(node)} - self._settled
         wanted: dict[int, Sequence[int]] = {
             inner.root: inner.order for inner in self._inners if not backends.isdisjoint(inner.order)
         }
         wanted |= {backend: [backend] for backend in backends.difference(*wanted.values())}
-        for backend, rect in (await self._ask.measure(wanted)).items():
+        for backend, rect in (await self._ask.measure(wanted)).items() if wanted else ():
             self._settle(backend, rect)
 
 

@@ -30,6 +30,8 @@ class BrowserSettings:
     """The observation text is the DOM, not the accessibility tree."""
     allowed: str = "any"
     """`sites`: pages reach the hosts of their lane's sites only; `any`: no limit."""
+    har: bool = False
+    """Record the network trace of each episode."""
     uploads: str | None = None
     """Folder whose files an agent may upload; None = none."""
     launch_args: tuple[str, ...] = ()

@@ -236,21 +236,29 @@
     return moving() ? "an animation" : "";
   };
 
-  // Resolves when nothing is scheduled and a frame has passed without a change, or when `budget` ms are over.
-  const quiet = async (budget, ignored) => {
+  // Resolves when nothing is scheduled and a frame has passed without a change, or when `budget` ms are over. `early`: as
+  // soon as nothing is scheduled; `rested` then tells about the frame.
+  let rest = null;
+  const quiet = async (budget, ignored, early) => {
     const end = now() + (worn ? Math.min(budget, WORN) : budget);
-    let seen = changes;
+    let seen = early ? null : changes;
     for (;;) {
-      await frame();
-      const what = busy(ignored) || (seen === changes ? "" : "the page");
+      if (seen !== null) await frame();
+      const what = busy(ignored) || (early || seen === changes ? "" : "the page");
       const late = now() > end;
       if (!what || late) {
         const requests = [...pending.values()].map(({ url }) => url).filter((url) => url !== null);
         if (late) worn = true;
-        return { busy: what, ticking: overrun && ticks > 0, requests };
+        rest = { changes, frame: frame() };
+        return { busy: what, ticking: overrun && ticks > 0, requests, elements: document.getElementsByTagName("*").length };
       }
       seen = changes;
     }
   };
-  Object.defineProperty(window, "__cairn", { value: { quiet, watch } });
+  // Whether nothing came up since `quiet` resolved, at least a frame ago.
+  const rested = async (ignored) => {
+    await rest?.frame;
+    return rest !== null && rest.changes === changes && !busy(ignored);
+  };
+  Object.defineProperty(window, "__cairn", { value: { quiet, rested, watch } });
 })();

@@ -1,18 +1,22 @@
 """Waits until a page has done what an action made it do: by condition, never by a fixed time.
 
 A tab is settled when no navigation is under way, no tab it asked for is missing, nothing its pages scheduled is still to
-come (see settling.js), no request that can change it is open, and one frame has passed without a change. A page that
-never gets there is left after `settle_timeout_s`, and the agent is told. An observation taken afterwards is never older
-than the effects of the action.
+come (see settling.js), no request that can change it is open, and one frame has passed without a change. That frame may
+pass while the page is read already: `rested` then says whether what was read is to be trusted. A page that never settles
+is left after `settle_timeout_s`, and the agent is told. An observation taken afterwards is never older than the effects
+of the action.
 """
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
 from playwright.async_api import Error, Frame
 
+from harness.browser.asking import together
 from harness.browser.faults import closed, moved
 from harness.browser.settings import BrowserSettings
 from harness.browser.tab import Tab
@@ -21,10 +25,24 @@ from harness.browser.traffic import Traffic
 from harness.errors import BrowserCrashed
 
 INIT_SCRIPT = files("harness.browser").joinpath("settling.js").read_text(encoding="utf-8")
-_ASK = "([budget, ignored]) => window.__cairn ? window.__cairn.quiet(budget, ignored) : null"
+_ASK = "(asked) => window.__cairn ? window.__cairn.quiet(...asked) : null"
+_RESTED = "(ignored) => window.__cairn ? window.__cairn.rested(ignored) : true"
 _MOST_DOCUMENTS = 10
 _RETRY_S = 0.25
 """Upper bound of one wait for an event: an event that never comes must not cost more than this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """A tab that may be read."""
+
+    tab: Tab
+    commits: int
+    """Documents it had gone through."""
+    elements: int
+    """Of the main document, as it says; 0 = unknown."""
+    surely: bool
+    """False: one frame without a change is still to pass."""
 
 
 class Settler:
@@ -35,6 +53,7 @@ class Settler:
         self._traffic = traffic
         self._settings = settings
         self._origin: Tab | None = None
+        self._elements = 0
         self._ambient: set[str] = set()
         """Addresses (without query) whose requests outlasted a whole settling: long polls."""
 
@@ -43,7 +62,15 @@ class Settler:
         self._origin = tab
 
     async def settle(self) -> Tab:
-        """Wait, and return the tab that is current then.
+        """Wait, and return the tab that is current then; see `reach`."""
+        return (await self.reach()).tab
+
+    async def reach(self, *, early: bool = False, meanwhile: Callable[[Tab], Awaitable[None]] | None = None) -> Settled:
+        """Wait until the tab that is current then may be read.
+
+        Args:
+            early: Do not wait for the frame without a change; see `rested`.
+            meanwhile: Begun when a document has arrived, while it settles.
 
         Raises:
             BrowserCrashed: The page's script lets nothing else run.
@@ -55,27 +82,56 @@ class Settler:
             self._tabs.changed.clear()
             tab = await self._tabs.ensure_current()
             await self._arrive(tab)
-            if document != (tab, tab.commits):  # every document has the whole time for itself
+            arrived = document != (tab, tab.commits)
+            if arrived:  # every document has the whole time for itself
                 document = (tab, tab.commits)
                 documents += 1
                 deadline = time.monotonic() + self._settings.settle_timeout_s
             if documents > _MOST_DOCUMENTS:
                 if tab.frozen:
-                    return tab
+                    return self._settled(tab, surely=True)
                 self._tabs.notice("the page was still busy: it keeps loading itself anew")
                 await tab.freeze()
                 documents = 0
+            waits: list[Awaitable[Any]] = [self._quiet(tab, deadline, early=early)]
+            if arrived and meanwhile is not None:
+                waits.append(meanwhile(tab))
             busy = (
-                await self._quiet(tab, deadline)
+                (await together(*waits))[0]
                 or await self._origin_quiet(tab, deadline)
                 or await self._unfinished(tab, document, deadline)
             )
             if not busy:
-                return tab
+                return self._settled(tab, surely=not early)
             if time.monotonic() >= deadline and not tab.moving and not tab.opening:
                 seconds = self._settings.settle_timeout_s
                 self._tabs.notice(f"the page was still busy after {seconds:g} s (waiting for {busy})")
-                return tab
+                return self._settled(tab, surely=True)
+
+    def is_at(self, settled: Settled) -> bool:
+        """Whether the current tab is still where it was."""
+        tab = settled.tab
+        return tab is self._tabs.current and tab.commits == settled.commits and not tab.moving
+
+    async def rested(self, settled: Settled) -> bool:
+        """Whether what was settled early has since let a frame pass without a change, and nothing has begun."""
+        if settled.surely:
+            return True
+        tab = settled.tab
+        ignored = sorted(self._ambient)
+        try:
+            async with asyncio.timeout(self._settings.action_timeout_s):
+                rested = await together(*(frame.evaluate(_RESTED, ignored) for frame in tab.page.frames))
+        except TimeoutError:
+            return False  # a script that lets nothing else run; settling ends it
+        except Error as exc:
+            if moved(exc) or closed(exc):
+                return False
+            raise
+        return all(rested) and not tab.opening and not tab.frames_moving and self._traffic.awaited() is None
+
+    def _settled(self, tab: Tab, *, surely: bool) -> Settled:
+        return Settled(tab=tab, commits=tab.commits, elements=self._elements, surely=surely)
 
     async def _arrive(self, tab: Tab) -> None:
         """Wait for the navigation and the tabs under way; the server may take its time, but not for ever."""
@@ -95,7 +151,7 @@ class Settler:
         if origin is None or origin is tab or origin.page.is_closed():
             return ""
         self._origin = None
-        await self._quiet(origin, deadline)
+        await self._quiet(origin, deadline, early=False)
         return "a new tab"  # look again at the tab itself: it may have been sent somewhere by its opener
 
     async def _unfinished(self, tab: Tab, document: tuple[Tab, int] | None, deadline: float) -> str:
@@ -122,16 +178,12 @@ class Settler:
             pass
         self._tabs.changed.clear()
 
-    async def _quiet(self, tab: Tab, deadline: float) -> str:
+    async def _quiet(self, tab: Tab, deadline: float, *, early: bool) -> str:
         """What the tab's frames still wait for when the time is over; "" = they are quiet."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                asked = [group.create_task(self._ask(tab, frame, deadline)) for frame in tab.page.frames]
-        except ExceptionGroup as errors:
-            raise errors.exceptions[0] from None
-        answers = [task.result() for task in asked]
+        answers = await together(*(self._ask(tab, frame, deadline, early=early) for frame in tab.page.frames))
         if not answers or answers[0] is None:
             return "a new page"
+        self._elements = answers[0].get("elements", 0)
         known = [answer for answer in answers if answer]
         busy = next((str(answer["busy"]) for answer in known if answer["busy"]), "")
         if busy:
@@ -141,12 +193,14 @@ class Settler:
             self._tabs.notice("the page was still busy: it keeps changing by itself")
         return busy
 
-    async def _ask(self, tab: Tab, frame: Frame, deadline: float) -> dict[str, Any] | None:
+    async def _ask(self, tab: Tab, frame: Frame, deadline: float, *, early: bool) -> dict[str, Any] | None:
         """One frame's answer; None when it went away meanwhile, or runs no script."""
         budget = max(0.0, deadline - time.monotonic())
         try:
             async with asyncio.timeout(budget + self._settings.action_timeout_s):
-                answer: dict[str, Any] | None = await frame.evaluate(_ASK, [budget * 1000, sorted(self._ambient)])
+                answer: dict[str, Any] | None = await frame.evaluate(
+                    _ASK, [budget * 1000, sorted(self._ambient), early]
+                )
                 return answer or {"busy": "", "ticking": False, "requests": []}
         except TimeoutError:
             await self._interrupt(tab)

@@ -26,15 +26,17 @@ class Storage:
             origin["origin"]: {item["name"]: item["value"] for item in origin.get("localStorage", [])}
             for origin in (initial or {}).get("origins", [])
         }
+        self._cookies: list[dict[str, Any]] = []
         self._last: bytes | None = None
 
-    async def checkpoint(self) -> bytes | None:
+    async def refresh(self) -> None:
+        """Ask for the cookies there are now."""
+        self._cookies = [dict(cookie) for cookie in await self._context.cookies()]
+
+    def checkpoint(self) -> bytes | None:
         """The canonical state as JSON, when it is another than the last time; expiry dates alone do not count."""
         cookies = sorted(
-            (
-                {**cookie, "domain": self._addresses.host_to_canonical(cookie["domain"])}
-                for cookie in await self._cookies()
-            ),
+            ({**cookie, "domain": self._addresses.host_to_canonical(cookie["domain"])} for cookie in self._cookies),
             key=lambda cookie: (cookie["domain"], cookie["path"], cookie["name"]),
         )
         origins = [
@@ -63,9 +65,6 @@ class Storage:
             items.pop(event["key"], None)
         else:
             items[event["key"]] = event["newValue"]
-
-    async def _cookies(self) -> list[dict[str, Any]]:
-        return [dict(cookie) for cookie in await self._context.cookies()]
 
 
 def real_state(checkpoint: bytes, addresses: Addresses) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from typing import Any
 
 from playwright.async_api import CDPSession, Page
 
+from harness.browser.frames import Held
+
 _SAME_DOCUMENT = frozenset({"sameDocument", "historySameDocument"})
 _STORAGE_EVENTS = (
     "domStorageItemAdded",
@@ -53,6 +55,7 @@ class Tab:
         """The commit count at which the agent was last told that the page changes by itself."""
         self._cdp: CDPSession | None = None
         self._main = ""
+        self._loader = ""
         self._moves: dict[str, _Move] = {}
         self._changed = changed
         self._stored = stored
@@ -81,6 +84,11 @@ class Tab:
         self._expire()
         return bool(self._moves)
 
+    @property
+    def held(self) -> Held:
+        """What the main frame holds."""
+        return Held(self._main, self._loader)
+
     async def attach(self) -> None:
         """Open the session and listen; once."""
         if self._cdp is not None:
@@ -104,6 +112,7 @@ class Tab:
         await cdp.send("Page.enable")
         tree: Mapping[str, Any] = await cdp.send("Page.getFrameTree")
         self._main = tree["frameTree"]["frame"]["id"]
+        self._loader = tree["frameTree"]["frame"]["loaderId"]
         self._cdp = cdp
 
     @property
@@ -156,6 +165,7 @@ class Tab:
         frame = event["frame"]
         if "parentId" not in frame:
             self.commits += 1
+            self._loader = frame["loaderId"]
             self._unreachable = frame.get("unreachableUrl", "")
         self._end(frame["id"], *_Phase)
 

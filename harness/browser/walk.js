@@ -8,6 +8,7 @@
 // Every element and text node gets its position in document order: a host before its open shadow tree, that before the
 // host's children. The answer's first entry is a JSON string, the others are the nodes it speaks of, singles before
 // regions; when the string alone is the answer, reading the whole document is cheaper, and it is the only region.
+//   title   of the document
 //   size    number of nodes
 //   seen    of them in view
 //   singles [whether it may have a closed shadow tree, x, y, width, height] of nodes to be asked for one by one, without
@@ -186,6 +187,7 @@
   watch.observer = new MutationObserver(() => (watch.changed = true));
   watch.observer.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
   window[key] = watch;
+  data.title = getter(Document, "title")(document);
   const told = JSON.stringify(data);
   return singles.length ? [told, ...singles, ...regions] : told;
 }

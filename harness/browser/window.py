@@ -13,8 +13,10 @@ from playwright.async_api import Browser, BrowserContext, Error
 from harness.actions.space import Action
 from harness.browser.acting import Actor
 from harness.browser.addresses import Addresses
+from harness.browser.asking import together
 from harness.browser.comparing import fingerprint
 from harness.browser.faults import Watch, closed, moved
+from harness.browser.frames import Sight
 from harness.browser.guard import Guard
 from harness.browser.observing import Body, Observer
 from harness.browser.settings import BrowserSettings
@@ -122,23 +124,27 @@ class Window:
             BrowserCrashed: The page cannot be read.
         """
         body: Body | None = None
-        for _ in range(_LOOKS):
-            tab = await self.settler.settle()
-            commits = tab.commits
+        for look in range(_LOOKS):
+            settled = await self.settler.reach(early=look == 0, meanwhile=self._prepare)
+            tab = settled.tab
             try:
-                body = await self._observer.read(tab.page, tab.cdp)
-                tabs = await self._tab_records()
+                body, rested, _ = await together(
+                    self._observer.read(tab.page, tab.cdp, Sight(tab.held, settled.elements)),
+                    self.settler.rested(settled),
+                    self.storage.refresh(),
+                )
+                tabs = await self._tab_records(body)
                 picture = await self._picture(tab) if image else None
                 await tab.thaw()
             except Error as exc:
                 if moved(exc) or closed(exc):
                     continue
                 raise
-            if tab is self.tabs.current and tab.commits == commits and not tab.moving:
+            if rested and self.settler.is_at(settled):
                 return self._view(body, tabs, picture)
         if body is None:
             raise BrowserCrashed(f"{tab.page.url} goes elsewhere whenever it is looked at")
-        return self._view(body, await self._tab_records(), await self._picture(tab) if image else None)
+        return self._view(body, await self._tab_records(body), await self._picture(tab) if image else None)
 
     async def close(self) -> None:
         await self.context.close()
@@ -171,14 +177,17 @@ class Window:
             image=picture,
         )
 
-    async def _tab_records(self) -> tuple[TabRecord, ...]:
+    async def _prepare(self, tab: Tab) -> None:
+        await self._observer.prepare(tab.cdp, tab.held)
+
+    async def _tab_records(self, body: Body) -> tuple[TabRecord, ...]:
         shown = self.lane.addresses.to_canonical_text
-        return tuple(
-            [
-                TabRecord(url=shown(tab.url), title=shown(await _title(tab)), current=tab is self.tabs.current)
-                for tab in self.tabs.all
-            ]
-        )
+        records = []
+        for tab in self.tabs.all:
+            is_read = tab is self.tabs.current and body.title is not None
+            title = _clean(body.title or "") if is_read else await _title(tab)
+            records.append(TabRecord(url=shown(tab.url), title=shown(title), current=tab is self.tabs.current))
+        return tuple(records)
 
     async def _picture(self, tab: Tab) -> bytes:
         return await tab.page.screenshot(type="png", scale="css", caret="initial", animations="allow")
