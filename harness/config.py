@@ -165,6 +165,8 @@ class ExecutorConfig:
     """A stay on one task that takes longer is ended; null = only steps have deadlines."""
 
 
+    shared_fs: bool | None = None
+    """Whether workers write into the run folder themselves or this process for them; null = each finds out."""
 @dataclass
 class ResumeConfig:
     strategy: Strategy = Strategy.auto

@@ -1,54 +1,57 @@
 """One worker as a process of its own: `python -m harness.player`, started and spoken to by its supervisor.
 
-It ends by itself, with its browser, as soon as its standard input ends: no supervisor, no worker.
+It ends by itself, with its browser, as soon as its standard input ends: no supervisor, no worker. Where it can see the
+run folder it writes there itself; where not, its supervisor does, and says when it is done.
 """
 
 import asyncio
 import logging
 import os
+import socket
 import sys
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
+from threading import Lock, Thread
 from typing import Any
 
 from omegaconf import OmegaConf
 
-from harness.codec import loads
+from harness import __version__
 from harness.compose.crew import Crew, crew
-from harness.compose.deployment import load_tasks
-from harness.compose.game import Game
-from harness.compose.services import Services
+from harness.compose.game import Seat
+from harness.compose.services import Services, check_reach
 from harness.compose.settings import secrets
 from harness.config import Config, register
-from harness.errors import HarnessError, JournalError, UsageError
+from harness.errors import ConfigError, HarnessError, JournalError, UsageError
 from harness.journal.log import Durability
 from harness.journal.redaction import RedactingFormatter, Redactor, secrets_in
-from harness.journal.store import RunFolder
+from harness.journal.store import RunFolder, hold_of
 from harness.protocols import News
-from harness.records import Task
 from harness.runner.episode import Job
-from harness.runner.executors.wire import LINE_LIMIT, line, messages, news_values
+from harness.runner.executors.desk import FarStore, Store
+from harness.runner.executors.wire import heard, job_of, line, news_values
 from harness.runner.family import kill_children
 from harness.runner.stopping import Stopping
 
 BEAT_S = 1.0
+_speaking = Lock()
 
 
 class Wire:
-    """Speaks to the supervisor; fits `Jobs` and `Progress`."""
+    """Speaks to the supervisor; fits `Jobs`, `Progress` and `Ask`."""
 
-    def __init__(self, reader: asyncio.StreamReader, stopping: Stopping, tasks: dict[str, Task]) -> None:
-        self._reader = reader
+    def __init__(self, stopping: Stopping) -> None:
         self._stopping = stopping
-        self._tasks = tasks
         self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._replies: dict[int, Future[dict[str, Any]]] = {}
+        self._asked = 0
 
     async def take(self, lane: int) -> Job | None:
         answer = self._answers[lane] = asyncio.get_running_loop().create_future()
         say(line("take", lane=lane))
-        message = await answer
-        if message["task_id"] is None:
-            return None
-        return Job(task=self._tasks[message["task_id"]], trial=message["trial"], reopen=message["reopen"])
+        return job_of(await answer)
 
     async def settle(self, lane: int, job: Job, *, over: bool) -> None:
         say(line("settle", lane=lane, over=over))
@@ -56,51 +59,74 @@ class Wire:
     def tell(self, news: News) -> None:
         say(line("news", **news_values(news)))
 
-    async def listen(self) -> None:
-        """Hear the supervisor until it is gone; then nothing of this process may stay."""
-        async for message in messages(self._reader):
-            match message["kind"]:
-                case "job":
-                    self._answers.pop(message["lane"]).set_result(message)
-                case "stop":
-                    self._stopping.ask()
-        kill_children()
-        os._exit(0)
+    def __call__(self, kind: str, data: bytes | None = None, **values: Any) -> dict[str, Any]:
+        with _speaking:
+            self._asked += 1
+            number = self._asked
+        reply = self._replies[number] = Future()
+        say(line(kind, data, id=number, **values))
+        return reply.result()
+
+    def listen(self, said: Iterator[dict[str, Any]], loop: asyncio.AbstractEventLoop) -> None:
+        """Hear the supervisor until it is gone; then nothing of this process may stay, whatever its loop is doing."""
+        with suppress(RuntimeError):  # of a loop that has closed: the process is about to end by itself
+            for message in said:
+                match message["kind"]:
+                    case "job":
+                        loop.call_soon_threadsafe(self._answers.pop(message["lane"]).set_result, message)
+                    case "stop":
+                        loop.call_soon_threadsafe(self._stopping.ask)
+                    case "reply":
+                        self._replies.pop(message["id"]).set_result(message)
+            kill_children()
+            os._exit(0)
 
 
 def say(data: bytes) -> None:
-    """One line, at once; a supervisor that is gone is noticed by `Wire.listen`."""
-    try:
-        os.write(1, data)
-    except BrokenPipeError:
+    """One message, at once; a supervisor that is gone is noticed by `Wire.listen`."""
+    with _speaking, suppress(BrokenPipeError):
+        while data:
+            data = data[os.write(1, data) :]
+
+
+async def play(said: Iterator[dict[str, Any]]) -> None:
+    """Do what the supervisor says first."""
+    if (told := next(said, None)) is None:
         return
-
-
-async def play() -> None:
-    """Do what the supervisor's first line says."""
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=LINE_LIMIT)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    told = loads(await reader.readline())
+    if told["harness"] != __version__:
+        raise ConfigError(
+            f"{socket.gethostname()} has harness {__version__}, the run was started with {told['harness']}: install the same there"
+        )
     config = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Config), told["config"]))
     assert isinstance(config, Config)
-    folder = Path(told["folder"])
     redactor = Redactor({**secrets_in(os.environ), **secrets(config)})
-    _log_to(folder / "worker.log", redactor)
+    _log(redactor)
     stopping = Stopping()
-    tasks = load_tasks(config)
-    run = RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor, held=False)
-    game = Game(config=config, run=run, tasks=tasks, config_digest=told["config_digest"], stopping=stopping)
-    wire = Wire(reader, stopping, {task.task_id: task for task in tasks})
+    wire = Wire(stopping)
+    Thread(target=wire.listen, args=(said, asyncio.get_running_loop()), daemon=True).start()
     where = Services(sites_port=told["sites_port"], base_url=told["base_url"])
-    async with asyncio.TaskGroup() as group:
-        listening = group.create_task(wire.listen())
-        async with crew(game, where, wire, range(told["number"], told["number"] + 1)) as players:
+    check_reach(where)
+    run = _store(config, told, wire, redactor)
+    seat = Seat(config=config, run=run, config_digest=told["config_digest"], stopping=stopping)
+    async with crew(seat, where, wire, range(told["number"], told["number"] + 1)) as players:
+        async with asyncio.TaskGroup() as group:
             beating = group.create_task(_beat(players))
             await _play_lanes(players, config, told["number"], wire)
             beating.cancel()
-        _count(players)
-        listening.cancel()
+    _count(players)
+    say(line("done"))
+
+
+def _store(config: Config, told: dict[str, Any], wire: Wire, redactor: Redactor) -> Store:
+    """The run folder, from here if it is here."""
+    folder = Path(told["folder"])
+    near = config.executor.shared_fs
+    if near is None:
+        near = bool(told["hold"]) and hold_of(folder) == told["hold"]
+    logging.getLogger(__name__).info("records go %s", f"into {folder}" if near else "through the supervisor")
+    if not near:
+        return FarStore(wire)
+    return RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor, held=False)
 
 
 async def _play_lanes(players: Crew, config: Config, number: int, wire: Wire) -> None:
@@ -119,8 +145,9 @@ def _count(players: Crew) -> None:
     say(line("counts", requests=players.requests.made, starts=sum(browser.starts for browser in players.browsers)))
 
 
-def _log_to(path: Path, redactor: Redactor) -> None:
-    handler = logging.FileHandler(path, delay=True)
+def _log(redactor: Redactor) -> None:
+    """To stderr, which the supervisor keeps."""
+    handler = logging.StreamHandler()
     handler.setFormatter(
         RedactingFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s %(message)s"), redactor)
     )
@@ -137,8 +164,9 @@ def _first(error: BaseException) -> BaseException:
 
 def main() -> int:
     register()
+    said = heard(open(0, "rb", closefd=False))  # a file of its own: `sys.stdin` is closed at exit
     try:
-        asyncio.run(play())
+        asyncio.run(play(said))
     except* HarnessError as group:
         error = _first(group)
         if not isinstance(error, UsageError | JournalError):

@@ -9,7 +9,7 @@ from harness.agents.prompted import PromptedAgent
 from harness.browser.session import Chromium
 from harness.browser.settings import BrowserSettings, RestoreSettings
 from harness.compose.deployment import Deployment
-from harness.compose.game import Game
+from harness.compose.game import Seat
 from harness.compose.model import Models, Requests, load_prices
 from harness.compose.services import Services
 from harness.compose.settings import policy
@@ -33,7 +33,7 @@ class Crew:
 
 
 @asynccontextmanager
-async def crew(game: Game, services: Services, progress: Progress, numbers: range) -> AsyncIterator[Crew]:
+async def crew(game: Seat, services: Services, progress: Progress, numbers: range) -> AsyncIterator[Crew]:
     """Make the workers with these numbers; leaving the context closes their browsers and connections.
 
     Args:
@@ -67,7 +67,7 @@ async def crew(game: Game, services: Services, progress: Progress, numbers: rang
         yield Crew(workers=workers, browsers=browsers, requests=requests)
 
 
-def _kit(game: Game, agent: PromptedAgent, evaluators: dict[str, Evaluator], progress: Progress) -> Kit:
+def _kit(game: Seat, agent: PromptedAgent, evaluators: dict[str, Evaluator], progress: Progress) -> Kit:
     config = game.config
     return Kit(
         agent=agent,
@@ -105,7 +105,7 @@ async def _evaluators(config: Config, models: Models) -> dict[str, Evaluator]:
     return {dialect.value: Scorer(dialect.value, judge) for dialect in ordered}
 
 
-def chromium(game: Game, deployment: Deployment) -> Chromium:
+def chromium(game: Seat, deployment: Deployment) -> Chromium:
     """One browser as configured; it starts when it is first wanted."""
     browser, resume, observation = game.config.browser, game.config.resume, game.config.observation
     settings = BrowserSettings(

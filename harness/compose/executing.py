@@ -2,14 +2,18 @@
 
 import sys
 
+from harness import __version__
 from harness.compose.game import Game
 from harness.compose.services import Services, services
 from harness.compose.settings import as_plain
 from harness.config import Config
 from harness.errors import ConfigError
+from harness.journal.store import hold_of
 from harness.protocols import Progress
 from harness.reports.summary import Invocation
-from harness.runner.executors.processes import Supervision, Terms, run_processes
+from harness.runner.executors.desk import Desk
+from harness.runner.executors.processes import child_processes
+from harness.runner.executors.supervising import Supervision, Terms, run_supervised
 from harness.runner.schedule import Schedule
 
 SLACK_S = 30.0
@@ -41,9 +45,9 @@ async def _inline(game: Game, schedule: Schedule, progress: Progress, where: Ser
 async def _processes(game: Game, schedule: Schedule, progress: Progress, where: Services) -> tuple[int, int]:
     config = game.config
     supervision = Supervision(
-        command=(sys.executable, "-m", "harness.player"),
+        launch=child_processes((sys.executable, "-m", "harness.player"), game.run.path / "worker.log"),
         hello=lambda number: {**hello(game, where), "number": number},
-        log=game.run.path / "worker.log",
+        desk=lambda: Desk(game.run),
         lanes=config.executor.lanes,
         schedule=schedule,
         journals=lambda task, trial: game.run.journal(task.task_id, trial),
@@ -57,7 +61,7 @@ async def _processes(game: Game, schedule: Schedule, progress: Progress, where: 
     )
     workers = min(config.workers, -(-len(schedule) // config.executor.lanes))
     with game.stopping.listening():
-        counts = await run_processes(supervision, workers)
+        counts = await run_supervised(supervision, workers)
     return counts.model_requests, counts.browser_starts
 
 
@@ -67,10 +71,12 @@ def restore_deadline_s(config: Config) -> float:
 
 
 def hello(game: Game, where: Services) -> dict[str, object]:
-    """What a worker process is told before it starts; it goes through a pipe, so keys may be in it."""
+    """What a worker process is told before it starts; it touches no disk, so keys may be in it."""
     return {
         "config": as_plain(game.config),
+        "harness": __version__,
         "folder": str(game.run.path.absolute()),
+        "hold": hold_of(game.run.path),
         "config_digest": game.config_digest,
         "sites_port": where.sites_port,
         "base_url": where.base_url,

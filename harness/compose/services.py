@@ -1,9 +1,11 @@
 """The embedded servers of a run: sites and scripted endpoint, started when the settings ask for them."""
 
+import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from harness.codec import dumps
 from harness.compose.deployment import canonical_bases
@@ -13,6 +15,8 @@ from harness.errors import ConfigError
 from harness.sites.faults import read_faults
 from harness.sites.launching import launched
 from harness.sites.plans import read_plans
+
+_REACH_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +38,25 @@ async def services(game: Game) -> AsyncIterator[Services]:
             sites_port=await _sites(game, closing) if config.sites.get("embedded") else None,
             base_url=await _endpoint(game, closing) if _is_embedded_endpoint(config) else None,
         )
+
+
+def check_reach(where: Services) -> None:
+    """See that the embedded servers serve this machine, too: they listen on the loopback of the one that started the run.
+
+    Raises:
+        ConfigError: They do not.
+    """
+    ports = {"the embedded sites": where.sites_port, "the scripted endpoint": urlsplit(where.base_url or "").port}
+    for what, port in ports.items():
+        if port is None:
+            continue
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=_REACH_S).close()
+        except OSError as error:
+            raise ConfigError(
+                f"{what} cannot be reached from {socket.gethostname()}: served is only the machine the run was started on; "
+                "give sites and an endpoint all machines can reach (sites.NAME.url, llm.base_url)"
+            ) from error
 
 
 async def _sites(game: Game, closing: AsyncExitStack) -> int:

@@ -27,6 +27,7 @@ from harness.records import Closed, Episode, Failed, Record, Scored
 
 LOCK_NAME = ".lock"
 """Lock file of a run folder; its content names the holder."""
+_MARKER = b"[redacted:"
 
 
 OnClose = Callable[[Path, Episode, os.stat_result], None]
@@ -61,6 +62,8 @@ class Journal:
         self._redactor = redactor
         self._on_close = on_close
         self._fold = _Fold(path, redactor.reveal)
+        self.newest: Record | None = None
+        """What was appended last, as a later reading of the file gives it."""
 
     @classmethod
     def open(
@@ -115,7 +118,8 @@ class Journal:
         body, exact = encode(record)
         if self._redactor.touches(body):
             body, exact = encode(record, text=self._redactor.text)
-        after = self._fold.after(record if exact else self._fold.decode(body))
+        kept = record if exact else self._fold.decode(body)
+        after = self._fold.after(kept)
         line, crc = seal(body, self._fold.crc)
         try:
             write_whole(self._fd, line)
@@ -125,7 +129,18 @@ class Journal:
             self._let_go()
             raise refusal(self.path, exc) from exc
         self._fold.advance(after, crc)
+        self.newest = kept
         return after
+
+    def bodies(self) -> list[bytes]:
+        """What the file holds, each record as `encode` gives it with secrets put back: to be folded elsewhere."""
+        with refusals(self.path, "read"):
+            data = self.path.read_bytes()
+        found, crc = [], 0
+        for line in _lines(data):
+            body, crc = unseal(line, crc)
+            found.append(encode(self._fold.decode(body)).body if _MARKER in body else body)
+        return found
 
     def close(self) -> None:
         """Let go of the file. Idempotent."""
@@ -221,7 +236,7 @@ class _Fold:
     def decode(self, body: bytes) -> Record:
         """The record of the next line."""
         try:
-            return decode(body, text=self._reveal if b"[redacted:" in body else None)
+            return decode(body, text=self._reveal if _MARKER in body else None)
         except NewerSchema as exc:
             raise JournalError(f"{self._path}:{self._lines + 1}: {exc}") from exc
         except CodecError as exc:

@@ -186,6 +186,14 @@ class RunFolder:
         self.close()
 
 
+def hold_of(folder: Path) -> str:
+    """What the lock file of a run folder says, "" without one; no two starts say the same, so equal texts are one folder."""
+    try:
+        return (folder / LOCK_NAME).read_text()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
 def journal_name(task_id: str, trial: int = 0) -> str:
     """File name of a journal; refuses ids that could mean another file or folder."""
     if not _TASK_ID.fullmatch(task_id) or _TRIAL_ENDING.search(task_id):

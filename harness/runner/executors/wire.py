@@ -1,36 +1,63 @@
-"""What a supervisor and its worker processes say to each other: one JSON object per line, over the worker's pipes.
+"""What a supervisor and its worker processes say to each other: one line of JSON each, and bytes after it where they are due.
 
-The worker asks (`take`), reports (`settle`, `news`, `counts`) and beats; the supervisor answers (`job`) and may say
-`stop`. When the supervisor is gone, the pipe ends, and the worker ends itself.
+The worker asks (`take`), reports (`settle`, `news`, `counts`, `refused`, `done`) and beats; the supervisor answers (`job`)
+and may say `stop`. A worker that cannot reach the run folder also asks for what is in it (`harness.runner.executors.desk`),
+and is answered by `reply`. When the supervisor is gone, the line ends, and the worker ends itself.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any, BinaryIO
 
 from harness.codec import build, dumps, loads, plain
 from harness.protocols import News
+from harness.records import Task
 from harness.runner.episode import Job
 
 LINE_LIMIT = 1 << 24
 
 
-def line(kind: str, **values: Any) -> bytes:
-    """One message."""
-    return dumps({"kind": kind, **values}) + b"\n"
+def line(kind: str, data: bytes | None = None, **values: Any) -> bytes:
+    """One message; `data` follows its line as it is."""
+    if data is None:
+        return dumps({"kind": kind, **values}) + b"\n"
+    return b"%s\n%s" % (dumps({"kind": kind, **values, "size": len(data)}), data)
 
 
 async def messages(reader: asyncio.StreamReader) -> AsyncIterator[dict[str, Any]]:
-    """All messages until the pipe ends; a torn last line is the end, too."""
+    """All messages until the line ends, `data` put back among their values; a torn last one is the end, too."""
     while (raw := await reader.readline()).endswith(b"\n"):
-        yield loads(raw)
+        message = loads(raw)
+        if (size := message.pop("size", None)) is not None:
+            try:
+                message["data"] = await reader.readexactly(size)
+            except asyncio.IncompleteReadError:
+                return
+        yield message
+
+
+def heard(stream: BinaryIO) -> Iterator[dict[str, Any]]:
+    """As `messages`, for a thread that waits for them."""
+    while (raw := stream.readline()).endswith(b"\n"):
+        message = loads(raw)
+        if (size := message.pop("size", None)) is not None:
+            message["data"] = stream.read(size)
+            if len(message["data"]) < size:
+                return
+        yield message
 
 
 def job_values(job: Job | None) -> dict[str, Any]:
-    """A job by name; the worker has read the tasks itself."""
+    """A job whole: whoever plays it may be where the task file is not."""
     if job is None:
-        return {"task_id": None}
-    return {"task_id": job.task.task_id, "trial": job.trial, "reopen": job.reopen}
+        return {"task": None}
+    return {"task": plain(job.task), "trial": job.trial, "reopen": job.reopen}
+
+
+def job_of(values: Mapping[str, Any]) -> Job | None:
+    if values["task"] is None:
+        return None
+    return Job(task=build(Task, values["task"]), trial=values["trial"], reopen=values["reopen"])
 
 
 def news_values(news: News) -> dict[str, Any]:

@@ -1,0 +1,270 @@
+"""Workers under supervision, wherever they run: each may die, hang or be frozen, and the run goes on.
+
+How a worker process is started, and how bytes get to it and back, is the business of a launch (`processes`, `ray`). A worker that is gone, or silent for too long, is ended with everything it started; its jobs are owed again, and
+their journals say where to go on. A job under which workers die again and again without getting one record further is
+recorded as failed, so that one task cannot hold up a run for ever.
+"""
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from harness.errors import JournalError, UsageError
+from harness.protocols import News, Progress
+from harness.records import Failed, Task
+from harness.runner.episode import Job, Log
+from harness.runner.executors.desk import ASKED, Desk
+from harness.runner.executors.wire import job_values, line, news_of
+from harness.runner.schedule import Schedule
+from harness.runner.stopping import Stopping
+
+logger = logging.getLogger(__name__)
+
+WATCH_EVERY_S = 0.5
+START_S = 60.0
+"""Until a worker is first heard; on a busy machine its imports alone take longer than it may later be silent."""
+STARTS_WITHOUT_WORK = 5
+"""A worker that dies so often before it takes a job is broken, not unlucky."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """When a worker is given up."""
+
+    silence_s: float
+    """Without a heartbeat; longer than any pause a healthy process makes."""
+    step_s: float
+    """One step of an episode; waiting for the model is not counted."""
+    task_s: float | None = None
+    """One stay on a task."""
+    deaths: int = 3
+    """Workers lost under one job without a new record, before the job counts as failed."""
+
+
+@dataclass
+class Counts:
+    """What workers did, dead ones included."""
+
+    model_requests: int = 0
+    browser_starts: int = 0
+    newest: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def take(self, worker: int, requests: int, starts: int) -> None:
+        before = self.newest.get(worker, (0, 0))
+        self.model_requests += requests - before[0]
+        self.browser_starts += starts - before[1]
+        self.newest[worker] = (requests, starts)
+
+    def restarted(self, worker: int) -> None:
+        self.newest.pop(worker, None)
+
+
+class Channel(Protocol):
+    """One life of one worker process."""
+
+    @property
+    def begun(self) -> bool:
+        """Whether it has been given a place to run; on a busy cluster it has to wait for one."""
+        ...
+
+    def send(self, data: bytes) -> None:
+        """Bytes to its standard input, in order; lost when it is gone."""
+        ...
+
+    def messages(self) -> AsyncIterator[dict[str, Any]]:
+        """What it says, until it has ended."""
+        ...
+
+    async def kill(self) -> None:
+        """End it with everything it started."""
+        ...
+
+
+Launch = Callable[[int], AbstractAsyncContextManager[Channel]]
+"""Starts the worker process of a number; leaving the context has ended it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supervision:
+    """What all supervisors of a run share."""
+
+    launch: Launch
+    hello: Callable[[int], dict[str, Any]]
+    """Worker number to what it is told first."""
+    desk: Callable[[], Desk]
+    """Writes for a worker that cannot reach the run folder."""
+    lanes: int
+    schedule: Schedule
+    journals: Callable[[Task, int], AbstractContextManager[Log]]
+    progress: Progress
+    stopping: Stopping
+    terms: Terms
+    clock: Callable[[], float] = time.time
+
+
+async def run_supervised(supervision: Supervision, workers: int) -> Counts:
+    """Play with `workers` worker processes until nothing is owed or the run is stopping.
+
+    Raises:
+        UsageError: A worker says that the person must act, or workers do not come up.
+    """
+    counts = Counts()
+    async with asyncio.TaskGroup() as group:
+        for number in range(workers):
+            group.create_task(Supervisor(supervision, number, counts).run())
+    return counts
+
+
+class Supervisor:
+    """Keeps one worker process going."""
+
+    def __init__(self, supervision: Supervision, number: int, counts: Counts) -> None:
+        self._all = supervision
+        self._number = number
+        self._counts = counts
+        self._lanes = range(number * supervision.lanes, (number + 1) * supervision.lanes)
+        self._heard = 0.0
+        self._spoke = False
+        self._since: dict[int, tuple[str, float, float]] = {}
+        self._deaths: Counter[tuple[str, int, int]] = Counter()
+        self._done = False
+
+    async def run(self) -> None:
+        fruitless = 0
+        while not self._all.stopping() and (len(self._all.schedule) or self._holds()):
+            taken = self._all.schedule.played
+            ended = await self._one_life()
+            for lane in self._lanes:
+                await self._reclaim(lane)
+            if ended:
+                return
+            fruitless = fruitless + 1 if self._all.schedule.played == taken else 0
+            if fruitless >= STARTS_WITHOUT_WORK:
+                raise UsageError(
+                    f"worker {self._number} ended {fruitless} times before it began a task; run.log and worker.log say why"
+                )
+
+    def _holds(self) -> bool:
+        return any(lane in self._all.schedule.held for lane in self._lanes)
+
+    async def _one_life(self) -> bool:
+        """Run one process to its end; True when it left because nothing was owed."""
+        self._heard, self._spoke, self._since, self._done = time.monotonic(), False, {}, False
+        self._counts.restarted(self._number)
+        async with self._all.launch(self._number) as channel, self._all.desk() as desk:
+            channel.send(line("hello", **self._all.hello(self._number)))
+            async with asyncio.TaskGroup() as group:
+                attending = {group.create_task(self._watch(channel)), group.create_task(self._tell_stop(channel))}
+                async for message in channel.messages():
+                    self._heard, self._spoke = time.monotonic(), True
+                    if (answering := self._answering(message, channel, desk)) is None:
+                        await self._hear(message)
+                    else:  # it may have to be waited for; others are heard meanwhile
+                        attending.add(task := group.create_task(answering))
+                        task.add_done_callback(attending.discard)
+                for task in attending:
+                    task.cancel()
+        logger.info("worker %d ended%s", self._number, "" if self._done else " before it was done")
+        return self._done
+
+    async def _watch(self, channel: Channel) -> None:
+        """End the process when it is silent or one of its lanes is stuck; its messages then end, too."""
+        while (why := self._overdue() if channel.begun else self._unwanted()) is None:
+            await asyncio.sleep(WATCH_EVERY_S)  # what is waited for is that nothing happens
+            if not channel.begun:
+                self._heard = time.monotonic()
+        logger.warning("worker %d is ended: %s", self._number, why)
+        self._all.progress.tell(News(lane=self._lanes[0], task_id="", phase="retrying", note=f"worker ended: {why}"))
+        await channel.kill()
+
+    def _unwanted(self) -> str | None:
+        """Why a worker that still waits for a place need not wait any longer."""
+        schedule = self._all.schedule
+        if self._all.stopping():
+            return "the run is stopping"
+        return None if len(schedule) or schedule.held else "nothing is left to do"
+
+    def _overdue(self) -> str | None:
+        now, terms = time.monotonic(), self._all.terms
+        silence_s = terms.silence_s if self._spoke else max(START_S, terms.silence_s)
+        if now - self._heard > silence_s:
+            return f"no sign of life for {silence_s:g} s"
+        for lane, (phase, since, begun) in self._since.items():
+            if phase in ("acting", "gathering", "restoring") and now - since > terms.step_s:
+                return f"lane {lane} has been {phase} for {terms.step_s:g} s"
+            if terms.task_s is not None and phase != "idle" and now - begun > terms.task_s:
+                return f"lane {lane} has been on one task for {terms.task_s:g} s"
+        return None
+
+    async def _tell_stop(self, channel: Channel) -> None:
+        await self._all.stopping.asked()
+        channel.send(line("stop"))
+
+    def _answering(self, message: dict[str, Any], channel: Channel, desk: Desk) -> Coroutine[Any, Any, None] | None:
+        if message["kind"] == "take":
+            return self._give(channel, message["lane"])
+        return self._answer(channel, desk, message) if message["kind"] in ASKED else None
+
+    async def _hear(self, message: dict[str, Any]) -> None:
+        match message["kind"]:
+            case "settle":
+                lane = message["lane"]
+                await self._all.schedule.settle(
+                    lane, replace(self._all.schedule.held[lane], reopen=False), over=message["over"]
+                )
+            case "news":
+                self._note(news_of(message))
+            case "counts":
+                self._counts.take(self._number, message["requests"], message["starts"])
+            case "done":
+                self._done = True
+            case "refused":
+                raise (JournalError if message["journal"] else UsageError)(message["sentence"])
+
+    async def _give(self, channel: Channel, lane: int) -> None:
+        job = await self._all.schedule.take(lane)
+        channel.send(line("job", lane=lane, **job_values(job)))
+
+    async def _answer(self, channel: Channel, desk: Desk, message: dict[str, Any]) -> None:
+        channel.send(await desk.answer(message))
+
+    def _note(self, news: News) -> None:
+        if news.task_id or news.phase == "idle":
+            now = time.monotonic()
+            begun = self._since.get(news.lane, ("", now, now))[2] if news.phase != "restoring" else now
+            self._since[news.lane] = (news.phase, now, begun)
+        self._all.progress.tell(news)
+
+    async def _reclaim(self, lane: int) -> None:
+        job = self._all.schedule.reclaim(lane)
+        if job is None or self._all.stopping():
+            return
+        with self._all.journals(job.task, job.trial) as journal:
+            self._count_death(job, journal)
+        self._all.progress.tell(
+            News(lane=lane, task_id=job.task.task_id, trial=job.trial, phase="retrying", note="its worker was lost")
+        )
+
+    def _count_death(self, job: Job, journal: Log) -> None:
+        episode = journal.episode
+        if episode.opened is None or episode.closed is not None:
+            return
+        place = (job.task.task_id, job.trial, len(episode.steps) * 2 + (episode.pending is not None))
+        self._deaths[place] += 1
+        if self._deaths[place] < self._all.terms.deaths:
+            return
+        del self._deaths[place]
+        journal.append(
+            Failed(
+                attempt=episode.attempt,
+                boundary="worker",
+                type="WorkerLost",
+                message=f"{self._all.terms.deaths} workers were lost at step {len(episode.steps) + 1}",
+                at=self._all.clock(),
+            )
+        )
