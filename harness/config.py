@@ -140,6 +140,8 @@ class BrowserConfig:
     step_deadline_s: float = 90.0
     """A step that takes longer is a hung browser."""
     screenshots: bool = True
+    har: bool = False
+    """Record what pages ask of their sites, for `harness export webarena-verified`."""
     uploads: str | None = None
     """Folder whose files an agent may upload by name; null = none."""
     allowed: str = "auto"

@@ -104,6 +104,8 @@ class Gathered:
     title: str
     html: str
     selections: tuple[Selection, ...] = field(default_factory=tuple)
+    trace: bytes | None = None
+    """The network trace as a HAR in JSON, fit to be kept; None when none was recorded."""
 
 
 class Environment(Protocol):

@@ -120,6 +120,7 @@ def chromium(game: Seat, deployment: Deployment) -> Chromium:
         navigation_timeout_s=browser.navigation_timeout_s,
         step_deadline_s=browser.step_deadline_s,
         screenshots=browser.screenshots or observation.type is ObservationType.image,
+        har=browser.har,
         html=observation.type is ObservationType.html,
         dialect=observation.dialect.value,
         uploads=browser.uploads,

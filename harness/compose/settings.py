@@ -26,7 +26,7 @@ EXECUTING = frozenset(
             "llm.prices",
         ),
         *("llm.plans", "llm.faults", "llm.latency_ms", "judge.base_url", "judge.api_key", "judge.timeout_s"),
-        *("browser.executable", "browser.headless", "browser.slow_mo_ms", "browser.screenshots"),
+        *("browser.executable", "browser.headless", "browser.slow_mo_ms", "browser.screenshots", "browser.har"),
     }
 )
 """Settings inside those groups that only change how, not what."""

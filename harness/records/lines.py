@@ -168,6 +168,8 @@ class Evidence:
     html: str | None
     """Artifact hash of the page's HTML."""
     selected: tuple[Selected, ...] = ()
+    trace: str | None = None
+    """Artifact hash of the network trace, a HAR; None when none was recorded (`browser.har`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

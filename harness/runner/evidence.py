@@ -18,6 +18,7 @@ def stored_evidence(gathered: Gathered, artifacts: Artifacts) -> Evidence:
         title=gathered.title,
         html=artifacts.put(dumps(gathered.html)),
         selected=tuple(_selected(selection, artifacts) for selection in gathered.selections),
+        trace=None if gathered.trace is None else artifacts.put(gathered.trace),
     )
 
 
