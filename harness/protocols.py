@@ -29,6 +29,8 @@ class Reply:
     text: str
     model: str
     usage: Usage
+    waited_s: float = 0.0
+    """For the right to ask, before it was asked: no latency of the model's."""
 
 
 class ChatModel(Protocol):

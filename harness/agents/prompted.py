@@ -36,14 +36,15 @@ class PromptedAgent:
         messages = self.prompt.messages(self._values(task, episode, view))
         if self.sees:
             messages = _with_picture(messages, view)
-        usage = Usage()
+        usage, waited_s = Usage(), 0.0
         for _ in range(self.parsing_retries + 1):
             reply = await self.model.ask(messages)
             usage += reply.usage
+            waited_s += reply.waited_s
             action = self._read(reply.text)
             if not isinstance(action, Nothing):
                 break
-        total = Reply(text=reply.text, model=reply.model, usage=usage)
+        total = Reply(text=reply.text, model=reply.model, usage=usage, waited_s=waited_s)
         return Decision(action=resolve(action, view.nodes), messages=messages, reply=total)
 
     def _values(self, task: Task, episode: Episode, view: View) -> dict[str, str]:

@@ -2,39 +2,46 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from harness.config import PROJECT, Config, JudgeConfig, LlmConfig
+from harness.config import PROJECT, Config, JudgeConfig
 from harness.errors import ConfigError
 from harness.llm.breaker import Breaker, GuardedModel
 from harness.llm.chat import ChatSettings, OpenAIChat
 from harness.llm.endpoint import Endpoint
 from harness.llm.pricing import Price, read_prices
 from harness.llm.retrying import Retrier, RetryNotice, RetryPolicy, Timing
+from harness.llm.turns import NoLimit, Turn, Turns, Want
 from harness.runner.stopping import Stopping
 
 
+@dataclass
 class Requests:
-    """Counts the HTTP requests of this start; entered around each of them."""
+    """Counts the HTTP requests of this start."""
 
-    def __init__(self) -> None:
-        self.made = 0
+    made: int = 0
 
-    async def __aenter__(self) -> None:
-        self.made += 1
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        return None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneTurns:
+    """The turns of one lane: each is counted, and nobody waits for one in a run that is stopping."""
+
+    turns: Turns
+    lane: int
+    requests: Requests
+    stopping: Stopping
+
+    async def take(self, want: Want) -> Turn:
+        turn = await self.stopping.wait_for(self.turns.take(replace(want, lane=self.lane)))
+        self.requests.made += 1
+        return turn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,20 +53,26 @@ class Models:
     prices: Mapping[str, Price]
     closing: AsyncExitStack
     stopping: Stopping
+    turns: Turns = field(default_factory=NoLimit)
+    """For the model under test, shared by all lanes; a judge is asked rarely, often elsewhere, and needs none."""
 
     @cached_property
     def breaker(self) -> Breaker:
         """One for all agents: they ask the same endpoint."""
         return Breaker(max_outage_s=self.config.llm.max_outage_s, sleep=self.stopping.sleep)
 
-    async def agent_model(self, base_url: str | None, tell: Callable[[str], None]) -> GuardedModel:
+    async def agent_model(self, base_url: str | None, tell: Callable[[str], None], lane: int = 0) -> GuardedModel:
         """The model under test; `base_url` overrides the configured one, `tell` hears of retries and outages."""
-        chat = await self.bare_model(base_url, lambda notice: tell(f"{notice.why}; again in {notice.wait_s:.1f} s"))
+        chat = await self.bare_model(
+            base_url, lambda notice: tell(f"{notice.why}; again in {notice.wait_s:.1f} s"), lane
+        )
         return GuardedModel(
             chat, self.breaker, lambda outage: tell(f"{outage.why}; asked again in {outage.wait_s:.0f} s")
         )
 
-    async def bare_model(self, base_url: str | None, on_retry: Callable[[RetryNotice], None] | None) -> OpenAIChat:
+    async def bare_model(
+        self, base_url: str | None, on_retry: Callable[[RetryNotice], None] | None, lane: int = 0
+    ) -> OpenAIChat:
         """The model under test without the breaker: an outage is told at once."""
         llm = self.config.llm
         endpoint = Endpoint(
@@ -76,28 +89,26 @@ class Models:
             max_tokens_field=llm.max_tokens_field,
             timeout_s=llm.timeout_s,
         )
-        return await self._open(endpoint, settings, _policy(llm), on_retry)
+        retrier = self._retrier(on_retry)
+        return await self._open(endpoint, settings, retrier, self._lane_turns(self.turns, lane))
 
     async def judge_model(self, judge: JudgeConfig) -> OpenAIChat:
         assert judge.model is not None
         endpoint = Endpoint(base_url=judge.base_url, api_key=judge.api_key)
         settings = ChatSettings(model=judge.model, temperature=0.0, max_tokens=768, timeout_s=judge.timeout_s)
-        return await self._open(endpoint, settings, _policy(self.config.llm), None)
+        return await self._open(endpoint, settings, self._retrier(None), self._lane_turns(NoLimit(), 0))
 
-    async def _open(
-        self,
-        endpoint: Endpoint,
-        settings: ChatSettings,
-        policy: RetryPolicy,
-        on_retry: Callable[[RetryNotice], None] | None,
-    ) -> OpenAIChat:
-        retrier = Retrier(policy, on_retry=on_retry, timing=Timing(sleep=self.stopping.sleep))
-        chat = OpenAIChat(endpoint, settings, retrier=retrier, prices=self.prices, limiter=self.requests)
+    async def _open(self, endpoint: Endpoint, settings: ChatSettings, retrier: Retrier, turns: Turns) -> OpenAIChat:
+        chat = OpenAIChat(endpoint, settings, retrier=retrier, prices=self.prices, turns=turns)
         return await self.closing.enter_async_context(chat)
 
+    def _retrier(self, on_retry: Callable[[RetryNotice], None] | None) -> Retrier:
+        llm = self.config.llm
+        policy = RetryPolicy(max_attempts=llm.max_attempts, max_total_s=llm.max_retry_s)
+        return Retrier(policy, on_retry=on_retry, timing=Timing(sleep=self.stopping.sleep))
 
-def _policy(llm: LlmConfig) -> RetryPolicy:
-    return RetryPolicy(max_attempts=llm.max_attempts, max_total_s=llm.max_retry_s)
+    def _lane_turns(self, turns: Turns, lane: int) -> LaneTurns:
+        return LaneTurns(turns=turns, lane=lane, requests=self.requests, stopping=self.stopping)
 
 
 def load_prices(config: Config) -> dict[str, Price]:

@@ -6,19 +6,23 @@ price is attached by the user's table. It does not stream, does not remember, an
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
 from harness.errors import ModelUnavailable
+from harness.llm.allowance import told
 from harness.llm.completion import Completion, read_completion
 from harness.llm.endpoint import Endpoint
 from harness.llm.pricing import Price, priced
 from harness.llm.refusing import mapped
 from harness.llm.retrying import Retrier, Transient
+from harness.llm.turns import Ending, NoLimit, Outcome, Turn, Turns, Want
 from harness.protocols import Message, Reply
 from harness.records import Usage
+
+GUESSED_REPLY_TOKENS = 256
+PICTURE_TOKENS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,18 +62,19 @@ class OpenAIChat:
         *,
         retrier: Retrier,
         prices: Mapping[str, Price],
-        limiter: AbstractAsyncContextManager[Any] | None = None,
+        turns: Turns | None = None,
     ) -> None:
         """Connects to nothing yet.
 
         Args:
-            limiter: Entered around each HTTP request and never while waiting for the next; a semaphore fits.
+            turns: One is taken for each HTTP request and never kept while waiting for the next; None = no limit.
         """
         self._endpoint = endpoint
         self._settings = settings
         self._retrier = retrier
         self._prices = prices
-        self._limiter = limiter or nullcontext()
+        self._turns = turns or NoLimit()
+        self._reply_tokens = settings.max_tokens or GUESSED_REPLY_TOKENS
         self._client = endpoint.connect()
 
     async def __aenter__(self) -> Self:
@@ -82,25 +87,50 @@ class OpenAIChat:
 
     async def ask(self, messages: Sequence[Message]) -> Reply:
         """See `ChatModel.ask`."""
-        requests = 0
+        requests, waited_s, again = 0, 0.0, False
         body = [_plain(message) for message in messages]
 
         async def attempt() -> Completion:
-            nonlocal requests
-            async with self._limiter:
-                requests += 1
-                return await self._request(body)
+            nonlocal requests, waited_s, again
+            turn = await self._turns.take(Want(tokens=_tokens(body) + self._reply_tokens, again=again))
+            requests += 1
+            waited_s += turn.waited_s
+            try:
+                return await self._in_turn(turn, body)
+            except Transient as exc:
+                again = exc.refused
+                exc.closed_s = turn.closed_s if exc.refused else None
+                raise
 
         try:
-            completion = await self._retrier.run(attempt)
+            completion = await self._retrier.run(attempt, lambda: waited_s)
         except Transient as exc:
             raise ModelUnavailable(
                 f"{self._endpoint.label} gave no answer for model {self._settings.model!r} "
                 f"after {requests} request{'s' * (requests != 1)}; the last one: {exc}"
             ) from exc
-        return self._reply(completion, requests)
+        return replace(self._reply(completion, requests), waited_s=waited_s)
 
-    async def _request(self, messages: list[dict[str, Any]]) -> Completion:
+    async def _in_turn(self, turn: Turn, messages: list[dict[str, Any]]) -> Completion:
+        """One HTTP request; whatever comes of it, the turn ends with it."""
+        ending = Ending(outcome=Outcome.unused)
+        try:
+            answer = await self._request(messages)
+            ending = replace(ending, told=told(answer.headers))
+            completion = read_completion(answer.content)
+            counted = completion.prompt_tokens + completion.completion_tokens
+            ending = replace(ending, outcome=Outcome.answered, tokens=counted or None)
+            self._reply_tokens = completion.completion_tokens or self._reply_tokens
+            return completion
+        except Transient as exc:
+            outcome = Outcome.refused if exc.refused else Outcome.failed
+            ending = Ending(outcome=outcome, wait_s=exc.wait_s, told=exc.told or ending.told)
+            raise
+        finally:
+            turn.end(ending)
+
+    async def _request(self, messages: list[dict[str, Any]]) -> Any:
+        """The whole HTTP answer, its bytes read."""
         settings = self._settings
         with mapped(self._endpoint, model=settings.model, timeout_s=settings.timeout_s):
             async with asyncio.timeout(settings.timeout_s):
@@ -110,7 +140,7 @@ class OpenAIChat:
                     messages=messages,  # type: ignore[arg-type]  # our Message has its shape already
                     extra_body=settings.body(),
                 )
-        return read_completion(answer.http_response.content)
+        return answer.http_response
 
     def _reply(self, completion: Completion, requests: int) -> Reply:
         model = self._settings.model
@@ -127,3 +157,16 @@ def _plain(message: Message) -> dict[str, Any]:
     if message.name is not None:
         plain["name"] = message.name
     return plain
+
+
+def _tokens(messages: list[dict[str, Any]]) -> int:
+    """A guess at what a prompt costs: four characters a token, pictures all the same."""
+    parts = [part for message in messages for part in _parts(message["content"])]
+    texts = sum(len(part) for part in parts if isinstance(part, str))
+    return texts // 4 + PICTURE_TOKENS * sum(not isinstance(part, str) for part in parts)
+
+
+def _parts(content: Any) -> list[Any]:
+    if isinstance(content, str):
+        return [content]
+    return [part["text"] if part.get("type") == "text" else part for part in content]

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from openai import APIConnectionError, APIStatusError, APITimeoutError
 
 from harness.errors import ModelRejected
+from harness.llm.allowance import told
 from harness.llm.endpoint import Endpoint
 from harness.llm.retrying import Transient
 from harness.llm.waiting import asked_wait_s
@@ -43,7 +44,7 @@ def mapped(endpoint: Endpoint, *, model: str, timeout_s: float) -> Iterator[None
         if exc.code not in _EXHAUSTED and (status in _RETRIED or status >= 500):
             headers = {name.lower(): value for name, value in exc.response.headers.items()}
             wait_s = asked_wait_s(headers, status=status, now=time.time())
-            raise Transient(f"HTTP {status}: {said}", wait_s=wait_s) from exc
+            raise Transient(f"HTTP {status}: {said}", wait_s=wait_s, refused=status == 429, told=told(headers)) from exc
         fix = "check the account's quota" if exc.code in _EXHAUSTED else _FIX.get(status, "check the llm settings")
         raise ModelRejected(
             f"{endpoint.label} refuses model {model!r} with HTTP {status} ({said}); {fix}, then run again"

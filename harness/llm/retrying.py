@@ -4,6 +4,9 @@ Only `Transient` is retried, an allow-list: cancellation, rejections and our own
 asks for is kept to (plus a little jitter, so that waiters do not come back together); otherwise waits grow
 exponentially. Attempts and total time are both capped: no attempt begins after `max_total_s`. What counts as transient
 is `refusing`'s business.
+
+A request that a limiter watches over waits in it after a 429, and not here; such a refusal is no failed attempt, unless the
+endpoint has refused everybody for `max_total_s`.
 """
 
 import asyncio
@@ -15,16 +18,26 @@ from typing import TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
+from harness.llm.allowance import Told
+
 T = TypeVar("T")
 
 
 class Transient(Exception):
     """One attempt failed in a way that another attempt may mend; never leaves this room."""
 
-    def __init__(self, why: str, *, wait_s: float | None = None) -> None:
+    def __init__(
+        self, why: str, *, wait_s: float | None = None, refused: bool = False, told: Told | None = None
+    ) -> None:
         super().__init__(why)
         self.wait_s = wait_s
         """How long the server asks to wait; None = it does not say."""
+        self.refused = refused
+        """With 429: too many requests."""
+        self.told = told
+        """What the server said is left of its limits."""
+        self.closed_s: float | None = None
+        """A limiter sees to the waiting: for how long everybody is refused; None = nobody does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,13 +84,23 @@ class Retrier:
         self._on_retry = on_retry
         self._timing = timing or Timing()
 
-    async def run(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Raises: Transient: the last attempt's, when the policy is exhausted."""
+    async def run(self, attempt: Callable[[], Awaitable[T]], waited_s: Callable[[], float] = lambda: 0.0) -> T:
+        """Run attempts; `waited_s`: how long they waited for their turns so far, which is nobody's failure.
+
+        Raises:
+            Transient: The last attempt's, when the policy is exhausted.
+        """
         started = self._timing.monotonic()
+        refusals = 0
 
         def exhausted(state: RetryCallState) -> bool:
-            next_at = self._timing.monotonic() - started + state.upcoming_sleep
-            return state.attempt_number >= self._policy.max_attempts or next_at > self._policy.max_total_s
+            nonlocal refusals
+            closed_s = _failure(state).closed_s
+            if closed_s is not None:
+                refusals += 1
+                return closed_s > self._policy.max_total_s
+            next_at = self._timing.monotonic() - started - waited_s() + state.upcoming_sleep
+            return state.attempt_number - refusals >= self._policy.max_attempts or next_at > self._policy.max_total_s
 
         retrying = AsyncRetrying(
             sleep=self._timing.sleep,
@@ -91,6 +114,8 @@ class Retrier:
         return result
 
     def _wait(self, state: RetryCallState) -> float:
+        if _failure(state).closed_s is not None:
+            return 0.0
         chance = self._timing.chance()
         asked = _failure(state).wait_s
         if asked:  # a wait of 0 is no wait to keep to: we back off by ourselves
@@ -100,7 +125,7 @@ class Retrier:
         return min(self._policy.max_wait_s, grown) * (0.5 + chance / 2)
 
     def _tell(self, state: RetryCallState) -> None:
-        if self._on_retry is not None:
+        if self._on_retry is not None and _failure(state).closed_s is None:
             why = str(_failure(state))
             self._on_retry(RetryNotice(attempt=state.attempt_number, wait_s=state.upcoming_sleep, why=why))
 

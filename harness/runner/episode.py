@@ -207,7 +207,7 @@ class EpisodeRunner:
                 prompt=prompt,
                 model=decision.reply.model,
                 usage=decision.reply.usage,
-                elapsed_ms=elapsed_ms(),
+                elapsed_ms=max(0.0, elapsed_ms() - decision.reply.waited_s * 1000),
                 at=self._kit.clock(),
             )
         )

@@ -2,10 +2,13 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from harness.errors import InfraError
+
+T = TypeVar("T")
 
 
 class Interrupted(InfraError):
@@ -18,6 +21,7 @@ class Stopping:
     def __init__(self, tell: Callable[[str], None] = lambda text: None) -> None:
         self._tell = tell
         self._event = asyncio.Event()
+        self._waits: set[asyncio.Timeout] = set()
 
     def __call__(self) -> bool:
         return self._event.is_set()
@@ -28,6 +32,8 @@ class Stopping:
 
     def ask(self) -> None:
         self._event.set()
+        for wait in tuple(self._waits):
+            wait.reschedule(asyncio.get_running_loop().time())
 
     async def sleep(self, seconds: float) -> None:
         """Wait, unless the run ends first.
@@ -41,6 +47,22 @@ class Stopping:
         except TimeoutError:
             return
         raise Interrupted("the run is stopping")
+
+    async def wait_for(self, what: Awaitable[T]) -> T:
+        """Wait for something, unless the run ends first.
+
+        Raises:
+            Interrupted: It did.
+        """
+        try:
+            async with asyncio.timeout(0 if self() else None) as wait:
+                self._waits.add(wait)
+                try:
+                    return await what
+                finally:
+                    self._waits.discard(wait)
+        except TimeoutError:
+            raise Interrupted("the run is stopping") from None
 
     @contextmanager
     def listening(self) -> Iterator[None]:

@@ -18,6 +18,7 @@ from harness.llm.chat import ChatSettings, OpenAIChat
 from harness.llm.endpoint import Endpoint
 from harness.llm.pricing import Price
 from harness.llm.retrying import Retrier, RetryNotice, RetryPolicy, Timing
+from harness.llm.turns import Ending, Outcome, Turn, Want
 from harness.protocols import Message
 from harness.sites.endpoint import endpoint_app
 from harness.sites.faults import read_faults
@@ -51,10 +52,10 @@ class Waits:
         return Retrier(RetryPolicy(**policy), on_retry=self.notices.append, timing=timing)
 
 
-def chat(endpoint: Endpoint, waits: Waits, *, limiter: Any = None, prices: Any = None, **settings: Any) -> OpenAIChat:
+def chat(endpoint: Endpoint, waits: Waits, *, prices: Any = None, **settings: Any) -> OpenAIChat:
     given: dict[str, Any] = {"model": "scripted", "timeout_s": 5.0} | settings
     asked = ChatSettings(**given)
-    return OpenAIChat(endpoint, asked, retrier=waits.retrier(), prices=prices or {}, limiter=limiter)
+    return OpenAIChat(endpoint, asked, retrier=waits.retrier(), prices=prices or {})
 
 
 @asynccontextmanager
@@ -295,24 +296,82 @@ async def test_cost_follows_the_users_table_and_an_unknown_model_is_unpriced(
     assert usage.priced is priced
 
 
-async def test_the_limiter_is_held_for_each_request_and_not_while_waiting() -> None:
-    limiter = asyncio.Semaphore(1)
-    free_while_waiting: list[bool] = []
-    waits = Waits()
+class Counting:
+    """Turns that are counted, with refusals that somebody watches over."""
+
+    def __init__(self, *, waited_s: float = 0.0, closed_s: float | None = None) -> None:
+        self.waited_s, self.closed_s = waited_s, closed_s
+        self.wants: list[Want] = []
+        self.endings: list[Ending] = []
+
+    async def take(self, want: Want) -> Turn:
+        self.wants.append(want)
+        return Turn(end=self.endings.append, waited_s=self.waited_s, closed_s=self.closed_s)
+
+    @property
+    def open(self) -> int:
+        return len(self.wants) - len(self.endings)
+
+
+async def test_a_turn_is_taken_for_each_request_and_not_kept_while_waiting() -> None:
+    turns = Counting(waited_s=2.0, closed_s=0.0)
+    open_while_waiting: list[int] = []
 
     async def sleep(seconds: float) -> None:
-        free_while_waiting.append(not limiter.locked())
+        open_while_waiting.append(turns.open)
 
     def handler(_: httpx2.Request) -> httpx2.Response:
-        assert limiter.locked()
-        return completion() if free_while_waiting else httpx2.Response(503)
+        assert turns.open == 1
+        usage = {"prompt_tokens": 40, "completion_tokens": 2}
+        return completion(usage=usage) if open_while_waiting else httpx2.Response(503, headers={"retry-after": "3"})
 
     retrier = Retrier(RetryPolicy(), timing=Timing(sleep=sleep))
-    settings = ChatSettings(model="m")
-    async with OpenAIChat(mocked(handler), settings, retrier=retrier, prices={}, limiter=limiter) as model:
-        assert (await model.ask(ASKED)).text == "hi"
-    assert free_while_waiting == [True]
-    assert waits.slept == []
+    settings = ChatSettings(model="m", max_tokens=100)
+    async with OpenAIChat(mocked(handler), settings, retrier=retrier, prices={}, turns=turns) as model:
+        reply = await model.ask(ASKED)
+        assert (reply.text, reply.waited_s) == ("hi", 4.0)
+        await model.ask(ASKED)
+    assert open_while_waiting == [0]
+    assert [ending.outcome for ending in turns.endings] == [Outcome.failed, Outcome.answered, Outcome.answered]
+    assert (turns.endings[0].wait_s, turns.endings[1].tokens) == (3.0, 42)
+    prompt = turns.wants[0].tokens - 100
+    assert prompt > 0 and turns.wants[2].tokens == prompt + 2, "the last reply's length is the next guess"
+
+
+@pytest.mark.parametrize(("closed_s", "requests"), [(0.0, 21), (599.0, 21), (601.0, 1)])
+async def test_a_refusal_waits_for_its_turn_and_is_no_failed_attempt(closed_s: float, requests: int) -> None:
+    turns, waits = Counting(closed_s=closed_s), Waits()
+    headers = {"retry-after": "7", "x-ratelimit-limit-requests": "60", "x-ratelimit-remaining-requests": "0"}
+
+    def handler(_: httpx2.Request) -> httpx2.Response:
+        return completion() if len(turns.wants) > 20 else httpx2.Response(429, headers=headers)
+
+    retrier = waits.retrier(max_attempts=2, max_total_s=600.0)
+    async with OpenAIChat(mocked(handler), ChatSettings(model="m"), retrier=retrier, prices={}, turns=turns) as model:
+        if requests == 1:
+            with pytest.raises(ModelUnavailable, match="HTTP 429"):
+                await model.ask(ASKED)
+        else:
+            assert (await model.ask(ASKED)).usage.requests == requests
+    assert len(turns.wants) == requests
+    assert [want.again for want in turns.wants] == [False, *[True] * (requests - 1)]
+    assert turns.endings[0] == Ending(outcome=Outcome.refused, wait_s=7.0)
+    assert set(waits.slept) <= {0.0} and waits.notices == []
+
+
+async def test_time_spent_waiting_for_turns_is_no_time_spent_retrying() -> None:
+    turns, waits = Counting(waited_s=1000.0, closed_s=0.0), Waits()
+    waits.slept.append(0.0)
+    passed = [0.0]
+
+    def handler(_: httpx2.Request) -> httpx2.Response:
+        passed[0] += 1000.0
+        return completion() if len(turns.wants) == 3 else httpx2.Response(503)
+
+    timing = Timing(monotonic=lambda: passed[0] + waits.monotonic(), sleep=waits.sleep, chance=lambda: 0.5)
+    retrier = Retrier(RetryPolicy(max_total_s=60.0), timing=timing)
+    async with OpenAIChat(mocked(handler), ChatSettings(model="m"), retrier=retrier, prices={}, turns=turns) as model:
+        assert (await model.ask(ASKED)).usage.requests == 3
 
 
 @pytest.mark.parametrize(

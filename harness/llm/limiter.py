@@ -1,0 +1,232 @@
+"""One limiter for all lanes of a run, wherever they run: who may send the next request, and when.
+
+It keeps to the limits that were configured, to what the endpoint says is left (`allowance`) and to what it has been seen
+to refuse (`pace`), whichever is the slowest; turns are granted in the order of asking. It starts slowly, at the beginning
+and after an outage, so that many lanes never arrive at once. Crash-only: it holds nothing that must survive, and a new one
+learns again what it has to know.
+"""
+
+import asyncio
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from harness.llm.allowance import Budget
+from harness.llm.pace import Pace, Sent
+from harness.llm.ramp import Ramp
+from harness.llm.turns import Ending, Outcome, Turn, Want
+
+MINUTE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What the person allows; None = no limit of ours."""
+
+    max_concurrency: int | None = None
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """For whoever watches, and for the summary."""
+
+    in_flight: int
+    waiting: int
+    last_minute: int
+    """Requests sent within the last minute."""
+    closed_s: float
+    """Nothing is sent for so long, because the endpoint asked for it."""
+    sent: int
+    refused: int
+    waited_s: float
+    """All lanes together."""
+
+    def __str__(self) -> str:
+        closed = f", closed for {self.closed_s:.0f} s" if self.closed_s >= 1 else ""
+        refused = f", {self.refused} refused" if self.refused else ""
+        return f"{self.in_flight} in flight, {self.last_minute}/min, waiting {self.waiting}{closed}{refused}"
+
+
+class Spacing:
+    """A configured rate, kept evenly: no window of a minute ever holds more, wherever it begins."""
+
+    def __init__(self, per_minute: float | None) -> None:
+        self._each_s = MINUTE_S / per_minute if per_minute else 0.0
+        self.ready_at = -math.inf
+
+    def spend(self, cost: float, now: float) -> None:
+        if self._each_s:
+            self.ready_at = max(now, self.ready_at) + cost * self._each_s
+
+    def correct(self, more: float) -> None:
+        """What was spent turned out to be this much more, or less."""
+        self.ready_at += more * self._each_s
+
+
+class Handle(Protocol):
+    def cancel(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """Time as a parameter."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    call_later: Callable[[float, Callable[[], Any]], Handle] = lambda delay_s, what: (
+        asyncio.get_running_loop().call_later(delay_s, what)
+    )
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class _Ticket:
+    want: Want
+    since: float
+    grant: Callable[[Turn], None]
+    sent: Sent | None = None
+    spent: tuple[float, float] = (0.0, 0.0)
+    """What requests and tokens came to when it had just gone out."""
+
+
+class Limiter:
+    """Hands out turns; fits `Turns`."""
+
+    def __init__(self, limits: Limits, clock: Clock | None = None) -> None:
+        self._limits = limits
+        self._clock = clock or Clock()
+        self._pace, self._ramp = Pace(), Ramp()
+        self._requests, self._tokens = Budget(), Budget()
+        self._each_request, self._each_token = Spacing(limits.requests_per_minute), Spacing(limits.tokens_per_minute)
+        self._queue: deque[_Ticket] = deque()
+        self._in_flight = 0
+        self._refusing_since: float | None = None
+        self._sent_at: deque[float] = deque()
+        self._sent = self._refused = 0
+        self._waited_s = 0.0
+        self._timer: Handle | None = None
+
+    async def take(self, want: Want) -> Turn:
+        """See `Turns.take`."""
+        granted: asyncio.Future[Turn] = asyncio.get_running_loop().create_future()
+
+        def grant(turn: Turn) -> None:
+            if granted.done():  # whoever asked was cancelled a moment ago
+                turn.end(Ending(outcome=Outcome.unused))
+            else:
+                granted.set_result(turn)
+
+        leave = self.ask(want, grant)
+        try:
+            return await granted
+        except asyncio.CancelledError:
+            leave()
+            raise
+
+    def ask(self, want: Want, grant: Callable[[Turn], None]) -> Callable[[], None]:
+        """Queue up; `grant` is called with the turn, perhaps at once.
+
+        Returns:
+            Leaves the queue, or gives the turn back when it was granted.
+        """
+        ticket = _Ticket(want=want, since=self._clock.monotonic(), grant=grant)
+        if want.again:
+            self._queue.appendleft(ticket)
+        else:
+            self._queue.append(ticket)
+        self._pump()
+
+        def leave() -> None:
+            if ticket in self._queue:
+                self._queue.remove(ticket)
+            else:
+                self._end(ticket, Ending(outcome=Outcome.unused))
+
+        return leave
+
+    def traffic(self) -> Traffic:
+        now = self._clock.monotonic()
+        self._forget_sent(now)
+        return Traffic(
+            in_flight=self._in_flight,
+            waiting=len(self._queue),
+            last_minute=len(self._sent_at),
+            closed_s=max(0.0, self._pace.opens_at - now),
+            sent=self._sent,
+            refused=self._refused,
+            waited_s=self._waited_s + sum(now - ticket.since for ticket in self._queue),
+        )
+
+    def _pump(self) -> None:
+        """Grant whatever may go now, and come back when the next one may."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while self._queue and self._in_flight < (self._limits.max_concurrency or math.inf):
+            now = self._clock.monotonic()
+            ready_at = self._ready_at(self._queue[0].want, now)
+            if ready_at > now:
+                self._timer = self._clock.call_later(ready_at - now, self._pump)
+                return
+            self._grant(self._queue.popleft(), now)
+
+    def _ready_at(self, want: Want, now: float) -> float:
+        return max(
+            self._pace.ready_at,
+            self._ramp.ready_at(self._in_flight),
+            self._each_request.ready_at,
+            self._each_token.ready_at,
+            self._requests.ready_at(1, now),
+            self._tokens.ready_at(want.tokens, now),
+        )
+
+    def _grant(self, ticket: _Ticket, now: float) -> None:
+        free_at = self._pace.ready_at
+        by_pace = ticket.since < free_at and now - free_at <= max(0.05, 0.25 / self._pace.per_s)
+        ticket.sent = self._pace.send(now, waited=by_pace)
+        self._in_flight += 1
+        self._ramp.grant(self._in_flight, now)
+        self._each_request.spend(1, now)
+        self._each_token.spend(ticket.want.tokens, now)
+        self._requests.spend(1)
+        self._tokens.spend(ticket.want.tokens)
+        ticket.spent = (self._requests.spent, self._tokens.spent)
+        self._sent += 1
+        self._sent_at.append(now)
+        self._forget_sent(now)
+        self._waited_s += now - ticket.since
+        closed_s = 0.0 if self._refusing_since is None else now - self._refusing_since
+        ticket.grant(Turn(end=lambda ending: self._end(ticket, ending), waited_s=now - ticket.since, closed_s=closed_s))
+
+    def _end(self, ticket: _Ticket, ending: Ending) -> None:
+        sent, ticket.sent = ticket.sent, None
+        if sent is None:  # it was ended before
+            return
+        now = self._clock.monotonic()
+        self._in_flight -= 1
+        if ending.outcome is Outcome.refused:
+            self._refused += 1
+            self._refusing_since = now if self._refusing_since is None else self._refusing_since
+            self._pace.refused(sent, ending.wait_s, now)
+        elif ending.wait_s:
+            self._pace.close(now + ending.wait_s)
+        if ending.outcome is Outcome.answered:
+            self._refusing_since = None
+        self._ramp.end(ending.outcome, now)
+        if ending.tokens is not None:
+            more = ending.tokens - ticket.want.tokens
+            self._each_token.correct(more)
+            self._tokens.spend(more)
+        for budget, allowance, spent in zip(
+            (self._requests, self._tokens), (ending.told.requests, ending.told.tokens), ticket.spent, strict=True
+        ):
+            if allowance is not None:
+                budget.hear(allowance, spent, sent.at)
+        self._pump()
+
+    def _forget_sent(self, now: float) -> None:
+        while self._sent_at and self._sent_at[0] <= now - MINUTE_S:
+            self._sent_at.popleft()

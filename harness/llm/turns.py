@@ -1,0 +1,165 @@
+"""Turns: the right to send one request, and what came of it.
+
+Whoever sends requests takes a turn before each and ends it after; who hands them out, in this process or in another one,
+is not the sender's business.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import count
+from typing import Any, Protocol
+
+from harness.codec import build, plain
+from harness.llm.allowance import Told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Want:
+    """Asks for one turn."""
+
+    tokens: int = 0
+    """An estimate of what the request will cost, reply included."""
+    lane: int = 0
+    again: bool = False
+    """Its turn before was refused by the endpoint: it need not queue up behind the others."""
+
+
+class Outcome(Enum):
+    answered = "answered"
+    refused = "refused"
+    """With 429."""
+    failed = "failed"
+    """No answer, or a server's error."""
+    unused = "unused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """What came of a turn."""
+
+    outcome: Outcome
+    tokens: int | None = None
+    """As the endpoint counted; None = it did not say."""
+    wait_s: float | None = None
+    """How long it asks to be left alone."""
+    told: Told = field(default_factory=Told)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One granted turn; must be ended."""
+
+    end: Callable[[Ending], None]
+    waited_s: float
+    closed_s: float | None
+    """For how long the endpoint has refused everybody; 0 = it does not, None = nobody keeps watch over refusals."""
+
+
+class Turns(Protocol):
+    async def take(self, want: Want) -> Turn:
+        """Wait for a turn, in the order of asking; cancelling gives it back."""
+        ...
+
+
+class RemoteTurns:
+    """Turns from a limiter in another process, over any transport that keeps the order of messages.
+
+    Sends `{"do": "take", "id", "want"}` and `{"do": "end", "id", "ending"}`; hears `{"id", "closed_s"}`.
+    """
+
+    def __init__(self, send: Callable[[Mapping[str, Any]], None], monotonic: Callable[[], float]) -> None:
+        self._send = send
+        self._monotonic = monotonic
+        self._numbers = count(1)
+        self._waiting: dict[int, asyncio.Future[float | None]] = {}
+
+    async def take(self, want: Want) -> Turn:
+        number, began = next(self._numbers), self._monotonic()
+        granted = self._waiting[number] = asyncio.get_running_loop().create_future()
+        self._send({"do": "take", "id": number, "want": plain(want)})
+
+        def end(ending: Ending) -> None:
+            self._send({"do": "end", "id": number, "ending": plain(ending)})
+
+        try:
+            closed_s = await granted
+        except asyncio.CancelledError:
+            self._waiting.pop(number, None)
+            end(Ending(outcome=Outcome.unused))
+            raise
+        return Turn(end=end, waited_s=self._monotonic() - began, closed_s=closed_s)
+
+    def hear(self, message: Mapping[str, Any]) -> None:
+        """A turn was granted; one that nobody waits for any more has been given back already."""
+        granted = self._waiting.pop(message["id"], None)
+        if granted is not None and not granted.done():
+            granted.set_result(message["closed_s"])
+
+
+class Asked(Protocol):
+    """The part of a limiter that needs no waiting."""
+
+    def ask(self, want: Want, grant: Callable[[Turn], None]) -> Callable[[], None]:
+        """Queue up; what it returns leaves the queue, or gives the turn back."""
+        ...
+
+
+class TurnServer:
+    """The limiter's side of one `RemoteTurns`; closing it gives back all that its worker had, or waited for."""
+
+    def __init__(
+        self, limiter: Asked, send: Callable[[Mapping[str, Any]], None], monotonic: Callable[[], float]
+    ) -> None:
+        self._limiter = limiter
+        self._send = send
+        self._monotonic = monotonic
+        self._leave: dict[int, Callable[[], None]] = {}
+        self._turns: dict[int, Turn] = {}
+        self._waiting: dict[int, tuple[int, float]] = {}
+        self._waited_s: dict[int, float] = {}
+
+    def hear(self, message: Mapping[str, Any]) -> None:
+        """One message of `RemoteTurns`."""
+        number = message["id"]
+        if message["do"] == "take":
+            want = build(Want, message["want"])
+            self._waiting[number] = (want.lane, self._monotonic())
+            self._leave[number] = self._limiter.ask(want, lambda turn: self._grant(number, turn))
+        elif (turn := self._turns.pop(number, None)) is not None:
+            del self._leave[number]
+            turn.end(build(Ending, message["ending"]))
+        elif (leave := self._leave.pop(number, None)) is not None:
+            self._stop_waiting(number)
+            leave()
+
+    def waited_s(self, lane: int) -> float:
+        """How long a lane has waited for turns in all, the present wait included."""
+        now = self._monotonic()
+        still_s = sum(now - since for waiting, since in self._waiting.values() if waiting == lane)
+        return self._waited_s.get(lane, 0.0) + still_s
+
+    def close(self) -> None:
+        """The worker is gone."""
+        leaving, self._leave = list(self._leave.values()), {}
+        self._turns.clear()
+        self._waiting.clear()
+        for leave in leaving:
+            leave()
+
+    def _grant(self, number: int, turn: Turn) -> None:
+        self._stop_waiting(number)
+        self._turns[number] = turn
+        self._send({"id": number, "closed_s": turn.closed_s})
+
+    def _stop_waiting(self, number: int) -> None:
+        lane, since = self._waiting.pop(number)
+        self._waited_s[lane] = self._waited_s.get(lane, 0.0) + self._monotonic() - since
+
+
+class NoLimit:
+    """Grants every turn at once."""
+
+    async def take(self, want: Want) -> Turn:
+        return Turn(end=lambda ending: None, waited_s=0.0, closed_s=None)
