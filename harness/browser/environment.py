@@ -139,6 +139,10 @@ class BrowserEnvironment:
         last = episode.last
         assert last is not None
         await self._fresh(task, self._recorded_state(episode) or _state_file(task))
+        if self._trace is not None:
+            self._trace.comment = (
+                f"begins after step {len(episode.steps)}, where the episode was resumed without a replay"
+            )
         tabs: tuple[Tab, ...] = last.observation.tabs
         await self._visit(tuple(tab.url for tab in tabs))
         async with self._watched("looking at the restored page"):

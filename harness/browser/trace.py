@@ -31,6 +31,8 @@ class Trace:
     """One being recorded. The raw one, cookies and all, is in a folder only its owner can read, and not for long."""
 
     def __init__(self, context: BrowserContext) -> None:
+        self.comment = ""
+        """What whoever reads the trace should know about it."""
         self._context = context
         self._folder = TemporaryDirectory(prefix="cairn-", ignore_cleanup_errors=True)
         self._path = Path(self._folder.name, "trace.har")
@@ -55,7 +57,8 @@ class Trace:
         log = loads(self._path.read_bytes())["log"]
         self.forget()
         entries = [cleaned(entry, addresses.to_canonical_text) for entry in log["entries"]]
-        return dumps({"log": {"version": log["version"], "creator": log["creator"], "entries": entries}})
+        comment = {"comment": self.comment} if self.comment else {}
+        return dumps({"log": {"version": log["version"], "creator": log["creator"], "entries": entries, **comment}})
 
 
 def cleaned(entry: Mapping[str, Any], shown: Callable[[str], str]) -> dict[str, Any]:

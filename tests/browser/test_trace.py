@@ -10,7 +10,6 @@ import pytest
 
 from harness.actions.space import Type
 from harness.browser.session import Chromium
-from harness.browser.settings import RestoreSettings
 from harness.browser.trace import WANTED, cleaned
 from harness.codec import loads
 from harness.records import Episode, Eval, HtmlTarget
@@ -40,30 +39,34 @@ def test_static_files_and_what_is_no_address_are_left_out(url: str, *, is_wanted
 
 
 def an_entry(**response: Any) -> dict[str, Any]:
-    given = [("Cookie", "sid=s3cret; _osm_directions_engine=car"), ("Authorization", "Bearer s3cret"), ("Referer", "R")]
+    given = [
+        ("Cookie", "sid=s3cret; _osm_directions_engine=car"),
+        ("Authorization", "Bearer s3cret"),
+        ("Referer", "REAL"),
+    ]
     return {
         "_frameref": "x",
         "serverIPAddress": "10.0.0.1",
         "startedDateTime": "2026-11-21T12:00:00.000Z",
         "request": {
             "method": "POST",
-            "url": "R/do",
+            "url": "REAL/do",
             "headers": [{"name": name, "value": value} for name, value in given],
             "cookies": [{"name": "sid", "value": "s3cret"}, {"name": "_osm_directions_engine", "value": "car"}],
-            "postData": {"mimeType": "application/json", "text": '{"at": "R"}'},
+            "postData": {"mimeType": "application/json", "text": '{"at": "REAL"}'},
         },
         "response": {
             "status": 200,
             "headers": [{"name": "Set-Cookie", "value": "sid=s3cret"}, {"name": "X-CSRF-Token", "value": "s3cret"}],
             "cookies": [{"name": "sid", "value": "s3cret", "path": "/"}, {"name": "mage-messages", "value": "added"}],
-            "content": {"size": 1, "mimeType": "application/json", "text": '{"home": "R"}'},
+            "content": {"size": 1, "mimeType": "application/json", "text": '{"home": "REAL"}'},
             **response,
         },
     }
 
 
 def test_credentials_are_gone_and_addresses_are_canonical() -> None:
-    found = cleaned(an_entry(), lambda text: text.replace("R", "http://shop.localhost"))
+    found = cleaned(an_entry(), lambda text: text.replace("REAL", "http://shop.localhost"))
     assert "s3cret" not in str(found) and "10.0.0.1" not in str(found)
     request, response = found["request"], found["response"]
     assert request["url"] == "http://shop.localhost/do"
@@ -148,15 +151,24 @@ class TestInABrowser:
 
     async def test_a_replayed_episode_has_the_whole_trace(self, web: Web) -> None:
         shop, kept, task = Shop(web), Memory(), a_task(web)
-        async with Chromium(
-            TRACING, sites=lambda _: (shop.site,), restoring=RestoreSettings(), checkpoints=kept
-        ) as pool:
+        async with Chromium(TRACING, sites=lambda _: (shop.site,), checkpoints=kept) as pool:
             episode = await recorded(pool, web, kept)
             async with pool.open(task, 0) as env:
                 restored = await env.restore(task, episode)
                 trace = (await env.gather(task)).trace
-        assert restored.strategy == "replay"
+        assert restored.strategy == "replay" and trace is not None and "comment" not in loads(trace)["log"]
         assert asked(trace) == ["GET /", "POST /add", "GET /list"]
+
+    async def test_a_trace_that_lacks_its_beginning_says_so(self, web: Web) -> None:
+        shop, kept, task = Shop(web, resettable=False), Memory(), a_task(web)
+        async with Chromium(TRACING, sites=lambda _: (shop.site,), checkpoints=kept) as pool:
+            episode = await recorded(pool, web, kept)
+            async with pool.open(task, 0) as env:
+                restored = await env.restore(task, episode)
+                trace = (await env.gather(task)).trace
+        assert restored.strategy == "checkpoint" and trace is not None
+        assert asked(trace) == ["GET /list"]
+        assert loads(trace)["log"]["comment"].startswith("begins after step 5")
 
     async def test_an_episode_that_is_left_leaves_nothing_of_its_raw_trace(
         self, web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
