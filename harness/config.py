@@ -115,6 +115,11 @@ class LlmConfig:
     """Retries of one request end after this long."""
     max_outage_s: float = 3600.0
     """The run pauses this long for an endpoint that stays down, before tasks are given up."""
+    max_concurrency: int | None = None
+    """Requests at once, over all workers; null = no limit of ours. So the next two."""
+    requests_per_minute: float | None = None
+    """Null = what the endpoint lets through, which is found out; tokens likewise."""
+    tokens_per_minute: float | None = None
     prices: str | None = None
     """YAML of prices per million tokens; null = `configs/prices.yaml`."""
     plans: str | None = None

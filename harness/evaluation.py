@@ -19,6 +19,7 @@ from harness.compose.budget import run_purse
 from harness.compose.deployment import load_tasks
 from harness.compose.drift import settle
 from harness.compose.game import Game
+from harness.compose.limiting import limiter
 from harness.compose.rehearsal import rehearsed
 from harness.compose.resetting import reset_gate, unresettable
 from harness.compose.settings import policy, saved, secrets
@@ -75,7 +76,9 @@ async def evaluate(config: Config, folder: Path, console: Console) -> int:
         if len(schedule) and not purse.is_empty():
             _say_what_is_not_reset(config, tasks, console)
             _describe(config, run, digest, tasks)
-            game = Game(config=config, run=run, tasks=tasks, config_digest=digest, stopping=stopping)
+            game = Game(
+                config=config, run=run, tasks=tasks, config_digest=digest, stopping=stopping, turns=limiter(config)
+            )
             with stopping.listening():
                 invocation = await _play(game, schedule, console, tracker=tracker, purse=purse)
         invocation = replace(invocation, wall_s=round(time.monotonic() - begun, 3))
@@ -92,7 +95,7 @@ async def evaluate(config: Config, folder: Path, console: Console) -> int:
 async def _play(game: Game, schedule: Schedule, console: Console, *, tracker: Tracker, purse: Purse) -> Invocation:
     from harness.compose.executing import execute  # model and server libraries: a start that owes nothing needs none
 
-    with _display(game.config, console, Board(len(schedule))) as display:
+    with _display(game.config, console, Board(len(schedule), game.turns.traffic)) as display:
         async with tracker.following(display) as progress:
             return await execute(game, schedule, purse.watching(progress))
 

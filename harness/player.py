@@ -9,6 +9,7 @@ import logging
 import os
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import suppress
@@ -28,6 +29,7 @@ from harness.errors import ConfigError, HarnessError, JournalError, UsageError
 from harness.journal.log import Durability
 from harness.journal.redaction import RedactingFormatter, Redactor, secrets_in
 from harness.journal.store import RunFolder, hold_of
+from harness.llm.turns import RemoteTurns
 from harness.protocols import News
 from harness.runner.episode import Job
 from harness.runner.executors.desk import FarStore, Store
@@ -47,6 +49,7 @@ class Wire:
         self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._replies: dict[int, Future[dict[str, Any]]] = {}
         self._asked = 0
+        self.turns = RemoteTurns(lambda message: say(line("turn", **message)), time.monotonic)
 
     async def take(self, lane: int) -> Job | None:
         answer = self._answers[lane] = asyncio.get_running_loop().create_future()
@@ -74,6 +77,8 @@ class Wire:
                 match message["kind"]:
                     case "job":
                         loop.call_soon_threadsafe(self._answers.pop(message["lane"]).set_result, message)
+                    case "turn":
+                        loop.call_soon_threadsafe(self.turns.hear, message)
                     case "stop":
                         loop.call_soon_threadsafe(self._stopping.ask)
                     case "reply":
@@ -107,7 +112,7 @@ async def play(said: Iterator[dict[str, Any]]) -> None:
     where = Services(sites_port=told["sites_port"], base_url=told["base_url"])
     check_reach(where)
     run = _store(config, told, wire, redactor)
-    seat = Seat(config=config, run=run, config_digest=told["config_digest"], stopping=stopping)
+    seat = Seat(config=config, run=run, config_digest=told["config_digest"], stopping=stopping, turns=wire.turns)
     async with crew(seat, where, wire, range(told["number"], told["number"] + 1)) as players:
         async with asyncio.TaskGroup() as group:
             beating = group.create_task(_beat(players))

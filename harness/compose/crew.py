@@ -46,7 +46,12 @@ async def crew(game: Seat, services: Services, progress: Progress, numbers: rang
     async with AsyncExitStack() as closing:
         requests = Requests()
         models = Models(
-            config=config, requests=requests, prices=load_prices(config), closing=closing, stopping=game.stopping
+            config=config,
+            requests=requests,
+            prices=load_prices(config),
+            closing=closing,
+            stopping=game.stopping,
+            turns=game.turns,
         )
         evaluators = await _evaluators(config, models)
         deployment = Deployment(config, services.sites_port)
@@ -89,7 +94,7 @@ async def _agent(
         progress.tell(News(lane=lane, task_id="", phase="retrying", note=note))
 
     return PromptedAgent(
-        model=await models.agent_model(base_url, tell),
+        model=await models.agent_model(base_url, tell, lane),
         prompt=read_prompt(vars(config.agent), action_set=config.action_set.value),
         action_set=config.action_set.value,
         max_observation_tokens=config.agent.max_observation_tokens,

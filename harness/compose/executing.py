@@ -1,6 +1,7 @@
 """Chooses the executor and lets it play."""
 
 import sys
+import time
 
 from harness import __version__
 from harness.compose.game import Game
@@ -9,6 +10,7 @@ from harness.compose.settings import as_plain
 from harness.config import Config
 from harness.errors import ConfigError
 from harness.journal.store import hold_of
+from harness.llm.turns import TurnServer
 from harness.protocols import Progress
 from harness.reports.summary import Invocation
 from harness.runner.executors.desk import Desk
@@ -28,7 +30,14 @@ async def execute(game: Game, schedule: Schedule, progress: Progress) -> Invocat
     async with services(game) as where:
         play = _inline if kind == "inline" else _processes
         requests, starts = await play(game, schedule, progress, where)
-    return Invocation(model_requests=requests, browser_starts=starts, tasks_run=schedule.played)
+    traffic = game.turns.traffic()
+    return Invocation(
+        model_requests=requests,
+        model_refused=traffic.refused,
+        model_waited_s=round(traffic.waited_s, 3),
+        browser_starts=starts,
+        tasks_run=schedule.played,
+    )
 
 
 async def _inline(game: Game, schedule: Schedule, progress: Progress, where: Services) -> tuple[int, int]:
@@ -47,6 +56,7 @@ async def _processes(game: Game, schedule: Schedule, progress: Progress, where: 
     supervision = Supervision(
         launch=child_processes((sys.executable, "-m", "harness.player"), game.run.path / "worker.log"),
         hello=lambda number: {**hello(game, where), "number": number},
+        turns=lambda send: TurnServer(game.turns, send, time.monotonic),
         desk=lambda: Desk(game.run),
         lanes=config.executor.lanes,
         schedule=schedule,

@@ -1,9 +1,11 @@
 """What one start plays with: settings, tasks and the open run folder, before anything heavy is loaded."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harness.config import Config
 from harness.journal.store import RunFolder
+from harness.llm.limiter import Limiter
+from harness.llm.turns import NoLimit, Turns
 from harness.records import Task
 from harness.runner.executors.desk import Store
 from harness.runner.stopping import Stopping
@@ -18,6 +20,8 @@ class Seat:
     config_digest: str
     """Of the measuring settings, under which they lie among the artifacts."""
     stopping: Stopping
+    turns: Turns = field(default_factory=NoLimit)
+    """Who may ask the model next, over all lanes of the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,3 +30,4 @@ class Game(Seat):
 
     run: RunFolder
     tasks: tuple[Task, ...]
+    turns: Limiter = field(default_factory=Limiter)

@@ -35,15 +35,15 @@ class Limits:
 class Traffic:
     """For whoever watches, and for the summary."""
 
-    in_flight: int
-    waiting: int
-    last_minute: int
+    in_flight: int = 0
+    waiting: int = 0
+    last_minute: int = 0
     """Requests sent within the last minute."""
-    closed_s: float
+    closed_s: float = 0.0
     """Nothing is sent for so long, because the endpoint asked for it."""
-    sent: int
-    refused: int
-    waited_s: float
+    sent: int = 0
+    refused: int = 0
+    waited_s: float = 0.0
     """All lanes together."""
 
     def __str__(self) -> str:
@@ -95,8 +95,9 @@ class _Ticket:
 class Limiter:
     """Hands out turns; fits `Turns`."""
 
-    def __init__(self, limits: Limits, clock: Clock | None = None) -> None:
-        self._limits = limits
+    def __init__(self, limits: Limits | None = None, clock: Clock | None = None) -> None:
+        limits = limits or Limits()
+        self._most = limits.max_concurrency or math.inf
         self._clock = clock or Clock()
         self._pace, self._ramp = Pace(), Ramp()
         self._requests, self._tokens = Budget(), Budget()
@@ -165,7 +166,7 @@ class Limiter:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        while self._queue and self._in_flight < (self._limits.max_concurrency or math.inf):
+        while self._queue and self._in_flight < self._most:
             now = self._clock.monotonic()
             ready_at = self._ready_at(self._queue[0].want, now)
             if ready_at > now:

@@ -7,7 +7,7 @@ is not the sender's business.
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from itertools import count
 from typing import Any, Protocol
 
@@ -26,7 +26,7 @@ class Want:
     """Its turn before was refused by the endpoint: it need not queue up behind the others."""
 
 
-class Outcome(Enum):
+class Outcome(StrEnum):
     answered = "answered"
     refused = "refused"
     """With 429."""

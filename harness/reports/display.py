@@ -4,6 +4,7 @@ It only listens; nothing depends on it, and the truth stays in the journals.
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
@@ -13,6 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from harness.llm.limiter import Traffic
 from harness.protocols import News
 from harness.records import Usage
 
@@ -23,6 +25,8 @@ class Board:
 
     owed: int
     """Jobs this start has to play."""
+    traffic: Callable[[], Traffic] = Traffic
+    """What goes to the model and comes back."""
 
     def __post_init__(self) -> None:
         self.lanes: dict[int, News] = {}
@@ -81,7 +85,8 @@ class LiveDisplay:
         for lane, news in sorted(self._board.lanes.items()):
             doing = news.phase + (f": {news.note}" if news.note else "")
             table.add_row(str(lane), news.task_id, str(news.step or ""), Text(doing), Text(news.action))
-        return Group(table, Text(self._board.headline(), style="bold"))
+        model = Text(f"model: {self._board.traffic()}")
+        return Group(table, model, Text(self._board.headline(), style="bold"))
 
 
 class PlainDisplay:
@@ -96,9 +101,15 @@ class PlainDisplay:
         if news.phase == "ended":
             verdict = "unscored" if news.score is None else "passed" if news.score == 1.0 else "failed"
             why = f" ({news.note})" if news.note else ""
-            self._line(f"task {news.task_id}: {verdict} after {news.step} steps{why}; {self._board.headline()}")
+            self._line(
+                f"task {news.task_id}: {verdict} after {news.step} steps{why}; {self._board.headline()}{self._model()}"
+            )
         elif news.phase == "retrying":
             self._line(f"lane {news.lane}, task {news.task_id}: {news.note}")
+
+    def _model(self) -> str:
+        traffic = self._board.traffic()
+        return f"; model: {traffic}" if traffic.waiting else ""
 
     def _line(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)

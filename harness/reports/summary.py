@@ -69,6 +69,10 @@ class Invocation:
     """What this start alone did."""
 
     model_requests: int = 0
+    model_refused: int = 0
+    """Of these, answered with 429."""
+    model_waited_s: float = 0.0
+    """For turns to ask, all lanes together."""
     browser_starts: int = 0
     tasks_run: int = 0
     wall_s: float = 0.0

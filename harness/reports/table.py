@@ -4,7 +4,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from harness.reports.summary import UNSCORED, Summary, Tally
+from harness.reports.summary import UNSCORED, Invocation, Summary, Tally
 from harness.reports.visible import one_line
 
 
@@ -36,7 +36,7 @@ def print_summary(console: Console, summary: Summary, folder: str) -> None:
         console.print(f"the two scoring dialects disagree on: {', '.join(summary.disagreements)}", markup=False)
     now = summary.invocation
     console.print(
-        f"this start: {now.tasks_run} tasks, {now.model_requests} model requests, {now.browser_starts} browser starts, "
+        f"this start: {now.tasks_run} tasks, {now.model_requests} model requests{_limited(now)}, {now.browser_starts} browser starts, "
         f"{now.wall_s:.1f} s; all starts: {summary.working_s:.1f} s of work; {folder}",
         markup=False,
         highlight=False,
@@ -45,6 +45,13 @@ def print_summary(console: Console, summary: Summary, folder: str) -> None:
     if summary.overall.unscored:
         count = sum(result.status == UNSCORED for result in summary.results)
         console.print(f"{count} unscored: run the same command with run.retry=infra to try them again", markup=False)
+
+
+def _limited(now: Invocation) -> str:
+    """What the endpoint's limits cost, when they cost anything worth a word."""
+    said = [f"{now.model_refused} refused with 429"] if now.model_refused else []
+    said += [f"{now.model_waited_s:.0f} s of waiting for turns"] if now.model_waited_s >= 1 else []
+    return f" ({', '.join(said)})" if said else ""
 
 
 def _trial(trial: int) -> str:

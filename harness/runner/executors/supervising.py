@@ -9,12 +9,13 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from harness.errors import JournalError, UsageError
+from harness.llm.turns import TurnServer
 from harness.protocols import News, Progress
 from harness.records import Failed, Task
 from harness.runner.episode import Job, Log
@@ -96,6 +97,8 @@ class Supervision:
     launch: Launch
     hello: Callable[[int], dict[str, Any]]
     """Worker number to what it is told first."""
+    turns: Callable[[Callable[[Mapping[str, Any]], None]], TurnServer]
+    """Gives a worker its turns to ask the model; told how to speak to it."""
     desk: Callable[[], Desk]
     """Writes for a worker that cannot reach the run folder."""
     lanes: int
@@ -133,6 +136,7 @@ class Supervisor:
         self._since: dict[int, tuple[str, float, float]] = {}
         self._deaths: Counter[tuple[str, int, int]] = Counter()
         self._done = False
+        self._turns: TurnServer | None = None
 
     async def run(self) -> None:
         fruitless = 0
@@ -158,19 +162,24 @@ class Supervisor:
         self._counts.restarted(self._number)
         async with self._all.launch(self._number) as channel, self._all.desk() as desk:
             channel.send(line("hello", **self._all.hello(self._number)))
-            async with asyncio.TaskGroup() as group:
-                attending = {group.create_task(self._watch(channel)), group.create_task(self._tell_stop(channel))}
-                async for message in channel.messages():
-                    self._heard, self._spoke = time.monotonic(), True
-                    if (answering := self._answering(message, channel, desk)) is None:
-                        await self._hear(message)
-                    else:  # it may have to be waited for; others are heard meanwhile
-                        attending.add(task := group.create_task(answering))
-                        task.add_done_callback(attending.discard)
-                for task in attending:
-                    task.cancel()
+            with closing(self._all.turns(lambda message: channel.send(line("turn", **message)))) as self._turns:
+                await self._attend(channel, desk)
         logger.info("worker %d ended%s", self._number, "" if self._done else " before it was done")
         return self._done
+
+    async def _attend(self, channel: Channel, desk: Desk) -> None:
+        """Answer a worker process until it has ended."""
+        async with asyncio.TaskGroup() as group:
+            attending = {group.create_task(self._watch(channel)), group.create_task(self._tell_stop(channel))}
+            async for message in channel.messages():
+                self._heard, self._spoke = time.monotonic(), True
+                if (answering := self._answering(message, channel, desk)) is None:
+                    await self._hear(message)
+                else:  # it may have to be waited for; others are heard meanwhile
+                    attending.add(task := group.create_task(answering))
+                    task.add_done_callback(attending.discard)
+            for task in attending:
+                task.cancel()
 
     async def _watch(self, channel: Channel) -> None:
         """End the process when it is silent or one of its lanes is stuck; its messages then end, too."""
@@ -195,11 +204,16 @@ class Supervisor:
         if now - self._heard > silence_s:
             return f"no sign of life for {silence_s:g} s"
         for lane, (phase, since, begun) in self._since.items():
+            now = self._lane_time(lane)
             if phase in ("acting", "gathering", "restoring") and now - since > terms.step_s:
                 return f"lane {lane} has been {phase} for {terms.step_s:g} s"
             if terms.task_s is not None and phase != "idle" and now - begun > terms.task_s:
                 return f"lane {lane} has been on one task for {terms.task_s:g} s"
         return None
+
+    def _lane_time(self, lane: int) -> float:
+        """A clock that stands still while the lane waits for a turn to ask the model: that is nobody's delay."""
+        return time.monotonic() - (self._turns.waited_s(lane) if self._turns else 0.0)
 
     async def _tell_stop(self, channel: Channel) -> None:
         await self._all.stopping.asked()
@@ -221,6 +235,8 @@ class Supervisor:
                 self._note(news_of(message))
             case "counts":
                 self._counts.take(self._number, message["requests"], message["starts"])
+            case "turn" if self._turns is not None:
+                self._turns.hear(message)
             case "done":
                 self._done = True
             case "refused":
@@ -235,7 +251,7 @@ class Supervisor:
 
     def _note(self, news: News) -> None:
         if news.task_id or news.phase == "idle":
-            now = time.monotonic()
+            now = self._lane_time(news.lane)
             begun = self._since.get(news.lane, ("", now, now))[2] if news.phase != "restoring" else now
             self._since[news.lane] = (news.phase, now, begun)
         self._all.progress.tell(news)
