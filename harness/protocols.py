@@ -138,7 +138,11 @@ class Environment(Protocol):
 class EnvironmentPool(Protocol):
     """A started browser that hands out one fresh environment per episode."""
 
-    def open(self, task: Task, lane: int) -> AbstractAsyncContextManager[Environment]: ...
+    def open(
+        self, task: Task, lane: int, instances: Mapping[str, str] = ...
+    ) -> AbstractAsyncContextManager[Environment]:
+        """One on the lane's sites; `instances` says of some of them where they are (site to real base URL)."""
+        ...
 
 
 class Artifacts(Protocol):

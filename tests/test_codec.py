@@ -156,7 +156,7 @@ def test_bytes_that_are_no_object_are_refused(body: bytes) -> None:
 
 def test_a_newer_schema_asks_for_an_upgrade_of_the_program() -> None:
     body = changed(acted(1), lambda tree: set_(tree, "schema", SCHEMA + 1))
-    with pytest.raises(NewerSchema, match=r"made by a newer version of cairn \(schema 2, this one reads 1\); upgrade"):
+    with pytest.raises(NewerSchema, match=r"made by a newer version of cairn \(schema 3, this one reads 2\); upgrade"):
         decode(body)
 
 
@@ -169,10 +169,24 @@ def test_an_older_schema_is_upgraded_one_version_at_a_time() -> None:
     def from_1(tree: dict[str, Any]) -> dict[str, Any]:
         return {**tree, "step": tree["step"] * 2}
 
-    assert decode(older, upgrades={0: from_0}) == replace(acted(1), step=11)
+    assert decode(older, schema=1, upgrades={0: from_0}) == replace(acted(1), step=11)
     assert decode(older, schema=2, upgrades={0: from_0, 1: from_1}) == replace(acted(1), step=22)
     with pytest.raises(CodecError, match="no way to upgrade schema 0"):
         decode(older)
+
+
+def test_a_journal_of_schema_1_says_nothing_of_instances() -> None:
+    older = changed(opened(), lambda tree: (tree.update(schema=1), tree.pop("instances")))
+    assert decode(older) == opened()
+    assert decode(changed(acted(1), lambda tree: tree.update(schema=1))) == acted(1)
+
+
+@pytest.mark.parametrize("mutates", [None, True, False, (), ("shop",)])
+def test_what_a_task_changes_is_said_in_three_ways(mutates: bool | tuple[str, ...] | None) -> None:
+    record = opened(of=replace(task(), mutates=mutates))
+    assert decode(encode(record).body) == record
+    with pytest.raises(CodecError, match="mutates"):
+        decode(changed(record, lambda tree: tree["task"].update(mutates="shop")))
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])

@@ -21,6 +21,9 @@ from harness.records import Login, Site, Task
 
 logger = logging.getLogger(__name__)
 
+_Place = tuple[int, tuple[tuple[str, str], ...]]
+"""Lane, and the sites with the instances they were on."""
+
 
 def wanted(task: Task, sites: tuple[Site, ...]) -> tuple[Site, ...]:
     """The sites whose visitors the task wants logged in, as far as they have a recipe.
@@ -51,7 +54,7 @@ class Kept:
     """What logins of this worker left in the browser, by lane and combination of sites."""
 
     def __init__(self) -> None:
-        self._states: dict[tuple[int, tuple[str, ...]], Mapping[str, Any]] = {}
+        self._states: dict[_Place, Mapping[str, Any]] = {}
 
     def state(self, lane: Lane, sites: tuple[Site, ...]) -> Mapping[str, Any] | None:
         """Storage to begin with; whether it still holds is for the probe to say."""
@@ -64,8 +67,8 @@ class Kept:
             self._states[_key(window.lane, sites)] = real_state(state, window.lane.addresses)
 
 
-def _key(lane: Lane, sites: tuple[Site, ...]) -> tuple[int, tuple[str, ...]]:
-    return lane.number, tuple(site.name for site in sites)
+def _key(lane: Lane, sites: tuple[Site, ...]) -> _Place:
+    return lane.number, tuple((site.name, site.url) for site in sites)
 
 
 async def ensure(window: Window, sites: tuple[Site, ...], *, aside: bool = False) -> bool:

@@ -7,9 +7,10 @@ left for the next: contexts are closed, and a browser that does not close one in
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from types import TracebackType
+from dataclasses import replace
+from types import MappingProxyType, TracebackType
 
 from playwright.async_api import Browser, Error, Playwright, async_playwright
 
@@ -35,6 +36,7 @@ SWITCHES = (
     "--no-first-run",
 )
 _CLOSES_WITHIN_S = 5.0
+NOWHERE_ELSE: Mapping[str, str] = MappingProxyType({})
 
 
 class Chromium:
@@ -76,15 +78,22 @@ class Chromium:
         await self._stop()
 
     @asynccontextmanager
-    async def open(self, task: Task, lane: int) -> AsyncIterator[BrowserEnvironment]:
+    async def open(
+        self, task: Task, lane: int, instances: Mapping[str, str] = NOWHERE_ELSE
+    ) -> AsyncIterator[BrowserEnvironment]:
         """A fresh environment on one lane's sites, for one episode of `task`.
+
+        Args:
+            task: What is played.
+            lane: Whose sites.
+            instances: Site to real base URL, where that is another one than the lane's.
 
         Raises:
             ConfigError: No browser is installed.
             BrowserCrashed: It does not start.
         """
         browser = await self._running()
-        sites = self._sites(lane)
+        sites = tuple(replace(site, url=instances.get(site.name, site.url)) for site in self._sites(lane))
         place = Lane(
             number=lane,
             sites=sites,

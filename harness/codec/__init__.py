@@ -47,11 +47,18 @@ __all__ = [
     "unseal",
 ]
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the lines written; bump it, and add to UPGRADES, when a record changes shape."""
 
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
-UPGRADES: Mapping[int, Upgrade] = MappingProxyType({})
+
+
+def _instances(tree: dict[str, Any]) -> dict[str, Any]:
+    """Before schema 2 no site had more than one instance."""
+    return {**tree, "instances": {}} if tree.get("kind") == "opened" else tree
+
+
+UPGRADES: Mapping[int, Upgrade] = MappingProxyType({1: _instances})
 """Schema version to the function that turns its tree into one of the next version."""
 
 T = TypeVar("T")

@@ -2,13 +2,14 @@
 
 Invariant: what `encode` lets through, `decode` accepts and gives back equal. One encoder and one decoder are compiled per
 annotation, as closures, and kept. Understands what records are made of: text, integers, numbers, booleans, `Any`,
-dataclasses, unions of dataclasses tagged by `kind`, tuples, mappings with text keys, StrEnum, Literal of texts and
-`… | None`. Knows nothing of bytes.
+dataclasses, unions (of dataclasses tagged by `kind`, or of what JSON itself tells apart), tuples, mappings with text keys,
+StrEnum, Literal of texts and `… | None`. Knows nothing of bytes.
 """
 
 import math
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from enum import Enum, StrEnum
 from pathlib import Path
@@ -182,12 +183,31 @@ def _mapping(item: Any) -> Form:
 
 def _union(args: tuple[Any, ...]) -> Form:
     members = [arg for arg in args if arg is not NoneType]
-    form = form_of(members[0]) if len(members) == 1 else _tagged(members)
+    if len(members) == 1:
+        form = form_of(members[0])
+    else:
+        form = _tagged(members) if all(hasattr(member, "kind") for member in members) else _any_of(members)
     if len(members) == len(args):
         return form
     return Form(
         lambda value, text: None if value is None else form.encode(value, text),
         lambda value: None if value is None else form.decode(value),
+    )
+
+
+def _any_of(members: list[Any]) -> Form:
+    """Members that no tag tells apart: the first one that fits, so they must not fit the same values."""
+    forms = [form_of(member) for member in members]
+
+    def attempt(way: Callable[[Form], Any]) -> Any:
+        for form in forms[:-1]:
+            with suppress(CodecError):
+                return way(form)
+        return way(forms[-1])
+
+    return Form(
+        lambda value, text: attempt(lambda form: form.encode(value, text)),
+        lambda value: attempt(lambda form: form.decode(value)),
     )
 
 

@@ -69,7 +69,7 @@ async def _around(game: Game) -> AsyncIterator[Finding]:
         yield finding
         for site in _absent(game, deployment):
             yield site
-        for one in deployment.sites(LANE):
+        for one in deployment.everywhere(LANE):
             yield await _site(browser if finding.fine else None, one)
 
 
@@ -173,7 +173,7 @@ async def _site(browser: Chromium | None, site: Site) -> Finding:
     if browser is None:
         return Finding(about=about, says=f"{site.url} answers; its login was not tried, for want of a browser")
     try:
-        async with browser.open(_visit(site), LANE) as environment:
+        async with browser.open(_visit(site), LANE, {site.name: site.url}) as environment:
             await environment.restore(_visit(site), Episode())
     except (UsageError, InfraError) as error:
         fix = f"compare sites.{site.name}.login (fields, submit, probe_url) with the form at {site.login.url}"

@@ -1,7 +1,7 @@
 """Where the sites are: from settings to `Site` records, one set per lane."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.config import Config
@@ -9,9 +9,9 @@ from harness.errors import ConfigError
 from harness.records import Login, Site, Task
 from harness.tasks import load
 
-_SITE_KEYS = {"url", "canonical", "reset_command", "reset_url", "login"}
+_SITE_KEYS = {"url", "instances", "canonical", "read_only", "reset_command", "reset_url", "login"}
 _LOGIN_KEYS = {"url", "fields", "submit", "probe_url", "probe_text"}
-_RESERVED = {"embedded", "port", "reset"}
+_RESERVED = {"embedded", "port", "reset", "leases"}
 
 
 def load_tasks(config: Config) -> tuple[Task, ...]:
@@ -34,23 +34,58 @@ class Deployment:
     """Of the embedded sites; None = the deployment is somebody else's."""
 
     def sites(self, lane: int) -> tuple[Site, ...]:
-        """All configured sites as lane number `lane` reaches them."""
+        """All configured sites as lane number `lane` reaches them; of several instances, the first."""
         return tuple(
-            self._site(name, tree, lane) for name, tree in site_trees(self.config).items() if self._is_there(tree)
+            self._site(name, tree, lane)
+            for name, tree in site_trees(self.config).items()
+            if self.port is not None or _urls(name, tree)
         )
 
-    def _is_there(self, tree: Mapping[str, Any]) -> bool:
-        return self.port is not None or tree.get("url") is not None
+    def everywhere(self, lane: int) -> tuple[Site, ...]:
+        """The same, with one for each instance."""
+        there = instances(self.config)
+        return tuple(replace(site, url=url) for site in self.sites(lane) for url in there.get(site.name) or (site.url,))
 
     def _site(self, name: str, tree: Mapping[str, Any], lane: int) -> Site:
         canonical = _text(tree, f"sites.{name}", "canonical").rstrip("/")
         if self.port is None:
             # Shared by all lanes: put back by `compose.resetting` while nobody else is on it, not by an episode.
-            url, reset = _text(tree, f"sites.{name}", "url").rstrip("/"), None
+            url, reset = _urls(name, tree)[0], None
         else:
             url = f"http://t{lane}.{name}.localhost:{self.port}"
             reset = f"{url}/__reset__"
         return Site(name=name, url=url, canonical=canonical, reset_url=reset, login=_login(name, tree.get("login")))
+
+
+def instances(config: Config) -> dict[str, tuple[str, ...]]:
+    """Site to the real base URLs it is served at, of sites that lanes share; {} when every lane has its own.
+
+    Raises:
+        ConfigError: They are no addresses, or every lane has its own sites anyway.
+    """
+    found = {name: _urls(name, tree) for name, tree in site_trees(config).items()}
+    if not config.sites.get("embedded"):
+        return {name: urls for name, urls in found.items() if urls}
+    for name, tree in site_trees(config).items():
+        if tree.get("instances"):
+            raise ConfigError(
+                f"sites.{name}.instances is for sites of your own; of the embedded ones every lane has its own instance"
+            )
+    return {}
+
+
+def _urls(name: str, tree: Mapping[str, Any]) -> tuple[str, ...]:
+    """`url` and `instances` together, each once."""
+    more = tree.get("instances") or []
+    if not isinstance(more, Sequence) or isinstance(more, str):
+        raise ConfigError(f"sites.{name}.instances must be a list of addresses, not {more!r}")
+    first = [_text(tree, f"sites.{name}", "url")] if tree.get("url") is not None else []
+    for number, url in enumerate(more):
+        if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+            raise ConfigError(
+                f"sites.{name}.instances[{number}] must be an address with http:// or https://, not {url!r}"
+            )
+    return tuple(dict.fromkeys(url.rstrip("/") for url in (*first, *more)))
 
 
 def site_trees(config: Config) -> dict[str, Mapping[str, Any]]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from harness.compose.deployment import load_tasks, site_trees
+from harness.compose.deployment import instances, load_tasks, site_trees
 from harness.compose.resetting import unresettable
 from harness.compose.settings import policy
 from harness.config import Config
@@ -56,8 +56,9 @@ def _missing(config: Config, tasks: Sequence[Task]) -> Iterator[str]:
     sites = site_trees(config)
     used = {site for task in tasks for site in task.sites}
     if not config.sites.get("embedded"):
+        there = instances(config)
         for name in sorted(used & sites.keys()):
-            if not sites[name].get("url"):
+            if not there.get(name):
                 yield f"no address: set {name.upper()}=… in the environment, or sites.{name}.url=…"
     for name in sorted(used - sites.keys()):
         yield f"unknown site: tasks name {name}, which is not among sites.*"

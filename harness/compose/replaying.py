@@ -84,7 +84,7 @@ async def _environment(config: Config, opened: Opened, folder: Path, closing: As
     digest = opened.config_digest
     game = Game(config=config, run=run, tasks=(opened.task,), config_digest=digest, stopping=Stopping())
     pool = await closing.enter_async_context(chromium(game, Deployment(config, port)))
-    return await closing.enter_async_context(pool.open(opened.task, 0))
+    return await closing.enter_async_context(pool.open(opened.task, 0, opened.instances))
 
 
 def read_settings(folder: Path, *, headed: bool, slow_mo_ms: float) -> Config:

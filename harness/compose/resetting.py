@@ -1,7 +1,8 @@
 """How sites of somebody's own deployment are put back to their seed: a command or a request, for one or for all.
 
-The command comes from the person's settings, never from a task; it is told by the environment variables CAIRN_SITES and
-CAIRN_TASK what it is wanted for. The embedded sites need none of this: every lane has its own, reset before each task.
+The command comes from the person's settings, never from a task; it is told by the environment variables CAIRN_SITES,
+CAIRN_URLS and CAIRN_TASK what it is wanted for. `{url}` in a hook stands for the address of the instance. The embedded sites
+need none of this: every lane has its own, reset before each task.
 """
 
 import asyncio
@@ -11,15 +12,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.browser.fetching import fetch
-from harness.compose.deployment import site_trees
+from harness.compose.deployment import instances, site_trees
 from harness.config import Config
 from harness.errors import ConfigError, SiteUnavailable
 from harness.records import Task
 from harness.runner.family import kill_tree
-from harness.runner.resetting import ResetGate
+from harness.runner.resetting import Instance
 
-_RESET_KEYS = {"command", "url", "timeout_s"}
+WHEN = ("dirty", "asked")
+_RESET_KEYS = {"command", "url", "timeout_s", "when"}
 _TIMEOUT_S = 900.0
+URL = "{url}"
+"""In a hook: the real base URL of the instance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,24 +40,34 @@ class Resets:
     timeout_s: float
     sites: frozenset[str]
     """Those that can be reset."""
+    only_when_asked: bool = False
+    """Whether only tasks with `require_reset` are worth it."""
 
-    async def reset(self, wanted: tuple[str, ...], task: Task) -> None:
-        """Put the sites back, one after the other; what is for all runs once."""
-        for site in wanted:
-            if site in self.commands:
-                await self._run(f"sites.{site}.reset_command", self.commands[site], (site,), task)
-            elif site in self.urls:
-                await self._post(f"sites.{site}.reset_url", self.urls[site])
-        rest = tuple(site for site in wanted if site not in self.commands and site not in self.urls)
+    async def reset(self, wanted: tuple[Instance, ...], task: Task) -> None:
+        """Put the instances back, one after the other; what is for all and names no `{url}` runs once."""
+        rest: list[Instance] = []
+        for one in wanted:
+            if one.site in self.commands:
+                await self._run(f"sites.{one.site}.reset_command", self.commands[one.site], (one,), task)
+            elif one.site in self.urls:
+                await self._post(f"sites.{one.site}.reset_url", self.urls[one.site].replace(URL, one.url))
+            else:
+                rest.append(one)
         if rest and self.command is not None:
-            await self._run("sites.reset.command", self.command, rest, task)
+            for some in ((one,) for one in rest) if URL in self.command else (tuple(rest),):
+                await self._run("sites.reset.command", self.command, some, task)
         elif rest and self.url is not None:
-            await self._post("sites.reset.url", self.url)
+            for url in dict.fromkeys(self.url.replace(URL, one.url) for one in rest):
+                await self._post("sites.reset.url", url)
 
-    async def _run(self, setting: str, command: str, sites: Sequence[str], task: Task) -> None:
-        told = {"CAIRN_SITES": ",".join(sites), "CAIRN_TASK": task.task_id}
+    async def _run(self, setting: str, command: str, instances: Sequence[Instance], task: Task) -> None:
+        told = {
+            "CAIRN_SITES": ",".join(one.site for one in instances),
+            "CAIRN_URLS": ",".join(one.url for one in instances),
+            "CAIRN_TASK": task.task_id,
+        }
         process = await asyncio.create_subprocess_shell(
-            command,
+            command.replace(URL, instances[0].url),
             env={**os.environ, **told},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
@@ -65,7 +79,7 @@ class Resets:
                 said, _ = await process.communicate()
         except TimeoutError as exc:
             raise ConfigError(
-                f"{setting} was not done after {self.timeout_s:g} s, before task {task.task_id}; mend it or raise "
+                f"{setting} was not done after {self.timeout_s:g} s, for task {task.task_id}; mend it or raise "
                 "sites.reset.timeout_s, then run again"
             ) from exc
         finally:
@@ -76,7 +90,7 @@ class Resets:
             words = said.decode("utf-8", "replace").strip().splitlines()
             last = f" ({words[-1][:200]})" if words else ""
             raise ConfigError(
-                f"{setting} ended with code {process.returncode}{last}, before task {task.task_id}; "
+                f"{setting} ended with code {process.returncode}{last}, for task {task.task_id}; "
                 "mend it, and the same command goes on"
             )
 
@@ -102,12 +116,17 @@ def resets(config: Config) -> Resets:
     timeout_s = tree.get("timeout_s", _TIMEOUT_S)
     if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or timeout_s <= 0:
         raise ConfigError(f"sites.reset.timeout_s={timeout_s!r} is no time; give seconds")
+    if (when := tree.get("when", "dirty")) not in WHEN:
+        raise ConfigError(f"sites.reset.when={when!r} is unknown; it is one of {', '.join(WHEN)}")
     sites = site_trees(config)
     own = {
         key: {name: _text(f"sites.{name}.{key}", site[key]) for name, site in sites.items() if site.get(key)}
         for key in ("reset_command", "reset_url")
     }
     everywhere = [_text(f"sites.reset.{key}", tree[key]) if tree.get(key) else None for key in ("command", "url")]
+    for name, urls in instances(config).items():
+        if len(urls) > 1 and name in own["reset_url"] and URL not in own["reset_url"][name]:
+            raise ConfigError(f"sites.{name}.reset_url must hold {URL}: the site has {len(urls)} instances")
     return Resets(
         command=everywhere[0],
         url=everywhere[1],
@@ -115,15 +134,8 @@ def resets(config: Config) -> Resets:
         urls=own["reset_url"],
         timeout_s=float(timeout_s),
         sites=frozenset(sites if any(everywhere) else {*own["reset_command"], *own["reset_url"]}),
+        only_when_asked=when == "asked",
     )
-
-
-def reset_gate(config: Config) -> ResetGate | None:
-    """What keeps `require_reset`; None when nothing can, or the sites do it by themselves."""
-    configured = resets(config)
-    if config.sites.get("embedded") or not configured.sites:
-        return None
-    return ResetGate(configured.reset, configured.sites)
 
 
 def unresettable(config: Config, tasks: Sequence[Task]) -> list[str]:

@@ -4,7 +4,8 @@ Invariant: an episode depends on nothing but the records folded into it, one aft
 `check` says why a record may not come next; `fold` takes for granted that it may. Pure: knows no files and no clock.
 
     opened(1) ─► acted(0) ─► decided(1) ─► acted(1) ─► … ─► decided(k: stop) ─► closed ─► scored …
-    opened(n+1) may follow failed, closed or scored; failed and resumed come at any time while the attempt is open.
+    opened(n+1) may follow failed, closed or scored, and anything when the attempt has moved to other instances of its sites;
+    failed and resumed come at any time while the attempt is open.
 
 A decided `Stop` is never acted upon: `closed` follows it, and it stays visible as the episode's `pending`. The same holds
 for a decision that was still pending when a limit closed the episode.
@@ -63,9 +64,10 @@ def fold(episode: Episode, record: Record) -> Episode:  # noqa: PLR0911 (one cas
         case Opened():
             return Episode(
                 opened=record,
-                failures=episode.failures if record.why == "diverged" else (),
+                failures=() if record.why == "retry" else episode.failures,
                 total_usage=episode.total_usage,
                 total_elapsed_ms=episode.total_elapsed_ms,
+                total_effects=episode.total_effects,
             )
         case Decided():
             return replace(
@@ -85,6 +87,7 @@ def fold(episode: Episode, record: Record) -> Episode:  # noqa: PLR0911 (one cas
                 pending=None,
                 elapsed_ms=episode.elapsed_ms + record.elapsed_ms,
                 total_elapsed_ms=episode.total_elapsed_ms + record.elapsed_ms,
+                total_effects=_with_effects(episode.total_effects, record),
             )
         case Resumed():
             return replace(episode, resumed=(*episode.resumed, record))
@@ -96,12 +99,18 @@ def fold(episode: Episode, record: Record) -> Episode:  # noqa: PLR0911 (one cas
             return replace(episode, scores={**episode.scores, record.dialect: record})
 
 
+def _with_effects(known: tuple[str, ...], record: Acted) -> tuple[str, ...]:
+    if not record.effects:
+        return known
+    return tuple(dict.fromkeys((*known, *(effect.url.partition("?")[0] for effect in record.effects))))
+
+
 def _check_opened(episode: Episode, record: Opened) -> str | None:
     if record.attempt != episode.attempt + 1:
         return f"attempt {record.attempt} opened after attempt {episode.attempt}"
     if (before := episode.opened) is None:
         return None
-    if episode.closed is None and not episode.failures:
+    if episode.closed is None and not episode.failures and record.why != "moved":
         return f"attempt {record.attempt} opened while attempt {episode.attempt} had neither failed nor closed"
     if (before.task.task_id, before.trial) != (record.task.task_id, record.trial):
         return f"opened for task {record.task.task_id} trial {record.trial} in the journal of another"

@@ -70,6 +70,12 @@ class Outcome:
     """Of all attempts."""
     elapsed_ms: float
     """Working time of all attempts."""
+    effects: tuple[str, ...]
+    """Where the effects of all attempts went, see `Episode.total_effects`."""
+    instances: Mapping[str, str]
+    """Of its sites, on which this attempt is played, see `Opened.instances`."""
+    goes_on: bool
+    """Whether this attempt has arrived somewhere and is to be led back there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +139,9 @@ def outcome_of(episode: Episode) -> Outcome | None:
         divergences=sum(failed.type == EnvironmentDiverged.__name__ for failed in episode.failures),
         usage=episode.total_usage,
         elapsed_ms=episode.total_elapsed_ms,
+        effects=episode.total_effects,
+        instances=opened.instances,
+        goes_on=episode.arrival is not None and episode.closed is None and not episode.has_diverged,
     )
 
 

@@ -50,8 +50,8 @@ class Task:
     intent_template_id: str = ""
     instantiation_dict: Mapping[str, Any] = field(default_factory=dict)
     require_reset: bool = False
-    mutates: bool | None = None
-    """Whether the task may change its sites; None = not said."""
+    mutates: bool | tuple[str, ...] | None = None
+    """Whether the task may change its sites, or which of them; None = not said."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """Keys of the file we do not know, kept as they are."""
 

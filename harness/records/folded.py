@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from harness.errors import EnvironmentDiverged
 from harness.records.lines import Acted, Closed, Decided, Failed, Opened, Resumed, Scored, Usage
 
 
@@ -27,7 +28,7 @@ class Episode:
     resumed: tuple[Resumed, ...] = ()
     closed: Closed | None = None
     failures: tuple[Failed, ...] = ()
-    """Since the person last asked for an attempt: an `Opened` with why `diverged` keeps them, any other clears them."""
+    """Since the person last asked for an attempt: an `Opened` with why `retry` clears them."""
     scores: Mapping[str, Scored] = field(default_factory=dict)
     """Dialect to its newest score."""
     usage: Usage = field(default_factory=Usage)
@@ -37,11 +38,19 @@ class Episode:
     total_usage: Usage = field(default_factory=Usage)
     """Of all attempts in the journal."""
     total_elapsed_ms: float = 0.0
+    total_effects: tuple[str, ...] = ()
+    """Where the effects of all attempts went: canonical URLs without their queries, each once."""
 
     @property
     def attempt(self) -> int:
         """Number of the current attempt; 0 before the first."""
         return self.opened.attempt if self.opened else 0
+
+    @property
+    def has_diverged(self) -> bool:
+        """Whether the last way back did not lead there, so that a new attempt has to begin."""
+        newest = self.failures[-1] if self.failures else None
+        return newest is not None and newest.attempt == self.attempt and newest.type == EnvironmentDiverged.__name__
 
     @property
     def last(self) -> Acted | None:

@@ -1,5 +1,6 @@
 """The lines of a journal, each with its `kind`, and what they are made of."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar
@@ -52,13 +53,16 @@ class Opened:
     attempt: int
     """1-based."""
     why: str = "first"
-    """`first`, `diverged` (a restore did not lead back) or `retry` (the person asked for it)."""
+    """`first`, `diverged` (a restore did not lead back), `moved` (to other instances of its sites) or `retry` (the person
+    asked for it)."""
     trial: int
     """0-based."""
     task: Task
     task_digest: str
     config_digest: str
     seed: int
+    instances: Mapping[str, str] = field(default_factory=dict)
+    """Site to the real base URL this attempt is played on, for sites of which there are several."""
     at: float
     """Seconds since the epoch, UTC; so in every record."""
 

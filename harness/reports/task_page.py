@@ -244,6 +244,7 @@ def _aim(action: Action, shot: Shot | None) -> Aim:
 
 _WHY_NEXT = {
     "diverged": "the way back did not lead to the recorded page",
+    "moved": "its sites were not to be had at the same addresses",
     "retry": "it was asked for again",
 }
 

@@ -8,13 +8,13 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Protocol
 
 from harness.actions import describe
 from harness.codec import digest
-from harness.errors import EnvironmentDiverged, InfraError, JournalError, UsageError
+from harness.errors import InfraError, JournalError, UsageError
 from harness.protocols import (
     Agent,
     Artifacts,
@@ -40,6 +40,7 @@ from harness.records import (
     View,
 )
 from harness.runner.evidence import stored_evidence, stored_message
+from harness.runner.opening import why_opened
 from harness.runner.verdict import Ending, ending
 
 logger = logging.getLogger(__name__)
@@ -81,6 +82,8 @@ class Job:
     trial: int = 0
     reopen: bool = False
     """Begin a new attempt although the journal has an ended one (`run.retry`)."""
+    instances: Mapping[str, str] = field(default_factory=dict)
+    """Site to the real base URL to play it on, for sites of which there are several."""
 
 
 def task_digest(task: Task) -> str:
@@ -145,15 +148,8 @@ class EpisodeRunner:
 
     def _ensure_opened(self) -> None:
         episode = self._journal.episode
-        diverged = bool(episode.failures) and (
-            episode.failures[-1].attempt == episode.attempt
-            and episode.failures[-1].type == EnvironmentDiverged.__name__
-        )
-        # A job that comes back from a lost worker may still say `reopen` although its new attempt stands already.
-        reopen = self._job.reopen and (episode.closed is not None or bool(episode.failures))
-        if episode.opened is not None and not reopen and not diverged:
+        if (why := why_opened(episode, self._job.instances, reopen=self._job.reopen)) is None:
             return
-        why = "first" if episode.opened is None else "retry" if reopen else "diverged"
         self._journal.append(
             Opened(
                 attempt=episode.attempt + 1,
@@ -163,6 +159,7 @@ class EpisodeRunner:
                 task_digest=task_digest(self._job.task),
                 config_digest=self._kit.config_digest,
                 seed=self._kit.seed + self._job.trial,
+                instances=self._job.instances,
                 at=self._kit.clock(),
             )
         )

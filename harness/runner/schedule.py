@@ -1,11 +1,24 @@
-"""Who takes which owed job next: a queue that takes back what infrastructure spoiled."""
+"""Who takes which owed job next: a queue that takes back what infrastructure spoiled, and minds who is on which site.
 
-from collections import deque
-from collections.abc import Iterable
-from typing import Protocol
+On sites that lanes share, a lane is given the first job in order whose instances are free, all of them at once; nobody
+waits while holding something, so nothing locks up. A job that was overtaken `PATIENCE` times by others on its sites has
+its instances kept for it until they are free: the oldest such job first, so nobody waits for ever. Where an instance has
+to be put back to its seed, that goes on beside the lanes. One event loop only.
+"""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Protocol, Self
 
 from harness.runner.episode import Job
-from harness.runner.resetting import Gate
+from harness.runner.leases import Leases
+from harness.runner.resetting import Instance, Upkeep
+from harness.runner.sharing import Need, Sharing
+
+PATIENCE = 8
 
 
 class Jobs(Protocol):
@@ -20,45 +33,228 @@ class Jobs(Protocol):
         ...
 
 
-class Schedule:
-    """Jobs in order; a job that is owed again waits behind the others, so that a sick site or browser gets time."""
+@dataclass(frozen=True, slots=True)
+class _Stay:
+    """What a lane plays, and where."""
 
-    def __init__(self, jobs: Iterable[Job], gate: Gate | None = None) -> None:
-        """`gate`: passed by a lane before it plays a job; None = nobody has to wait."""
+    job: Job
+    at: Mapping[str, str] = field(default_factory=dict)
+    """Site to instance, of those it holds."""
+
+
+class Schedule:
+    """Jobs in order; one that is owed again waits behind the others, so that a sick site or browser gets time."""
+
+    def __init__(
+        self,
+        jobs: Iterable[Job],
+        sharing: Sharing | None = None,
+        upkeep: Upkeep | None = None,
+        *,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """
+        Args:
+            jobs: What is owed.
+            sharing: What jobs need of the sites all lanes share; None = nobody is in anybody's way.
+            upkeep: Puts instances back to their seed, which needs `async with`; None = nothing does.
+            stopping: True once nothing new shall begin.
+        """
         self._owed = deque(jobs)
-        self._gate = gate
-        self.held: dict[int, Job] = {}
-        """Lane to the job it plays."""
+        self._sharing = sharing
+        self._upkeep = upkeep
+        self._stopping = stopping
+        self._stays: dict[int, _Stay] = {}
+        self._leases = Leases()
+        self._used = Counter[str]()
+        self._overtaken = Counter[Hashable]()
+        """By key of the need: how often later jobs on the same sites went first."""
+        self._waiting: dict[int, asyncio.Future[Job | None]] = {}
+        self._resets = asyncio.TaskGroup()
+        self._resetting: dict[object, Job | None] = {}
+        """Resets under way, and the job each one is for."""
         self.played = 0
         """Jobs begun in this start; one that is begun again counts once."""
 
     def __len__(self) -> int:
         return len(self._owed)
 
+    async def __aenter__(self) -> Self:
+        await self._resets.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Resets under way are waited for; one that fails ends whoever is in the context."""
+        await self._resets.__aexit__(kind, error, trace)
+
+    @property
+    def held(self) -> Mapping[int, Job]:
+        """Lane to the job it plays."""
+        return {lane: stay.job for lane, stay in self._stays.items()}
+
     async def take(self, lane: int) -> Job | None:
-        if not self._owed:
-            return None
-        job = self.held[lane] = self._owed.popleft()
-        self.played += 1
-        if self._gate is not None:
-            await self._gate.enter(lane, job.task)
-        return job
+        waiting: asyncio.Future[Job | None] = asyncio.get_running_loop().create_future()
+        self._waiting[lane] = waiting
+        self._hand_out()
+        try:
+            return await waiting
+        finally:
+            self._waiting.pop(lane, None)
 
     async def settle(self, lane: int, job: Job, *, over: bool) -> None:
-        self._let_go(lane)
+        stay = self._leave(lane)
         if not over:
             self.played -= 1
-            self._owed.append(job)
+            self._owed.append(replace(job, instances={}))
+        self._give_back(lane, stay)
 
     def reclaim(self, lane: int) -> Job | None:
         """Owe again what a lane that is gone was playing; it goes first, being half done."""
-        job = self._let_go(lane)
-        if job is not None:
+        stay = self._leave(lane)
+        if stay is not None:
             self.played -= 1
-            self._owed.appendleft(job)
-        return job
+            self._owed.appendleft(replace(stay.job, instances={}))
+        self._give_back(lane, stay)
+        return None if stay is None else stay.job
 
-    def _let_go(self, lane: int) -> Job | None:
-        if self._gate is not None:
-            self._gate.leave(lane)
-        return self.held.pop(lane, None)
+    def _leave(self, lane: int) -> _Stay | None:
+        if (waiting := self._waiting.pop(lane, None)) is not None:
+            waiting.cancel()
+        return self._stays.pop(lane, None)
+
+    def _give_back(self, lane: int, stay: _Stay | None) -> None:
+        if stay is not None and self._sharing is not None:
+            outcome = self._sharing.learn(stay.job)
+            self._leases.release(lane, stay.at.values())
+            if self._upkeep is not None and outcome is not None:
+                changed = self._sharing.changed(outcome)
+                for site in stay.at:
+                    # What a lost lane was about to do may have been done.
+                    if site in changed or outcome.goes_on:
+                        self._upkeep.soiled(Instance(site, stay.at[site]), (stay.job.task.task_id, stay.job.trial))
+                if not outcome.goes_on and not self._stopping():
+                    self._put_back(stay, self._upkeep)
+        self._hand_out()
+
+    def _put_back(self, stay: _Stay, upkeep: Upkeep) -> None:
+        left = (Instance(site, url) for site, url in stay.at.items() if self._leases.allows(url, alone=True))
+        if due := tuple(instance for instance in left if upkeep.is_due(instance)):
+            self._reset(due, stay.job, upkeep, wanted=False)
+
+    def _hand_out(self) -> None:
+        """Give waiting lanes what they can play now, the longest waiting one first."""
+        for lane, waiting in list(self._waiting.items()):
+            if waiting.done():
+                continue
+            if not self._owed or self._stopping():
+                waiting.set_result(None)
+            elif (stay := self._next()) is not None:
+                self._stays[lane] = stay
+                self.played += 1
+                self._leases.hold(lane, self._wanted(stay))
+                waiting.set_result(stay.job)
+            else:
+                assert self._stays or self._resetting, "a job waits although nobody is on its sites"
+                return
+
+    def _wanted(self, stay: _Stay) -> dict[str, bool]:
+        if self._sharing is None:
+            return {}
+        return _by_url(self._sharing.need(stay.job), stay.at)
+
+    def _next(self) -> _Stay | None:
+        """Take the first job out of the queue that can be played now."""
+        if self._sharing is None:
+            return _Stay(self._owed.popleft())
+        passed: dict[Hashable, Need] = {}
+        kept: dict[str, bool] = {}
+        prepared = {id(job) for job in self._resetting.values()}
+        for number, job in enumerate(self._owed):
+            need = self._sharing.need(job)
+            if need.key in passed or id(job) in prepared:
+                continue
+            at = self._place(job, need, self._sharing, kept)
+            if at is not None:
+                del self._owed[number]
+                self._count(need, passed.values())
+                self._used.update(at.values())
+                return _Stay(replace(job, instances=self._sharing.played_at(job, at)), at)
+            passed[need.key] = need
+            if not kept and self._overtaken[need.key] >= PATIENCE:
+                kept = _by_url(need, self._aim(need, self._sharing))
+        return None
+
+    def _count(self, granted: Need, passed: Iterable[Need]) -> None:
+        del self._overtaken[granted.key]
+        self._overtaken.update(need.key for need in passed if need.conflicts(granted))
+
+    def _aim(self, need: Need, sharing: Sharing, kept: Mapping[str, bool] | None = None) -> dict[str, str]:
+        """The instance of each site a job gets to first, those left out that are kept for another one."""
+        aimed: dict[str, str] = {}
+        for site, alone in need.alone.items():
+            there = sharing.sites.instances[site]
+            urls = (need.at[site],) if need.at.get(site) in there else there
+            free = [url for url in urls if kept is None or url not in kept or not (alone or kept[url])]
+            if free:
+                aimed[site] = min(free, key=lambda url: (self._leases.load(url), self._used[url]))
+        return aimed
+
+    def _place(self, job: Job, need: Need, sharing: Sharing, kept: Mapping[str, bool]) -> dict[str, str] | None:
+        """Where a job can be played now; None when somebody is in its way, or a reset that is begun for it."""
+        at = self._aim(need, sharing, kept)
+        if len(at) < len(need.alone):
+            return None
+        unclean = self._unclean(job, at, sharing)
+        wanted = _by_url(need, at)
+        if not all(
+            self._leases.allows(url, alone=alone or any(url == instance.url for instance in unclean))
+            for url, alone in wanted.items()
+        ):
+            return None
+        if unclean and self._upkeep is not None:
+            asking = sum(not waiting.done() for waiting in self._waiting.values())
+            if sum(job is not None for job in self._resetting.values()) < asking:
+                self._reset(unclean, job, self._upkeep, wanted=True)
+            return None
+        return at
+
+    def _unclean(self, job: Job, at: Mapping[str, str], sharing: Sharing) -> tuple[Instance, ...]:
+        if self._upkeep is None:
+            return ()
+        outcome = sharing.outcome(job)
+        place = (job.task.task_id, job.trial) if outcome is not None and outcome.goes_on else None
+        changed = sharing.changed(outcome) if outcome is not None else frozenset()
+        return tuple(
+            instance
+            for instance in map(Instance._make, at.items())
+            if self._upkeep.needs_reset(instance, job.task, going_on=place, had_effects=instance.site in changed)
+        )
+
+    def _reset(self, instances: tuple[Instance, ...], job: Job, upkeep: Upkeep, *, wanted: bool) -> None:
+        """Have instances put back while nobody else is on them; `wanted` by a job that waits, else left by one."""
+        holder = object()
+        urls = dict.fromkeys((instance.url for instance in instances), True)
+
+        async def reset() -> None:
+            try:
+                await upkeep.hook(instances, job.task)
+                for instance in instances:
+                    upkeep.cleaned(instance)
+            finally:
+                del self._resetting[holder]
+                self._leases.release(holder, urls)
+            self._hand_out()
+
+        self._leases.hold(holder, urls)
+        self._resetting[holder] = job if wanted else None
+        self._resets.create_task(reset())
+
+
+def _by_url(need: Need, at: Mapping[str, str]) -> dict[str, bool]:
+    """Instance to whether it is wanted alone; two sites may be served at one address."""
+    wanted: dict[str, bool] = {}
+    for site, url in at.items():
+        wanted[url] = wanted.get(url, False) or need.alone[site]
+    return wanted

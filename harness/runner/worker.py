@@ -45,7 +45,7 @@ class Worker:
             note = ""
             try:
                 if journal.episode.closed is None or job.reopen:
-                    await runner.play(self.pool.open(job.task, lane))
+                    await runner.play(self.pool.open(job.task, lane, job.instances))
                 await runner.score()
             except InfraError as error:
                 note = str(error)

@@ -37,7 +37,7 @@ def build(entry: Entry, bases: Mapping[str, str]) -> Task:
         intent_template_id=_template_id(fields),
         instantiation_dict=fields.mapping("instantiation_dict"),
         require_reset=bool(fields.flag("require_reset")),
-        mutates=fields.flag("mutates"),
+        mutates=_mutates(fields),
         metadata={
             **fields.rest(),
             **{f"eval.{key}": value for key, value in judged.rest().items()},
@@ -61,6 +61,15 @@ def _storage_state(fields: Fields, folder: Path) -> str | None:
     if not value.endswith(".json") or "\0" in value:
         raise fields.wrong("storage_state", f"is {value!r}; give the path of a .json file, or null")
     return os.path.normpath(folder.absolute() / value)
+
+
+def _mutates(fields: Fields) -> bool | tuple[str, ...] | None:
+    if not isinstance(fields.get("mutates"), list):
+        return fields.flag("mutates")
+    changed = fields.texts("mutates")
+    if strange := sorted(set(changed) - set(fields.texts("sites"))):
+        raise fields.wrong("mutates", f"names {strange[0]}, which is not among the task's sites")
+    return changed
 
 
 def _geolocation(fields: Fields) -> dict[str, float] | None:

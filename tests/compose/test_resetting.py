@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
-from harness.compose.resetting import reset_gate, resets, unresettable
+from harness.compose.resetting import resets, unresettable
 from harness.config import Config
 from harness.errors import ConfigError
 from harness.records import Eval, Task
+from harness.runner.resetting import Instance
+
+BOTH = (Instance("shop", "http://shop.test"), Instance("forum", "http://forum.test"))
 
 
 def a_config(**sites: Any) -> Config:
@@ -54,7 +57,7 @@ def posted() -> Iterator[tuple[str, list[str]]]:
 async def test_one_command_for_all_runs_once_and_is_told_what_for(tmp_path: Path) -> None:
     log = tmp_path / "log"
     config = a_config(reset={"command": f'echo "$CAIRN_SITES for $CAIRN_TASK" >> {log}'})
-    await resets(config).reset(("shop", "forum"), a_task("shop", "forum"))
+    await resets(config).reset(BOTH, a_task("shop", "forum"))
     assert log.read_text() == "shop,forum for 7\n"
 
 
@@ -62,29 +65,42 @@ async def test_a_site_of_its_own_goes_before_what_is_for_all(tmp_path: Path, pos
     base, seen = posted
     log = tmp_path / "log"
     config = a_config(reset={"command": f"echo $CAIRN_SITES >> {log}"}, shop={"reset_url": f"{base}/again"})
-    await resets(config).reset(("shop", "forum"), a_task("shop", "forum"))
+    await resets(config).reset(BOTH, a_task("shop", "forum"))
     assert seen == ["/again"]
     assert log.read_text() == "forum\n"
 
 
 async def test_hooks_that_fail_are_named_with_their_last_words(posted: tuple[str, list[str]]) -> None:
     broken = a_config(reset={"command": "echo the disk is full; exit 3"})
-    with pytest.raises(
-        ConfigError, match=r"sites\.reset\.command ended with code 3 \(the disk is full\), before task 7"
-    ):
-        await resets(broken).reset(("shop",), a_task("shop"))
+    with pytest.raises(ConfigError, match=r"sites\.reset\.command ended with code 3 \(the disk is full\), for task 7"):
+        await resets(broken).reset(BOTH[:1], a_task("shop"))
     slow = a_config(reset={"command": "sleep 600", "timeout_s": 0.2})
     with pytest.raises(ConfigError, match=r"not done after 0\.2 s"):
-        await resets(slow).reset(("shop",), a_task("shop"))
+        await resets(slow).reset(BOTH[:1], a_task("shop"))
     refusing = a_config(shop={"reset_url": f"{posted[0]}/broken"})
     with pytest.raises(ConfigError, match=r"sites\.shop\.reset_url: .* answers 500"):
-        await resets(refusing).reset(("shop",), a_task("shop"))
+        await resets(refusing).reset(BOTH[:1], a_task("shop"))
 
 
-def test_a_gate_stands_only_where_something_can_be_reset() -> None:
-    assert reset_gate(a_config()) is None
-    assert reset_gate(a_config(reset={"command": "true"})) is not None
-    assert reset_gate(a_config(shop={"reset_command": "true"})) is not None
+async def test_a_hook_that_names_the_url_is_called_for_every_instance(
+    tmp_path: Path, posted: tuple[str, list[str]]
+) -> None:
+    base, seen = posted
+    log = tmp_path / "log"
+    two = (Instance("shop", f"{base}/a"), Instance("shop", f"{base}/b"))
+    per_site = {"instances": [one.url for one in two], "reset_url": "{url}/again"}
+    await resets(a_config(shop=per_site)).reset(two, a_task("shop"))
+    await resets(a_config(reset={"url": "{url}/all"})).reset(two, a_task("shop"))
+    assert seen == ["/a/again", "/b/again", "/a/all", "/b/all"]
+    command = f'echo "{{url}} of $CAIRN_URLS" >> {log}'
+    await resets(a_config(reset={"command": command})).reset(two, a_task("shop"))
+    assert log.read_text() == "".join(f"{one.url} of {one.url}\n" for one in two)
+
+
+async def test_a_command_for_all_is_told_where_they_are(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    await resets(a_config(reset={"command": f"echo $CAIRN_URLS >> {log}"})).reset(BOTH, a_task("shop", "forum"))
+    assert log.read_text() == "http://shop.test,http://forum.test\n"
 
 
 def test_tasks_that_ask_in_vain_are_found() -> None:
@@ -101,6 +117,10 @@ def test_tasks_that_ask_in_vain_are_found() -> None:
         ({"reset": {"timeout_s": "soon"}}, "timeout_s"),
         ({"reset": {"command": 7}}, "sites.reset.command"),
         ({"shop": {"reset_command": ["x"]}}, "sites.shop.reset_command"),
+        ({"reset": {"when": "never"}}, "sites.reset.when='never'"),
+        ({"shop": {"reset_url": "http://x/again", "instances": ["http://b.test"]}}, "must hold {url}: .* 2 instances"),
+        ({"shop": {"instances": "http://b.test"}}, "sites.shop.instances must be a list"),
+        ({"shop": {"instances": ["b.test"]}}, r"sites.shop.instances\[0\] must be an address"),
     ],
 )
 def test_wrong_settings_are_named(sites: dict[str, Any], word: str) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.actions.space import Stop
 from harness.journal.fold import check, fold
-from harness.records import CloseReason, Episode, Record, Status, Step, Usage
+from harness.records import Acted, CloseReason, Effect, Episode, Record, Status, Step, Usage
 from tests.journal.episodes import (
     acted,
     closed,
@@ -155,7 +155,12 @@ def test_usage_and_working_time_are_sums_over_decisions_and_steps() -> None:
 def test_a_new_attempt_starts_empty_and_keeps_the_totals() -> None:
     before = folded(SCORED)
     after = fold(before, opened(2, why="retry"))
-    assert after == Episode(opened=opened(2, why="retry"), total_usage=before.usage, total_elapsed_ms=before.elapsed_ms)
+    assert after == Episode(
+        opened=opened(2, why="retry"),
+        total_usage=before.usage,
+        total_elapsed_ms=before.elapsed_ms,
+        total_effects=("http://shop.localhost/",),
+    )
     again = folded((*SCORED, opened(2, why="retry"), acted(0), decided(1)))
     assert again.usage == decided(1).usage
     assert again.total_usage == before.usage + decided(1).usage
@@ -164,7 +169,29 @@ def test_a_new_attempt_starts_empty_and_keeps_the_totals() -> None:
 
 def test_failures_are_counted_on_when_an_attempt_diverged() -> None:
     assert folded((*STEPPED, failed(), opened(2, why="diverged"))).failures == (failed(),)
+    assert folded((*STEPPED, failed(), opened(2, why="moved"))).failures == (failed(),)
     assert folded((*STEPPED, failed(), opened(2, why="retry"))).failures == ()
+
+
+def test_an_attempt_may_be_left_as_it_stands_when_its_sites_have_moved() -> None:
+    assert check(folded(STEPPED), opened(2, why="moved")) is None
+    assert check(folded(STEPPED), opened(2, why="retry")) is not None
+
+
+def test_effects_are_kept_by_address_whatever_was_asked_there() -> None:
+    def sent(step: int, *urls: str) -> Acted:
+        return replace(acted(step), effects=tuple(Effect(method="POST", url=url, status=200) for url in urls))
+
+    first = (opened(), acted(0), decided(1), sent(1, "http://a.test/x?n=1", "http://a.test/x?n=2"))
+    episode = folded((*first, failed(), opened(2, why="diverged"), acted(0), decided(1), sent(1, "http://b.test/")))
+    assert episode.total_effects == ("http://a.test/x", "http://b.test/")
+
+
+def test_only_the_newest_failure_of_this_attempt_says_that_it_has_diverged() -> None:
+    diverged = replace(failed(), type="EnvironmentDiverged")
+    assert folded((*STEPPED, diverged)).has_diverged
+    assert not folded((*STEPPED, diverged, failed())).has_diverged
+    assert not folded((*STEPPED, diverged, opened(2, why="diverged"))).has_diverged
 
 
 @given(st.lists(st.sampled_from([*whole_episode(), *PENDING, opened(2), failed(2), acted(3)]), max_size=30))

@@ -1,6 +1,7 @@
 """The index says what the journals say, and deleting or damaging it costs nothing but time."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,18 @@ def test_an_outcome_tells_what_planning_needs() -> None:
     }
     assert outcome.usage == Usage(prompt_tokens=30, completion_tokens=6, cost_usd=1.5, requests=3)
     assert outcome_of(folded(())) is None
+
+
+def test_an_outcome_tells_where_an_attempt_goes_on() -> None:
+    at = {"shop": "http://shop.test:81"}
+    begun = replace(opened(), instances=at)
+    going_on = outcome_of(folded((begun, acted(0), decided(1), acted(1))))
+    assert going_on is not None
+    assert (going_on.instances, going_on.goes_on, going_on.effects) == (at, True, ("http://shop.localhost/",))
+    diverged = replace(failed(), type="EnvironmentDiverged")
+    for records in ((begun,), (begun, acted(0), diverged), whole_episode()):
+        outcome = outcome_of(folded(records))
+        assert outcome is not None and not outcome.goes_on
 
 
 def test_usage_and_time_are_those_of_all_attempts() -> None:

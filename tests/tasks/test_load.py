@@ -104,6 +104,14 @@ def test_a_relative_task_path_gives_an_absolute_storage_state(tmp_path: Path, mo
     assert loaded.storage_state == str(tmp_path / ".auth" / "a_state.json")
 
 
+@pytest.mark.parametrize(
+    ("said", "read"), [(None, None), (True, True), (False, False), ([], ()), (["shop"], ("shop",))]
+)
+def test_what_a_task_changes_is_all_of_its_sites_none_or_some(tmp_path: Path, said: Any, read: Any) -> None:
+    (loaded,) = load(write(tmp_path, raw(mutates=said)), SITES)
+    assert loaded.mutates == read
+
+
 WRONG = {
     "intent` is missing": raw(intent=None),
     "intent` is empty": raw(intent=" "),
@@ -114,6 +122,9 @@ WRONG = {
     "start_url` holds 'shop.test'": raw(start_url="shop.test"),
     "start_url` holds 'file:///etc/passwd'": raw(start_url="__SHOP__ |AND| file:///etc/passwd"),
     "require_login` must be true or false": raw(require_login="yes"),
+    "mutates` must be true or false": raw(mutates="shop"),
+    "mutates` names forum, which is not among": raw(mutates=["shop", "forum"]),
+    "mutates[0]` must be a text": raw(mutates=[1]),
     "storage_state` is '/etc/passwd'": raw(storage_state="/etc/passwd"),
     "geolocation` must hold latitude": raw(geolocation={"latitude": 1}),
     "geolocation.latitude` is 91": raw(geolocation={"latitude": 91, "longitude": 0}),

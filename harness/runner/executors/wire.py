@@ -51,13 +51,18 @@ def job_values(job: Job | None) -> dict[str, Any]:
     """A job whole: whoever plays it may be where the task file is not."""
     if job is None:
         return {"task": None}
-    return {"task": plain(job.task), "trial": job.trial, "reopen": job.reopen}
+    return {"task": plain(job.task), "trial": job.trial, "reopen": job.reopen, "instances": job.instances}
 
 
 def job_of(values: Mapping[str, Any]) -> Job | None:
     if values["task"] is None:
         return None
-    return Job(task=build(Task, values["task"]), trial=values["trial"], reopen=values["reopen"])
+    return Job(
+        task=build(Task, values["task"]),
+        trial=values["trial"],
+        reopen=values["reopen"],
+        instances=values["instances"],
+    )
 
 
 def news_values(news: News) -> dict[str, Any]:

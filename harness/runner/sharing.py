@@ -1,0 +1,124 @@
+"""Which sites a job needs, which of them it must have alone, and on which of their instances it may be played.
+
+A task may change its sites when it says so (`mutates`), else when effects on them were recorded for it in this run folder,
+else it is believed to, until one of its attempts has ended without any. What is said of other tasks is no evidence. An
+attempt that goes on goes on where it was. Knows no queue and no clock.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from harness.journal.index import Outcome
+from harness.records import Task
+from harness.runner.episode import Job
+
+
+@dataclass(frozen=True, kw_only=True)
+class Need:
+    """What one job needs."""
+
+    alone: Mapping[str, bool]
+    """Site to whether the job must have it alone."""
+    at: Mapping[str, str]
+    """Site to the instance it must be played on; one of the others will do when that is no longer there."""
+
+    @cached_property
+    def key(self) -> tuple[frozenset[tuple[str, bool]], frozenset[tuple[str, str]]]:
+        """Equal for jobs that need the same."""
+        return frozenset(self.alone.items()), frozenset(self.at.items())
+
+    def conflicts(self, other: "Need") -> bool:
+        """Whether they could be in each other's way."""
+        return any(alone or other.alone[site] for site, alone in self.alone.items() if site in other.alone)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedSites:
+    """A deployment all lanes share."""
+
+    instances: Mapping[str, tuple[str, ...]]
+    """Site to the real base URLs it is served at, the one meant when nothing is recorded first."""
+    read_only: Collection[str] = ()
+    """Sites no task can change."""
+    lenient: bool = False
+    """Whether only tasks that ask for a reset have their sites alone."""
+    site_of: Callable[[str], str | None] = lambda url: None
+    """Canonical URL to the site it is on."""
+
+
+class Sharing:
+    """Knows the needs of the jobs of a run."""
+
+    def __init__(
+        self, sites: SharedSites, outcomes: Iterable[Outcome], read: Callable[[str, int], Outcome | None]
+    ) -> None:
+        """
+        Args:
+            sites: The deployment.
+            outcomes: What this run folder holds at the start.
+            read: What one journal holds now, by task id and trial.
+        """
+        self.sites = sites
+        self._read = read
+        self._outcomes: dict[str, dict[int, Outcome]] = {}
+        for outcome in outcomes:
+            self._outcomes.setdefault(outcome.task_id, {})[outcome.trial] = outcome
+        self._needs: dict[tuple[str, int, bool], Need] = {}
+
+    def outcome(self, job: Job) -> Outcome | None:
+        """What has become of a job, as far as it was read."""
+        return self._outcomes.get(job.task.task_id, {}).get(job.trial)
+
+    def learn(self, job: Job) -> Outcome | None:
+        """Read what has become of a job that was just left."""
+        outcome = self._read(job.task.task_id, job.trial)
+        if outcome is not None:
+            self._outcomes.setdefault(job.task.task_id, {})[job.trial] = outcome
+        for place in [place for place in self._needs if place[0] == job.task.task_id]:
+            del self._needs[place]
+        return outcome
+
+    def changed(self, outcome: Outcome) -> frozenset[str]:
+        """The sites effects were recorded on."""
+        return frozenset(site for url in outcome.effects if (site := self.sites.site_of(url)) is not None)
+
+    def need(self, job: Job) -> Need:
+        place = (job.task.task_id, job.trial, job.reopen)
+        if (need := self._needs.get(place)) is None:
+            need = self._needs[place] = self._need(job)
+        return need
+
+    def played_at(self, job: Job, chosen: Mapping[str, str]) -> dict[str, str]:
+        """What of the chosen instances is worth recording: where there were several, now or before."""
+        outcome = self.outcome(job)
+        before = outcome.instances if outcome is not None else {}
+        return {site: url for site, url in chosen.items() if len(self.sites.instances[site]) > 1 or site in before}
+
+    def _need(self, job: Job) -> Need:
+        outcome = self.outcome(job)
+        if outcome is not None and outcome.closed is not None and not job.reopen:
+            return Need(alone={}, at={})  # only its score is owed, and scoring needs no site
+        alone = {site: value for site, value in self._alone(job.task).items() if self.sites.instances.get(site)}
+        if outcome is None or not outcome.goes_on:
+            return Need(alone=alone, at={})
+        return Need(
+            alone=alone, at={site: outcome.instances.get(site, self.sites.instances[site][0]) for site in alone}
+        )
+
+    def _alone(self, task: Task) -> dict[str, bool]:
+        if task.require_reset or self.sites.lenient:
+            return dict.fromkeys(task.sites, task.require_reset)
+        changes = self._changes(task)
+        wanted = dict.fromkeys((*task.sites, *sorted(changes)))
+        return {site: site in changes and site not in self.sites.read_only for site in wanted}
+
+    def _changes(self, task: Task) -> frozenset[str]:
+        if isinstance(task.mutates, tuple):
+            return frozenset(task.mutates)
+        if task.mutates is not None:
+            return frozenset(task.sites if task.mutates else ())
+        outcomes = self._outcomes.get(task.task_id, {}).values()
+        recorded = frozenset[str]().union(*map(self.changed, outcomes))
+        ended = any(outcome.closed is not None for outcome in outcomes)
+        return recorded if ended else recorded.union(task.sites)

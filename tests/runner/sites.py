@@ -1,0 +1,50 @@
+"""Jobs, outcomes and shared sites to schedule with."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.journal.index import Outcome, outcome_of
+from harness.records import Eval, Record, Task
+from harness.runner.episode import Job
+from harness.runner.sharing import SharedSites, Sharing
+from tests.journal.episodes import folded
+
+ONE_EACH = {"shop": ("http://shop.a",), "forum": ("http://forum.a",)}
+FOUR = {"shop": tuple(f"http://shop.{letter}" for letter in "abcd"), "forum": ("http://forum.a",)}
+
+
+def a_job(task_id: str = "1", *sites: str, trial: int = 0, reopen: bool = False, **fields: Any) -> Job:
+    task = Task(
+        task_id=task_id, sites=sites or ("shop",), intent="x", start_urls=(), eval=Eval(eval_types=()), **fields
+    )
+    return Job(task=task, trial=trial, reopen=reopen)
+
+
+def reader(task_id: str, *sites: str) -> Job:
+    return a_job(task_id, *sites, mutates=False)
+
+
+def writer(task_id: str, *sites: str) -> Job:
+    return a_job(task_id, *sites, mutates=True)
+
+
+def site_of(url: str) -> str | None:
+    host = url.split("/")[2]
+    return host.removesuffix(".localhost") if host.endswith(".localhost") else None
+
+
+class Journals:
+    """What has become of jobs, by task id and trial; stands for the journals of a run folder."""
+
+    def __init__(self, *outcomes: Outcome) -> None:
+        self.outcomes = {(outcome.task_id, outcome.trial): outcome for outcome in outcomes}
+
+    def write(self, *records: Record) -> Outcome:
+        outcome = outcome_of(folded(records))
+        assert outcome is not None
+        self.outcomes[outcome.task_id, outcome.trial] = outcome
+        return outcome
+
+    def sharing(self, instances: Mapping[str, tuple[str, ...]] = ONE_EACH, **more: Any) -> Sharing:
+        sites = SharedSites(instances=instances, site_of=site_of, **more)
+        return Sharing(sites, tuple(self.outcomes.values()), lambda *place: self.outcomes.get(place))

@@ -1,0 +1,87 @@
+"""When an episode is over, and why: asked of the fold, before every decision and before every action."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.actions.space import Click, Nothing, Stop, Target
+from harness.records import CloseReason, Episode, Limits, Record
+from harness.runner.verdict import ending
+from tests.journal.episodes import acted, decided, folded, opened
+
+LIMITS = Limits()
+
+
+def clicks(*names: str) -> Episode:
+    """An episode that clicked links of these names, one after the other."""
+    records: list[Record] = [opened(), acted(0)]
+    for step, name in enumerate(names, start=1):
+        records += [decided(step, Click(target=Target(id=name, role="link", name=name))), acted(step)]
+    return folded(records)
+
+
+def unreadable(times: int) -> Episode:
+    records: list[Record] = [opened(), acted(0)]
+    for step in range(1, times + 1):
+        records += [decided(step, Nothing(why="no action")), acted(step)]
+    return folded(records)
+
+
+def test_an_episode_goes_on_while_nothing_speaks_against_it() -> None:
+    assert ending(LIMITS, folded((opened(), acted(0)))) is None
+    assert ending(LIMITS, clicks("a", "b", "c", "d")) is None
+
+
+def test_a_decided_stop_ends_it_with_its_answer() -> None:
+    end = ending(LIMITS, folded((opened(), acted(0), decided(1, Stop(answer="$14.00")))))
+    assert end is not None
+    assert (end.reason, end.answer, end.detail) == (CloseReason.STOPPED, "$14.00", "")
+
+
+def test_any_other_pending_action_is_still_carried_out_whatever_is_spent() -> None:
+    pending = folded((opened(), acted(0), decided(1)))
+    assert ending(Limits(max_tokens=1, max_cost_usd=0.1, max_working_s=0.001, max_steps=1), pending) is None
+
+
+@pytest.mark.parametrize(
+    ("limits", "detail"),
+    [
+        (Limits(max_tokens=24), "Budget of 24 tokens is spent (24)"),
+        (Limits(max_cost_usd=1.0), "Budget of 1 USD is spent (1)"),
+        (Limits(max_working_s=0.23), "Budget of 0.23 seconds of work is spent (0.23)"),
+    ],
+)
+def test_a_budget_is_spent_when_it_is_reached(limits: Limits, detail: str) -> None:
+    episode = clicks("a", "b")  # twice 12 tokens, 0.5 USD and 100 ms; three pages of 10 ms
+    end = ending(limits, episode)
+    assert end is not None
+    assert (end.reason, end.detail, end.answer) == (CloseReason.BUDGET, detail, "")
+    raised = replace(
+        limits,
+        max_tokens=limits.max_tokens and 25,
+        max_cost_usd=limits.max_cost_usd and 1.1,
+        max_working_s=limits.max_working_s and 0.24,
+    )
+    assert ending(raised, episode) is None
+
+
+@pytest.mark.parametrize(
+    ("limits", "episode", "reason"),
+    [
+        (Limits(max_steps=2), clicks("a", "b"), CloseReason.MAX_STEPS),
+        (Limits(parsing_failures=2), unreadable(2), CloseReason.PARSE_FAILURES),
+        (Limits(repeated_actions=3), clicks("a", "a", "a"), CloseReason.REPEATED),
+    ],
+)
+def test_the_limits_of_webarena_end_it_in_webarenas_words(
+    limits: Limits, episode: Episode, reason: CloseReason
+) -> None:
+    end = ending(limits, episode)
+    assert end is not None
+    assert end.reason is reason
+    assert end.detail
+
+
+def test_a_budget_goes_before_the_number_of_steps() -> None:
+    end = ending(Limits(max_steps=2, max_tokens=24), clicks("a", "b"))
+    assert end is not None and end.reason is CloseReason.BUDGET
