@@ -21,8 +21,9 @@ from harness.compose.drift import settle
 from harness.compose.game import Game
 from harness.compose.limiting import limiter
 from harness.compose.rehearsal import rehearsed
-from harness.compose.resetting import reset_gate, unresettable
-from harness.compose.settings import policy, saved, secrets
+from harness.compose.resetting import unresettable
+from harness.compose.settings import saved, secrets
+from harness.compose.sharing import schedule
 from harness.compose.tracking import Tracker
 from harness.config import Config, Display
 from harness.errors import ConfigError
@@ -37,7 +38,7 @@ from harness.reports.rows import About
 from harness.reports.summary import Entry, Invocation, Summary, as_json, summarize
 from harness.reports.table import print_summary
 from harness.runner.family import mark, sweep
-from harness.runner.plan import RETRIES, owed
+from harness.runner.plan import RETRIES
 from harness.runner.purse import Purse
 from harness.runner.schedule import Schedule
 from harness.runner.stopping import Stopping
@@ -68,19 +69,19 @@ async def evaluate(config: Config, folder: Path, console: Console) -> int:
         mark(folder)
         outcomes = _scan(run).outcomes
         digest = settle(config, run, tasks, outcomes=outcomes, tell=tell)
-        schedule = Schedule(owed(tasks, config.trials, outcomes, policy(config)), reset_gate(config))
         stopping = Stopping(tell)
+        jobs = schedule(config, run, tasks, outcomes=outcomes, stopping=stopping)
         purse = run_purse(config, run, outcomes, stopping=stopping, tell=tell)
         tracker = Tracker(config, folder)
         invocation = Invocation()
-        if len(schedule) and not purse.is_empty():
+        if len(jobs) and not purse.is_empty():
             _say_what_is_not_reset(config, tasks, console)
             _describe(config, run, digest, tasks)
             game = Game(
                 config=config, run=run, tasks=tasks, config_digest=digest, stopping=stopping, turns=limiter(config)
             )
             with stopping.listening():
-                invocation = await _play(game, schedule, console, tracker=tracker, purse=purse)
+                invocation = await _play(game, jobs, console, tracker=tracker, purse=purse)
         invocation = replace(invocation, wall_s=round(time.monotonic() - begun, 3))
         found = _scan(run)
         summary = _summary(config, found, tasks, invocation)
@@ -92,12 +93,12 @@ async def evaluate(config: Config, folder: Path, console: Console) -> int:
         return _exit_code(config, summary, console, interrupted=stopping() and not purse.is_empty())
 
 
-async def _play(game: Game, schedule: Schedule, console: Console, *, tracker: Tracker, purse: Purse) -> Invocation:
+async def _play(game: Game, jobs: Schedule, console: Console, *, tracker: Tracker, purse: Purse) -> Invocation:
     from harness.compose.executing import execute  # model and server libraries: a start that owes nothing needs none
 
-    with _display(game.config, console, Board(len(schedule), game.turns.traffic)) as display:
+    with _display(game.config, console, Board(len(jobs), game.turns.traffic)) as display:
         async with tracker.following(display) as progress:
-            return await execute(game, schedule, purse.watching(progress))
+            return await execute(game, jobs, purse.watching(progress))
 
 
 def _display(config: Config, console: Console, board: Board) -> LiveDisplay | PlainDisplay:

@@ -27,7 +27,7 @@ async def execute(game: Game, schedule: Schedule, progress: Progress) -> Invocat
     kind = game.config.executor.kind
     if kind not in ("inline", "processes"):
         raise ConfigError(f"executor.kind={kind} is unknown; it is inline or processes")
-    async with services(game) as where:
+    async with services(game) as where, schedule:
         play = _inline if kind == "inline" else _processes
         requests, starts = await play(game, schedule, progress, where)
     traffic = game.turns.traffic()
