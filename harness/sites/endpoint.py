@@ -5,8 +5,8 @@ conversation, so the reply follows from the request alone; only the request log 
 
     POST /v1/chat/completions    plain, or `"stream": true` (server-sent events; usage with `include_usage`)
     /v1/files, /v1/fine_tuning/jobs, /v1/models     see `finetuning`
-    GET  /__requests__           every chat request so far: sequence, task, step, status, fault, sha256 of body and messages
-    GET  /__stats__              how many, by status (`none` = no answer was finished)
+    GET  /__requests__           every chat request so far: sequence, time, task, step, status, fault, sha256 of body and messages
+    GET  /__stats__              how many, by status (`none` = no answer was finished), and how many at most at once
 
     python -m harness.sites.endpoint --intents FILE --plans FILE [--port N] [--faults JSON] [--latency-ms N]
         [--state FILE]
@@ -16,6 +16,7 @@ import argparse
 import asyncio
 import hmac
 import sys
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -44,6 +45,8 @@ class Logged:
 
     sequence: int
     """1-based, in order of arrival."""
+    at_s: float
+    """Seconds since the endpoint began to serve."""
     task_id: str | None
     step: int
     """Number of the decision asked for; 0 = none."""
@@ -63,8 +66,18 @@ class _Endpoint:
         self._api_key = api_key
         self._latency_s = latency_s
         self._log: list[Logged] = []
+        self._began = time.monotonic()
+        self._at_once = self._most_at_once = 0
 
     async def chat(self, request: Request) -> Response:
+        self._at_once += 1
+        self._most_at_once = max(self._most_at_once, self._at_once)
+        try:
+            return await self._chat(request)
+        finally:
+            self._at_once -= 1
+
+    async def _chat(self, request: Request) -> Response:
         raw = await request.body()
         digest = sha256(raw).hexdigest()
         asked = read_chat_request(raw, digest)
@@ -77,6 +90,7 @@ class _Endpoint:
             return refuse(400, "the body must be a JSON object with a list of messages")
         fault = self._injector.choose(task_id=answer.task_id, step=answer.step, digest=digest)
         response = complete(asked, answer.text) if fault is None else spoil(asked, answer.text, fault)
+        response.headers.update(self._injector.headers())
         unfinished = fault is not None and fault.do in ("hang", "cut")
         status = None if unfinished else response.status_code
         self._note(answer, asked, digest, status=status, fault=fault.do if fault else None)
@@ -89,7 +103,9 @@ class _Endpoint:
 
     async def stats(self, _request: Request) -> Response:
         counts = Counter("none" if one.status is None else str(one.status) for one in self._log)
-        return JSONResponse({"requests": len(self._log), "by_status": dict(sorted(counts.items()))})
+        return JSONResponse(
+            {"requests": len(self._log), "by_status": dict(sorted(counts.items())), "most_at_once": self._most_at_once}
+        )
 
     def lets_in(self, request: Request) -> bool:
         if self._api_key is None:
@@ -103,6 +119,7 @@ class _Endpoint:
         self._log.append(
             Logged(
                 sequence=len(self._log) + 1,
+                at_s=round(time.monotonic() - self._began, 4),
                 task_id=answer.task_id,
                 step=answer.step,
                 status=status,
