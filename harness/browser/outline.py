@@ -4,13 +4,15 @@
 `outlined` counts the answer of `DOM.describeNode` (pierced, with white space) the same way. Pure.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from harness.actions.space import Box
 
 _ELEMENT, _TEXT, _DOCUMENT = 1, 3, 9
+_SPECIAL = frozenset({"pseudoElements", "shadowRoots", "frameId"})
+"""Keys of an element that has more than children; a page has thousands without."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,21 +82,28 @@ def outlined(described: Mapping[str, Any]) -> Outline:
     stack: list[tuple[Mapping[str, Any], list[int]]] = [(described, found.order)]
     while stack:
         node, order = stack.pop()
-        kind, backend = node["nodeType"], node["backendNodeId"]
-        if kind in (_ELEMENT, _TEXT, _DOCUMENT):
-            order.append(backend)
-        found.pseudo.extend(pseudo["backendNodeId"] for pseudo in node.get("pseudoElements", ()))
-        if "frameId" in node and kind == _ELEMENT:
-            found.frames[backend] = node["frameId"]
-        below: list[tuple[Mapping[str, Any], list[int]]] = []
-        for root in node.get("shadowRoots", ()):
-            inside = order
-            if root["shadowRootType"] != "open":
-                is_widget = root["shadowRootType"] == "user-agent" and order is found.order
-                inner = Inner(root=root["backendNodeId"], host=len(order) - 1 if is_widget else None)
-                found.inners.append(inner)
-                inside = inner.order
-            below += ((child, inside) for child in root.get("children", ()))
-        below += ((child, order) for child in node.get("children", ()))
-        stack.extend(reversed(below))
+        if node["nodeType"] in (_ELEMENT, _TEXT, _DOCUMENT):
+            order.append(node["backendNodeId"])
+        below = [(child, order) for child in node.get("children", ())]
+        if node["nodeType"] == _ELEMENT and not _SPECIAL.isdisjoint(node):
+            below = [*_note_special(node, order, found), *below]
+        below.reverse()
+        stack += below
     return found
+
+
+def _note_special(
+    node: Mapping[str, Any], order: list[int], found: Outline
+) -> Iterator[tuple[Mapping[str, Any], list[int]]]:
+    """Take note of what an element holds beside its children; its shadow trees are to be counted before them."""
+    found.pseudo.extend(pseudo["backendNodeId"] for pseudo in node.get("pseudoElements", ()))
+    if "frameId" in node:
+        found.frames[node["backendNodeId"]] = node["frameId"]
+    for root in node.get("shadowRoots", ()):
+        inside = order
+        if root["shadowRootType"] != "open":
+            is_widget = root["shadowRootType"] == "user-agent" and order is found.order
+            inner = Inner(root=root["backendNodeId"], host=len(order) - 1 if is_widget else None)
+            found.inners.append(inner)
+            inside = inner.order
+        yield from ((child, inside) for child in root.get("children", ()))
