@@ -163,17 +163,21 @@ class ObservationConfig:
 @dataclass
 class ExecutorConfig:
     kind: str = "processes"
-    """`processes`: every worker is a supervised process; `inline`: all in this one, to debug."""
+    """`processes`: every worker is a supervised process; `inline`: all in this one, to debug; `ray`: on a cluster."""
     lanes: int = 1
     """Episodes at once per worker."""
     silence_s: float = 20.0
     """A worker process without a heartbeat for this long is ended, and its tasks go on elsewhere."""
     task_deadline_s: float | None = None
     """A stay on one task that takes longer is ended; null = only steps have deadlines."""
-
-
     shared_fs: bool | None = None
     """Whether workers write into the run folder themselves or this process for them; null = each finds out."""
+    address: str | None = None
+    """Ray only: of the cluster (`host:port`, `auto`); null = one on this machine, for this run."""
+    cpus: float = 1.0
+    """Ray only: what a worker takes of a node."""
+
+
 @dataclass
 class ResumeConfig:
     strategy: Strategy = Strategy.auto

@@ -15,9 +15,11 @@ from harness.protocols import Progress
 from harness.reports.summary import Invocation
 from harness.runner.executors.desk import Desk
 from harness.runner.executors.processes import child_processes
-from harness.runner.executors.supervising import Supervision, Terms, run_supervised
+from harness.runner.executors.ray import Cluster, on_cluster
+from harness.runner.executors.supervising import Launch, Supervision, Terms, run_supervised
 from harness.runner.schedule import Schedule
 
+_PLAYER = ("-m", "harness.player")
 SLACK_S = 30.0
 """A worker ends its own steps at their deadline; its supervisor only when that did not work."""
 
@@ -25,10 +27,9 @@ SLACK_S = 30.0
 async def execute(game: Game, schedule: Schedule, progress: Progress) -> Invocation:
     """Play all that is owed, by the configured executor."""
     kind = game.config.executor.kind
-    if kind not in ("inline", "processes"):
-        raise ConfigError(f"executor.kind={kind} is unknown; it is inline or processes")
+    if (play := _PLAYS.get(kind)) is None:
+        raise ConfigError(f"executor.kind={kind} is unknown; it is {', '.join(_PLAYS)}")
     async with services(game) as where, schedule:
-        play = _inline if kind == "inline" else _processes
         requests, starts = await play(game, schedule, progress, where)
     traffic = game.turns.traffic()
     return Invocation(
@@ -52,9 +53,23 @@ async def _inline(game: Game, schedule: Schedule, progress: Progress, where: Ser
 
 
 async def _processes(game: Game, schedule: Schedule, progress: Progress, where: Services) -> tuple[int, int]:
+    launch = child_processes((sys.executable, *_PLAYER), game.run.path / "worker.log")
+    return await _supervised(game, schedule, progress, where, launch=launch)
+
+
+async def _ray(game: Game, schedule: Schedule, progress: Progress, where: Services) -> tuple[int, int]:
+    executor = game.config.executor
+    cluster = Cluster(address=executor.address, workers=_workers(game, schedule), cpus=executor.cpus)
+    with on_cluster(cluster, _PLAYER, game.run.path, silence_s=executor.silence_s) as launch:
+        return await _supervised(game, schedule, progress, where, launch=launch)
+
+
+async def _supervised(
+    game: Game, schedule: Schedule, progress: Progress, where: Services, *, launch: Launch
+) -> tuple[int, int]:
     config = game.config
     supervision = Supervision(
-        launch=child_processes((sys.executable, "-m", "harness.player"), game.run.path / "worker.log"),
+        launch=launch,
         hello=lambda number: {**hello(game, where), "number": number},
         turns=lambda send: TurnServer(game.turns, send, time.monotonic),
         desk=lambda: Desk(game.run),
@@ -69,10 +84,16 @@ async def _processes(game: Game, schedule: Schedule, progress: Progress, where: 
             task_s=config.executor.task_deadline_s,
         ),
     )
-    workers = min(config.workers, -(-len(schedule) // config.executor.lanes))
     with game.stopping.listening():
-        counts = await run_supervised(supervision, workers)
+        counts = await run_supervised(supervision, _workers(game, schedule))
     return counts.model_requests, counts.browser_starts
+
+
+def _workers(game: Game, schedule: Schedule) -> int:
+    return min(game.config.workers, -(-len(schedule) // game.config.executor.lanes))
+
+
+_PLAYS = {"inline": _inline, "processes": _processes, "ray": _ray}
 
 
 def restore_deadline_s(config: Config) -> float:

@@ -7,12 +7,13 @@ may end whatever still carries its mark: nobody else can be alive on purpose.
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import psutil
 
 MARK = "CAIRN_RUN"
+WORKER_MARK = "CAIRN_WORKER"
 
 
 def mark(folder: Path) -> None:
@@ -20,17 +21,31 @@ def mark(folder: Path) -> None:
     os.environ[MARK] = _name(folder)
 
 
+def marks(folder: Path, worker: int) -> dict[str, str]:
+    """What to start a worker of this run with on a machine that does not inherit the mark."""
+    return {MARK: _name(folder), WORKER_MARK: str(worker)}
+
+
 def sweep(folder: Path) -> int:
     """End what an earlier start of this run left behind; returns how many processes that were."""
-    found = survivors(folder)
+    return end_marked({MARK: _name(folder)})
+
+
+def end_marked(wanted: Mapping[str, str]) -> int:
+    """End every process of this machine that carries all these marks; returns how many that were."""
+    found = _marked(wanted)
     _kill(found)
     return len(found)
 
 
 def survivors(folder: Path) -> list[psutil.Process]:
     """All processes but this one that carry the mark of this run; one that ended and was not waited for is none."""
-    own, name = os.getpid(), _name(folder)
-    return [process for process in psutil.process_iter() if process.pid != own and _carries(process, name)]
+    return _marked({MARK: _name(folder)})
+
+
+def _marked(wanted: Mapping[str, str]) -> list[psutil.Process]:
+    own = os.getpid()
+    return [process for process in psutil.process_iter() if process.pid != own and _carries(process, wanted)]
 
 
 def kill_tree(pid: int) -> None:
@@ -54,9 +69,9 @@ def _kill(processes: Iterable[psutil.Process]) -> None:
             process.kill()
 
 
-def _carries(process: psutil.Process, name: str) -> bool:
+def _carries(process: psutil.Process, wanted: Mapping[str, str]) -> bool:
     try:
-        return process.environ().get(MARK) == name
+        return wanted.items() <= process.environ().items()
     except (psutil.Error, OSError):
         return False
 

@@ -128,9 +128,8 @@ class World:
         """Start the command; what is left of it when the block ends is killed."""
         results = root or self.root / "results"
         process = await asyncio.create_subprocess_exec(
-            *command(*overrides, root=results),
-            *(f"sites.port={self.sites_port}", f"llm.base_url=http://127.0.0.1:{self.endpoint_port}/v1"),
-            *("workers=1", "run.report=false", "run.display=plain"),
+            *command("workers=1", "run.report=false", "run.display=plain", root=results),
+            *(f"sites.port={self.sites_port}", f"llm.base_url=http://127.0.0.1:{self.endpoint_port}/v1", *overrides),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             env=environment(),

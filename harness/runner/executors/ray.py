@@ -1,0 +1,247 @@
+"""Workers on the nodes of a Ray cluster, spoken to through an actor beside each.
+
+The actor starts the worker process any supervisor starts, on the node Ray gave it, and carries its bytes: a pipe with Ray
+in the middle. So a browser is no part of Ray's processes; when an actor, its node or the driver is lost, the pipe ends
+and the worker ends itself. A node that is only cut off does the same before its supervisor gives the jobs to another: an
+actor nobody has listened to for half the silence allowed ends its worker. Nothing else imports Ray.
+"""
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO
+
+from harness.errors import ConfigError
+from harness.runner.executors.wire import LINE_LIMIT, messages
+from harness.runner.family import end_marked, kill_tree, marks
+
+logger = logging.getLogger(__name__)
+
+_END_S = 5.0
+_STORE_BYTES = 100 << 20
+"""Ray's least; no object is ever put there."""
+_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """Which cluster, and what a worker takes of it."""
+
+    address: str | None
+    """`host:port` of its head, or `auto`; None = one of its own on this machine, for as long as the run."""
+    workers: int
+    cpus: float
+    """Of Ray's bookkeeping, per worker."""
+
+
+class Host:
+    """The actor: runs one worker process on its node."""
+
+    def __init__(self, arguments: tuple[str, ...], env: Mapping[str, str], cwd: str, *, patience_s: float) -> None:
+        self._arguments = arguments
+        self._env = dict(env)
+        self._cwd = cwd if Path(cwd).is_dir() else None  # as on the machine of the driver, where there is such a place
+        self._patience_s = patience_s
+        self._said = bytearray()
+        self._logged = bytearray()
+        self._news = asyncio.Event()
+        self._listened = time.monotonic()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> str:
+        """Start the process, after whatever was left here by a lost one of the same number; gives the node's name."""
+        await asyncio.to_thread(end_marked, self._env)
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *self._arguments,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+            env={**os.environ, **self._env},
+            cwd=self._cwd,
+        )
+        self._listened = time.monotonic()
+        keeping = ((self._process.stdout, self._said), (self._process.stderr, self._logged))
+        self._tasks = [asyncio.create_task(self._keep(stream, kept)) for stream, kept in keeping if stream]
+        self._tasks.append(asyncio.create_task(self._mind()))
+        return socket.gethostname()
+
+    async def write(self, data: bytes) -> None:
+        """Bytes to its standard input."""
+        assert self._process.stdin is not None
+        with suppress(ConnectionError):  # it is gone, as `read` will say
+            self._process.stdin.write(data)
+            await self._process.stdin.drain()
+
+    async def read(self) -> tuple[bytes, bytes] | None:
+        """What it has written to stdout and stderr since; maybe nothing, after a while; None when it has ended."""
+        self._listened = time.monotonic()
+        *keeping, _ = self._tasks
+        if not self._said and not self._logged and all(task.done() for task in keeping):
+            return None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._patience_s / 4):
+                await self._news.wait()
+        self._news.clear()
+        said, logged = bytes(self._said), bytes(self._logged)
+        self._said.clear()
+        self._logged.clear()
+        return said, logged
+
+    async def end(self) -> None:
+        """End it with everything it started."""
+        kill_tree(self._process.pid)
+        await self._process.wait()
+
+    async def _keep(self, stream: asyncio.StreamReader, kept: bytearray) -> None:
+        while part := await stream.read(1 << 20):
+            kept += part
+            self._news.set()
+        self._news.set()
+
+    async def _mind(self) -> None:
+        """End the process when nobody listens any more."""
+        left_s = self._patience_s
+        while left_s > 0:
+            await asyncio.sleep(left_s)
+            left_s = self._listened + self._patience_s - time.monotonic()
+        await self.end()
+
+
+class Wires:
+    """One actor's worker as its supervisor sees it; fits `Channel`."""
+
+    def __init__(self, ray: Any, actor: Any, log: BinaryIO) -> None:
+        self.begun = False
+        self._ray = ray
+        self._actor = actor
+        self._log = log
+        self._reader = asyncio.StreamReader(limit=LINE_LIMIT)
+        self._unsent = bytearray()
+        self._more = asyncio.Event()
+        self._killed = False
+
+    def send(self, data: bytes) -> None:
+        self._unsent += data
+        self._more.set()
+
+    def messages(self) -> AsyncIterator[dict[str, Any]]:
+        return messages(self._reader)
+
+    async def kill(self) -> None:
+        if self._killed:
+            return
+        self._killed = True
+        if self.begun:
+            with suppress(self._ray.exceptions.RayError, TimeoutError):  # lost already, or out of reach
+                async with asyncio.timeout(_END_S):
+                    await self._actor.end.remote()
+        self._ray.kill(self._actor)
+
+    async def carry(self) -> None:
+        """Carry bytes both ways until the worker has ended or is lost."""
+        try:
+            where = await self._actor.start.remote()
+            logger.info("a worker runs on %s", where)
+            self.begun = True
+            async with asyncio.TaskGroup() as group:
+                writing = group.create_task(self._write())
+                while (part := await self._actor.read.remote()) is not None:
+                    self._reader.feed_data(part[0])
+                    self._log.write(part[1])
+                writing.cancel()
+        except* self._ray.exceptions.RayError as group_of:
+            logger.warning("a worker is lost: %s", str(group_of.exceptions[0]).partition("\n")[0])
+        finally:
+            self._reader.feed_eof()
+
+    async def _write(self) -> None:
+        while True:
+            await self._more.wait()
+            self._more.clear()
+            data = bytes(self._unsent)
+            self._unsent.clear()
+            await self._actor.write.remote(data)  # one after the other: an actor promises no order
+
+
+@contextmanager
+def on_cluster(
+    cluster: Cluster, arguments: tuple[str, ...], folder: Path, *, silence_s: float
+) -> Iterator[Callable[[int], AbstractAsyncContextManager[Wires]]]:
+    """Be connected to `cluster`, and have a launch that runs `python ARGUMENTS` there for every worker.
+
+    Raises:
+        ConfigError: Ray is not installed, or there is no such cluster.
+    """
+    with _connected(cluster) as ray, (folder / "worker.log").open("ab", buffering=0) as log:
+        hosts = ray.remote(Host).options(
+            num_cpus=cluster.cpus, scheduling_strategy="SPREAD", max_restarts=0, max_concurrency=8
+        )
+
+        @asynccontextmanager
+        async def launch(number: int) -> AsyncIterator[Wires]:
+            env = marks(folder, number)
+            actor = hosts.remote(arguments, env, str(Path.cwd()), patience_s=silence_s / 2)
+            wires = Wires(ray, actor, log)
+            async with asyncio.TaskGroup() as group:
+                carrying = group.create_task(wires.carry())
+                try:
+                    yield wires
+                finally:
+                    await wires.kill()
+                    carrying.cancel()
+
+        yield launch
+
+
+@contextmanager
+def _connected(cluster: Cluster) -> Iterator[Any]:
+    # Before the import, as Ray reads some of them then.
+    os.environ.update(_QUIET if cluster.address else {**_QUIET, **_alone()})
+    try:
+        import ray
+    except ImportError as error:
+        raise ConfigError("executor=ray needs Ray: pip install 'cairn-harness[ray]', here and on every node") from error
+    with TemporaryDirectory(
+        prefix="cairn-ray-", dir="/tmp", ignore_cleanup_errors=True
+    ) as temp:  # a socket's path is short
+        own = {
+            "num_cpus": cluster.workers * cluster.cpus,
+            "num_gpus": 0,
+            "object_store_memory": _STORE_BYTES,
+            "include_dashboard": False,
+            "_temp_dir": temp,
+        }
+        try:
+            ray.init(
+                address=cluster.address or "local",
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                **({} if cluster.address else own),
+            )
+        except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+            why = str(error).strip().partition("\n")[0]
+            raise ConfigError(f"executor.address={cluster.address}: Ray cannot be reached there: {why}") from error
+        try:
+            yield ray
+        finally:
+            ray.shutdown()
+
+
+def _alone() -> dict[str, str]:
+    """A cluster for this run only: on the loopback (which Ray does where clusters are switched off), by a key of its own."""
+    return {
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": secrets.token_hex(32),
+    }

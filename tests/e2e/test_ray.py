@@ -1,0 +1,134 @@
+"""Workers in Ray actors: a node that is killed costs no episode and no decision, whichever way records reach the run folder."""
+
+import asyncio
+import json
+import os
+import secrets
+import signal
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from harness.runner.family import survivors
+from harness.sites.server import serving
+from tests.e2e.trouble import Play, TroubledSites, World, endpoint
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install 'cairn-harness[ray]'"),
+]
+TASKS = "task.ids=[0,3,12,19]"
+RAY = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    "RAY_AUTH_MODE": "token",
+    "RAY_AUTH_TOKEN": secrets.token_hex(32),
+}
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    async with AsyncExitStack() as closing:
+        sites = TroubledSites()
+        sites_port = await closing.enter_async_context(serving(sites))
+        endpoint_port = await closing.enter_async_context(endpoint(latency_ms=300))
+        yield World(tmp_path, sites, sites_port, endpoint_port)
+
+
+@asynccontextmanager
+async def two_nodes() -> AsyncIterator[tuple[dict[str, Any], asyncio.subprocess.Process]]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, str(Path(__file__).with_name("two_nodes.py"))),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={**os.environ, **RAY},
+    )
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        async with asyncio.timeout(90):
+            yield json.loads(await process.stdout.readline()), process
+    finally:
+        process.stdin.close()
+        await process.wait()
+
+
+def scores(play: Play) -> list[tuple[Any, ...]]:
+    return sorted((r["task_id"], r["status"], r["score"], r["steps"]) for r in play.summary["results"])
+
+
+async def asked(world: World) -> Counter[tuple[str, int]]:
+    """How often each decision was asked for."""
+    async with httpx.AsyncClient() as client:
+        log = (await client.get(f"http://127.0.0.1:{world.endpoint_port}/__requests__")).json()
+    return Counter((one["task_id"], one["step"]) for one in log)
+
+
+def of_node(raylet: int, folder: Path) -> list[psutil.Process]:
+    """The run's worker and browser processes on one node."""
+    return [process for process in survivors(folder) if process.environ().get("RAY_RAYLET_PID") == str(raylet)]
+
+
+@pytest.mark.parametrize("shared_fs", ["null", "false"], ids=["shared file system", "through the driver"])
+async def test_a_node_killed_in_the_middle_costs_no_score_and_one_decision_at_most(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared_fs: str
+) -> None:
+    for name, value in RAY.items():
+        monkeypatch.setenv(name, value)
+    async with world.playing(TASKS, "executor=inline", root=tmp_path / "reference") as reference:
+        assert await reference.ended() == 0, reference.text
+    before = await asked(world)
+    async with two_nodes() as (cluster, nodes):
+        where = (
+            "executor=ray",
+            f"executor.address={cluster['address']}",
+            f"executor.shared_fs={shared_fs}",
+            "workers=2",
+        )
+        async with world.playing(TASKS, *where) as play:
+            await play.until(lambda: all(of_node(raylet, play.folder) for raylet in cluster["raylets"]))
+            await play.until(lambda: play.decisions >= 5)
+            lost = of_node(cluster["raylets"][0], play.folder)
+            assert any("chrom" in process.name() for process in lost)
+            assert nodes.stdin is not None and nodes.stdout is not None
+            nodes.stdin.write(b"%d\n" % cluster["raylets"][0])
+            assert await nodes.stdout.readline() == b"killed\n"
+            await play.until(lambda: not any(process.is_running() for process in lost))
+            assert await play.ended() == 0, play.text
+    assert scores(play) == scores(reference)
+    twice = {decision: times for decision, times in (await asked(world) - before).items() if times > 1}
+    assert sum(times - 1 for times in twice.values()) <= 1, "one lane was lost"
+    assert survivors(play.folder) == []
+    assert "Traceback" not in play.text
+
+
+async def test_ctrl_c_leaves_the_records_and_nothing_else_and_the_run_goes_on(world: World) -> None:
+    alone = ("executor=ray", "executor.shared_fs=false")
+    async with world.playing(TASKS, *alone) as play:
+        await play.until(lambda: play.decisions >= 2)
+        (own,) = [
+            connection for connection in psutil.Process(play.process.pid).net_connections() if listens(connection)
+        ]
+        assert own.laddr.ip.endswith("127.0.0.1"), "a cluster of its own is nobody else's business"
+        play.process.send_signal(signal.SIGINT)
+        assert await play.ended(60) == 130, play.text
+        kept = play.decisions
+    assert "Traceback" not in play.text
+    assert survivors(play.folder) == []
+    async with world.playing(TASKS, "executor=inline") as play:
+        assert await play.ended() == 0, play.text
+    assert play.summary["passed"] == 4
+    assert play.summary["invocation"]["model_requests"] == play.decisions - kept
+
+
+def listens(connection: Any) -> bool:
+    return bool(connection.status == psutil.CONN_LISTEN)
