@@ -3,7 +3,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 BROWSER := $(VENV)/browser
 
-.PHONY: setup run test golden test-art chaos chaos-mutants docs check format clean
+.PHONY: setup run test golden test-art test-verified chaos chaos-mutants docs check format clean
 
 run: setup
 	@$(PY) run.py $(ARGS)
@@ -32,6 +32,13 @@ test-art:
 	    openpipe-art==0.5.18 'polars>=1.26,<2.1' duckdb numpy orjson pyarrow pytest pytest-asyncio \
 	  && touch .venv-art/installed; } || { echo "skipped: openpipe-art cannot be installed here (see above)"; exit 0; }; \
 	test ! -e .venv-art/installed || .venv-art/bin/python -m pytest -p no:cacheprovider tests/tracking/test_art.py $(ARGS)
+
+# The scorer of webarena-verified on a run of ours, in an environment of its own: its pins are not ours.
+test-verified: setup $(VENV)/installed-dev
+	@test -e .venv-verified/installed || { rm -rf .venv-verified && python3 -m venv .venv-verified \
+	  && .venv-verified/bin/python -m pip install --quiet --disable-pip-version-check webarena-verified==1.2.3 \
+	  && touch .venv-verified/installed; } || { echo "skipped: webarena-verified cannot be installed here (see above)"; exit 0; }; \
+	test ! -e .venv-verified/installed || $(PY) -m pytest tests/e2e/test_verified.py $(ARGS)
 
 # Recorded outputs of WebArena's own code in GOLDEN_DIR (default ../shared/golden), against ours.
 golden: $(VENV)/installed-dev
@@ -66,4 +73,4 @@ format: $(VENV)/installed-dev
 	$(PY) -m ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .venv-art results build .mypy_cache .ruff_cache .pytest_cache *.egg-info
+	rm -rf $(VENV) .venv-art .venv-verified results build .mypy_cache .ruff_cache .pytest_cache *.egg-info

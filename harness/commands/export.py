@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.errors import ConfigError
 
-HELP = "write runs as training data (art) or flat tables (parquet, csv)"
+HELP = "write runs as training data (art), flat tables (parquet, csv) or for another scorer (webarena-verified)"
 EXAMPLE = "harness export art results/demo-prompt-scripted --project shopping"
 
 
@@ -16,7 +16,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("format", choices=tuple(FORMATS), metavar="FORMAT", help=", ".join(FORMATS))
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders of runs")
     parser.add_argument(
-        "--to", type=Path, metavar="DIR", help="where to write (art: .art; tables: export/ in each RUN)"
+        "--to", type=Path, metavar="DIR", help="where to write (default: .art for art, else export/ in each RUN)"
     )
     parser.add_argument("--scoring", choices=("corrected", "webarena"), default="corrected", help="scores to take")
     art = parser.add_argument_group("art")
@@ -57,15 +57,36 @@ def _art(folder: Path, options: argparse.Namespace) -> list[Path]:
 def _tables(folder: Path, options: argparse.Namespace) -> list[Path]:
     from harness.tracking.tables import write_tables
 
-    into = folder / "export" if options.to is None else options.to
-    if options.to is not None and len(options.runs) > 1:
-        into /= folder.resolve().name
-    return list(write_tables(folder, into, options.format, dialect=options.scoring))
+    return list(write_tables(folder, _into(folder, options), options.format, dialect=options.scoring))
+
+
+def _verified(folder: Path, options: argparse.Namespace) -> list[Path]:
+    from harness.compose.verified import export_verified
+
+    into = _into(folder, options) if options.to else _into(folder, options) / options.format
+    found = export_verified(folder, into)
+    for sentence in found.left_out:
+        sys.stdout.write(f"left out: {sentence}\n")
+    for sentence in found.partial:
+        sys.stdout.write(f"partial trace: {sentence}\n")
+    sys.stdout.write(
+        f"{found.episodes} episodes: webarena-verified eval-tasks --output-dir {into} --config {into / 'config.json'}\n"
+    )
+    return [into]
+
+
+def _into(folder: Path, options: argparse.Namespace) -> Path:
+    """Where the files of a run go; of several runs, each into a folder of its own."""
+    if options.to is None:
+        return folder / "export"
+    to: Path = options.to
+    return to / folder.resolve().name if len(options.runs) > 1 else to
 
 
 FORMATS: dict[str, Callable[[Path, argparse.Namespace], list[Path]]] = {
     "art": _art,
     "parquet": _tables,
     "csv": _tables,
+    "webarena-verified": _verified,
 }
 """Format to what writes one run in it and names the files."""
