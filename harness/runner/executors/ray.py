@@ -29,7 +29,8 @@ logger = logging.getLogger(__name__)
 _END_S = 5.0
 _STORE_BYTES = 100 << 20
 """Ray's least; no object is ever put there."""
-_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": "."}
+"""No word about us to anybody, and no logs of a lost node into the display."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

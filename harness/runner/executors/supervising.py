@@ -27,6 +27,8 @@ from harness.runner.stopping import Stopping
 logger = logging.getLogger(__name__)
 
 WATCH_EVERY_S = 0.5
+PLACE_LOOKS = 20
+"""A worker that has no place yet after so many looks says so."""
 START_S = 60.0
 """Until a worker is first heard; on a busy machine its imports alone take longer than it may later be silent."""
 STARTS_WITHOUT_WORK = 5
@@ -183,20 +185,27 @@ class Supervisor:
 
     async def _watch(self, channel: Channel) -> None:
         """End the process when it is silent or one of its lanes is stuck; its messages then end, too."""
-        while (why := self._overdue() if channel.begun else self._unwanted()) is None:
-            await asyncio.sleep(WATCH_EVERY_S)  # what is waited for is that nothing happens
-            if not channel.begun:
-                self._heard = time.monotonic()
+        if not await self._has_place(channel):
+            await channel.kill()
+            return
+        while (why := self._overdue()) is None:  # noqa: ASYNC110 (what is waited for is that nothing happens)
+            await asyncio.sleep(WATCH_EVERY_S)
         logger.warning("worker %d is ended: %s", self._number, why)
         self._all.progress.tell(News(lane=self._lanes[0], task_id="", phase="retrying", note=f"worker ended: {why}"))
         await channel.kill()
 
-    def _unwanted(self) -> str | None:
-        """Why a worker that still waits for a place need not wait any longer."""
-        schedule = self._all.schedule
-        if self._all.stopping():
-            return "the run is stopping"
-        return None if len(schedule) or schedule.held else "nothing is left to do"
+    async def _has_place(self, channel: Channel) -> bool:
+        """Wait until it has begun; False when it need not any more."""
+        schedule, looks = self._all.schedule, 0
+        while not channel.begun:
+            if self._all.stopping() or not (len(schedule) or schedule.held):
+                return False
+            if (looks := looks + 1) == PLACE_LOOKS:
+                note = f"worker {self._number} waits for a place on the cluster"
+                self._all.progress.tell(News(lane=self._lanes[0], task_id="", phase="retrying", note=note))
+            await asyncio.sleep(WATCH_EVERY_S)
+        self._heard = time.monotonic()
+        return True
 
     def _overdue(self) -> str | None:
         now, terms = time.monotonic(), self._all.terms
