@@ -6,7 +6,6 @@ schema. No module below `compose` ever sees a config tree. Importing this regist
 
 import re
 from dataclasses import dataclass, field
-from enum import Enum
 from pathlib import Path
 from sysconfig import get_path
 from typing import Any
@@ -14,52 +13,11 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, OmegaConf
 
+from harness.choices import ActionSet, Dialect, Display, Durability, ObservationDialect, ObservationType, Strategy
+
 _CHECKOUT = Path(__file__).resolve().parent.parent
 PROJECT = _CHECKOUT if (_CHECKOUT / "run.py").exists() else Path(get_path("data"), "share", "cairn-harness")
 """Where `configs/` and `tasks/` are: in the checkout, or where the package was installed with them."""
-
-
-class Dialect(Enum):
-    webarena = "webarena"
-    corrected = "corrected"
-
-
-class ObservationDialect(Enum):
-    webarena = "webarena"
-    cairn = "cairn"
-
-
-class ObservationType(Enum):
-    accessibility_tree = "accessibility_tree"
-    html = "html"
-    image = "image"
-
-
-class ActionSet(Enum):
-    cairn = "cairn"
-    id_accessibility_tree = "id_accessibility_tree"
-    playwright = "playwright"
-
-
-class Strategy(Enum):
-    auto = "auto"
-    replay = "replay"
-    checkpoint = "checkpoint"
-    restart = "restart"
-    fail = "fail"
-
-
-class Durability(Enum):
-    record = "record"
-    task = "task"
-    none = "none"
-
-
-class Display(Enum):
-    auto = "auto"
-    live = "live"
-    plain = "plain"
-    none = "none"
 
 
 @dataclass

@@ -14,6 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from harness import __version__
+from harness.choices import Display
 from harness.codec import dumps
 from harness.compose.budget import run_purse
 from harness.compose.deployment import load_tasks
@@ -25,7 +26,7 @@ from harness.compose.resetting import unresettable
 from harness.compose.settings import saved, secrets
 from harness.compose.sharing import schedule
 from harness.compose.tracking import Tracker
-from harness.config import Config, Display
+from harness.config import Config
 from harness.errors import ConfigError
 from harness.journal.index import Scan
 from harness.journal.log import Durability

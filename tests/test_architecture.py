@@ -12,7 +12,7 @@ PROJECT = Path(__file__).resolve().parent.parent
 HARNESS = PROJECT / "harness"
 
 FLOORS = (
-    {"errors"},
+    {"errors", "choices"},
     {"actions"},
     {"records"},
     {"protocols", "codec"},
@@ -43,6 +43,7 @@ OWNERS = {
     "pyarrow": {"tracking"},
     "wandb": {"tracking"},
     "ray": {"runner"},
+    "submitit": {"runner"},
     "psutil": {"runner", "browser", "journal"},
 }
 

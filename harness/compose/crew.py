@@ -8,12 +8,13 @@ from harness.agents.prompt import read_prompt
 from harness.agents.prompted import PromptedAgent
 from harness.browser.session import Chromium
 from harness.browser.settings import BrowserSettings, RestoreSettings
+from harness.choices import Dialect, ObservationType
 from harness.compose.deployment import Deployment
 from harness.compose.game import Seat
 from harness.compose.model import Models, Requests, load_prices
 from harness.compose.services import Services
 from harness.compose.settings import policy
-from harness.config import Config, Dialect, ObservationType
+from harness.config import Config
 from harness.errors import ConfigError
 from harness.evaluators.judge import Judge
 from harness.evaluators.scoring import Scorer

@@ -1,0 +1,46 @@
+"""The words that settings choose from, by the names they are written with."""
+
+from enum import Enum
+
+
+class Dialect(Enum):
+    webarena = "webarena"
+    corrected = "corrected"
+
+
+class ObservationDialect(Enum):
+    webarena = "webarena"
+    cairn = "cairn"
+
+
+class ObservationType(Enum):
+    accessibility_tree = "accessibility_tree"
+    html = "html"
+    image = "image"
+
+
+class ActionSet(Enum):
+    cairn = "cairn"
+    id_accessibility_tree = "id_accessibility_tree"
+    playwright = "playwright"
+
+
+class Strategy(Enum):
+    auto = "auto"
+    replay = "replay"
+    checkpoint = "checkpoint"
+    restart = "restart"
+    fail = "fail"
+
+
+class Durability(Enum):
+    record = "record"
+    task = "task"
+    none = "none"
+
+
+class Display(Enum):
+    auto = "auto"
+    live = "live"
+    plain = "plain"
+    none = "none"
