@@ -122,8 +122,8 @@ class ObservationConfig:
 class ExecutorConfig:
     kind: str = "processes"
     """`processes`: every worker is a supervised process; `inline`: all in this one, to debug; `ray`: on a cluster."""
-    lanes: int = 1
-    """Episodes at once per worker."""
+    lanes: int | None = None
+    """Episodes at once per worker; null = chosen from cores and memory, and 1 where `workers` is given."""
     silence_s: float = 20.0
     """A worker process without a heartbeat for this long is ended, and its tasks go on elsewhere."""
     task_deadline_s: float | None = None
@@ -225,8 +225,8 @@ class Config:
     tracking: TrackingConfig = field(default_factory=TrackingConfig)
     action_set: ActionSet = ActionSet.cairn
     scoring: Dialect = Dialect.corrected
-    workers: int = 2
-    """Browsers at once."""
+    workers: int | None = None
+    """Browsers at once; null = chosen from cores and memory."""
     trials: int = 1
     """Independent repetitions of each task."""
     fail_under: float | None = None

@@ -25,6 +25,7 @@ from harness.compose.rehearsal import rehearsed
 from harness.compose.resetting import unresettable
 from harness.compose.settings import saved, secrets
 from harness.compose.sharing import schedule
+from harness.compose.size import with_size
 from harness.compose.tracking import Tracker
 from harness.config import Config
 from harness.errors import ConfigError
@@ -38,6 +39,7 @@ from harness.reports.leaving import leave_reports
 from harness.reports.rows import About
 from harness.reports.summary import Entry, Invocation, Summary, as_json, summarize
 from harness.reports.table import print_summary
+from harness.runner.capacity import room
 from harness.runner.family import mark, sweep
 from harness.runner.plan import RETRIES
 from harness.runner.purse import Purse
@@ -78,8 +80,11 @@ async def evaluate(config: Config, folder: Path, console: Console) -> int:
         if len(jobs) and not purse.is_empty():
             _say_what_is_not_reset(config, tasks, console)
             _describe(config, run, digest, tasks)
+            fitted, why = with_size(config, room(), len(jobs))
+            if why:
+                tell(why)
             game = Game(
-                config=config, run=run, tasks=tasks, config_digest=digest, stopping=stopping, turns=limiter(config)
+                config=fitted, run=run, tasks=tasks, config_digest=digest, stopping=stopping, turns=limiter(config)
             )
             with stopping.listening():
                 invocation = await _play(game, jobs, console, tracker=tracker, purse=purse)
@@ -117,7 +122,7 @@ def _check(config: Config) -> None:
         raise ConfigError(f"fail_under={config.fail_under:g} is no rate; give a number from 0 to 1")
     counts = {"workers": config.workers, "executor.lanes": config.executor.lanes, "trials": config.trials}
     for name, value in counts.items():
-        if value < 1:
+        if value is not None and value < 1:
             raise ConfigError(f"{name}={value} is too few; give at least 1")
 
 

@@ -24,6 +24,7 @@ from harness.compose.crew import Crew, crew
 from harness.compose.game import Seat
 from harness.compose.services import Services, check_reach
 from harness.compose.settings import secrets
+from harness.compose.size import lanes_of
 from harness.config import Config, register
 from harness.errors import ConfigError, HarnessError, JournalError, UsageError
 from harness.journal.log import Durability
@@ -136,7 +137,7 @@ def _store(config: Config, told: dict[str, Any], wire: Wire, redactor: Redactor)
 
 async def _play_lanes(players: Crew, config: Config, number: int, wire: Wire) -> None:
     async with asyncio.TaskGroup() as lanes:
-        for lane in range(number * config.executor.lanes, (number + 1) * config.executor.lanes):
+        for lane in range(number * lanes_of(config), (number + 1) * lanes_of(config)):
             lanes.create_task(players.workers[0].run_lane(lane, wire))
 
 

@@ -14,6 +14,7 @@ from harness.compose.game import Seat
 from harness.compose.model import Models, Requests, load_prices
 from harness.compose.services import Services
 from harness.compose.settings import policy
+from harness.compose.size import lanes_of
 from harness.config import Config
 from harness.errors import ConfigError
 from harness.evaluators.judge import Judge
@@ -57,7 +58,7 @@ async def crew(game: Seat, services: Services, progress: Progress, numbers: rang
         evaluators = await _evaluators(config, models)
         deployment = Deployment(config, services.sites_port)
         kits: dict[int, Kit] = {}
-        for lane in range(numbers.start * config.executor.lanes, numbers.stop * config.executor.lanes):
+        for lane in range(numbers.start * lanes_of(config), numbers.stop * lanes_of(config)):
             agent = await _agent(config, models, services.base_url, progress, lane=lane)
             kits[lane] = _kit(game, agent, evaluators, progress)
         browsers = tuple([await closing.enter_async_context(chromium(game, deployment)) for _ in numbers])

@@ -7,6 +7,7 @@ from harness import __version__
 from harness.compose.game import Game
 from harness.compose.services import Services, services
 from harness.compose.settings import as_plain
+from harness.compose.size import lanes_of, workers_of
 from harness.config import Config
 from harness.errors import ConfigError
 from harness.journal.store import hold_of
@@ -47,8 +48,8 @@ async def _inline(game: Game, schedule: Schedule, progress: Progress, where: Ser
 
     config = game.config
     with game.stopping.listening():
-        async with crew(game, where, progress, range(config.workers)) as players:
-            await run_inline(players.workers, config.executor.lanes, schedule)
+        async with crew(game, where, progress, range(workers_of(config))) as players:
+            await run_inline(players.workers, lanes_of(config), schedule)
             return players.requests.made, sum(browser.starts for browser in players.browsers)
 
 
@@ -73,7 +74,7 @@ async def _supervised(
         hello=lambda number: {**hello(game, where), "number": number},
         turns=lambda send: TurnServer(game.turns, send, time.monotonic),
         desk=lambda: Desk(game.run),
-        lanes=config.executor.lanes,
+        lanes=lanes_of(config),
         schedule=schedule,
         journals=lambda task, trial: game.run.journal(task.task_id, trial),
         progress=progress,
@@ -90,7 +91,7 @@ async def _supervised(
 
 
 def _workers(game: Game, schedule: Schedule) -> int:
-    return min(game.config.workers, -(-len(schedule) // game.config.executor.lanes))
+    return min(workers_of(game.config), -(-len(schedule) // lanes_of(game.config)))
 
 
 _PLAYS = {"inline": _inline, "processes": _processes, "ray": _ray}

@@ -1,0 +1,40 @@
+"""How many workers and lanes a run has: as the settings say, or as this machine has room for."""
+
+from dataclasses import replace
+
+from harness.config import Config
+from harness.runner.capacity import Room, sized
+
+
+def with_size(config: Config, there: Room, jobs: int) -> tuple[Config, str]:
+    """The settings with both numbers in them, and a sentence on why; "" when they were said.
+
+    Who says one of them means it: lanes are then one to a worker, and workers one to a core.
+    """
+    workers, lanes = config.workers, config.executor.lanes
+    if workers is not None:
+        return _sized(config, workers, lanes or 1), ""
+    if lanes is not None:
+        return _sized(config, there.cores, lanes), f"{_said(there.cores, lanes)}: {there.cores} cores; set workers="
+    size = sized(there, jobs)
+    said = f"{_said(size.workers, size.lanes)}: {size.why}; set workers= and executor.lanes="
+    return _sized(config, size.workers, size.lanes), said
+
+
+def workers_of(config: Config) -> int:
+    assert config.workers is not None, "chosen by with_size at the start"
+    return config.workers
+
+
+def lanes_of(config: Config) -> int:
+    """Of each worker."""
+    assert config.executor.lanes is not None, "chosen by with_size at the start"
+    return config.executor.lanes
+
+
+def _sized(config: Config, workers: int, lanes: int) -> Config:
+    return replace(config, workers=workers, executor=replace(config.executor, lanes=lanes))
+
+
+def _said(workers: int, lanes: int) -> str:
+    return f"{workers} worker{'s' * (workers > 1)} × {lanes} lane{'s' * (lanes > 1)}"

@@ -1,0 +1,78 @@
+"""How many workers and lanes a machine has room for, and why: from its cores and its memory.
+
+A browser does its work on about one core, so there is one worker for each; lanes mostly wait for the model, so there are
+several to a worker. Memory decides when there is little of it: what one browser and one lane take was measured (see
+`docs/decisions.md`).
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+LANES_PER_WORKER = 4
+"""More of them on one core slow each other down as soon as their pages have something to do at the same time."""
+WORKER_MB, LANE_MB = 450, 120
+"""A worker with its browser, before the first page; and each of its lanes: rounded up from what was measured."""
+SPARE = 0.75
+"""The part of the memory that is taken; the rest is for the sites, the endpoint, and whatever else runs here."""
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What this process may use."""
+
+    cores: int
+    memory_mb: int
+    """Free now, or up to the limit this process stands under."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Of a run."""
+
+    workers: int
+    lanes: int
+    """Of each worker."""
+    why: str
+
+
+def room(cgroup: Path = _CGROUP) -> Room:
+    """Look at this machine, or the part of it a container may use."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota, _, period = _read(cgroup / "cpu.max").partition(" ")
+    if quota.isdigit() and period.isdigit():
+        cores = min(cores, max(1, int(quota) // int(period)))
+    free = psutil.virtual_memory().available
+    limit, used = _read(cgroup / "memory.max"), _read(cgroup / "memory.current")
+    if limit.isdigit() and used.isdigit():
+        free = min(free, max(0, int(limit) - int(used)))
+    return Room(cores, free >> 20)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def sized(there: Room, jobs: int) -> Size:
+    """The most that fits, and no more than there are jobs for."""
+    memory = int(there.memory_mb * SPARE)
+    workers = max(1, min(there.cores, memory // (WORKER_MB + LANE_MB)))
+    lanes = max(1, min(LANES_PER_WORKER, (memory // workers - WORKER_MB) // LANE_MB))
+    by_memory = (workers, lanes) != (there.cores, LANES_PER_WORKER)
+    if jobs < workers * lanes:
+        lanes = max(1, -(-jobs // workers))
+        workers = max(1, -(-jobs // lanes))
+        why = f"there are {jobs} tasks" if jobs != 1 else "there is 1 task"
+    elif by_memory:
+        why = (
+            f"{there.memory_mb / 1024:.1f} GB are free, of which a worker takes {WORKER_MB} MB and a lane {LANE_MB} MB"
+        )
+    else:
+        why = f"{there.cores} cores, and {there.memory_mb / 1024:.1f} GB free"
+    return Size(workers, lanes, why)

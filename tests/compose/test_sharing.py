@@ -1,0 +1,70 @@
+"""From settings to shared sites: where they are, whose an address is, and which settings make no sense."""
+
+from typing import Any
+
+import pytest
+
+from harness.compose.deployment import Deployment, instances
+from harness.compose.sharing import shared_sites
+from harness.config import Config
+from harness.errors import ConfigError
+
+A_SHOP = {"canonical": "http://onestop.example", "url": "http://10.0.0.1:7770/"}
+
+
+def a_config(*, embedded: bool = False, **sites: Any) -> Config:
+    return Config(sites={"embedded": embedded, **sites})
+
+
+def test_the_address_and_the_instances_together_are_the_instances() -> None:
+    more = ["http://10.0.0.2:7770", "http://10.0.0.1:7770"]
+    config = a_config(shop={**A_SHOP, "instances": more}, map={"canonical": "http://map.example", "url": None})
+    assert instances(config) == {"shop": ("http://10.0.0.1:7770", "http://10.0.0.2:7770")}
+    deployment = Deployment(config, None)
+    assert [site.url for site in deployment.sites(3)] == ["http://10.0.0.1:7770"]
+    assert [site.url for site in deployment.everywhere(3)] == list(instances(config)["shop"])
+
+
+def test_of_the_embedded_sites_every_lane_has_its_own() -> None:
+    assert shared_sites(a_config(embedded=True, shop=A_SHOP)) is None
+    with pytest.raises(ConfigError, match=r"sites\.shop\.instances is for sites of your own"):
+        shared_sites(a_config(embedded=True, shop={**A_SHOP, "instances": ["http://a.test"]}))
+
+
+@pytest.mark.parametrize(
+    ("url", "site"),
+    [
+        ("http://onestop.example/cart", "shop"),
+        ("http://10.0.0.2:7770/cart?x=1", "shop"),
+        ("http://10.0.0.3:7770/", None),
+        ("http://luma.example/admin/sales", "office"),
+        ("http://luma.example/administrator", "front"),
+        ("http://luma.example/rest/V1", "front"),
+        ("http://10.0.0.9/rest/V1", "office"),
+        ("http://elsewhere.example/", None),
+    ],
+)
+def test_an_address_is_of_the_site_that_is_served_there(url: str, site: str | None) -> None:
+    config = a_config(
+        shop={**A_SHOP, "instances": ["http://10.0.0.2:7770"]},
+        office={"canonical": "http://luma.example/admin", "url": "http://10.0.0.9/admin"},
+        front={"canonical": "http://luma.example", "url": "http://10.0.0.8"},
+    )
+    shared = shared_sites(config)
+    assert shared is not None
+    assert shared.site_of(url) == site
+
+
+def test_settings_of_sharing_are_read() -> None:
+    shared = shared_sites(a_config(leases="none", shop=A_SHOP, wiki={**A_SHOP, "read_only": True}))
+    assert shared is not None
+    assert (shared.lenient, shared.read_only) == (True, {"wiki"})
+
+
+@pytest.mark.parametrize(
+    ("sites", "word"),
+    [({"leases": "some"}, "sites.leases='some'"), ({"shop": {**A_SHOP, "read_only": "yes"}}, "sites.shop.read_only")],
+)
+def test_wrong_settings_are_named(sites: dict[str, Any], word: str) -> None:
+    with pytest.raises(ConfigError, match=word):
+        shared_sites(a_config(**{"shop": A_SHOP, **sites}))

@@ -1,0 +1,26 @@
+"""Workers and lanes: as said, or as chosen, with a reason."""
+
+import pytest
+
+from harness.compose.size import lanes_of, with_size, workers_of
+from harness.config import Config, ExecutorConfig
+from harness.runner.capacity import Room
+
+THERE = Room(2, 24_000)
+
+
+@pytest.mark.parametrize(
+    ("workers", "lanes", "size", "said"),
+    [
+        (None, None, (2, 4), "2 workers × 4 lanes: 2 cores, and 23.4 GB free; set workers= and executor.lanes="),
+        (1, None, (1, 1), ""),
+        (3, 5, (3, 5), ""),
+        (None, 1, (2, 1), "2 workers × 1 lane: 2 cores; set workers="),
+    ],
+)
+def test_what_is_said_is_done_and_the_rest_is_chosen(
+    workers: int | None, lanes: int | None, size: tuple[int, int], said: str
+) -> None:
+    config, why = with_size(Config(workers=workers, executor=ExecutorConfig(lanes=lanes)), THERE, 40)
+    assert (workers_of(config), lanes_of(config)) == size
+    assert why == said

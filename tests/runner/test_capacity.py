@@ -1,0 +1,50 @@
+"""How many workers and lanes a machine has room for."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.runner.capacity import LANE_MB, LANES_PER_WORKER, SPARE, WORKER_MB, Room, room, sized
+
+
+def needed_mb(workers: int, lanes: int) -> float:
+    return workers * (WORKER_MB + lanes * LANE_MB) / SPARE
+
+
+@pytest.mark.parametrize(
+    ("there", "jobs", "size", "why"),
+    [
+        (Room(2, 24_000), 40, (2, 4), "2 cores, and 23.4 GB free"),
+        (Room(16, 64_000), 800, (16, 4), "16 cores"),
+        (Room(8, 4_000), 800, (5, 1), "3.9 GB are free, of which a worker takes"),
+        (Room(1, 800), 800, (1, 1), "0.8 GB are free"),
+        (Room(4, 10), 800, (1, 1), "0.0 GB are free"),
+        (Room(2, 24_000), 3, (2, 2), "there are 3 tasks"),
+        (Room(8, 64_000), 1, (1, 1), "there is 1 task"),
+        (Room(4, 64_000), 5, (3, 2), "there are 5 tasks"),
+    ],
+)
+def test_as_many_as_cores_memory_and_tasks_allow(there: Room, jobs: int, size: tuple[int, int], why: str) -> None:
+    found = sized(there, jobs)
+    assert (found.workers, found.lanes) == size
+    assert found.why.startswith(why)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3, 8, 64])
+@pytest.mark.parametrize("memory", [1_000, 2_500, 7_000, 30_000, 200_000])
+def test_what_is_chosen_fits(cores: int, memory: int) -> None:
+    found = sized(Room(cores, memory), 10_000)
+    assert 1 <= found.workers <= cores and 1 <= found.lanes <= LANES_PER_WORKER
+    assert needed_mb(found.workers, found.lanes) <= memory
+
+
+def test_a_container_is_as_small_as_its_limits(tmp_path: Path) -> None:
+    whole = room(tmp_path)
+    assert whole.cores >= 1 and whole.memory_mb > 0
+    (tmp_path / "cpu.max").write_text("100000 100000\n")
+    (tmp_path / "memory.max").write_text(f"{512 << 20}\n")
+    (tmp_path / "memory.current").write_text(f"{128 << 20}\n")
+    assert room(tmp_path) == Room(1, 384)
+    (tmp_path / "cpu.max").write_text("max 100000\n")
+    (tmp_path / "memory.max").write_text("max\n")
+    assert room(tmp_path).cores == whole.cores and room(tmp_path).memory_mb > 384
