@@ -59,6 +59,8 @@ class Pace:
         self._newest: deque[float] = deque(maxlen=16)
         self._idle_at = self._learnt_at = -math.inf
         self._in_a_row = 0
+        self._unsure = False
+        self._refusing_s = 0.0
         self._free_at = self._opens_at = -math.inf
 
     @property
@@ -87,7 +89,10 @@ class Pace:
             self._grown += 1
         elif math.isfinite(self._high):
             self._idle_at = now
-        self._free_at = now + 1 / self.per_s
+        gap_s = 1 / self.per_s
+        if self._unsure and self._grown < FEW:  # the next one learns from this one
+            gap_s = max(gap_s, 1.25 * self._refusing_s)
+        self._free_at = now + gap_s
         return sent
 
     def close(self, until: float) -> None:
@@ -97,28 +102,29 @@ class Pace:
     def refused(self, sent: Sent, asked_s: float | None, now: float) -> None:
         """Learn from a 429; `asked_s`: how long the endpoint asks to wait, None or 0 = it does not say."""
         self._admitted -= 1
+        took_s = now - sent.at  # the shortest counts: the longer ones had to wait for this process
+        self._refusing_s = min(took_s, 1.25 * self._refusing_s or took_s)
         if sent.at <= self._learnt_at:  # it was under way already: no news
             self.close(now + (asked_s or 0.0))
             return
         self._learnt_at = now
         if sent.waited:
             self._grown = max(0, self._grown - 1)
-        unsure = False
         if not self._refusals or sent.admitted > self._refusals[-1].admitted:
             self._in_a_row = 0
-            unsure = self._slow_down(_Refusal(at=sent.at, admitted=sent.admitted, reopens=sent.at + (asked_s or 0.0)))
+            self._slow_down(_Refusal(at=sent.at, admitted=sent.admitted, reopens=sent.at + (asked_s or 0.0)))
         else:
             self._in_a_row += 1
-        first_s = FIRST_PAUSE_S if unsure or math.isinf(self.per_s) else 1 / self.per_s
+        first_s = FIRST_PAUSE_S if self._unsure else 1 / self.per_s
         self.close(now + (asked_s or min(LONGEST_PAUSE_S, first_s * PAUSE_GROWTH**self._in_a_row)))
         self._free_at = self._opens_at
 
-    def _slow_down(self, now: _Refusal) -> bool:
-        """Choose pace and curve; True when that was more of a guess than a measurement."""
+    def _slow_down(self, now: _Refusal) -> None:
+        """Choose pace and curve; `_unsure` when that is more of a guess than a measurement."""
         speed = self.per_s if math.isfinite(self._high) else self._natural_per_s()
         count, least, most = self._measured(now)
-        self._grown = 0
-        if count < FEW:
+        self._grown, self._unsure = 0, count < FEW
+        if self._unsure:
             self._high = min(speed, max(most, speed / DEEPEST_CUT))
             self._low = BACK_OFF * min(max(speed / 2, least), self._high)
             self._span = max(UNSURE_SPAN, 8 * count)
@@ -128,7 +134,6 @@ class Pace:
             self._span = SPAN
         self._refusals.append(now)
         self._forget(now)
-        return count < FEW
 
     def _measured(self, now: _Refusal) -> tuple[int, float, float]:
         """Requests admitted since the last refusal; the rate is at least and at most, per second.

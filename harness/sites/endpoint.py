@@ -94,6 +94,8 @@ class _Endpoint:
         unfinished = fault is not None and fault.do in ("hang", "cut")
         status = None if unfinished else response.status_code
         self._note(answer, asked, digest, status=status, fault=fault.do if fault else None)
+        if fault is not None and fault.do == "limit":
+            return response  # a refusal costs no model's time
         if delay_s := self._latency_s + (fault.delay_ms / 1000 if fault and fault.do == "slow" else 0.0):
             await asyncio.sleep(delay_s)  # the latency that was asked for, not a wait for anything
         return response
