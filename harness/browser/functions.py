@@ -89,9 +89,9 @@ def parse(text: str) -> tuple[str, list[object]]:
     try:
         node = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
-        raise EvaluatorError(f"{text!r} is not a call") from exc
+        raise EvaluatorError(f"func:{text[:80]} is no call; give func:NAME(…)") from exc
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.keywords:
-        raise EvaluatorError(f"{text!r} is not a plain call")
+        raise EvaluatorError(f"func:{text[:80]} is not a call of a plain name; give func:NAME(…)")
     return node.func.id, [_argument(argument) for argument in node.args]
 
 

@@ -237,8 +237,10 @@ def test_bad_input_is_named_and_harms_no_other_task(start: Starter, deployment: 
             page_task(
                 6, "No such review", ("last", "func:shopping_get_sku_latest_review_author('NO')", {"exact_match": ""})
             ),
+            page_task(7, "Imports", (f"func:__import__('os').system('touch {marker}')", "", {"exact_match": "x"})),
+            page_task(8, "Nests", ("last", f"func:str(open('{marker}', 'w'))", {"exact_match": "x"})),
         ]
-        plans: dict[int, list[dict[str, Any]]] = {number: [{"do": "stop"}] for number in range(7)}
+        plans: dict[int, list[dict[str, Any]]] = {number: [{"do": "stop"}] for number in range(9)}
         plans[0] = [{"do": "stop", "answer": "fine"}]
         plans[3] = [{"do": "stop", "answer": "a" * 10_000_000 + "needle"}]
         done = start(
@@ -250,21 +252,13 @@ def test_bad_input_is_named_and_harms_no_other_task(start: Starter, deployment: 
         )
     assert done.code == 3
     assert "Traceback" not in done.err + done.out
-    assert scores(done) == {"0": 1.0, "1": None, "2": None, "3": 1.0, "4": None, "5": None, "6": 1.0}, why(done)
+    unscored = dict.fromkeys("124578")
+    assert scores(done) == {"0": 1.0, "3": 1.0, "6": 1.0, **unscored}, why(done)
     said = why(done)
+    assert "func:__import__('os')" in said["7"] and "is not a call of a plain name" in said["7"]
+    assert "arguments can only be texts, whole numbers and __page__" in said["8"]
     assert "there is no function 'system'" in said["1"]
     assert "is not JavaScript" in said["2"]
     assert "did not answer within 2 s" in said["4"]
     assert "http://onestopmarket.com/gift-cards answered 500" in said["5"]
-    assert not marker.exists()
-
-
-def test_a_call_that_is_no_plain_call_is_refused_before_anything_runs(start: Starter, deployment: Deployment) -> None:
-    marker = deployment.folder / "executed"
-    code = f"func:__import__('os').system('touch {marker}')"
-    tasks = [page_task(7, "Runs code", ("last", code, {"exact_match": "x"}))]
-    done = start(*deployment.overrides(tasks, {7: [{"do": "stop"}]}), env=deployment.env)
-    assert done.code == 2
-    assert "task 7" in done.err and "program_html[0].locator" in done.err and "plain name" in done.err
-    assert len(done.err.strip().splitlines()) == 1
     assert not marker.exists()

@@ -152,14 +152,6 @@ WRONG = {
     "eval.program_html[0].url` is 'javascript:1'": judged(
         program_html=[{"url": "javascript:1", "locator": "", "required_contents": {"exact_match": "x"}}]
     ),
-    "eval.program_html[0].url` holds \"func:__import__('os').system('id')\"": judged(
-        program_html=[
-            {"url": "func:__import__('os').system('id')", "locator": "", "required_contents": {"exact_match": "x"}}
-        ]
-    ),
-    "eval.program_html[0].locator` holds 'func:f(g())'": judged(
-        program_html=[{"url": "last", "locator": "func:f(g())", "required_contents": {"exact_match": "x"}}]
-    ),
     "start_url` needs the address of site shopping; give sites.shopping.url=… or set the environment variable SHOPPING": (
         raw(start_url="__SHOPPING__/a")
     ),
