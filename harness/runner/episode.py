@@ -42,6 +42,7 @@ from harness.records import (
 from harness.runner.evidence import stored_evidence, stored_message
 from harness.runner.opening import why_opened
 from harness.runner.verdict import Ending, ending
+from harness.runner.writing import Writer
 
 logger = logging.getLogger(__name__)
 
@@ -72,6 +73,7 @@ class Kit:
     stopping: Callable[[], bool]
     """True once the person asked the run to end: no further step is begun."""
     clock: Callable[[], float] = time.time
+    write: Writer = field(default_factory=Writer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,18 +111,18 @@ class EpisodeRunner:
             InfraError: Recorded as Failed; the episode stays owed. What nobody foresaw counts as infrastructure too,
                 so that one task's surprise does not end everybody's run.
         """
-        self._ensure_opened()
+        await self._ensure_opened()
         try:
             async with opening as env:
                 await self._play(env)
         except InfraError as error:
-            self._record_failure(error)
+            await self._record_failure(error)
             raise
         except (UsageError, JournalError):
             raise
         except Exception as error:
             logger.exception("task %s: unforeseen error", self._job.task.task_id)
-            self._record_failure(error)
+            await self._record_failure(error)
             raise InfraError(f"unforeseen {type(error).__name__}: {error}") from error
 
     async def score(self) -> None:
@@ -132,7 +134,7 @@ class EpisodeRunner:
         for dialect, evaluator in self._kit.evaluators.items():
             if dialect not in self._journal.episode.scores:
                 scored: Scored = await evaluator.score(self._job.task, closed, self._kit.artifacts)
-                self._journal.append(scored)
+                await self._append(scored)
 
     async def _play(self, env: Environment) -> None:
         view = await self._restore(env)
@@ -146,65 +148,64 @@ class EpisodeRunner:
                 view = await self._act(env)
         await self._close(env, end)
 
-    def _ensure_opened(self) -> None:
+    async def _ensure_opened(self) -> None:
         episode = self._journal.episode
         if (why := why_opened(episode, self._job.instances, reopen=self._job.reopen)) is None:
             return
-        self._journal.append(
-            Opened(
-                attempt=episode.attempt + 1,
-                why=why,
-                trial=self._job.trial,
-                task=self._job.task,
-                task_digest=task_digest(self._job.task),
-                config_digest=self._kit.config_digest,
-                seed=self._kit.seed + self._job.trial,
-                instances=self._job.instances,
-                at=self._kit.clock(),
-            )
+        opened = Opened(
+            attempt=episode.attempt + 1,
+            why=why,
+            trial=self._job.trial,
+            task=self._job.task,
+            task_digest=task_digest(self._job.task),
+            config_digest=self._kit.config_digest,
+            seed=self._kit.seed + self._job.trial,
+            instances=self._job.instances,
+            at=self._kit.clock(),
         )
+        await self._append(opened)
 
     async def _restore(self, env: Environment) -> View:
         self._tell("restoring")
         episode = self._journal.episode
         with self._timed("restore") as elapsed_ms:
             restored = await env.restore(self._job.task, episode)
+        took_ms = elapsed_ms()
         if episode.arrival is None:
-            self._journal.append(
-                Acted(
+            await self._keep(
+                lambda: Acted(
                     step=0,
                     outcome=Done(),
                     observation=self._stored(restored.view),
-                    elapsed_ms=elapsed_ms(),
+                    elapsed_ms=took_ms,
                     at=self._kit.clock(),
                 )
             )
         elif restored.strategy != "reset":
-            self._journal.append(
-                Resumed(
-                    step=len(episode.steps),
-                    strategy=restored.strategy,
-                    similarity=restored.similarity,
-                    elapsed_ms=elapsed_ms(),
-                    at=self._kit.clock(),
-                )
+            resumed = Resumed(
+                step=len(episode.steps),
+                strategy=restored.strategy,
+                similarity=restored.similarity,
+                elapsed_ms=took_ms,
+                at=self._kit.clock(),
             )
+            await self._append(resumed)
         return restored.view
 
     async def _decide(self, view: View) -> None:
         self._tell("deciding")
         with self._timed("decide") as elapsed_ms:
             decision = await self._kit.agent.decide(self._job.task, self._journal.episode, view)
-        prompt = tuple(stored_message(message, self._kit.artifacts) for message in decision.messages)
-        self._journal.append(
-            Decided(
+        took_ms = max(0.0, elapsed_ms() - decision.reply.waited_s * 1000)
+        await self._keep(
+            lambda: Decided(
                 step=len(self._journal.episode.steps) + 1,
                 action=decision.action,
                 reply=decision.reply.text,
-                prompt=prompt,
+                prompt=tuple(stored_message(message, self._kit.artifacts) for message in decision.messages),
                 model=decision.reply.model,
                 usage=decision.reply.usage,
-                elapsed_ms=max(0.0, elapsed_ms() - decision.reply.waited_s * 1000),
+                elapsed_ms=took_ms,
                 at=self._kit.clock(),
             )
         )
@@ -215,15 +216,15 @@ class EpisodeRunner:
         self._tell("acting")
         with self._timed("act") as elapsed_ms:
             landed = await env.act(pending.action)
-        checkpoint = None if landed.checkpoint is None else self._kit.checkpoints.put(landed.checkpoint)
-        self._journal.append(
-            Acted(
+        took_ms = elapsed_ms()
+        await self._keep(
+            lambda: Acted(
                 step=pending.step,
                 outcome=landed.outcome,
                 observation=self._stored(landed.view),
                 effects=landed.effects,
-                checkpoint=checkpoint,
-                elapsed_ms=elapsed_ms(),
+                checkpoint=None if landed.checkpoint is None else self._kit.checkpoints.put(landed.checkpoint),
+                elapsed_ms=took_ms,
                 at=self._kit.clock(),
             )
         )
@@ -233,8 +234,8 @@ class EpisodeRunner:
         self._tell("gathering")
         with self._timed("gather"):
             gathered = await env.gather(self._job.task)
-        self._journal.append(
-            Closed(
+        await self._keep(
+            lambda: Closed(
                 reason=end.reason,
                 detail=end.detail,
                 answer=end.answer,
@@ -243,12 +244,19 @@ class EpisodeRunner:
             )
         )
 
+    async def _append(self, record: Record) -> None:
+        await self._keep(lambda: record)
+
+    async def _keep(self, make: Callable[[], Record]) -> None:
+        """Append a record; making it puts what it names among the artifacts first."""
+        await self._kit.write(lambda: self._journal.append(make()))
+
     def _stored(self, view: View) -> Observation:
         if view.image is None:
             return view.observation
         return replace(view.observation, screenshot=self._kit.artifacts.put(view.image))
 
-    def _record_failure(self, error: Exception) -> None:
+    async def _record_failure(self, error: Exception) -> None:
         if self._kit.stopping():
             return  # a browser that goes down with the interrupted run says nothing about the task
         episode = self._journal.episode
@@ -260,7 +268,7 @@ class EpisodeRunner:
             at=self._kit.clock(),
         )
         logger.error("task %s: %s while trying to %s: %s", self._job.task.task_id, failed.type, failed.boundary, error)
-        self._journal.append(failed)
+        await self._append(failed)
 
     def _tell(self, phase: str) -> None:
         episode = self._journal.episode

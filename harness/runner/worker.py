@@ -1,9 +1,10 @@
 """A worker: one browser, several lanes, each playing one owed job after the other."""
 
 import logging
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from harness.errors import InfraError
 from harness.journal.index import Outcome, outcome_of
@@ -12,6 +13,7 @@ from harness.records import Task
 from harness.runner.episode import EpisodeRunner, Job, Kit, Log
 from harness.runner.plan import Policy, is_over
 from harness.runner.schedule import Jobs
+from harness.runner.writing import Writer
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +42,7 @@ class Worker:
 
     async def _run(self, job: Job, lane: int, kit: Kit) -> bool:
         """Play one job as far as it goes; False = still owed."""
-        with self.journals(job.task, job.trial) as journal:
+        async with self._opened(job, kit.write) as journal:
             runner = EpisodeRunner(kit, job, journal, lane=lane)
             note = ""
             try:
@@ -55,6 +57,16 @@ class Worker:
                 kit.progress.tell(self._news(lane, became, over=over, note=note))
         logger.info("task %s trial %d: %s", job.task.task_id, job.trial, "over" if over else f"still owed: {note}")
         return over
+
+    @asynccontextmanager
+    async def _opened(self, job: Job, write: Writer) -> AsyncIterator[Log]:
+        """The job's journal, which is opened, read and closed where it is written."""
+        opening = self.journals(job.task, job.trial)
+        journal = await write(opening.__enter__)
+        try:
+            yield journal
+        finally:
+            await write(partial(opening.__exit__, None, None, None))
 
     def _news(self, lane: int, became: Outcome, *, over: bool, note: str) -> News:
         score = became.scores.get(self.policy.dialect)
