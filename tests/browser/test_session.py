@@ -52,6 +52,19 @@ async def test_a_missing_browser_is_one_sentence(web: Web) -> None:
                 pass
 
 
+async def test_a_task_can_say_where_its_visitor_stands(web: Web, chromium: Chromium) -> None:
+    web.page(
+        "/",
+        "<p id=out>not asked yet</p><script>navigator.geolocation.getCurrentPosition("
+        "({ coords }) => out.textContent = `at ${coords.latitude} ${coords.longitude}`,"
+        "(refused) => out.textContent = refused.message)</script>",
+    )
+    async with visiting(chromium, web, geolocation={"latitude": 40.4, "longitude": -79.9}) as visit:
+        assert "at 40.4 -79.9" in await visit.act(Nothing())
+    async with visiting(chromium, web) as visit:
+        assert "denied" in await visit.act(Nothing())
+
+
 async def test_every_episode_begins_empty_and_alike(web: Web, chromium: Chromium) -> None:
     web.pages["/"] = html(
         "<p id=out></p><script>out.textContent=[document.cookie,localStorage.length,devicePixelRatio,innerWidth,"
