@@ -79,6 +79,7 @@ async def evaluate(config: Config, folder: Path, console: Console) -> int:
         invocation = Invocation()
         if len(jobs) and not purse.is_empty():
             _say_what_is_not_reset(config, tasks, console)
+            _say_who_is_alone(jobs, console)
             _describe(config, run, digest, tasks)
             fitted, why = with_size(config, room(), len(jobs))
             if why:
@@ -132,6 +133,16 @@ def _say_what_is_not_reset(config: Config, tasks: Sequence[Task], console: Conso
             f"{len(unreset)} tasks ask for a reset of their sites (require_reset) and are played without: "
             "set sites.reset.command, or reset_command or reset_url of the sites",
             markup=False,
+        )
+
+
+def _say_who_is_alone(jobs: Schedule, console: Console) -> None:
+    if jobs.believed:
+        console.print(
+            f"{jobs.believed} of {len(jobs)} tasks do not say whether they change their sites (mutates) and have them "
+            "alone; sites.X.instances=[…] lets more be played at once, sites.leases=none all",
+            markup=False,
+            highlight=False,
         )
 
 

@@ -90,6 +90,11 @@ class Schedule:
         await self._resets.__aexit__(kind, error, trace)
 
     @property
+    def believed(self) -> int:
+        """How many jobs have sites alone only because nothing is known of their tasks."""
+        return 0 if self._sharing is None else sum(map(self._sharing.is_believed, self._owed))
+
+    @property
     def held(self) -> Mapping[int, Job]:
         """Lane to the job it plays."""
         return {lane: stay.job for lane, stay in self._stays.items()}

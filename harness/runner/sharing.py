@@ -89,6 +89,12 @@ class Sharing:
             need = self._needs[place] = self._need(job)
         return need
 
+    def is_believed(self, job: Job) -> bool:
+        """Whether a job has a site alone only because nothing is known of its task."""
+        outcomes = self._outcomes.get(job.task.task_id, {}).values()
+        known = job.task.mutates is not None or any(outcome.closed is not None for outcome in outcomes)
+        return not known and not job.task.require_reset and any(self.need(job).alone.values())
+
     def played_at(self, job: Job, chosen: Mapping[str, str]) -> dict[str, str]:
         """What of the chosen instances is worth recording: where there were several, now or before."""
         outcome = self.outcome(job)

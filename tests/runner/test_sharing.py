@@ -48,6 +48,16 @@ def test_what_was_recorded_of_a_task_says_what_it_changes() -> None:
     assert sharing.need(a_job("3", "shop", "forum")).alone == {"shop": True, "forum": True}, "of another task"
 
 
+def test_tasks_of_which_nothing_is_known_are_told_apart() -> None:
+    journals = Journals()
+    journals.write(*an_attempt("2"))
+    sharing = journals.sharing(read_only={"forum"})
+    assert sharing.is_believed(a_job("1"))
+    known = (a_job("4", mutates=True), a_job("5", require_reset=True), a_job("2", trial=1), a_job("6", "forum"))
+    assert not any(map(sharing.is_believed, known))
+    assert not journals.sharing(lenient=True).is_believed(a_job("1"))
+
+
 def test_an_attempt_that_has_not_ended_may_still_change_its_sites() -> None:
     journals = Journals()
     journals.write(*an_attempt(ended=False))
