@@ -47,10 +47,11 @@ def schedule(
         path = run.journal_path(task_id, trial)
         return outcome_of(read(path)) if path.exists() else None
 
+    sharing = Sharing(shared, outcomes.values(), now)
     configured = resets(config)
     able = configured.sites - set(shared.read_only)
     upkeep = Upkeep(configured.reset, able, only_when_asked=configured.only_when_asked or shared.lenient)
-    return Schedule(jobs, Sharing(shared, outcomes.values(), now), upkeep if able else None, stopping=stopping)
+    return Schedule(jobs, sharing, upkeep if able else None, stopping=stopping)
 
 
 def shared_sites(config: Config) -> SharedSites | None:
