@@ -170,7 +170,8 @@ class Limiter:
             now = self._clock.monotonic()
             ready_at = self._ready_at(self._queue[0].want, now)
             if ready_at > now:
-                self._timer = self._clock.call_later(ready_at - now, self._pump)
+                if math.isfinite(ready_at):
+                    self._timer = self._clock.call_later(ready_at - now, self._pump)
                 return
             self._grant(self._queue.popleft(), now)
 

@@ -12,7 +12,7 @@ STEP_S = 0.1
 """At the beginning one more lane joins in every so often; 32 lanes are at work after three seconds."""
 STEP_AFTER_OUTAGE_S = 1.0
 """Afterwards, too, unless an answer comes earlier: each lets another one in."""
-FAILURES = 3
+FAILURES = 5
 """In a row, without an answer in between: an outage, and no accident."""
 
 
@@ -24,8 +24,10 @@ class Ramp:
         self._failures = 0
 
     def ready_at(self, in_flight: int) -> float:
-        """When one more may be in flight."""
-        return -math.inf if in_flight < self._width else self._widened_at + self._step_s
+        """When one more may be in flight; never, while one asks whether an outage is over."""
+        if in_flight < self._width:
+            return -math.inf
+        return math.inf if self._failures >= FAILURES else self._widened_at + self._step_s
 
     def grant(self, in_flight: int, now: float) -> None:
         """`in_flight`: with the one that goes out now."""

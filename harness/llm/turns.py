@@ -142,11 +142,13 @@ class TurnServer:
 
     def close(self) -> None:
         """The worker is gone."""
-        leaving, self._leave = list(self._leave.values()), {}
+        for number in (
+            *self._waiting,
+            *self._turns,
+        ):  # who waits goes first, or would be granted what the others give back
+            self._leave.pop(number)()
         self._turns.clear()
         self._waiting.clear()
-        for leave in leaving:
-            leave()
 
     def _grant(self, number: int, turn: Turn) -> None:
         self._stop_waiting(number)
