@@ -1,14 +1,19 @@
 """Sites of somebody's own with several instances: spread, alone, put back between tasks, and nothing of it in what is seen."""
 
 import json
+import os
+import signal
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from urllib.request import Request, urlopen
 
 import pytest
 
 from harness.journal.index import outcome_of
 from harness.journal.log import read
-from tests.e2e.conftest import Start
+from tests.e2e.conftest import Start, command, environment
+from tests.e2e.test_run import wait_until
 from tests.e2e.test_webarena import PLAN, Deployment, deployment, page_task
 
 __all__ = ["deployment"]
@@ -61,3 +66,46 @@ def test_tasks_that_change_a_site_are_spread_over_its_instances_and_find_each_at
         marks = [path for path in writes(deployment, host) if path in ("/__reset__", "/checkout")]
         played = sum(at == url for at in where.values())
         assert marks == ["/__reset__", *["/checkout", "/__reset__"] * played]
+
+
+def test_a_killed_run_goes_on_at_the_instances_it_was_on(
+    start: Starter, deployment: Deployment, tmp_path: Path
+) -> None:
+    tasks = [page_task(number, f"Order mug number {number}", ORDERED, ONLY_ONE, mutates=True) for number in range(2)]
+    overrides = [*deployment.overrides(tasks, dict.fromkeys(range(2), PLAN["order"])), "executor.lanes=2"]
+    urls = [deployment.url(f"t{number}.shop") for number in (0, 2, 3)]
+    journals = [tmp_path / "results" / "run" / f"{number}.traj.jsonl" for number in range(2)]
+    first = command(
+        *overrides, f"+sites.shopping.instances=[{urls[1]}]", "llm.latency_ms=200", root=tmp_path / "results"
+    )
+    with subprocess.Popen(
+        first, env={**environment(), **deployment.env}, cwd=tmp_path, stdout=subprocess.DEVNULL, start_new_session=True
+    ) as process:
+        wait_until(lambda: all(path.exists() and in_the_cart(path) for path in journals))
+        os.killpg(process.pid, signal.SIGKILL)
+    opened = [read(path).opened for path in journals]
+
+    order = ",".join((urls[2], urls[1]))
+    done = start(*overrides, f"+sites.shopping.instances=[{order}]", env=deployment.env)
+    assert done.code == 0, (done.err, done.out)
+    for path, before in zip(journals, opened, strict=True):
+        episode = read(path)
+        assert episode.opened == before, "the attempt that was begun is the one that ended"
+        assert [resumed.strategy for resumed in episode.resumed] == ["checkpoint"]
+    for host, times in (("t0.shop", 1), ("t2.shop", 1), ("t3.shop", 0)):
+        assert writes(deployment, host).count("/checkout") == times
+
+
+def in_the_cart(journal: Path) -> bool:
+    """Whether the effect of putting something into the cart was recorded, and the order not yet placed."""
+    outcome = outcome_of(read(journal))
+    return outcome is not None and any("/cart/" in url for url in outcome.effects)
+
+
+def test_a_hook_that_fails_ends_the_run_in_one_sentence(start: Starter, deployment: Deployment) -> None:
+    tasks = [page_task(number, f"Order mug number {number}", ORDERED, mutates=True) for number in range(2)]
+    hook = '+sites.shopping.reset_command="echo the disk is full; exit 3"'
+    done = start(*deployment.overrides(tasks, dict.fromkeys(range(2), PLAN["order"])), hook, env=deployment.env)
+    assert done.code == 2
+    assert "sites.shopping.reset_command ended with code 3 (the disk is full), for task 0" in done.err
+    assert len(done.err.strip().splitlines()) == 1 and "Traceback" not in done.out

@@ -58,7 +58,7 @@ def decided(folder: Path) -> int:
 
 
 def test_smoke_passes_and_a_second_start_does_nothing(start: Starter) -> None:
-    first = start("task=smoke", "fail_under=1.0")
+    first = start("task=smoke", "fail_under=1.0", "workers=2")
     assert first.code == 0, first.out + first.err
     assert first.summary["passed"] == first.summary["tasks"] == 8
     assert first.summary["invocation"]["model_requests"] == sum(result["steps"] for result in first.summary["results"])
