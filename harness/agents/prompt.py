@@ -5,7 +5,7 @@ template, so braces and placeholder names in a page come out as they went in.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +59,8 @@ def read_prompt(settings: Mapping[str, Any], *, action_set: str) -> Prompt:
 
     Args:
         settings: `system` (with `{actions}`), `actions` (action set to description), `examples` (list of `{user,
-            assistant}`), `template`, `splitter` and `example_role`; other keys are not looked at.
+            assistant}`; `assistant` is the reply, or action set to reply, and an example without one for the set in use is
+            left out), `template`, `splitter` and `example_role`; other keys are not looked at.
         action_set: Whose description goes into the introduction.
     Raises:
         ConfigError: A part is missing or does not fit.
@@ -74,7 +75,7 @@ def read_prompt(settings: Mapping[str, Any], *, action_set: str) -> Prompt:
             raise ConfigError(f"agent.template must hold {{{name}}}")
     prompt = Prompt(
         system=str(settings["system"]).replace("{actions}", str(actions[action_set]).strip()),
-        examples=tuple(_example(entry, number) for number, entry in enumerate(settings.get("examples") or ())),
+        examples=tuple(_examples(settings.get("examples") or (), action_set)),
         template=template,
         splitter=str(settings.get("splitter", "```")),
         example_role=str(settings.get("example_role", "system")),
@@ -86,7 +87,12 @@ def read_prompt(settings: Mapping[str, Any], *, action_set: str) -> Prompt:
     return prompt
 
 
-def _example(entry: Any, number: int) -> tuple[str, str]:
-    if not isinstance(entry, Mapping) or set(entry) != {"user", "assistant"}:
-        raise ConfigError(f"agent.examples[{number}] must have exactly the keys user and assistant")
-    return str(entry["user"]), str(entry["assistant"])
+def _examples(entries: Iterable[Any], action_set: str) -> Iterator[tuple[str, str]]:
+    for number, entry in enumerate(entries):
+        if not isinstance(entry, Mapping) or set(entry) != {"user", "assistant"}:
+            raise ConfigError(f"agent.examples[{number}] must have exactly the keys user and assistant")
+        reply = entry["assistant"]
+        if isinstance(reply, Mapping):
+            reply = reply.get(action_set)
+        if reply is not None:
+            yield str(entry["user"]), str(reply)

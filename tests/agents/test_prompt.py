@@ -1,12 +1,19 @@
 """A prompt as data."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from omegaconf import OmegaConf
 
+from harness.actions import extract, parse
+from harness.actions.space import Nothing, Stop
 from harness.agents.prompt import read_prompt
+from harness.config import PROJECT
 from harness.errors import ConfigError
 
+SHIPPED = sorted((PROJECT / "configs" / "agent").glob("*.yaml"))
 SETTINGS: dict[str, Any] = {
     "system": "Act: {actions}",
     "actions": {"cairn": "click [id]\n"},
@@ -42,3 +49,43 @@ def test_a_wrong_prompt_is_one_sentence_naming_the_key(change: dict[str, Any], t
     with pytest.raises(ConfigError) as caught:
         read_prompt(SETTINGS | change, action_set="cairn")
     assert told in str(caught.value)
+
+
+def shipped(path: Path) -> dict[str, Any]:
+    """An agent as hydra composes it: the common prompt under its own settings."""
+    common, own = (OmegaConf.to_container(OmegaConf.load(one)) for one in (path.parent / "prompt.yaml", path))
+    assert isinstance(common, dict) and isinstance(own, dict)
+    actions = {**common["actions"], **own.get("actions", {})}
+    return {**common, **own, "actions": actions}
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("action_set", ["cairn", "id_accessibility_tree", "playwright"])
+def test_every_example_of_a_shipped_prompt_is_an_action_of_the_set_in_use(path: Path, action_set: str) -> None:
+    prompt = read_prompt(shipped(path), action_set=action_set)
+    for _, reply in prompt.examples:
+        assert not isinstance(parse(extract(reply, prompt.splitter), action_set), Nothing), reply
+
+
+def test_the_common_prompt_has_examples_in_every_action_set() -> None:
+    for action_set in ("cairn", "id_accessibility_tree", "playwright"):
+        for name in ("prompt", "direct"):
+            settings = shipped(PROJECT / "configs" / "agent" / f"{name}.yaml")
+            assert len(read_prompt(settings, action_set=action_set).examples) == 2
+
+
+def test_an_example_without_a_reply_in_the_set_in_use_is_left_out() -> None:
+    examples = [{"user": "u", "assistant": {"playwright": "p"}}, {"user": "v", "assistant": "any"}]
+    assert read_prompt(SETTINGS | {"examples": examples}, action_set="cairn").examples == (("v", "any"),)
+
+
+def test_the_prompt_for_webarena_verified_shows_its_form() -> None:
+    prompt = read_prompt(shipped(PROJECT / "configs" / "agent" / "verified.yaml"), action_set="id_accessibility_tree")
+    stop = parse(extract(prompt.examples[0][1]), "id_accessibility_tree")
+    assert isinstance(stop, Stop)
+    assert json.loads(stop.answer) == {
+        "task_type": "RETRIEVE",
+        "status": "SUCCESS",
+        "retrieved_data": [9.2],
+        "error_details": None,
+    }

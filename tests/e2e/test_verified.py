@@ -4,7 +4,9 @@ Its pins are not ours, so it has an environment of its own (`make test-verified`
 """
 
 import json
+import re
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,10 +14,12 @@ from typing import Any
 import pytest
 
 from harness.main import main
+from harness.tasks import load
 from tests.e2e.conftest import PROJECT, Start
 from tests.e2e.test_webarena import PLAN, Deployment, deployment, page_task, text_task
 
 __all__ = ["deployment"]
+WEBARENA = PROJECT / "docs" / "pages" / "webarena.md"
 SCORER = PROJECT / ".venv-verified" / "bin"
 pytestmark = [
     pytest.mark.browser,
@@ -126,3 +130,21 @@ def test_the_scorer_passes_what_was_done_and_fails_what_was_not(
     assert {said[task_id] for task_id in (1, 3, 5, 7)} == {"failure"}
     exported = b"".join(path.read_bytes() for path in into.glob("*/network.har"))
     assert str(deployment.port).encode() not in exported and b"thimble.42" not in exported
+
+
+def test_its_tasks_can_be_played_as_it_words_them(tmp_path: Path) -> None:
+    """The script of the documentation, on the scorer's dataset and the copy of WebArena's file that comes with it."""
+    (script,) = re.findall(r'title="reword.py"\n(.*?)```', WEBARENA.read_text(), re.DOTALL)
+    assets = subprocess.run(
+        [SCORER / "python", "-c", DATASET], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    (tmp_path / "webarena-verified.json").write_bytes(Path(assets).read_bytes())
+    (tmp_path / "test.raw.json").write_bytes(Path(assets).with_name("test.raw.json").read_bytes())
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
+    sites = {
+        site: f"http://{site}.test" for site in ("map", "shopping", "shopping_admin", "reddit", "gitlab", "wikipedia")
+    }
+    loaded = load(str(tmp_path / "verified.raw.json"), sites)
+    assert len(loaded) == 812
+    assert loaded[0].intent == "Get the top-1 best-selling product name(s) in 2022"
+    assert loaded[0].storage_state is not None
