@@ -3,7 +3,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 BROWSER := $(VENV)/browser
 
-.PHONY: setup run test golden test-art test-verified chaos chaos-mutants docs check format clean
+.PHONY: setup run test golden test-art test-verified chaos chaos-mutants bench docs check format clean
 
 run: setup
 	@$(PY) run.py $(ARGS)
@@ -51,6 +51,10 @@ chaos: setup $(VENV)/installed-dev
 # The same against three promises broken on purpose: each must be noticed.
 chaos-mutants: setup $(VENV)/installed-dev
 	@$(PY) benchmarks/chaos_mutants.py $(ARGS)
+
+# Every benchmark, ratios into benchmarks/results.json (ARGS='--only observation limiter --quick').
+bench: setup $(VENV)/installed-dev
+	@$(PY) -m benchmarks.bench $(ARGS)
 
 # The documentation as pages in build/docs that open from disk; the schema of journals is written again first.
 docs: $(VENV)/installed-docs

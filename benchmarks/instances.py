@@ -6,10 +6,8 @@ it is the model that is waited for. Wall time is that of the whole command, star
 logs of writes are then asked whether everything was done, evenly spread, and never two at once on one instance.
 """
 
-import argparse
 import asyncio
 import json
-import statistics
 import sys
 import tempfile
 import time
@@ -17,6 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from benchmarks.results import Rows, parser, row, tell
 from harness.browser.fetching import fetch
 from harness.sites.launching import launched
 
@@ -72,10 +71,8 @@ async def check(urls: list[str], tasks: int) -> None:
             raise SystemExit(f"two tasks were on {url} at once: {written}")
 
 
-async def measure(
-    *, instances: int = 4, tasks: int = 16, latency_ms: int = 2000, turns: int = 1
-) -> dict[str, dict[str, Any]]:
-    """A row for the table of all benchmarks; `ratio` is how many times as fast more instances are."""
+async def measure(*, instances: int = 4, tasks: int = 16, latency_ms: int = 2000, turns: int = 1) -> Rows:
+    """One row: all instances, and one of them as the reference; the best ratio is 1 / `instances`."""
     many: list[float] = []
     one: list[float] = []
     with tempfile.TemporaryDirectory() as made:
@@ -88,24 +85,19 @@ async def measure(
                 one.append(await play(folder, f"one{turn}", urls[:1], lanes=instances, latency_ms=latency_ms))
                 await check(urls[1:], tasks)
                 await check(urls[:1], tasks)
-    ours, reference = statistics.median(many), statistics.median(one)
-    name = f"{instances} instances of a site against one, {tasks} tasks that change it"
-    return {name: {"ours": ours, "reference": reference, "ratio": reference / ours, "unit": "s", "runs": turns}}
+    return {f"instances, {instances} of a site against one, {tasks} tasks that change it": row(many, one, "s")}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--instances", type=int, default=4)
-    parser.add_argument("--tasks", type=int, default=16)
-    parser.add_argument("--latency-ms", type=int, default=2000)
-    parser.add_argument("--turns", type=int, default=1)
-    options = parser.parse_args()
-    rows = asyncio.run(
-        measure(instances=options.instances, tasks=options.tasks, latency_ms=options.latency_ms, turns=options.turns)
-    )
-    for name, row in rows.items():
-        print(f"{name}: {row['ours']:.1f} s against {row['reference']:.1f} s, {row['ratio']:.2f} times as fast")  # noqa: T201
+    options = parser(__doc__)
+    options.add_argument("--instances", type=int, default=4)
+    options.add_argument("--tasks", type=int, default=16)
+    options.add_argument("--latency-ms", type=int, default=2000)
+    options.add_argument("--turns", type=int, default=1)
+    asked = options.parse_args()
+    sizes = {"instances": asked.instances, "tasks": asked.tasks, "latency_ms": asked.latency_ms}
+    tell(asyncio.run(measure(**sizes, turns=asked.turns)))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,13 +1,12 @@
 """What an append costs beyond what any durable line costs: encoding, writing and fsyncing the same bytes by hand.
 
-Run: `python benchmarks/journal_append.py [--pages 200] [--items 150] [--folder DIR]`. Both sides take turns line by line in
+Run: `python -m benchmarks.journal_append [--pages 200] [--items 150] [--folder DIR]`. Both sides take turns line by line in
 the same folder, so that a disk that slows down slows both; the ratio of medians is what counts. The secrets are those of
 a usual run: one API key and a password per demo site.
 """
 
-import argparse
 import os
-import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from typing import Any
 
 import orjson
 
+from benchmarks.results import Rows, parser, tell, timed
 from harness.actions.space import Click, Target
 from harness.codec import plain
 from harness.journal.log import Journal
@@ -58,17 +58,13 @@ def acted(step: int, items: int) -> Acted:
     return Acted(step=step, outcome=Done(), observation=seen, elapsed_ms=300.0, at=2.0)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--pages", type=int, default=200, help="steps of the episode")
-    parser.add_argument("--items", type=int, default=150, help="lines of each page")
-    parser.add_argument("--folder", type=Path, default=None, help="where to write (default: a temporary folder)")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        measure(Path(folder), list(episode(options.pages, options.items)))
+def measure(*, pages: int = 200, items: int = 150, folder: Path | None = None) -> Rows:
+    """Append an episode of so many steps, its pages of so many lines, to two files in `folder` (default: a temporary one)."""
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        return compare(Path(made), list(episode(pages, items)))
 
 
-def measure(folder: Path, records: list[Record]) -> None:
+def compare(folder: Path, records: list[Record]) -> Rows:
     trees = [plain(record) for record in records]
     ours: list[float] = []
     raw: list[float] = []
@@ -84,12 +80,14 @@ def measure(folder: Path, records: list[Record]) -> None:
                 append()
                 times.append(time.perf_counter() - started)
     os.close(fd)
-    pages = [index for index, record in enumerate(records) if isinstance(record, Acted)]
-    for name, chosen in (("all records", range(len(records))), ("pages (acted)", pages)):
-        a, b = [statistics.median(side[index] for index in chosen) * 1e6 for side in (ours, raw)]
-        print(f"{name:14} append {a:7.0f} us   raw write+fsync {b:7.0f} us   ratio {a / b:.2f}")  # noqa: T201
     size = (folder / "ours.traj.jsonl").stat().st_size / len(records)
-    print(f"{len(records)} records of {size:.0f} bytes on average; total {sum(ours) / sum(raw):.2f} x raw")  # noqa: T201
+    pages = [index for index, record in enumerate(records) if isinstance(record, Acted)]
+    name = f"journal append, {len(records)} records of {size / 1000:.1f} kB"
+    return {
+        f"{name}: any": timed(ours, raw, "us"),
+        f"{name}: pages": timed([ours[index] for index in pages], [raw[index] for index in pages], "us"),
+        f"{name}: all together": timed([sum(ours)], [sum(raw)]),
+    }
 
 
 def append_raw(fd: int, tree: Any) -> None:
@@ -97,5 +95,14 @@ def append_raw(fd: int, tree: Any) -> None:
     os.fsync(fd)
 
 
+def main() -> None:
+    options = parser(__doc__)
+    options.add_argument("--pages", type=int, default=200, help="steps of the episode")
+    options.add_argument("--items", type=int, default=150, help="lines of each page")
+    options.add_argument("--folder", type=Path, default=None, help="where to write (default: a temporary folder)")
+    asked = options.parse_args()
+    tell(measure(pages=asked.pages, items=asked.items, folder=asked.folder))
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -9,7 +9,6 @@ lanes without a limiter, each of which heeds the wait it is told and backs off b
 `--real` plays the demo tasks by the command instead, browsers and worker processes included, against one such endpoint.
 """
 
-import argparse
 import asyncio
 import json
 import math
@@ -22,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.results import Rows, parser, row, say, tell
 from harness.browser.fetching import fetch
 from harness.codec import dumps, loads
 from harness.config import PROJECT
@@ -118,8 +118,8 @@ async def ask_on_and_on(model: OpenAIChat) -> None:
         await model.ask(QUESTION)
 
 
-async def measure(*, minutes: float = 4.0, lanes: int = 32) -> dict[str, dict[str, Any]]:
-    """Rows for the table of all benchmarks."""
+async def measure(*, minutes: float = 4.0, lanes: int = 32) -> Rows:
+    """Goodput beside what the endpoint lets in, and refusals beside those of the same lanes without a limiter."""
     lasts_s = minutes * 60
     begin = asyncio.Barrier(len(SHAPES) + 1)
 
@@ -129,17 +129,15 @@ async def measure(*, minutes: float = 4.0, lanes: int = 32) -> dict[str, dict[st
     async with asyncio.TaskGroup() as group:
         with_limiter = [group.create_task(one(shape, Limiter())) for shape in SHAPES]
         without = group.create_task(one(SHAPES[1], NoLimit()))
-    rows: dict[str, dict[str, Any]] = {}
+    rows: Rows = {}
+    for_so_long = f"{lanes} lanes for {minutes:g} min"
     for shape, task in zip(SHAPES, with_limiter, strict=True):
         seen, alone = task.result(), without.result()
-        rows[f"limiter, {shape.name}: goodput"] = row("requests", seen.answered, shape.lets_in(lasts_s))
-        rows[f"limiter, {shape.name}: wasted"] = row("of requests", seen.wasted, alone.wasted)
+        let_in = shape.lets_in(lasts_s)
+        rows[f"limiter, {shape.name}, {for_so_long}: answered"] = row([seen.answered], [let_in], "requests")
+        wasted = row([seen.wasted * 100], [alone.wasted * 100], "% of requests")
+        rows[f"limiter, {shape.name}, {for_so_long}: refused"] = wasted
     return rows
-
-
-def row(unit: str, ours: float, reference: float) -> dict[str, Any]:
-    ratio = ours / reference if reference else 0.0
-    return {"ours": round(ours, 4), "reference": round(reference, 4), "ratio": round(ratio, 4), "unit": unit, "runs": 1}
 
 
 async def play(lanes: int) -> None:
@@ -156,26 +154,23 @@ async def play(lanes: int) -> None:
         lasted_s = time.monotonic() - began
         done = loads((Path(folder) / "run" / "summary.json").read_bytes())["invocation"]
     answered = done["model_requests"] - done["model_refused"]
-    sys.stdout.write(
+    say(
         f"exit {code}: {answered} requests answered in {lasted_s:.0f} s, start and end included "
         f"({answered / (10 + RPM * lasted_s / 60):.1%} of what the endpoint would have let in), "
-        f"{done['model_refused']} refused ({done['model_refused'] / done['model_requests']:.1%})\n"
+        f"{done['model_refused']} refused ({done['model_refused'] / done['model_requests']:.1%})"
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--minutes", type=float, default=4.0)
-    parser.add_argument("--lanes", type=int, default=32)
-    parser.add_argument("--real", action="store_true", help="play the demo tasks, 2 workers with 8 lanes each")
-    options = parser.parse_args()
-    if options.real:
+    options = parser(__doc__)
+    options.add_argument("--minutes", type=float, default=4.0)
+    options.add_argument("--lanes", type=int, default=32)
+    options.add_argument("--real", action="store_true", help="play the demo tasks, 2 workers with 8 lanes each")
+    asked = options.parse_args()
+    if asked.real:
         return asyncio.run(play(8))
-    for name, one in asyncio.run(measure(minutes=options.minutes, lanes=options.lanes)).items():
-        says = f"{one['ours']:8.1%}  alone {one['reference']:8.1%}" if one["unit"] == "of requests" else ""
-        says = says or f"{one['ours']:8.0f}  of    {one['reference']:8.0f}  {one['ratio']:.1%}"
-        sys.stdout.write(f"{name:64} {says}\n")
+    tell(asyncio.run(measure(minutes=asked.minutes, lanes=asked.lanes)))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

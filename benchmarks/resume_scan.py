@@ -1,98 +1,126 @@
-"""How long a start takes to know that nothing is owed, on a run folder full of finished tasks.
+"""How long the command takes to know that nothing is owed, on a run folder full of finished tasks.
 
-Run: `python benchmarks/resume_scan.py [--tasks 10000] [--steps 30] [--items 150] [--folder DIR]`. Makes a run folder of that
-size (2.4 GB by default, removed afterwards) and scans it in fresh processes: with its index, and after deleting it. What is
-printed is the whole process, imports included, its peak memory and its CPU time (which says what a machine that is not
-busy with other things would need); and how long reading one journal takes.
+Run: `python -m benchmarks.resume_scan [--tasks 10000] [--runs 5] [--folder DIR]`. One task of that many is really played, by
+the command; its journal is then copied for the others, with their task in its first line and every line sealed anew, so
+that the same command takes them for its own. It is given again, first without an index of the journals and then with it:
+the whole process counts, its imports and reading the task file included (a report it is not asked for). Importing the
+libraries alone is the reference. A start that finds something owed is no row but an error.
 """
 
-import argparse
 import subprocess
 import sys
 import tempfile
-import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from journal_append import episode
-
-from harness.actions.space import Stop
-from harness.codec import encode, seal
+from benchmarks.results import Rows, parser, row, tell, timed
+from benchmarks.spending import Spent, spent
+from benchmarks.throughput import INTENT, PROJECT, write_tasks
+from harness.codec import decode, encode, loads, seal, unseal
 from harness.journal.index import INDEX_NAME
-from harness.journal.log import read
-from harness.records import Closed, CloseReason, Decided, Evidence, Opened, Record, Scored, Status, Verdict
+from harness.records import Opened
+from harness.runner.episode import task_digest
 
-SCANNING = """
-import resource, sys, time
-from pathlib import Path
-from harness.journal.store import RunFolder
-with RunFolder.open(Path(sys.argv[1])) as run:
-    started = time.perf_counter()
-    outcomes = run.scan().outcomes
-    scanned = time.perf_counter() - started
-owed = sum("webarena" not in outcome.scores for outcome in outcomes.values())
-used = resource.getrusage(resource.RUSAGE_SELF)
-peak, cpu = used.ru_maxrss / 1024, used.ru_utime + used.ru_stime
-print(f"{len(outcomes)} tasks, {owed} owed; scan {scanned:.2f} s; peak memory {peak:.0f} MB; CPU {cpu:.2f} s", end="")
-"""
+IMPORTS = (sys.executable, "-c", "import hydra, openai, playwright.async_api, orjson")
+"""What any harness of this kind loads before it can do anything."""
 
 
-def finished(steps: int, items: int) -> list[Record]:
-    """The records of one finished episode."""
-    records = list(episode(steps - 1, items))
-    stop = next(record for record in reversed(records) if isinstance(record, Decided))
-    verdict = Verdict(evaluator="url_match", status=Status.OK, value=1.0, why="")
-    evidence = Evidence(url="http://shop.localhost/", title="Shop", html=None)
-    return [
-        *records,
-        replace(stop, step=steps, action=Stop(answer="done")),
-        Closed(reason=CloseReason.STOPPED, detail="", answer="done", evidence=evidence, at=3.0),
-        Scored(dialect="webarena", evaluator_version="1", status=Status.OK, value=1.0, verdicts=(verdict,), at=4.0),
-    ]
+class Finished:
+    """A run folder in which all tasks are finished, and the command that made it.
+
+    Args:
+        root: Where everything goes; empty.
+        tasks: How many.
+        settings: Further ones of the command.
+    """
+
+    def __init__(self, root: Path, tasks: int, *settings: str) -> None:
+        self._tasks = tasks
+        self.folder = root / "run"
+        task_file, plans, _ = write_tasks(root, tasks)
+        self._command = [
+            *(sys.executable, "run.py", f"run.root={root}", "run.id=run", "run.display=none", "workers=1"),
+            *(
+                f"task.path={task_file}",
+                f"task.plans={plans}",
+                "browser.screenshots=false",
+                "fail_under=1.0",
+                *settings,
+            ),
+        ]
+        subprocess.run([*self._command, "task.limit=1"], cwd=PROJECT, check=True, stdout=subprocess.DEVNULL)
+        self._copy()
+
+    def _copy(self) -> None:
+        """The journal of the first task for each of the others."""
+        first, *rest = _bodies((self.folder / "0.traj.jsonl").read_bytes())
+        opened = decode(first)
+        assert isinstance(opened, Opened)
+        for number in range(1, self._tasks):
+            task = replace(opened.task, task_id=str(number), intent=INTENT.format(number))
+            mine = encode(replace(opened, task=task, task_digest=task_digest(task))).body
+            lines, crc = [], 0
+            for body in (mine, *rest):
+                line, crc = seal(body, crc)
+                lines.append(line)
+            (self.folder / f"{number}.traj.jsonl").write_bytes(b"".join(lines))
+
+    def start(self) -> Spent:
+        """Give the command again.
+
+        Raises:
+            SystemExit: It failed, or not everything was finished.
+        """
+        found = spent(self._command, cwd=PROJECT)
+        summary = loads((self.folder / "summary.json").read_bytes())
+        done = summary["invocation"]
+        asked = {name: done[name] for name in ("tasks_run", "model_requests", "browser_starts")}
+        if any(asked.values()) or summary["passed"] != self._tasks:
+            raise SystemExit(f"of {self._tasks} tasks {summary['passed']} were finished; the start needed {asked}")
+        return found
 
 
-def fill(folder: Path, tasks: int, records: list[Record]) -> None:
-    """Write finished journals, as bytes: encoding each of them anew would take minutes."""
-    first, *rest = records
-    assert isinstance(first, Opened)
-    bodies = [encode(record).body for record in rest]
-    for number in range(tasks):
-        opened = replace(first, task=replace(first.task, task_id=str(number)))
-        lines, crc = [], 0
-        for body in (encode(opened).body, *bodies):
-            line, crc = seal(body, crc)
-            lines.append(line)
-        (folder / f"{number}.traj.jsonl").write_bytes(b"".join(lines))
+def _bodies(journal: bytes) -> Iterator[bytes]:
+    crc = 0
+    for line in journal.split(b"\n")[:-1]:
+        body, crc = unseal(line, crc)
+        yield body
 
 
-def report(name: str, folder: Path) -> None:
-    started = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", SCANNING, folder], capture_output=True, text=True, check=True)
-    print(f"{name:14} {done.stdout}; process {time.perf_counter() - started:.2f} s")  # noqa: T201
+def beside_imports(name: str, starts: list[Spent], runs: int) -> Rows:
+    floor = [spent(IMPORTS, cwd=PROJECT) for _ in range(runs)]
+    return {
+        f"{name}: wall, beside imports alone": timed(
+            [one.wall_s for one in starts], [one.wall_s for one in floor], "s"
+        ),
+        f"{name}: peak memory, beside imports alone": row(
+            [one.peak_mb for one in starts], [one.peak_mb for one in floor], "MB"
+        ),
+    }
+
+
+def measure(*, tasks: int = 10_000, runs: int = 5, folder: Path | None = None) -> Rows:
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        finished = Finished(Path(made), tasks, "run.report=false")
+        (finished.folder / INDEX_NAME).unlink()
+        anew = finished.start()
+        again = [finished.start() for _ in range(runs)]
+    name = f"resume scan, {tasks} finished tasks"
+    return {
+        **beside_imports(name, again, runs),
+        f"{name}: wall without an index, beside with it": timed([anew.wall_s], [one.wall_s for one in again], "s"),
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--tasks", type=int, default=10_000)
-    parser.add_argument("--steps", type=int, default=30)
-    parser.add_argument("--items", type=int, default=150, help="lines of each page, about 55 bytes each")
-    parser.add_argument("--folder", type=Path, default=None, help="where to write (default: a temporary folder)")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=options.folder) as name:
-        folder = Path(name)
-        fill(folder, options.tasks, finished(options.steps, options.items))
-        one = folder / "0.traj.jsonl"
-        read(one)
-        started = time.perf_counter()
-        read(one)
-        took = (time.perf_counter() - started) * 1e3
-        print(f"one journal    {one.stat().st_size / 1024:.0f} KB, {options.steps} steps: read in {took:.1f} ms")  # noqa: T201
-        report("without index", folder)
-        report("with index", folder)
-        report("with index", folder)
-        (folder / INDEX_NAME).unlink()
-        report("index deleted", folder)
+    options = parser(__doc__)
+    options.add_argument("--tasks", type=int, default=10_000)
+    options.add_argument("--runs", type=int, default=5)
+    options.add_argument("--folder", type=Path, default=None, help="where to write (default: a temporary folder)")
+    asked = options.parse_args()
+    tell(measure(tasks=asked.tasks, runs=asked.runs, folder=asked.folder))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,11 +1,10 @@
 """How fast an episode of 30 steps is taken up again at step 29, against how long it took with a model of one second.
 
-Run: `python benchmarks/resume_speed.py [--steps 30] [--latency-ms 1000] [--override resume=checkpoint]`. Plays the episode on
-the shop, cuts its journal after step 28 as a kill would, and gives the same command again. What is printed comes from the
-journal and from the endpoint's own count of requests.
+Run: `python -m benchmarks.resume_speed [--steps 30] [--latency-ms 1000] [--strategy replay]`. Plays the episode on the shop,
+cuts its journal after step 28 as a kill would, and gives the same command again. How long the way back took is what the
+journal says; the endpoint's own count of requests says whether only the two decisions that were left were asked for.
 """
 
-import argparse
 import asyncio
 import json
 import subprocess
@@ -15,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.results import Rows, parser, tell, timed
 from harness.browser.fetching import fetch
 from harness.codec import loads
 from harness.sites.launching import launched
@@ -58,12 +58,18 @@ def cut(journal: Path, step: int) -> None:
     journal.write_bytes(b"".join(kept))
 
 
-async def measure(folder: Path, options: argparse.Namespace) -> None:
+async def measure(*, steps: int = 30, latency_ms: int = 1000, strategy: str = "replay") -> Rows:
+    """Rows of one way back: `replay`, `checkpoint` or another of `resume`."""
+    with tempfile.TemporaryDirectory() as folder:
+        return await play(Path(folder), steps, latency_ms, strategy)
+
+
+async def play(folder: Path, count: int, latency_ms: int, strategy: str) -> Rows:
     (folder / "task.json").write_text(json.dumps([TASK]))
-    (folder / "plan.json").write_text(json.dumps([{"task_id": 0, "steps": steps(options.steps)}]))
+    (folder / "plan.json").write_text(json.dumps([{"task_id": 0, "steps": steps(count)}]))
     (folder / "intents.json").write_text(json.dumps({"0": INTENT}))
     asked = ("--intents", str(folder / "intents.json"), "--plans", str(folder / "plan.json"))
-    latency = ("--latency-ms", str(options.latency_ms))
+    latency = ("--latency-ms", str(latency_ms))
     async with (
         launched("harness.sites", log=folder / "log") as sites_port,
         launched("harness.sites.endpoint", *asked, *latency, log=folder / "log") as port,
@@ -72,19 +78,25 @@ async def measure(folder: Path, options: argparse.Namespace) -> None:
             *(sys.executable, str(PROJECT / "run.py"), f"run.root={folder}", "run.id=run", "run.report=false"),
             *(f"task.path={folder / 'task.json'}", "task.plans=null", "workers=1", "run.display=none"),
             *(f"llm.base_url=http://127.0.0.1:{port}/v1", f"sites.port={sites_port}"),
-            *(f"limits.max_steps={options.steps + 1}", *options.override),
+            *(f"limits.max_steps={count + 1}", f"resume={strategy}"),
         ]
         await start(command)
         journal = folder / "run" / "0.traj.jsonl"
-        last = options.steps - 2
+        last = count - 2
         recorded = [line for line in lines(journal) if line["kind"] in ("decided", "acted") and line["step"] <= last]
-        took_ms = sum(line["elapsed_ms"] for line in recorded)
+        recorded_s = sum(line["elapsed_ms"] for line in recorded) / 1000
         cut(journal, last)
         before = len(loads((await fetch(f"http://127.0.0.1:{port}/__requests__")).body))
         wall_s = await start(command)
         requests = len(loads((await fetch(f"http://127.0.0.1:{port}/__requests__")).body)) - before
     resumed = next(line for line in lines(journal) if line["kind"] == "resumed")
-    tell(took_ms / 1000, resumed, last=last, requests=requests, wall_s=wall_s)
+    if requests != 2 or resumed["strategy"] != strategy:
+        raise SystemExit(f"{requests} model requests for the 2 decisions that were left, by {resumed['strategy']}")
+    name = f"resume speed, {last} steps by {strategy}, beside as recorded at {latency_ms} ms a decision"
+    return {
+        f"{name}: the way back": timed([resumed["elapsed_ms"] / 1000], [recorded_s], "s"),
+        f"{name}: the whole second start": timed([wall_s], [recorded_s], "s"),
+    }
 
 
 async def start(command: list[str]) -> float:
@@ -96,24 +108,14 @@ async def start(command: list[str]) -> float:
     return time.perf_counter() - begun
 
 
-def tell(recorded_s: float, resumed: dict[str, Any], *, last: int, requests: int, wall_s: float) -> None:
-    restored_s = resumed["elapsed_ms"] / 1000
-    print(  # noqa: T201
-        f"{last} steps recorded in {recorded_s:.1f} s, led back to by {resumed['strategy']} in {restored_s:.2f} s: "
-        f"{recorded_s / restored_s:.1f} x as fast; {requests} model requests for the 2 decisions that were left; "
-        f"least similarity {min(resumed['similarity']):g}; the whole second start took {wall_s:.1f} s"
-    )
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Time a resume at the last but one step.")
-    parser.add_argument("--steps", type=int, default=30)
-    parser.add_argument("--latency-ms", type=int, default=1000)
-    parser.add_argument("--override", action="append", default=[], help="further setting of the run, KEY=VALUE")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(measure(Path(folder), options))
+    options = parser(__doc__)
+    options.add_argument("--steps", type=int, default=30)
+    options.add_argument("--latency-ms", type=int, default=1000)
+    options.add_argument("--strategy", default="replay", help="of resume: replay or checkpoint")
+    asked = options.parse_args()
+    tell(asyncio.run(measure(steps=asked.steps, latency_ms=asked.latency_ms, strategy=asked.strategy)))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -6,19 +6,18 @@ told for what, reads it and appends both records, fsynced; bare playwright perfo
 the script knows will be there. Both use one browser in turn, each episode in a fresh context that is not part of the time.
 """
 
-import argparse
 import asyncio
-import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from playwright.async_api import Browser, Page, async_playwright, expect
 
 from benchmarks.journal_append import SECRETS
+from benchmarks.results import Rows, parser, tell, timed
 from harness.actions.space import Action, Click, Goto, Target, Type
 from harness.browser import executable
 from harness.browser.session import SWITCHES, Chromium
@@ -146,8 +145,7 @@ async def perform(page: Page, step: Step, home: str) -> None:
         await target.press("Enter")
 
 
-async def measure(*, episodes: int = 12) -> dict[str, dict[str, Any]]:
-    """Rows for the table of all benchmarks."""
+async def measure(*, episodes: int = 12) -> Rows:
     with tempfile.TemporaryDirectory() as folder:
         async with launched("harness.sites", log=Path(folder) / "log") as port, async_playwright() as playwright:
             home = f"http://t0.shop.localhost:{port}/"
@@ -183,30 +181,20 @@ async def in_turn(
     return found
 
 
-def rows(mine: list[Timed], floor: list[Timed]) -> dict[str, dict[str, Any]]:
-    names = [f"step {number} ({step.do} {step.name or 'home'})" for number, step in enumerate(SCRIPT, start=1)]
-    table = {"step overhead, episode of 10 steps": ([one.whole for one in mine], [one.whole for one in floor])}
-    for index, name in enumerate(names):
-        table[f"step overhead, {name}"] = ([one.steps[index] for one in mine], [one.steps[index] for one in floor])
-    return {
-        name: {
-            "ours": statistics.median(a) * 1e3,
-            "reference": statistics.median(b) * 1e3,
-            "ratio": statistics.median(a) / statistics.median(b),
-            "unit": "ms",
-            "runs": len(a),
-        }
-        for name, (a, b) in table.items()
-    }
+def rows(mine: list[Timed], floor: list[Timed]) -> Rows:
+    whole = "step overhead, episode of 10 steps"
+    table = {whole: timed([one.whole for one in mine], [one.whole for one in floor])}
+    for index, step in enumerate(SCRIPT):
+        name = f"step overhead, step {index + 1} ({step.do} {step.name or 'home'})"
+        table[name] = timed([one.steps[index] for one in mine], [one.steps[index] for one in floor])
+    return table
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--episodes", type=int, default=12)
-    options = parser.parse_args()
-    for name, row in asyncio.run(measure(episodes=options.episodes)).items():
-        sys.stdout.write(f"{name:52} {row['ours']:7.1f} ms  bare {row['reference']:7.1f} ms  {row['ratio']:5.2f} x\n")
+    options = parser(__doc__)
+    options.add_argument("--episodes", type=int, default=12)
+    tell(asyncio.run(measure(episodes=options.parse_args().episodes)))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,6 +1,6 @@
 """What `Model.log` costs beyond pyarrow: trajectories logged from a generator, against the same table written directly.
 
-Run: `python benchmarks/tracking_write.py [--trajectories 100000] [--messages 20] [--chars 400]`. Three processes, one after
+Run: `python -m benchmarks.tracking_write [--trajectories 100000] [--messages 20] [--chars 400]`. Three processes, one after
 the other, each begins with the same Python objects made on the fly:
 
     log      `await Model.log(generator)`: checks, metrics, history, fsync, rename
@@ -8,14 +8,12 @@ the other, each begins with the same Python objects made on the fly:
     arrow    `ParquetWriter.write_table` alone, on tables read back from that file: the floor nobody gets below
 
 Times are processor seconds of the process (a busy machine slows wall clocks unevenly), those spent making the objects taken
-off; wall seconds are told beside them. Peak memory is the process's own (`ru_maxrss`).
+off. Peak memory is the whole process's.
 """
 
 import argparse
 import asyncio
 import json
-import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -26,10 +24,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.results import Rows, parser, row, tell, timed
+from benchmarks.spending import spent
 from harness.tracking.model import Model
 from harness.tracking.parquet import schema
 from harness.tracking.trajectory import Trajectory
 
+PROJECT = Path(__file__).resolve().parent.parent
 WORDS = "the page shows a list of orders with their state and the total of each in dollars".split()
 
 
@@ -118,64 +119,60 @@ def arrow(folder: Path) -> float:
     return spent
 
 
-def part(name: str, options: argparse.Namespace, folder: Path) -> dict[str, float]:
-    wall, begun = time.perf_counter(), time.process_time()
-    spent = 0.0
+def part(name: str, options: argparse.Namespace, folder: Path) -> float:
+    """Processor seconds."""
+    begun = time.process_time()
+    if name == "arrow":
+        return arrow(folder)
     if name == "log":
         asyncio.run(log(options, folder))
-    elif name == "direct":
-        direct(options, folder)
     else:
-        spent = arrow(folder)
+        direct(options, folder)
+    return time.process_time() - begun - making_s
+
+
+def measure(*, trajectories: int = 100_000, messages: int = 20, chars: int = 400, rounds: int = 2) -> Rows:
+    sizes = {"trajectories": trajectories, "messages": messages, "chars": chars}
+    with tempfile.TemporaryDirectory() as folder:
+        found = [{name: run(name, sizes, folder) for name in ("direct", "log", "arrow")} for _ in range(rounds)]
+
+    def times(name: str) -> list[float]:
+        return [one[name]["cpu_s"] for one in found]
+
+    def peaks(name: str) -> list[float]:
+        return [one[name]["peak_mb"] for one in found]
+
+    logged = f"tracking write, {trajectories} trajectories of {messages} messages"
     return {
-        "cpu_s": spent or time.process_time() - begun - making_s,
-        "wall_s": time.perf_counter() - wall,
-        "making_s": making_s,
-        "peak_mb": peak_mb(),
+        f"{logged}: processor time, beside pyarrow directly": timed(times("log"), times("direct"), "s"),
+        f"{logged}: processor time, beside write_table alone": timed(times("log"), times("arrow"), "s"),
+        f"{logged}: peak memory, beside pyarrow directly": row(peaks("log"), peaks("direct"), "MB"),
     }
 
 
-def peak_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def run(name: str, sizes: dict[str, int], folder: str) -> dict[str, float]:
+    """One part, in a process of its own."""
+    arguments = [f"--{key}={value}" for key, value in sizes.items()]
+    command = [sys.executable, "-m", "benchmarks.tracking_write", "--part", name, "--folder", folder, *arguments]
+    done = spent(command, cwd=PROJECT)
+    return {"cpu_s": json.loads(done.said), "peak_mb": done.peak_mb}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--trajectories", type=int, default=100_000)
-    parser.add_argument("--messages", type=int, default=20)
-    parser.add_argument("--chars", type=int, default=400, help="length of a message")
-    parser.add_argument("--rounds", type=int, default=2, help="how often each is measured")
-    parser.add_argument("--part", help=argparse.SUPPRESS)
-    parser.add_argument("--folder", type=Path, default=None, help="where to write (default: a temporary folder)")
-    options = parser.parse_args()
-    if options.part:
-        sys.stdout.write(json.dumps(part(options.part, options, options.folder)))
+    options = parser(__doc__)
+    options.add_argument("--trajectories", type=int, default=100_000)
+    options.add_argument("--messages", type=int, default=20)
+    options.add_argument("--chars", type=int, default=400, help="length of a message")
+    options.add_argument("--rounds", type=int, default=2, help="how often each is measured")
+    options.add_argument("--part", help=argparse.SUPPRESS)
+    options.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    asked = options.parse_args()
+    if asked.part:
+        sys.stdout.write(json.dumps(part(asked.part, asked, asked.folder)))
         return
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        rounds = [
-            {name: measured(name, options, folder) for name in ("direct", "log", "arrow")}
-            for _ in range(options.rounds)
-        ]
-        size = (Path(folder) / "direct.parquet").stat().st_size / 1e6
-    best = {name: min((one[name] for one in rounds), key=lambda one: one["cpu_s"]) for name in rounds[0]}
-    lines = [
-        f"{options.trajectories} trajectories of {options.messages} messages, {size:.0f} MB on disk; best of {options.rounds}"
-    ]
-    for name, one in best.items():
-        lines.append(
-            f"{name:7} {one['cpu_s']:5.1f} s processor (+ {one['making_s']:.1f} s making; wall {one['wall_s']:.1f} s), "
-            f"peak {one['peak_mb']:.0f} MB"
-        )
-    lines.append(f"speed of log: {best['direct']['cpu_s'] / best['log']['cpu_s']:.2f} x direct")
-    sys.stdout.write("\n".join(lines) + "\n")
-
-
-def measured(name: str, options: argparse.Namespace, folder: str) -> dict[str, float]:
-    sizes = [f"--{key}={getattr(options, key)}" for key in ("trajectories", "messages", "chars")]
-    command = [sys.executable, __file__, "--part", name, "--folder", folder, *sizes]
-    found: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    return found
+    sizes = {"trajectories": asked.trajectories, "messages": asked.messages, "chars": asked.chars}
+    tell(measure(**sizes, rounds=asked.rounds))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,14 +1,12 @@
 """Whether a worker's memory stays flat over a long episode on a large page, screenshots on.
 
-Run: `python benchmarks/worker_memory.py [--steps 200] [--rows 2000]`. One worker process scrolls and clicks through one large
-page; its resident memory is read at every step from outside. What is printed is the median of the last tenth of the steps
-against that of the second tenth (the first warms up), and the browser's memory, which is its own business, beside it.
+Run: `python -m benchmarks.worker_memory [--steps 200] [--rows 2000]`. One worker process scrolls and clicks through one large
+page; its resident memory is read at every step from outside. A row is the median of the last tenth of the steps beside that
+of the second tenth (the first warms up); the browser's memory, which is its own business, has one of its own.
 """
 
-import argparse
 import asyncio
 import json
-import statistics
 import sys
 import tempfile
 from contextlib import suppress
@@ -18,6 +16,7 @@ from typing import Any
 import psutil
 from starlette.responses import HTMLResponse
 
+from benchmarks.results import Rows, parser, row, tell
 from harness.sites.endpoint import endpoint_app
 from harness.sites.plans import read_plans
 from harness.sites.server import serving
@@ -40,7 +39,21 @@ def plan(steps: int) -> list[dict[str, Any]]:
     return [*(ways[number % len(ways)] for number in range(steps - 1)), {"do": "stop", "answer": "done"}]
 
 
-async def measure(folder: Path, options: argparse.Namespace) -> None:
+async def measure(*, steps: int = 200, rows: int = 2000) -> Rows:
+    with tempfile.TemporaryDirectory() as folder:
+        samples = await play(Path(folder), steps, rows)
+    early = [sample for sample in samples if steps * 0.1 <= sample[0] < steps * 0.2]
+    late = [sample for sample in samples if sample[0] >= steps * 0.9]
+    if not early or not late:
+        raise SystemExit(f"of {steps} steps, memory was seen at {[sample[0] for sample in samples]} only")
+    name = f"worker memory, last of {steps} steps on {rows} rows beside the first"
+    return {
+        f"{name}: the worker": row([sample[1] for sample in late], [sample[1] for sample in early], "MB"),
+        f"{name}: its browser": row([sample[2] for sample in late], [sample[2] for sample in early], "MB"),
+    }
+
+
+async def play(folder: Path, steps: int, rows: int) -> list[tuple[int, float, float]]:
     task = {
         "task_id": 0,
         "sites": ["shop"],
@@ -49,22 +62,22 @@ async def measure(folder: Path, options: argparse.Namespace) -> None:
         "eval": {"eval_types": ["string_match"], "reference_answers": {"exact_match": "done"}},
     }
     (folder / "task.json").write_text(json.dumps([task]))
-    (folder / "plan.json").write_text(json.dumps([{"task_id": 0, "steps": plan(options.steps)}]))
+    (folder / "plan.json").write_text(json.dumps([{"task_id": 0, "steps": plan(steps)}]))
     plans = read_plans(folder / "plan.json", {"0": INTENT}, placeholders={})
-    async with serving(page(options.rows)) as site, serving(endpoint_app(plans)) as endpoint:
+    async with serving(page(rows)) as site, serving(endpoint_app(plans)) as endpoint:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, str(PROJECT / "run.py"), f"run.root={folder}", "run.id=run", "run.report=false"),
             *(f"task.path={folder / 'task.json'}", "task.plans=null", "workers=1", "run.display=none"),
             *(f"llm.base_url=http://127.0.0.1:{endpoint}/v1", "sites.embedded=false"),
             *(f"+sites.shop.url=http://127.0.0.1:{site}", "browser.screenshots=true"),
-            *(f"limits.max_steps={options.steps + 1}", f"limits.repeated_actions={options.steps + 1}"),
+            *(f"limits.max_steps={steps + 1}", f"limits.repeated_actions={steps + 1}"),
             stdout=asyncio.subprocess.PIPE,
         )
         samples = await watch(process, folder / "run" / "0.traj.jsonl")
         out, _ = await process.communicate()
     if process.returncode:
         raise SystemExit(out.decode())
-    tell(samples, options.steps)
+    return samples
 
 
 async def watch(process: asyncio.subprocess.Process, journal: Path) -> list[tuple[int, float, float]]:
@@ -90,25 +103,13 @@ def memory(pid: int) -> tuple[float, float]:
     return worker.memory_info().rss / 2**20, sum(child.memory_info().rss for child in browser) / 2**20
 
 
-def tell(samples: list[tuple[int, float, float]], steps: int) -> None:
-    early = [sample for sample in samples if steps * 0.1 <= sample[0] < steps * 0.2]
-    late = [sample for sample in samples if sample[0] >= steps * 0.9]
-    worker = [statistics.median(sample[1] for sample in part) for part in (early, late)]
-    browser = [statistics.median(sample[2] for sample in part) for part in (early, late)]
-    print(  # noqa: T201
-        f"{samples[-1][0]} steps: worker {worker[0]:.1f} MB, then {worker[1]:.1f} MB: growth {worker[1] - worker[0]:+.1f} MB "
-        f"(browser {browser[0]:.0f} MB, then {browser[1]:.0f} MB)"
-    )
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Watch a worker's memory over a long episode.")
-    parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--rows", type=int, default=2000)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(measure(Path(folder), options))
+    options = parser(__doc__)
+    options.add_argument("--steps", type=int, default=200)
+    options.add_argument("--rows", type=int, default=2000)
+    asked = options.parse_args()
+    tell(asyncio.run(measure(steps=asked.steps, rows=asked.rows)))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

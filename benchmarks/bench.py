@@ -1,0 +1,121 @@
+"""Every benchmark, one after the other: `make bench`, `make bench ARGS='--only observation limiter --quick'`.
+
+Prints each row as it comes and keeps it in `benchmarks/results.json` (`benchmarks.results` says how). `--quick` is for CI:
+small sizes, a few minutes in all; rows say their sizes. A benchmark that finds something wrong (a text that differs, a
+stale page, a task that failed) gives no row for it; the others go on, and the exit code is 1. No time is ever judged here.
+"""
+
+import asyncio
+import inspect
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from benchmarks.results import READING, Results, Rows, machine, parser, say, tell
+from harness.errors import HarnessError
+
+HERE = Path(__file__).resolve().parent
+Sizes = dict[str, Any]
+"""Arguments of a benchmark's `measure`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The calls of one benchmark."""
+
+    full: Sequence[Sizes]
+    quick: Sequence[Sizes]
+
+
+MODEL_ONLY = {"floor": False}
+LANES = tuple({"tasks": lanes, "lanes": lanes, **MODEL_ONLY} for lanes in (1, 2, 4, 8, 16, 32))
+FEW_LANES = tuple({"tasks": lanes, "lanes": lanes, "latency_ms": 100, **MODEL_ONLY} for lanes in (1, 2))
+BENCHMARKS = {
+    "journal_append": Plan(full=({},), quick=({"pages": 20},)),
+    "observation": Plan(
+        full=tuple({"rows": (count,)} for count in (100, 1000, 5000, 20000)),
+        quick=({"rows": (100, 1000), "runs": 3, "sample": 200},),
+    ),
+    "document_reading": Plan(
+        full=({"long": True},),
+        quick=({"pages": ("library/sched", "gitignore"), "runs": 2, "sample": 200},),
+    ),
+    "context_reset": Plan(full=({},), quick=({"runs": 3},)),
+    "step_overhead": Plan(full=({},), quick=({"episodes": 2},)),
+    "throughput": Plan(
+        full=(*LANES, {"tasks": 16, "lanes": 16, "turns": 3}),
+        quick=(*FEW_LANES, {"tasks": 2, "lanes": 2, "latency_ms": 100}),
+    ),
+    "lane_memory": Plan(full=({},), quick=({"lanes": 2, "latency_ms": 100},)),
+    "worker_memory": Plan(full=({},), quick=({"steps": 20, "rows": 200},)),
+    "start_up": Plan(full=({},), quick=({"tasks": 5, "runs": 2},)),
+    "resume_scan": Plan(full=({},), quick=({"tasks": 200, "runs": 2},)),
+    "resume_speed": Plan(
+        full=({"strategy": "replay"}, {"strategy": "checkpoint"}),
+        quick=({"strategy": "replay", "steps": 6, "latency_ms": 200},),
+    ),
+    "report_scale": Plan(full=({},), quick=({"tasks": 8, "steps": 4, "many": 40},)),
+    "tracking_write": Plan(full=({},), quick=({"trajectories": 500, "rounds": 1},)),
+    "limiter": Plan(full=({},), quick=({"minutes": 0.25, "lanes": 8},)),
+    "instances": Plan(full=({},), quick=({"instances": 2, "tasks": 4, "latency_ms": 100},)),
+}
+"""Each is a module beside this one, with `measure(**sizes)` that gives rows, at once or awaited."""
+
+
+def measured(name: str, sizes: Sizes) -> Rows:
+    found = import_module(f"benchmarks.{name}").measure(**sizes)
+    rows: Rows = asyncio.run(found) if inspect.iscoroutine(found) else found
+    return rows
+
+
+def play(name: str, calls: Sequence[Sizes], results: Results) -> list[str]:
+    """Run one benchmark; names of the rows it gave.
+
+    Raises:
+        SystemExit: It found something wrong.
+    """
+    names: list[str] = []
+    for sizes in calls:
+        rows = measured(name, sizes)
+        tell(rows)
+        results.add(name, rows)
+        names += rows
+    return names
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parser(__doc__)
+    options.add_argument("--only", nargs="+", choices=BENCHMARKS, default=list(BENCHMARKS), metavar="NAME")
+    options.add_argument("--quick", action="store_true", help="small sizes")
+    options.add_argument("--into", type=Path, default=HERE / "results.json", help="where rows are kept")
+    asked = options.parse_args(arguments)
+    results = Results(asked.into, machine())
+    if results.begins_anew:
+        say(f"{asked.into} is of another machine and begins anew")
+    say(READING)
+    failed = [name for name in asked.only if not succeeds(name, results, quick=asked.quick)]
+    if failed:
+        say(f"without all their rows: {', '.join(failed)}")
+    return int(bool(failed))
+
+
+def succeeds(name: str, results: Results, *, quick: bool) -> bool:
+    begun = time.monotonic()
+    try:
+        names = play(name, BENCHMARKS[name].quick if quick else BENCHMARKS[name].full, results)
+    except (SystemExit, HarnessError, subprocess.CalledProcessError) as error:
+        say(f"{name}: {error}")
+        return False
+    if not quick:
+        results.leave_only(name, names)
+    say(f"-- {name}: {time.monotonic() - begun:.0f} s")
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

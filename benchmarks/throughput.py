@@ -1,0 +1,209 @@
+"""How long many episodes take side by side, against bare playwright running the same in as many contexts.
+
+Run: `python -m benchmarks.throughput [--tasks 16] [--lanes 16] [--latency-ms 1000] [--turns 1]`. The model answers after
+`--latency-ms`; ours asks it over HTTP, the floor sleeps for as long, knows what to wait for and records nothing. Wall time
+is that of the whole process, start-up and browser included; processor time is that of the process and everything below it
+(the sites and the endpoint stand beside both and are in neither).
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+from playwright.async_api import Browser, async_playwright, expect
+
+from benchmarks.results import Row, Rows, parser, row, tell
+from benchmarks.step_overhead import HOME, SCRIPT, VIEWPORT, Step, perform
+from harness.browser import executable
+from harness.browser.session import SWITCHES
+from harness.sites.launching import launched
+
+PROJECT = Path(__file__).resolve().parent.parent
+INTENT = "Shopping list number {}."
+STEPS = SCRIPT[:7]
+"""And the answer, the eighth."""
+LOOKS_S = 0.05
+
+
+class Cost(NamedTuple):
+    wall_s: float
+    cpu_s: float
+    memory_mb: float
+    """Most at once, of the process and everything below it; what processes share counts once for each."""
+
+
+def plan_step(step: Step) -> dict[str, Any]:
+    if step.do == "goto":
+        return {"do": "goto", "url": HOME}
+    aim = {"role": step.role, "name": step.name}
+    if step.do == "click":
+        return {"do": "click", **aim}
+    return {"do": "type", **aim, "text": step.text, "enter": step.do == "type"}
+
+
+def write_tasks(folder: Path, count: int) -> tuple[Path, Path, Path]:
+    """Task file, plan file and intents."""
+    evaluation = {"eval_types": ["string_match"], "reference_answers": {"exact_match": "done"}}
+    tasks = [
+        {"task_id": n, "sites": ["shop"], "intent": INTENT.format(n), "start_url": "__SHOP__/", "eval": evaluation}
+        for n in range(count)
+    ]
+    steps = [*map(plan_step, STEPS), {"do": "stop", "answer": "done"}]
+    paths = folder / "tasks.json", folder / "plans.json", folder / "intents.json"
+    contents = (
+        tasks,
+        [{"task_id": n, "steps": steps} for n in range(count)],
+        {n: INTENT.format(n) for n in range(count)},
+    )
+    for path, content in zip(paths, contents, strict=True):
+        path.write_text(json.dumps(content))
+    return paths
+
+
+async def watched(command: list[str]) -> Cost:
+    """Run a command to its end.
+
+    Raises:
+        SystemExit: It fails.
+    """
+    begun = time.perf_counter()
+    process = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, cwd=PROJECT
+    )
+    meter = Meter(process.pid)
+    said, _ = await process.communicate()
+    wall_s = time.perf_counter() - begun
+    cpu_s, memory_mb = meter.stop()
+    if process.returncode:
+        raise SystemExit(said.decode())
+    return Cost(wall_s, cpu_s, memory_mb)
+
+
+class Meter:
+    """Adds up the processor time of a tree of processes, of which many end without anybody waiting for them."""
+
+    def __init__(self, pid: int) -> None:
+        self._root = psutil.Process(pid)
+        self._seen: dict[tuple[int, float], float] = {}
+        self._most = 0.0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> tuple[float, float]:
+        self._over.set()
+        self._thread.join()
+        return sum(self._seen.values()), self._most
+
+    def _look(self) -> None:
+        while not self._over.wait(LOOKS_S):
+            memory = 0
+            with suppress(psutil.Error):
+                for process in (self._root, *self._root.children(recursive=True)):
+                    with suppress(psutil.Error):
+                        times = process.cpu_times()
+                        self._seen[process.pid, process.create_time()] = times.user + times.system
+                        memory += process.memory_info().rss
+            self._most = max(self._most, memory / 2**20)
+
+
+async def measure(
+    *, tasks: int = 16, lanes: int = 16, latency_ms: int = 1000, turns: int = 1, floor: bool = True
+) -> Rows:
+    mine: list[Cost] = []
+    bare: list[Cost] = []
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        task_file, plans, intents = write_tasks(folder, tasks)
+        asked = ("--intents", str(intents), "--plans", str(plans), "--latency-ms", str(latency_ms))
+        async with (
+            launched("harness.sites", log=folder / "log") as sites_port,
+            launched("harness.sites.endpoint", *asked, log=folder / "log") as port,
+        ):
+            for turn in range(turns):
+                mine.append(
+                    await watched(
+                        [
+                            *(sys.executable, "run.py", f"run.root={folder}", f"run.id=run{turn}", "run.report=false"),
+                            *(f"task.path={task_file}", "task.plans=null", "workers=1", f"executor.lanes={lanes}"),
+                            *("run.display=none", "executor=inline", "browser.screenshots=false", "fail_under=1.0"),
+                            *(f"llm.base_url=http://127.0.0.1:{port}/v1", f"sites.port={sites_port}"),
+                        ]
+                    )
+                )
+                if floor:
+                    shape = [f"http://t{{}}.shop.localhost:{sites_port}/", str(tasks), str(lanes), str(latency_ms)]
+                    bare.append(await watched([sys.executable, "-m", "benchmarks.throughput", "--floor", *shape]))
+    name = f"throughput, {tasks} tasks x {len(STEPS) + 1} steps, {lanes} lanes"
+    if not floor:
+        ideal = [Cost(-(-tasks // lanes) * (len(STEPS) + 1) * latency_ms / 1000, 0.0, 0.0)] * turns
+        return {f"{name}, beside the model's own time": compared("wall_s", mine, ideal, "s")}
+    return {
+        f"{name}: wall": compared("wall_s", mine, bare, "s"),
+        f"{name}: processor time": compared("cpu_s", mine, bare, "s"),
+        f"{name}: memory": compared("memory_mb", mine, bare, "MB"),
+    }
+
+
+def compared(which: str, mine: list[Cost], reference: list[Cost], unit: str) -> Row:
+    return row([getattr(cost, which) for cost in mine], [getattr(cost, which) for cost in reference], unit)
+
+
+async def run_floor(url: str, tasks: int, lanes: int, latency_s: float) -> None:
+    """Bare playwright: one browser, one context per episode, `lanes` at once."""
+    free = asyncio.Semaphore(lanes)
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=executable.find(), args=list(SWITCHES), chromium_sandbox=os.geteuid() != 0
+        )
+
+        async def one(number: int) -> None:
+            async with free:
+                await episode(browser, url.format(number), latency_s)
+
+        async with asyncio.TaskGroup() as group:
+            for number in range(tasks):
+                group.create_task(one(number))
+        await browser.close()
+
+
+async def episode(browser: Browser, home: str, latency_s: float) -> None:
+    context = await browser.new_context(viewport=VIEWPORT)  # type: ignore[arg-type]
+    context.set_default_timeout(60_000)
+    page = await context.new_page()
+    await page.goto(home)
+    for step in STEPS:
+        await asyncio.sleep(latency_s)  # the model
+        await perform(page, step, home)
+        shown = page.get_by_role(step.shows[0], name=step.shows[1], exact=True).first  # type: ignore[arg-type]
+        await expect(shown).to_be_visible(timeout=60_000)
+    await asyncio.sleep(latency_s)
+    await context.close()
+
+
+def main() -> None:
+    shape = parser(__doc__)
+    shape.add_argument("--tasks", type=int, default=16)
+    shape.add_argument("--lanes", type=int, default=16)
+    shape.add_argument("--latency-ms", type=int, default=1000)
+    shape.add_argument("--turns", type=int, default=1)
+    shape.add_argument("--floor", nargs=4, metavar=("URL", "TASKS", "LANES", "LATENCY_MS"), help=argparse.SUPPRESS)
+    options = shape.parse_args()
+    if options.floor:
+        url, tasks, lanes, latency_ms = options.floor
+        return asyncio.run(run_floor(url, int(tasks), int(lanes), int(latency_ms) / 1000))
+    asked = {"tasks": options.tasks, "lanes": options.lanes, "latency_ms": options.latency_ms}
+    tell(asyncio.run(measure(**asked, turns=options.turns)))
+
+
+if __name__ == "__main__":
+    main()
