@@ -2,7 +2,8 @@
 
 It begins once logins are done and ends before evidence is gathered, so that neither's own traffic is in it. What leaves
 here may be kept and passed on: addresses are canonical, of cookies and of headers that carry credentials only the names
-are left, and static files and the bodies of responses other than JSON, which no scorer looks at, are left out.
+are left, and static files and the bodies of responses other than JSON, which no scorer looks at, are left out; so are
+huge ones.
 """
 
 import asyncio
@@ -21,6 +22,8 @@ WANTED = re.compile(r"^https?://(?![^?#]*\.(?:css|js|png|jpg|jpeg|gif|svg|webp|i
 """Addresses in a trace: all but those of static files."""
 HARMLESS = frozenset({"mage-messages", "_osm_directions_engine"})
 """Cookies that identify nobody, and whose values the tasks of webarena-verified look at."""
+LARGEST = 1_000_000
+"""Characters of a body that is kept."""
 GONE = "[redacted]"
 _KEPT = ("startedDateTime", "time", "request", "response", "cache", "timings")
 _CREDENTIAL = re.compile(r"cookie|auth|token|key|secret", re.IGNORECASE)
@@ -72,7 +75,8 @@ def cleaned(entry: Mapping[str, Any], shown: Callable[[str], str]) -> dict[str, 
         side["headers"] = [_header(header) for header in side["headers"] if "cookie" not in header["name"].lower()]
         side["cookies"] = [_cookie(cookie) for cookie in side["cookies"]]
     content = response["content"]
-    if "json" not in content.get("mimeType", "") or "encoding" in content:
+    is_json = "json" in content.get("mimeType", "") and "encoding" not in content
+    if not is_json or len(content.get("text", "")) > LARGEST:
         response["content"] = {key: content[key] for key in ("size", "mimeType") if key in content}
     whole = {**entry, "request": request, "response": response}
     return {key: _mapped(whole[key], shown) for key in _KEPT if key in whole}

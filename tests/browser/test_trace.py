@@ -86,6 +86,7 @@ def test_credentials_are_gone_and_addresses_are_canonical() -> None:
     [
         {"size": 9, "mimeType": "text/html", "text": "<p>secret"},
         {"size": 9, "mimeType": "application/json", "text": "c2VjcmV0", "encoding": "base64"},
+        {"size": 1_000_002, "mimeType": "application/json", "text": f'"{"x" * 1_000_000}"'},
         {"size": -1, "mimeType": "x-unknown"},
     ],
 )
