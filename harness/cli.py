@@ -71,7 +71,7 @@ def _run_one(tree: DictConfig) -> int:
         assert isinstance(config, Config)
         from harness.evaluation import evaluate  # the heavy half of the house: `--help` must not wait for it
 
-        return asyncio.run(evaluate(config, folder, Console()))
+        return asyncio.run(evaluate(config, folder, Console(), _arguments()))
     except OmegaConfBaseException as error:
         return _refuse(_sentence(error))
     except UsageError as error:
@@ -84,6 +84,13 @@ def _run_one(tree: DictConfig) -> int:
         return INTERRUPTED
     finally:
         _forget_empty(folder)
+
+
+def _arguments() -> tuple[str, ...]:
+    """What composes this very configuration again; of several (`-m`) this one."""
+    given = HydraConfig.get()
+    found = [source.path for source in given.runtime.config_sources if source.provider == "command-line"]
+    return (*(f"--config-dir={path}" for path in found), *given.overrides.task)
 
 
 def _refuse_group(group: ExceptionGroup[Exception]) -> int:

@@ -33,6 +33,8 @@ class TaskConfig:
     sites: list[str] | None = None
     """Only tasks all of whose sites are in this list."""
     limit: int | None = None
+    shard: str | None = None
+    """`K/N`: of these tasks one N-th, by a hash of their ids; null = all."""
 
 
 @dataclass
@@ -121,7 +123,8 @@ class ObservationConfig:
 @dataclass
 class ExecutorConfig:
     kind: str = "processes"
-    """`processes`: every worker is a supervised process; `inline`: all in this one, to debug; `ray`: on a cluster."""
+    """`processes`: every worker is a supervised process; `inline`: all in this one, to debug; `ray`: on a cluster.
+    `slurm`: as jobs, each a shard."""
     lanes: int | None = None
     """Episodes at once per worker; null = chosen from cores and memory, and 1 where `workers` is given."""
     silence_s: float = 20.0
@@ -133,7 +136,19 @@ class ExecutorConfig:
     address: str | None = None
     """Ray only: of the cluster (`host:port`, `auto`); null = one on this machine, for this run."""
     cpus: float = 1.0
-    """Ray only: what a worker takes of a node."""
+    """What a Ray worker takes of a node, and a Slurm job."""
+    shards: int = 8
+    """Slurm only, as all below: into how many jobs a run is divided."""
+    cluster: str = "slurm"
+    """`local` = processes of this machine, to try it."""
+    partition: str | None = None
+    time_min: int = 240
+    """A job that runs out of time is queued again and goes on."""
+    mem_gb: float | None = None
+    sbatch: dict[str, Any] = field(default_factory=dict)
+    """Further options of sbatch, as submitit names them: account, qos, constraint…"""
+    wait: bool = True
+    """False = submit only; the same command brings together what jobs have done."""
 
 
 @dataclass

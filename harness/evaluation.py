@@ -49,8 +49,8 @@ from harness.runner.stopping import Stopping
 DONE, BELOW, UNSCORED, INTERRUPTED = 0, 1, 3, 130
 
 
-async def evaluate(config: Config, folder: Path, console: Console) -> int:
-    """Play what `folder` still owes of the configured tasks.
+async def evaluate(config: Config, folder: Path, console: Console, arguments: tuple[str, ...] = ()) -> int:
+    """Play what `folder` still owes of the configured tasks; `arguments` compose this configuration anew.
 
     Returns:
         The exit code: 0, 1 (below `fail_under`), 3 (some unscored) or 130 (interrupted).
@@ -85,7 +85,7 @@ async def evaluate(config: Config, folder: Path, console: Console) -> int:
             if why:
                 tell(why)
             game = Game(
-                config=fitted, run=run, tasks=tasks, config_digest=digest, stopping=stopping, turns=limiter(config)
+                config=fitted, run=run, tasks=tasks, config_digest=digest, arguments=arguments, say=tell, stopping=stopping, turns=limiter(config)
             )
             with stopping.listening():
                 invocation = await _play(game, jobs, console, tracker=tracker, purse=purse)

@@ -8,6 +8,7 @@ from harness.config import Config
 from harness.errors import ConfigError
 from harness.records import Login, Site, Task
 from harness.tasks import load
+from harness.tasks.sharding import in_shard
 
 _SITE_KEYS = {"url", "instances", "canonical", "read_only", "reset_command", "reset_url", "login"}
 _LOGIN_KEYS = {"url", "fields", "submit", "probe_url", "probe_text"}
@@ -17,7 +18,8 @@ _RESERVED = {"embedded", "port", "reset", "leases"}
 def load_tasks(config: Config) -> tuple[Task, ...]:
     """The tasks this run is about."""
     task = config.task
-    return load(task.path, canonical_bases(config), ids=task.ids, wanted_sites=task.sites, limit=task.limit)
+    tasks = load(task.path, canonical_bases(config), ids=task.ids, wanted_sites=task.sites, limit=task.limit)
+    return in_shard(tasks, task.shard)
 
 
 def canonical_bases(config: Config) -> dict[str, str]:

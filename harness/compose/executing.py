@@ -7,6 +7,7 @@ from harness import __version__
 from harness.compose.game import Game
 from harness.compose.services import Services, services
 from harness.compose.settings import as_plain
+from harness.compose.sharding import play_shards
 from harness.compose.size import lanes_of, workers_of
 from harness.config import Config
 from harness.errors import ConfigError
@@ -28,8 +29,10 @@ SLACK_S = 30.0
 async def execute(game: Game, schedule: Schedule, progress: Progress) -> Invocation:
     """Play all that is owed, by the configured executor."""
     kind = game.config.executor.kind
+    if kind == "slurm":
+        return await play_shards(game, progress)
     if (play := _PLAYS.get(kind)) is None:
-        raise ConfigError(f"executor.kind={kind} is unknown; it is {', '.join(_PLAYS)}")
+        raise ConfigError(f"executor.kind={kind} is unknown; it is {', '.join(_PLAYS)} or slurm")
     async with services(game) as where, schedule:
         requests, starts = await play(game, schedule, progress, where)
     traffic = game.turns.traffic()

@@ -1,5 +1,6 @@
 """What one start plays with: settings, tasks and the open run folder, before anything heavy is loaded."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from harness.config import Config
@@ -30,4 +31,8 @@ class Game(Seat):
 
     run: RunFolder
     tasks: tuple[Task, ...]
+    arguments: tuple[str, ...] = ()
+    """What was given on the command line, for whoever has to give it again."""
+    say: Callable[[str], None] = lambda text: None
+    """A sentence for the person."""
     turns: Limiter = field(default_factory=Limiter)

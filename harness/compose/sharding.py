@@ -1,0 +1,188 @@
+"""One run as several that know nothing of each other: shards by task id, played as jobs, brought together by copying.
+
+Each shard is a run folder of its own below the run's, `shards/<k>-of-<n>`, so nobody has to share a lock or a journal over
+a network. The run's own folder is what everybody reads; it is brought up to date whenever this looks at the jobs, and the
+same command again finds jobs that are still at work instead of submitting them twice.
+"""
+
+import asyncio
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from harness.codec import loads
+from harness.compose.game import Game
+from harness.compose.settings import policy, secrets
+from harness.config import Config
+from harness.errors import ConfigError, UsageError
+from harness.journal.merging import merge
+from harness.journal.store import journal_name
+from harness.protocols import News, Progress
+from harness.reports.summary import Invocation
+from harness.runner.executors.slurm import Jobs, Order
+from harness.runner.family import sweep
+from harness.runner.plan import is_over, owed
+from harness.runner.stopping import Interrupted
+from harness.tasks.sharding import shard_of
+
+LOOK_EVERY_S = 2.0
+_END_LOOKS = 50
+_USAGE = 2
+
+
+async def play_shards(game: Game, progress: Progress) -> Invocation:
+    """Have jobs play what is owed, and bring together what they wrote.
+
+    Raises:
+        UsageError: They cannot be submitted, or one says that the person must act.
+    """
+    config = game.config
+    if config.task.shard is not None:
+        raise ConfigError("task.shard is what executor=slurm gives each job; set executor.shards instead")
+    jobs = Jobs(game.run.path / "slurm", _order(config))
+    shards = Shards(game, progress)
+    shards.collect()
+    shards.submit(jobs)
+    if not config.executor.wait:
+        game.say(f"{len(jobs.running())} jobs are under way; the same command brings together what they have done")
+        return Invocation()
+    with game.stopping.listening():
+        try:
+            while jobs.running():
+                await game.stopping.sleep(LOOK_EVERY_S)
+                shards.collect()
+        except Interrupted:
+            await _leave(game, jobs)
+    shards.collect()
+    shards.complain(jobs)
+    return shards.done()
+
+
+def _order(config: Config) -> Order:
+    executor = config.executor
+    return Order(
+        cluster=executor.cluster,
+        time_min=executor.time_min,
+        mem_gb=executor.mem_gb,
+        cpus=max(1, round(executor.cpus)),
+        sbatch={**({"partition": executor.partition} if executor.partition else {}), **executor.sbatch},
+    )
+
+
+async def _leave(game: Game, jobs: Jobs) -> None:
+    """Jobs of a cluster have waited for their turn and go on; those of this machine end with their start."""
+    left = jobs.running()
+    if game.config.executor.cluster == "local":
+        jobs.cancel()
+        for _ in range(_END_LOOKS):
+            if not jobs.running():
+                break
+            await asyncio.sleep(0.1)
+        sweep(game.run.path)
+    elif left:
+        game.say(
+            f"{len(left)} jobs go on: the same command brings together what they have done, scancel {jobs.numbers(left)} ends them"
+        )
+
+
+class Shards:
+    """The shards of one run, and the run."""
+
+    def __init__(self, game: Game, progress: Progress) -> None:
+        self._game = game
+        self._progress = progress
+        self._count = game.config.executor.shards
+        self._policy = policy(game.config)
+        self._over: set[tuple[str, int]] | None = None
+        self._summaries: dict[int, int] = {}
+        """Shard that was submitted now to the modification time of the summary it had, in ns; 0 = none."""
+
+    def collect(self) -> None:
+        """Bring the run's own folder up to date, and tell what has ended since the last time."""
+        for folder in sorted((self._game.run.path / "shards").glob("*-of-*")):
+            merge(folder, self._game.run.path)
+        outcomes = self._game.run.scan().outcomes
+        over = {key for key, became in outcomes.items() if is_over(became, self._policy)}
+        for key in sorted(over - (over if self._over is None else self._over)):
+            became = outcomes[key]
+            score = became.scores.get(self._policy.dialect)
+            self._progress.tell(
+                News(
+                    lane=shard_of(became.task_id, self._count) - 1,
+                    task_id=became.task_id,
+                    trial=became.trial,
+                    phase="ended",
+                    step=became.steps,
+                    usage=became.usage,
+                    score=None if score is None else score.value,
+                )
+            )
+        self._over = over
+
+    def submit(self, jobs: Jobs) -> None:
+        """A job for every shard that owes something and has none."""
+        owing: defaultdict[int, set[str]] = defaultdict(set)
+        config, run = self._game.config, self._game.run
+        for job in owed(self._game.tasks, config.trials, run.scan().outcomes, self._policy):
+            owing[shard_of(job.task.task_id, self._count)].add(journal_name(job.task.task_id, job.trial))
+        wanted = sorted(owing.keys() - set(jobs.running()))
+        for shard in wanted:
+            self._folder(shard).mkdir(parents=True, exist_ok=True)
+            merge(run.path, self._folder(shard), owing[shard])  # what was played elsewhere is not played again
+            self._summaries[shard] = _written(self._folder(shard) / "summary.json")
+        if wanted:
+            jobs.submit({shard: self._command(shard) for shard in wanted})
+            self._game.say(
+                f"submitted as jobs {jobs.numbers(wanted)}: shards {', '.join(map(str, wanted))} of {self._count}"
+            )
+
+    def complain(self, jobs: Jobs) -> None:
+        """Say what jobs came to that did not end as they should.
+
+        Raises:
+            UsageError: One of them says that the person must act.
+        """
+        for shard in sorted(self._summaries.keys() - set(jobs.running())):
+            code, log = jobs.code(shard), jobs.log(shard)
+            if code is None:
+                self._game.say(f"the job of shard {shard} ended early, {log} may say why; the same command goes on")
+            elif code == _USAGE:
+                said = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
+                raise UsageError(f"shard {shard}: {said[-1] if said else f'see {log}'}")
+
+    def done(self) -> Invocation:
+        """What the jobs of this start did, as their summaries say it."""
+        requests = starts = tasks = 0
+        for shard, before in self._summaries.items():
+            path = self._folder(shard) / "summary.json"
+            if _written(path) == before:
+                continue
+            did = loads(path.read_bytes())["invocation"]
+            requests, starts = requests + did["model_requests"], starts + did["browser_starts"]
+            tasks += did["tasks_run"]
+        return Invocation(model_requests=requests, browser_starts=starts, tasks_run=tasks)
+
+    def _folder(self, shard: int) -> Path:
+        return self._game.run.path / "shards" / f"{shard}-of-{self._count}"
+
+    def _command(self, shard: int) -> list[str]:
+        given, folder = self._game.arguments, self._folder(shard)
+        if any(value in argument for value in secrets(self._game.config).values() for argument in given):
+            raise ConfigError(
+                "executor=slurm keeps its commands on disk, and one of these settings is a secret: give it by the environment"
+            )
+        root = str(folder.parent.absolute()).replace("'", r"\'")
+        own = (
+            *(
+                "executor.kind=processes",
+                f"task.shard={shard}/{self._count}",
+                f"run.root='{root}'",
+                f"run.id={folder.name}",
+            ),
+            *("run.report=false", "run.display=plain", "fail_under=null", "tracking.kind=none"),
+        )
+        return [sys.executable, "-m", "harness.main", "run", *given, *own]
+
+
+def _written(path: Path) -> int:
+    return path.stat().st_mtime_ns if path.exists() else 0

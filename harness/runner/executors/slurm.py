@@ -1,0 +1,134 @@
+"""Shards of a run as jobs of a Slurm cluster, submitted by submitit; nothing else imports it.
+
+A job is the command a person would type for its shard, in a process of its own. A job that is preempted or runs out of time
+is queued again by submitit and, being crash-only, goes on from its own run folder.
+"""
+
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.codec import CodecError, dumps, loads
+from harness.errors import ConfigError
+
+_KNOWN = "jobs.json"
+
+
+@dataclass(frozen=True)
+class Command:
+    """What a job does; it is pickled to disk, so no secret may be in it."""
+
+    arguments: tuple[str, ...]
+
+    def __call__(self) -> int:
+        """Run it to its end; gives its exit code."""
+        process = subprocess.Popen(self.arguments, stdin=subprocess.DEVNULL)
+        try:
+            return process.wait()
+        finally:
+            if process.poll() is None:  # the job is cancelled or queued again
+                process.send_signal(signal.SIGINT)
+                process.wait()
+
+    def checkpoint(self, *_: Any) -> Any:
+        """What submitit queues when the job's time is over: the same, as it goes on by itself."""
+        import submitit
+
+        return submitit.helpers.DelayedSubmission(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What to ask of the cluster for each job."""
+
+    cluster: str
+    """`slurm`, or `local`: processes of this machine, to try it."""
+    time_min: int
+    mem_gb: float | None = None
+    cpus: int
+    sbatch: Mapping[str, Any] = field(default_factory=dict)
+    """Further options of sbatch, as submitit names them."""
+
+
+class Jobs:
+    """The jobs of one run folder, by shard; those of earlier starts included."""
+
+    def __init__(self, folder: Path, order: Order) -> None:
+        """
+        Raises:
+            ConfigError: submitit is not installed, there is no Slurm here, or it knows no such option.
+        """
+        try:
+            import submitit
+        except ImportError as error:
+            raise ConfigError("executor=slurm needs submitit: pip install 'cairn-harness[slurm]'") from error
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self._executor = submitit.AutoExecutor(folder=folder, cluster=order.cluster)
+            self._executor.update_parameters(
+                name="cairn",
+                timeout_min=order.time_min,
+                mem_gb=order.mem_gb,
+                cpus_per_task=order.cpus,
+                **{f"slurm_{name}": value for name, value in order.sbatch.items()},
+            )
+        except (RuntimeError, NameError, AssertionError, ValueError) as error:
+            raise ConfigError(
+                f"executor=slurm: {' '.join(str(error).split())[:300]}; run it where sbatch is, or try it by executor.cluster=local"
+            ) from error
+        self.by_shard: dict[int, Any] = {}
+        if order.cluster == "slurm":  # jobs on this machine do not outlive their start
+            self.by_shard = {
+                int(shard): submitit.SlurmJob(folder=folder, job_id=number) for shard, number in self._read().items()
+            }
+
+    def submit(self, commands: Mapping[int, Sequence[str]]) -> None:
+        """One array of jobs, and a note of their numbers for later starts.
+
+        Raises:
+            ConfigError: The cluster refuses.
+        """
+        import submitit
+
+        try:
+            with self._executor.batch():
+                jobs = [self._executor.submit(Command(tuple(command))) for command in commands.values()]
+        except (submitit.core.utils.FailedJobError, OSError) as error:
+            raise ConfigError(f"executor=slurm: the cluster refuses: {' '.join(str(error).split())[-300:]}") from error
+        self.by_shard.update(zip(commands, jobs, strict=True))
+        numbers = {str(shard): job.job_id for shard, job in self.by_shard.items()}
+        (self._folder / _KNOWN).write_bytes(dumps(numbers))
+
+    def running(self) -> tuple[int, ...]:
+        """Shards whose jobs are queued or at work."""
+        return tuple(shard for shard, job in self.by_shard.items() if not job.done())
+
+    def numbers(self, shards: Sequence[int]) -> str:
+        return " ".join(self.by_shard[shard].job_id for shard in shards)
+
+    def cancel(self) -> None:
+        for shard in self.running():
+            self.by_shard[shard].cancel()
+
+    def code(self, shard: int) -> int | None:
+        """Exit code of a job that has ended; None = it did not get so far."""
+        import submitit
+
+        try:
+            return int(self.by_shard[shard].result())
+        except (submitit.core.utils.UncompletedJobError, submitit.core.utils.FailedJobError):
+            return None
+
+    def log(self, shard: int) -> Path:
+        """Where the job's errors are."""
+        return Path(self.by_shard[shard].paths.stderr)
+
+    def _read(self) -> dict[str, str]:
+        try:
+            return dict(loads((self._folder / _KNOWN).read_bytes()))
+        except (OSError, CodecError):
+            return {}
