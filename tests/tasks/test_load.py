@@ -3,7 +3,6 @@
 import json
 import os
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import pytest
@@ -288,14 +287,12 @@ def test_missing_files_and_empty_folders_are_named(tmp_path: Path) -> None:
         load(tmp_path, SITES)
 
 
-def test_all_of_webarena_loads_in_half_a_second() -> None:
+def test_all_of_webarena_loads() -> None:
     file = Path(os.environ.get("WEBARENA_TASKS", "../shared/webarena/test.raw.json"))
     if not file.exists():
         pytest.skip(f"{file} is not there; set WEBARENA_TASKS to WebArena's test.raw.json")
     names = ("gitlab", "reddit", "shopping", "shopping_admin", "map", "wikipedia")
-    began = perf_counter()
     tasks = load(file, {name: f"http://{name}.test" for name in names})
-    assert perf_counter() - began < 0.5
     assert len(tasks) == 812
     assert [task.task_id for task in tasks] == [str(index) for index in range(812)]
     assert sum(len(task.eval.program_html) for task in tasks) == 651
