@@ -63,7 +63,7 @@ def _copy_files(source: Path, target: Path) -> None:
         if there.exists():
             continue
         with refusals(there):
-            there.parent.mkdir(mode=source.stat().st_mode & 0o777, parents=True, exist_ok=True)
+            _make_like(path.parent, there.parent)
             try:
                 os.link(path, there)
             except OSError:  # another file system
@@ -71,3 +71,10 @@ def _copy_files(source: Path, target: Path) -> None:
                 shutil.copy(path, unfinished)
                 unfinished.replace(there)
             sync_folder(there.parent)
+
+
+def _make_like(source: Path, target: Path) -> None:
+    """Make a folder, and those above it, with the modes of the ones it is copied from: what is private stays private."""
+    if not target.exists():
+        _make_like(source.parent, target.parent)
+        target.mkdir(source.stat().st_mode & 0o777)
