@@ -17,6 +17,7 @@ COMMANDS: tuple[str, ...] = (
     "score",
     "import_",
     "export",
+    "plan",
     "clean",
     "doctor",
     "completion",

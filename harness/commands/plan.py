@@ -1,0 +1,104 @@
+"""`harness plan`: how long a sweep would take, and with how many lanes."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from harness.compose.forecasting import Option, Sweep
+
+HELP = "foretell how long a sweep takes, from recorded step times, and how many workers and lanes it is worth"
+EXAMPLE = "harness plan task=webarena llm=openai --from results/sample --rpm 500 --instances shop=4"
+DONE = 0
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the sweep, as run.py takes it")
+    parser.add_argument("--config-dir", type=Path, metavar="DIR", help="folder of your own configurations, as for run")
+    parser.add_argument(
+        "--from",
+        type=Path,
+        dest="folder",
+        metavar="RUN",
+        help="folder of the run whose step times are taken; else that of the sweep",
+    )
+    parser.add_argument("--rpm", type=float, metavar="N", help="requests per minute the model lets through")
+    parser.add_argument("--tpm", type=float, metavar="N", help="tokens per minute the model lets through")
+    parser.add_argument(
+        "--instances", action="append", default=[], metavar="SITE=N", help="how many instances of a site there are"
+    )
+    parser.add_argument("--lanes", type=int, action="append", metavar="N", help="only so many lanes in all; repeatable")
+    parser.add_argument("--cores", type=int, metavar="N", help="of the machine that is to run it; else of this one")
+    parser.add_argument("--memory-gb", type=float, metavar="N", help="free on it; else what is free on this one")
+    parser.add_argument(
+        "--step-cpu-ms", type=float, default=130.0, metavar="MS", help="processor time of a step on your pages (130)"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    from dataclasses import replace
+
+    from rich.console import Console
+
+    from harness.cli import configured
+    from harness.compose.forecasting import LANES, Sweep, Wishes
+    from harness.llm.limiter import Limits
+    from harness.reports.rows import run_folder
+    from harness.runner.capacity import room
+
+    for name in ("rpm", "tpm", "cores", "memory_gb", "step_cpu_ms"):
+        if (value := getattr(options, name)) is not None and not value > 0:
+            raise ConfigError(f"--{name.replace('_', '-')} {value:g} leaves nothing to work with; give more than 0")
+    if lanes := [count for count in options.lanes or () if count < 1]:
+        raise ConfigError(f"--lanes {lanes[0]} plays nothing; give at least 1")
+    config = configured(options.overrides, options.config_dir)
+    wishes = Wishes(
+        limits=Limits(requests_per_minute=options.rpm, tokens_per_minute=options.tpm),
+        instances=dict(map(_instances, options.instances)),
+        lanes=sorted(options.lanes or LANES),
+        step_cpu_s=options.step_cpu_ms / 1000,
+    )
+    folder = run_folder(options.folder) if options.folder else Path(config.run.root, config.run.id)
+    sweep = Sweep(config, folder, wishes)
+    there = room()
+    there = replace(there, cores=options.cores or there.cores)
+    if options.memory_gb is not None:
+        there = replace(there, memory_mb=int(options.memory_gb * 1024))
+    _tell(Console(highlight=False), sweep, list(sweep.options(there)))
+    return DONE
+
+
+def _instances(said: str) -> tuple[str, int]:
+    site, _, count = said.partition("=")
+    if not site or not count.isdigit() or int(count) < 1:
+        raise ConfigError(f"--instances {said} must be SITE=N with at least 1, as in shop=4")
+    return site, int(count)
+
+
+def _tell(console: "Console", sweep: "Sweep", options: "list[Option]") -> None:
+    from rich.table import Table
+
+    from harness.compose.forecasting import best
+    from harness.reports.numbers import duration, percent
+
+    console.print(f"{len(sweep.tasks)} tasks, of which {sweep.known} have step times of their own", markup=False)
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ("workers", "lanes each", "expected", "requests/min", "processor", "bound by"):
+        table.add_column(name, justify="left" if name == "bound by" else "right")
+    for one in options:
+        row = one.forecast
+        table.add_row(
+            *(str(one.workers), str(one.lanes), duration(row.wall_s), f"{row.requests_per_minute:.0f}"),
+            *(percent(row.processor), row.bound if one.fits else f"{row.bound}; more memory than is free"),
+        )
+    console.print(table)
+    chosen = best(options)
+    console.print(
+        f"best: workers={chosen.workers} executor.lanes={chosen.lanes}, {duration(chosen.forecast.wall_s)},"
+        f" bound by {chosen.forecast.bound}",
+        markup=False,
+    )

@@ -1,0 +1,167 @@
+"""How long a sweep would take: recorded episodes played again in a time of their own, by the schedule and the limiter of a run.
+
+What is known of an episode is how long the model thought before each step and how long the step took. Thinking costs
+nobody anything; a step keeps the processor busy for `step_cpu_s` of its time, which lanes must share. Infrastructure
+failures, resets of sites and retries are not foreseen.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import fmean
+
+from harness.llm.limiter import Clock, Limiter, Limits
+from harness.llm.turns import Ending, Want
+from harness.llm.turns import Outcome as Came
+from harness.records import Episode
+from harness.runner.episode import Job
+from harness.runner.schedule import Schedule
+from harness.runner.timelapse import Processor, passed, shares
+
+STEP_CPU_S = 0.13
+"""Processor seconds of a step on a small page, browser and all: measured on the embedded sites."""
+PARALLEL = 1.5
+"""Cores a step keeps busy at once: the page, the browser, playwright's driver and we take turns, but overlap."""
+START_S = 2.0
+"""From the command to the first episode."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    thinking_s: float
+    """Of the model, without waiting for a turn."""
+    acting_s: float
+    """Until the page had settled and was read; 0 for the last step, which only answers."""
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """What an episode spent its time on."""
+
+    arriving_s: float
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What a sweep has to work with."""
+
+    lanes: int
+    """Of all workers together."""
+    cores: float
+    limits: Limits
+    step_cpu_s: float = STEP_CPU_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    wall_s: float
+    processor: float
+    """Part of the time that all cores are busy."""
+    requests_per_minute: float
+    spent: dict[str, float]
+    """What the lanes' time goes to: `thinking`, `acting`, `turns` (the model's rate), `sites` (others on them)."""
+
+    @property
+    def bound(self) -> str:
+        """What would have to be more for the sweep to be faster."""
+        if self.spent["turns"] > max(0.1, self.spent["sites"]):
+            return "the model's rate"
+        if self.spent["sites"] > 0.1:
+            return "instances of the sites"
+        return "the processor" if self.processor > 0.8 else "lanes"
+
+
+def course(episode: Episode) -> Course | None:
+    """What an ended episode's last attempt says; None when it has no end."""
+    if episode.closed is None or episode.arrival is None:
+        return None
+    steps = [
+        Step(
+            thinking_s=step.decided.elapsed_ms / 1000,
+            acting_s=step.acted.elapsed_ms / 1000,
+            tokens=step.decided.usage.prompt_tokens + step.decided.usage.completion_tokens,
+        )
+        for step in episode.steps
+    ]
+    if (last := episode.pending) is not None:
+        tokens = last.usage.prompt_tokens + last.usage.completion_tokens
+        steps.append(Step(thinking_s=last.elapsed_ms / 1000, acting_s=0.0, tokens=tokens))
+    return Course(arriving_s=episode.arrival.elapsed_ms / 1000, steps=tuple(steps))
+
+
+def forecast(schedule: Callable[[], Schedule], course_of: Callable[[Job], Course], means: Means) -> Forecast:
+    """Play a schedule.
+
+    Args:
+        schedule: Makes it; it is played to its end.
+        course_of: What a job will come to.
+    """
+    return passed(_Sweep(course_of, means).run(schedule))
+
+
+class _Sweep:
+    def __init__(self, course_of: Callable[[Job], Course], means: Means) -> None:
+        self._course_of = course_of
+        self._means = means
+        self._processor = Processor(means.cores, parallel=PARALLEL)
+        self._spent: dict[str, float] = dict.fromkeys(("thinking", "acting", "turns", "sites"), 0.0)
+        self._requests = 0
+
+    async def run(self, make: Callable[[], Schedule]) -> Forecast:
+        loop = asyncio.get_running_loop()
+        self._limiter = Limiter(self._means.limits, Clock(monotonic=loop.time, call_later=loop.call_later))
+        async with make() as schedule, asyncio.TaskGroup() as lanes:
+            for lane in range(self._means.lanes):
+                lanes.create_task(self._play(lane, schedule))
+        wall_s = START_S + loop.time()
+        return Forecast(
+            wall_s=wall_s,
+            processor=self._processor.used_s / (wall_s * self._means.cores),
+            requests_per_minute=self._requests * 60 / wall_s,
+            spent=shares(self._spent),
+        )
+
+    async def _play(self, lane: int, schedule: Schedule) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            asked = loop.time()
+            job = await schedule.take(lane)
+            if job is None:
+                return
+            self._spent["sites"] += loop.time() - asked
+            course = self._course_of(job)
+            await self._act(course.arriving_s)
+            for step in course.steps:
+                await self._think(step, lane)
+                await self._act(step.acting_s)
+            await schedule.settle(lane, job, over=True)
+
+    async def _think(self, step: Step, lane: int) -> None:
+        turn = await self._limiter.take(Want(tokens=step.tokens, lane=lane))
+        await asyncio.sleep(step.thinking_s)
+        turn.end(Ending(outcome=Came.answered, tokens=step.tokens))
+        self._requests += 1
+        self._spent["turns"] += turn.waited_s
+        self._spent["thinking"] += step.thinking_s
+
+    async def _act(self, lasts_s: float) -> None:
+        """Part of it is work for the processor, the rest passes by itself: a server answers, a timer runs."""
+        begun = asyncio.get_running_loop().time()
+        work_s = min(self._means.step_cpu_s, lasts_s * PARALLEL)
+        await asyncio.sleep(max(0.0, lasts_s - work_s / PARALLEL))
+        await self._processor.work(work_s)
+        self._spent["acting"] += asyncio.get_running_loop().time() - begun
+
+
+def typical(courses: list[Course]) -> Course:
+    """For a task nobody has played: as many steps as the others took, each as long as theirs."""
+    steps = [step for one in courses for step in one.steps]
+    count = round(fmean(len(one.steps) for one in courses))
+    step = Step(
+        thinking_s=fmean(step.thinking_s for step in steps),
+        acting_s=fmean(step.acting_s for step in steps),
+        tokens=round(fmean(step.tokens for step in steps)),
+    )
+    return Course(arriving_s=fmean(one.arriving_s for one in courses), steps=(step,) * count)
