@@ -34,22 +34,22 @@ class Plan:
 
 MODEL_ONLY = {"floor": False}
 LANES = tuple({"tasks": lanes, "lanes": lanes, **MODEL_ONLY} for lanes in (1, 2, 4, 8, 16, 32))
-FEW_LANES = tuple({"tasks": lanes, "lanes": lanes, "latency_ms": 100, **MODEL_ONLY} for lanes in (1, 2))
+TWO_LANES = {"tasks": 2, "lanes": 2, "latency_ms": 100}
 BENCHMARKS = {
     "journal_append": Plan(full=({},), quick=({"pages": 20},)),
     "observation": Plan(
         full=tuple({"rows": (count,)} for count in (100, 1000, 5000, 20000)),
-        quick=({"rows": (100, 1000), "runs": 3, "sample": 200},),
+        quick=({"rows": (100, 1000), "runs": 2, "sample": 1000},),
     ),
     "document_reading": Plan(
         full=({"long": True},),
-        quick=({"pages": ("library/sched", "gitignore"), "runs": 2, "sample": 200},),
+        quick=({"pages": ("library/sched", "gitignore"), "runs": 1, "sample": 800},),
     ),
     "context_reset": Plan(full=({},), quick=({"runs": 3},)),
     "step_overhead": Plan(full=({},), quick=({"episodes": 2},)),
     "throughput": Plan(
         full=(*LANES, {"tasks": 16, "lanes": 16, "turns": 3}),
-        quick=(*FEW_LANES, {"tasks": 2, "lanes": 2, "latency_ms": 100}),
+        quick=({**TWO_LANES, **MODEL_ONLY}, TWO_LANES),
     ),
     "lane_memory": Plan(full=({},), quick=({"lanes": 2, "latency_ms": 100},)),
     "worker_memory": Plan(full=({},), quick=({"steps": 20, "rows": 200},)),
@@ -61,7 +61,7 @@ BENCHMARKS = {
     ),
     "report_scale": Plan(full=({},), quick=({"tasks": 8, "steps": 4, "many": 40},)),
     "tracking_write": Plan(full=({},), quick=({"trajectories": 500, "rounds": 1},)),
-    "limiter": Plan(full=({},), quick=({"minutes": 0.25, "lanes": 8},)),
+    "limiter": Plan(full=({},), quick=({"minutes": 0.2, "lanes": 8},)),
     "instances": Plan(full=({},), quick=({"instances": 2, "tasks": 4, "latency_ms": 100},)),
 }
 """Each is a module beside this one, with `measure(**sizes)` that gives rows, at once or awaited."""

@@ -7,7 +7,6 @@ the whole process counts, its imports and reading the task file included (a repo
 libraries alone is the reference. A start that finds something owed is no row but an error.
 """
 
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -49,7 +48,7 @@ class Finished:
                 *settings,
             ),
         ]
-        subprocess.run([*self._command, "task.limit=1"], cwd=PROJECT, check=True, stdout=subprocess.DEVNULL)
+        spent([*self._command, "task.limit=1"], cwd=PROJECT)
         self._copy()
 
     def _copy(self) -> None:

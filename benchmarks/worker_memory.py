@@ -72,6 +72,7 @@ async def play(folder: Path, steps: int, rows: int) -> list[tuple[int, float, fl
             *(f"+sites.shop.url=http://127.0.0.1:{site}", "browser.screenshots=true"),
             *(f"limits.max_steps={steps + 1}", f"limits.repeated_actions={steps + 1}"),
             stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
         )
         samples = await watch(process, folder / "run" / "0.traj.jsonl")
         out, _ = await process.communicate()
