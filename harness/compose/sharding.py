@@ -5,7 +5,6 @@ a network. The run's own folder is what everybody reads; it is brought up to dat
 same command again finds jobs that are still at work instead of submitting them twice.
 """
 
-import asyncio
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -26,7 +25,6 @@ from harness.runner.stopping import Interrupted
 from harness.tasks.sharding import shard_of
 
 LOOK_EVERY_S = 2.0
-_END_LOOKS = 50
 _USAGE = 2
 
 
@@ -52,9 +50,10 @@ async def play_shards(game: Game, progress: Progress) -> Invocation:
                 await game.stopping.sleep(LOOK_EVERY_S)
                 shards.collect()
         except Interrupted:
-            await _leave(game, jobs)
+            shards.leave(jobs)
     shards.collect()
-    shards.complain(jobs)
+    if not game.stopping():
+        shards.complain(jobs)
     return shards.done()
 
 
@@ -67,22 +66,6 @@ def _order(config: Config) -> Order:
         cpus=max(1, round(executor.cpus)),
         sbatch={**({"partition": executor.partition} if executor.partition else {}), **executor.sbatch},
     )
-
-
-async def _leave(game: Game, jobs: Jobs) -> None:
-    """Jobs of a cluster have waited for their turn and go on; those of this machine end with their start."""
-    left = jobs.running()
-    if game.config.executor.cluster == "local":
-        jobs.cancel()
-        for _ in range(_END_LOOKS):
-            if not jobs.running():
-                break
-            await asyncio.sleep(0.1)
-        sweep(game.run.path)
-    elif left:
-        game.say(
-            f"{len(left)} jobs go on: the same command brings together what they have done, scancel {jobs.numbers(left)} ends them"
-        )
 
 
 class Shards:
@@ -149,6 +132,18 @@ class Shards:
             elif code == _USAGE:
                 said = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
                 raise UsageError(f"shard {shard}: {said[-1] if said else f'see {log}'}")
+
+    def leave(self, jobs: Jobs) -> None:
+        """Stop waiting: jobs of a cluster had to queue for their turn and go on, those of this machine end with their start."""
+        run, left = self._game.run, jobs.running()
+        if self._game.config.executor.cluster == "local":
+            for folder in (run.path, *(run.path / "shards").iterdir()):
+                sweep(folder)
+        elif left:
+            numbers = jobs.numbers(left)
+            self._game.say(
+                f"{len(left)} jobs go on: the same command brings together what they did, scancel {numbers} ends them"
+            )
 
     def done(self) -> Invocation:
         """What the jobs of this start did, as their summaries say it."""

@@ -110,10 +110,6 @@ class Jobs:
     def numbers(self, shards: Sequence[int]) -> str:
         return " ".join(self.by_shard[shard].job_id for shard in shards)
 
-    def cancel(self) -> None:
-        for shard in self.running():
-            self.by_shard[shard].cancel()
-
     def code(self, shard: int) -> int | None:
         """Exit code of a job that has ended; None = it did not get so far."""
         import submitit
