@@ -15,7 +15,7 @@ from harness.config import PROJECT, Config, JudgeConfig
 from harness.errors import ConfigError
 from harness.llm.breaker import Breaker, GuardedModel
 from harness.llm.chat import ChatSettings, OpenAIChat
-from harness.llm.endpoint import Endpoint
+from harness.llm.endpoint import Endpoint, connections
 from harness.llm.pricing import Price, read_prices
 from harness.llm.retrying import Retrier, RetryNotice, RetryPolicy, Timing
 from harness.llm.turns import NoLimit, Turn, Turns, Want
@@ -61,6 +61,10 @@ class Models:
         """One for all agents: they ask the same endpoint."""
         return Breaker(max_outage_s=self.config.llm.max_outage_s, sleep=self.stopping.sleep)
 
+    @cached_property
+    def _connections(self) -> Any:
+        return connections()
+
     async def agent_model(self, base_url: str | None, tell: Callable[[str], None], lane: int = 0) -> GuardedModel:
         """The model under test; `base_url` overrides the configured one, `tell` hears of retries and outages."""
         chat = await self.bare_model(
@@ -80,6 +84,7 @@ class Models:
             api_key=llm.api_key,
             azure=llm.kind == "azure",
             api_version=llm.api_version,
+            http_client=self._connections,
         )
         settings = ChatSettings(
             model=llm.model,
@@ -94,7 +99,7 @@ class Models:
 
     async def judge_model(self, judge: JudgeConfig) -> OpenAIChat:
         assert judge.model is not None
-        endpoint = Endpoint(base_url=judge.base_url, api_key=judge.api_key)
+        endpoint = Endpoint(base_url=judge.base_url, api_key=judge.api_key, http_client=self._connections)
         settings = ChatSettings(model=judge.model, temperature=0.0, max_tokens=768, timeout_s=judge.timeout_s)
         return await self._open(endpoint, settings, self._retrier(None), self._lane_turns(NoLimit(), 0))
 

@@ -9,12 +9,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from openai import AsyncAzureOpenAI, AsyncOpenAI
+from openai import AsyncAzureOpenAI, AsyncOpenAI, DefaultAsyncHttpxClient
 
 from harness.errors import ConfigError
 
 OPENAI_URL = "https://api.openai.com/v1"
 NO_KEY = "none"
+
+
+def connections() -> Any:
+    """An HTTP client for many endpoints: making one costs tens of milliseconds, which each lane need not spend."""
+    return DefaultAsyncHttpxClient(timeout=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +35,7 @@ class Endpoint:
     headers: Mapping[str, str] = field(default_factory=dict)
     """Sent with every request."""
     http_client: Any = None
-    """An `httpx.AsyncClient` of the kind the installed openai package uses; None = a new one."""
+    """Made by `connections`; None = a new one."""
 
     def __post_init__(self) -> None:
         if self.azure and not self.base_url:
