@@ -135,10 +135,10 @@ class OpenAIChat:
         with mapped(self._endpoint, model=settings.model, timeout_s=settings.timeout_s):
             async with asyncio.timeout(settings.timeout_s):
                 # Raw, because the package's own parsing accepts answers without choices and trips over bad JSON.
+                # The messages have their shape already: as `messages` the package would rebuild every one of them, which
+                # takes as long as all the rest of a request.
                 answer = await self._client.chat.completions.with_raw_response.create(
-                    model=settings.model,
-                    messages=messages,  # type: ignore[arg-type]  # our Message has its shape already
-                    extra_body=settings.body(),
+                    model=settings.model, messages=[], extra_body={"messages": messages, **settings.body()}
                 )
         return answer.http_response
 
