@@ -17,6 +17,8 @@ import httpx
 import psutil
 import pytest
 
+from harness.errors import ConfigError
+from harness.runner.executors.ray import Cluster, on_cluster
 from harness.runner.family import survivors
 from harness.sites.server import serving
 from tests.e2e.trouble import Play, TroubledSites, World, endpoint
@@ -132,3 +134,13 @@ async def test_ctrl_c_leaves_the_records_and_nothing_else_and_the_run_goes_on(wo
 
 def listens(connection: Any) -> bool:
     return bool(connection.status == psutil.CONN_LISTEN)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "head", "ray://head:10001", "head:port"])
+async def test_an_address_where_no_cluster_is_is_told_at_once(tmp_path: Path, address: str) -> None:
+    cluster = Cluster(address=address, workers=1, cpus=1)
+    with (
+        pytest.raises(ConfigError, match=f"^executor.address={address}"),
+        on_cluster(cluster, (), tmp_path, silence_s=4),
+    ):
+        pass

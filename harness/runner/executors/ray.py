@@ -27,6 +27,7 @@ from harness.runner.family import end_marked, kill_tree, marks
 logger = logging.getLogger(__name__)
 
 _END_S = 5.0
+_REACH_S = 10.0
 _STORE_BYTES = 100 << 20
 """Ray's least; no object is ever put there."""
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": "."}
@@ -207,6 +208,7 @@ def on_cluster(
 
 @contextmanager
 def _connected(cluster: Cluster) -> Iterator[Any]:
+    _check(cluster.address)
     # Before the import, as Ray reads some of them then.
     os.environ.update(_QUIET if cluster.address else {**_QUIET, **_alone()})
     try:
@@ -237,6 +239,23 @@ def _connected(cluster: Cluster) -> Iterator[Any]:
             yield ray
         finally:
             ray.shutdown()
+
+
+def _check(address: str | None) -> None:
+    """Ray itself would try for minutes."""
+    if address in (None, "auto"):
+        return
+    host, _, port = str(address).rpartition(":")
+    if not host or not port.isdigit() or "/" in host:
+        raise ConfigError(
+            f"executor.address={address} is no address; give the host:port of the cluster's head, auto, or null"
+        )
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_S).close()
+    except (OSError, OverflowError) as error:
+        raise ConfigError(
+            f"executor.address={address}: nobody answers there ({error}); is that the head of the cluster?"
+        ) from error
 
 
 def _alone() -> dict[str, str]:
