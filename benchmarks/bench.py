@@ -43,7 +43,7 @@ BENCHMARKS = {
     ),
     "document_reading": Plan(
         full=({"long": True},),
-        quick=({"pages": ("library/sched", "gitignore"), "runs": 1, "sample": 800},),
+        quick=({"pages": ("gitignore",), "runs": 1, "sample": 800},),
     ),
     "context_reset": Plan(full=({},), quick=({"runs": 3},)),
     "step_overhead": Plan(full=({},), quick=({"episodes": 2},)),

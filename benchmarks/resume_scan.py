@@ -93,6 +93,9 @@ def beside_imports(name: str, starts: list[Spent], runs: int) -> Rows:
         f"{name}: wall, beside imports alone": timed(
             [one.wall_s for one in starts], [one.wall_s for one in floor], "s"
         ),
+        f"{name}: processor time, beside imports alone": timed(
+            [one.cpu_s for one in starts], [one.cpu_s for one in floor], "s"
+        ),
         f"{name}: peak memory, beside imports alone": row(
             [one.peak_mb for one in starts], [one.peak_mb for one in floor], "MB"
         ),
