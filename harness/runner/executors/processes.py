@@ -27,8 +27,9 @@ def child_processes(command: Sequence[str], log: Path) -> Callable[[int], Abstra
         try:
             yield Pipes(process)
         finally:
-            kill_tree(process.pid)
-            await process.wait()
+            if process.returncode is None:  # else its number may be somebody else's by now
+                kill_tree(process.pid)
+                await process.wait()
 
     return launch
 
@@ -40,7 +41,7 @@ class Pipes:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdin is not None and process.stdout is not None
-        self._pid, self._input, self._output = process.pid, process.stdin, process.stdout
+        self._process, self._input, self._output = process, process.stdin, process.stdout
 
     def send(self, data: bytes) -> None:
         if not self._input.is_closing():
@@ -50,4 +51,5 @@ class Pipes:
         return messages(self._output)
 
     async def kill(self) -> None:
-        kill_tree(self._pid)
+        if self._process.returncode is None:
+            kill_tree(self._process.pid)

@@ -102,8 +102,9 @@ class Host:
 
     async def end(self) -> None:
         """End it with everything it started."""
-        kill_tree(self._process.pid)
-        await self._process.wait()
+        if self._process.returncode is None:  # else its number may be somebody else's by now
+            kill_tree(self._process.pid)
+            await self._process.wait()
 
     async def _keep(self, stream: asyncio.StreamReader, kept: bytearray) -> None:
         while part := await stream.read(1 << 20):
