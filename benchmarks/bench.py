@@ -7,7 +7,6 @@ stale page, a task that failed) gives no row for it; the others go on, and the e
 
 import asyncio
 import inspect
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -16,9 +15,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import playwright.async_api
+
 from benchmarks.results import READING, Results, Rows, machine, parser, say, tell
 from harness.errors import HarnessError
 
+WRONG = (SystemExit, HarnessError, playwright.async_api.Error, AssertionError, ExceptionGroup)
+"""How a benchmark says that it found something wrong, or that its reference did: an expectation of playwright is asserted."""
 HERE = Path(__file__).resolve().parent
 Sizes = dict[str, Any]
 """Arguments of a benchmark's `measure`."""
@@ -109,7 +112,7 @@ def succeeds(name: str, results: Results, *, quick: bool) -> bool:
     begun = time.monotonic()
     try:
         names = play(name, BENCHMARKS[name].quick if quick else BENCHMARKS[name].full, results)
-    except (SystemExit, HarnessError, subprocess.CalledProcessError) as error:
+    except WRONG as error:
         say(f"{name}: {error}")
         return False
     if not quick:
