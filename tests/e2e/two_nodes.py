@@ -5,17 +5,17 @@ process id, without a chance to say goodbye; the end of standard input ends the 
 """
 
 import json
+import os
 import sys
 from tempfile import TemporaryDirectory
-
-from ray.cluster_utils import Cluster
 
 
 def main() -> None:
     with TemporaryDirectory(prefix="cairn-ray-", dir="/tmp", ignore_cleanup_errors=True) as temp:
-        cluster = Cluster(
-            initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, "temp_dir": temp}
-        )
+        os.environ["RAY_TMPDIR"] = temp  # read by the import
+        from ray.cluster_utils import Cluster
+
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
         nodes = {
             node.all_processes["raylet"][0].process.pid: node for node in (cluster.add_node(num_cpus=1) for _ in "12")
         }
