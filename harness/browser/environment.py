@@ -1,6 +1,7 @@
 """What an episode sees of the browser: restore, act, gather, each bounded and each ending in a record or our error."""
 
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 from playwright.async_api import Browser
 
 from harness.actions.space import Action, Goto
-from harness.browser import gathering, login, restoring
+from harness.browser import gathering, login, outage, restoring
 from harness.browser.faults import Watch
 from harness.browser.fetching import fetch
 from harness.browser.settings import BrowserSettings, RestoreSettings
@@ -43,11 +44,18 @@ class BrowserEnvironment:
         self._gear = gear
         self._settings = gear.settings
         self._watch = Watch()
+        self._sites: tuple[Site, ...] = ()
+        """Those of the task."""
         self._open: Window | None = None
         self._trace: Trace | None = None
         browser.on("disconnected", self._lost)
 
     async def restore(self, task: Task, episode: Episode) -> Restored:
+        self._sites = tuple(site for site in self._lane.sites if site.name in task.sites)
+        async with self._patient():
+            return await self._restored(task, episode)
+
+    async def _restored(self, task: Task, episode: Episode) -> Restored:
         plan = restoring.plan(task, episode, sites=self._lane.sites, settings=self._gear.restoring)
         for site in plan.reset:
             await _reset(site)
@@ -61,11 +69,12 @@ class BrowserEnvironment:
         return Restored(view=await self._final(view, episode.last), strategy="replay", similarity=alike)
 
     async def act(self, action: Action) -> Landed:
-        return await self._step(action, image=self._settings.screenshots)
+        async with self._patient():
+            return await self._step(action, image=self._settings.screenshots)
 
     async def gather(self, task: Task) -> Gathered:
         limit_s = self._settings.step_deadline_s * (1 + len(task.eval.program_html))
-        async with self._watched("gathering the evidence", limit_s=limit_s):
+        async with self._patient(), self._watched("gathering the evidence", limit_s=limit_s):
             return await gathering.gather(self._window, task, settings=self._settings, trace=self._trace)
 
     async def close(self) -> None:
@@ -92,6 +101,18 @@ class BrowserEnvironment:
 
     def _watched(self, doing: str, *, limit_s: float | None = None) -> AbstractAsyncContextManager[None]:
         return self._watch.over(doing, limit_s=limit_s or self._settings.step_deadline_s)
+
+    @asynccontextmanager
+    async def _patient(self) -> AsyncIterator[None]:
+        """A site that is gone gets time to come back before anything is tried again."""
+        try:
+            yield
+        except SiteUnavailable:
+            await outage.wait(self._sites, limit_s=self._settings.navigation_timeout_s)
+            raise
+
+    async def _check_sites(self) -> None:
+        await outage.check(self._window.traffic.take_lost(), self._sites, timeout_s=self._settings.navigation_timeout_s)
 
     async def _fresh(self, task: Task, storage: Any) -> None:
         """A new window, logged in as the task wants."""
@@ -133,6 +154,7 @@ class BrowserEnvironment:
                     raise SiteUnavailable(f"{url} cannot be opened: {outcome.why}")
                 tab = await self._window.settler.settle()
                 await tab.cdp.send("Page.resetNavigationHistory")
+        await self._check_sites()
 
     async def _from_checkpoint(self, task: Task, episode: Episode, plan: restoring.Plan) -> Restored:
         """Cookies and storage as they were, the recorded tabs at their addresses; nothing is performed again."""
@@ -174,12 +196,13 @@ class BrowserEnvironment:
         async with self._watched("performing an action"):
             outcome = await self._window.perform(action)
             view = await self._window.look(image=image)
-            return Landed(
-                outcome=outcome,
-                view=view,
-                effects=self._window.traffic.take_effects(),
-                checkpoint=self._window.storage.checkpoint(),
-            )
+        await self._check_sites()
+        return Landed(
+            outcome=outcome,
+            view=view,
+            effects=self._window.traffic.take_effects(),
+            checkpoint=self._window.storage.checkpoint(),
+        )
 
 
 async def _reset(site: Site) -> None:

@@ -45,6 +45,15 @@ async def fetch(
     return await asyncio.to_thread(_follow, _Asked(method, url, dict(headers or {}), body), timeout_s)
 
 
+async def is_up(url: str, *, timeout_s: float) -> bool:
+    """Whether a server answers there in time, with anything but a failure of its own; redirects are answers."""
+    try:
+        answer, _ = await asyncio.to_thread(_send, _Asked("GET", url, {}, None), timeout_s)
+    except SiteUnavailable:
+        return False
+    return answer.status < 500
+
+
 @dataclass(frozen=True, slots=True)
 class _Asked:
     method: str

@@ -1,8 +1,8 @@
 """How an episode is led back to where its journal ends, decided from the records alone.
 
-Pure but for `replay`, which performs recorded actions through a function it is given. A pending decision whose effect is
-unknown is never performed blindly: `plan` asks for an exactly equal page where it could have changed a site that cannot
-be reset.
+Pure but for `replay`, which performs recorded actions through a function it is given. No recorded effect is ever repeated on
+a site that cannot be reset, whatever strategy is asked for. A pending decision whose effect is unknown is never performed
+blindly: `plan` asks for an exactly equal page where it could have changed such a site.
 """
 
 from collections.abc import Awaitable, Callable
@@ -46,17 +46,31 @@ def plan(task: Task, episode: Episode, *, sites: tuple[Site, ...], settings: Res
     if settings.strategy == "fail":
         raise InfraError("interrupted episodes are left as they are (resume.strategy=fail)")
     whole = len(resettable) == len(mine)
-    effects = any(step.acted.effects for step in episode.steps) or bool(episode.arrival.effects)
+    effects = any(step.acted.effects for step in episode.steps)
     strategy = settings.strategy
     if strategy == "auto":
         strategy = "checkpoint" if effects and not whole else "replay"
     unsure = episode.pending is not None and may_change_sites(episode.pending.action)
     fresh = strategy == "replay" and whole
+    if strategy == "replay" and effects and not whole:
+        raise EnvironmentDiverged(_would_repeat(episode, mine))
     return Plan(
         strategy=strategy,
         reset=resettable if fresh else (),
         least=settings.min_similarity,
         least_at_end=1.0 if unsure and not fresh else settings.min_similarity,
+    )
+
+
+def _would_repeat(episode: Episode, sites: tuple[Site, ...]) -> str:
+    """Why a replay was not even begun, and what would do instead."""
+    number, effect = next(
+        (number, step.acted.effects[0]) for number, step in enumerate(episode.steps, 1) if step.acted.effects
+    )
+    names = ", ".join(site.name for site in sites if site.reset_url is None)
+    return (
+        f"a replay would repeat {effect.method} {effect.url} of step {number}, and {names} cannot be put back before it"
+        " (sites.X.reset_url); resume=auto goes on from a checkpoint instead"
     )
 
 

@@ -17,6 +17,8 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 AWAITED = frozenset({"document", "script", "stylesheet", "image", "font"})
 """Kinds of request a settled page has none of; the page itself follows `fetch` and XHR."""
 SOFT = frozenset({"image", "font"})
+_BROKEN = 500
+"""Statuses from here on are the server's own failures."""
 SOFT_S = 1.5
 """Pictures and fonts change no text: they are waited for this long at most."""
 
@@ -48,6 +50,7 @@ class Traffic:
         self._under_way: dict[Request, float] = {}
         self._effects: dict[Request, _Effect] = {}
         self._blocked: list[str] = []
+        self._lost: list[str] = []
         context.on("request", self._begun)
         context.on("response", self._answered)
         context.on("requestfinished", self._ended)
@@ -77,6 +80,12 @@ class Traffic:
         self._blocked.clear()
         return tuple(f"the page may not reach {url}: it is outside the sites of this task" for url in blocked)
 
+    def take_lost(self) -> tuple[str, ...]:
+        """Real addresses of documents that could not be had since the last time: no answer, or status 500 and above."""
+        lost = tuple(dict.fromkeys(self._lost))
+        self._lost.clear()
+        return lost
+
     def _begun(self, request: Request) -> None:
         if request.resource_type in AWAITED:
             self._under_way[request] = time.monotonic()
@@ -86,12 +95,15 @@ class Traffic:
     def _answered(self, response: Response) -> None:
         if (effect := self._effects.get(response.request)) is not None:
             effect.status = response.status
+        if response.status >= _BROKEN and response.request.is_navigation_request():
+            self._lost.append(response.url)
 
     def _ended(self, request: Request) -> None:
         if self._under_way.pop(request, None) is not None:
             self._changed()
 
     def _failed(self, request: Request) -> None:
-        if request.failure == BLOCKED and not self._guard.reaches(request.url) and request.is_navigation_request():
-            self._blocked.append(request.url)
+        if request.is_navigation_request():
+            outside = request.failure == BLOCKED and not self._guard.reaches(request.url)
+            (self._blocked if outside else self._lost).append(request.url)
         self._ended(request)

@@ -84,6 +84,19 @@ def test_asked_for_restarts_and_failures_need_something_to_restore(strategy: str
     assert raised.type is error
 
 
+def test_a_replay_that_was_asked_for_is_not_begun_where_it_would_repeat_an_effect() -> None:
+    settings, task = RestoreSettings(strategy="replay"), a_task(Web())
+    assert plan(task, an_episode(POST), sites=(ONE,), settings=settings).reset == (ONE,)
+    assert plan(task, an_episode(), sites=(FIXED,), settings=settings).strategy == "replay"
+    assert plan(task, an_episode(pending=BUTTON), sites=(FIXED,), settings=settings).least_at_end == 1.0
+    with pytest.raises(
+        EnvironmentDiverged, match=r"repeat POST http://a\.test/do of step 1, and shop cannot be put back"
+    ):
+        plan(task, an_episode(POST), sites=(FIXED,), settings=settings)
+    elsewhere = replace(FIXED, name="another")
+    assert plan(task, an_episode(POST), sites=(ONE, elsewhere), settings=settings).reset == (ONE,), "not of this task"
+
+
 def test_ids_do_not_count_when_observations_are_compared() -> None:
     other = an_observation("Tab 0 (current): A\n\n[17] a\n\t[4] b")
     assert other.fingerprint == an_observation().fingerprint
@@ -272,6 +285,17 @@ class TestInABrowser:
             async with pool.open(task, 0) as env:
                 with pytest.raises(EnvironmentDiverged, match="at least 1 is asked for"):
                     await env.restore(task, replace(episode, pending=pending))
+
+    async def test_no_strategy_sends_a_recorded_effect_again_to_a_site_that_cannot_be_put_back(self, web: Web) -> None:
+        shop, kept = Shop(web, resettable=False), Memory()
+        async with a_pool(shop, kept, strategy="replay") as pool:
+            episode = await recorded(pool, web, kept)
+            asked = len(web.asked)
+            task = a_task(web)
+            async with pool.open(task, 0) as env:
+                with pytest.raises(EnvironmentDiverged, match="resume=auto goes on from a checkpoint"):
+                    await env.restore(task, episode)
+        assert web.asked[asked:] == [] and shop.items == ["item=lamp&size=Large"]
 
     async def test_checkpoints_hold_canonical_addresses(self, web: Web) -> None:
         shop, kept = Shop(web), Memory()
