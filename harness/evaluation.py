@@ -23,7 +23,7 @@ from harness.compose.game import Game
 from harness.compose.limiting import limiter
 from harness.compose.rehearsal import rehearsed
 from harness.compose.resetting import unresettable
-from harness.compose.settings import saved, secrets
+from harness.compose.settings import policy, saved, secrets
 from harness.compose.sharing import schedule
 from harness.compose.size import with_size
 from harness.compose.tracking import Tracker
@@ -41,7 +41,7 @@ from harness.reports.summary import Entry, Invocation, Summary, as_json, summari
 from harness.reports.table import print_summary
 from harness.runner.capacity import room
 from harness.runner.family import mark, sweep
-from harness.runner.plan import RETRIES
+from harness.runner.plan import RETRIES, owed
 from harness.runner.purse import Purse
 from harness.runner.schedule import Schedule
 from harness.runner.stopping import Stopping
@@ -55,11 +55,15 @@ async def evaluate(config: Config, folder: Path, console: Console, arguments: tu
     Returns:
         The exit code: 0, 1 (below `fail_under`), 3 (some unscored) or 130 (interrupted).
     """
-    begun = time.monotonic()
     _check(config)
     if config.run.dry:
         console.out(rehearsed(config, folder), highlight=False)
         return DONE
+    return await _evaluate(config, folder, console, arguments)
+
+
+async def _evaluate(config: Config, folder: Path, console: Console, arguments: tuple[str, ...]) -> int:
+    begun = time.monotonic()
     tasks = load_tasks(config)
     redactor = Redactor({**secrets_in(os.environ), **secrets(config)})
     redact_logs(redactor)
@@ -74,7 +78,8 @@ async def evaluate(config: Config, folder: Path, console: Console, arguments: tu
         digest = settle(config, run, tasks, outcomes=outcomes, tell=tell)
         stopping = Stopping(tell)
         jobs = schedule(config, run, tasks, outcomes=outcomes, stopping=stopping)
-        purse = run_purse(config, run, outcomes, stopping=stopping, tell=tell)
+        spent = outcomes if len(jobs) else {}  # with nothing owed there is nothing to stop
+        purse = run_purse(config, run, spent, stopping=stopping, tell=tell)
         tracker = Tracker(config, folder)
         invocation = Invocation()
         if len(jobs) and not purse.is_empty():
@@ -85,7 +90,14 @@ async def evaluate(config: Config, folder: Path, console: Console, arguments: tu
             if why:
                 tell(why)
             game = Game(
-                config=fitted, run=run, tasks=tasks, config_digest=digest, arguments=arguments, say=tell, stopping=stopping, turns=limiter(config)
+                config=fitted,
+                run=run,
+                tasks=tasks,
+                config_digest=digest,
+                arguments=arguments,
+                say=tell,
+                stopping=stopping,
+                turns=limiter(config),
             )
             with stopping.listening():
                 invocation = await _play(game, jobs, console, tracker=tracker, purse=purse)
@@ -94,10 +106,11 @@ async def evaluate(config: Config, folder: Path, console: Console, arguments: tu
         summary = _summary(config, found, tasks, invocation)
         run.write("summary.json", dumps(as_json(summary)) + b"\n")
         print_summary(console, summary, str(folder))
-        leave_reports(run, _about(config, tasks), found, console=console, pages=config.run.report and not stopping())
-        await tracker.log(whole=not stopping())
+        whole = not stopping() or _is_done(config, jobs, tasks, found)
+        leave_reports(run, _about(config, tasks), found, console=console, pages=config.run.report and whole)
+        await tracker.log(whole=whole)
         await tracker.close()
-        return _exit_code(config, summary, console, interrupted=stopping() and not purse.is_empty())
+        return _exit_code(config, summary, console, interrupted=not whole and not purse.is_empty())
 
 
 async def _play(game: Game, jobs: Schedule, console: Console, *, tracker: Tracker, purse: Purse) -> Invocation:
@@ -182,6 +195,12 @@ def _about(config: Config, tasks: Sequence[Task]) -> About:
         tasks=tuple(task.task_id for task in tasks),
         trials=config.trials,
     )
+
+
+def _is_done(config: Config, jobs: Schedule, tasks: Sequence[Task], found: Scan) -> bool:
+    """Whether the run was asked to stop when nothing was left to do: by its last decision, a budget may be spent."""
+    again = replace(policy(config), retry=None)  # what was to be retried and is not begun still stands in `jobs`
+    return not len(jobs) and not owed(tasks, config.trials, found.outcomes, again)
 
 
 def _summary(config: Config, found: Scan, tasks: Sequence[Task], invocation: Invocation) -> Summary:

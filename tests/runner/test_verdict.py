@@ -7,7 +7,7 @@ import pytest
 from harness.actions.space import Click, Nothing, Stop, Target
 from harness.records import CloseReason, Episode, Limits, Record
 from harness.runner.verdict import ending
-from tests.journal.episodes import acted, decided, folded, opened
+from tests.journal.episodes import acted, decided, failed, folded, opened, resumed
 
 LIMITS = Limits()
 
@@ -85,3 +85,21 @@ def test_the_limits_of_webarena_end_it_in_webarenas_words(
 def test_a_budget_goes_before_the_number_of_steps() -> None:
     end = ending(Limits(max_steps=2, max_tokens=24), clicks("a", "b"))
     assert end is not None and end.reason is CloseReason.BUDGET
+
+
+def test_what_was_spent_before_a_resume_counts_and_downtime_and_the_way_back_do_not() -> None:
+    an_hour = 3600.0
+    later = (replace(decided(2), at=an_hour), replace(acted(2), at=an_hour + 1))
+    there = folded(
+        (opened(), acted(0), decided(1), acted(1), failed(), replace(resumed(1), elapsed_ms=90_000.0), *later)
+    )
+    for limits in (Limits(max_tokens=24), Limits(max_cost_usd=1.0), Limits(max_working_s=0.23)):
+        end = ending(limits, there)
+        assert end is not None and end.reason is CloseReason.BUDGET
+    assert ending(Limits(max_tokens=25, max_cost_usd=1.1, max_working_s=0.24), there) is None
+
+
+def test_a_new_attempt_has_the_limits_of_a_task_to_itself() -> None:
+    again = folded((opened(), acted(0), decided(1), acted(1), failed(), opened(2), acted(0), decided(1), acted(1)))
+    assert ending(Limits(max_tokens=13), again) is None
+    assert again.total_usage.prompt_tokens + again.total_usage.completion_tokens == 24, "what the run has spent"
