@@ -41,13 +41,23 @@ def test_other_measuring_settings_are_refused_by_name_or_accepted_and_kept(start
 
 def test_a_budget_of_the_whole_run_holds_over_starts_and_can_be_raised(start: Starter) -> None:
     spent = start(*TWO, "run.max_tokens=1000")
+    asked = [requests_of(spent)]
     assert spent.code == 3, spent.err
     assert "run.max_tokens=1000 is spent" in spent.out
-    assert requests_of(spent) < 4
+    assert asked[-1] < 4
     again = start(*TWO, "run.max_tokens=1000")
     assert again.code == 3 and "is spent" in again.out and requests_of(again) == 0
+    further = start(*TWO, "run.max_tokens=3000", "executor=inline")
+    asked.append(requests_of(further))
+    assert further.code == 3 and "run.max_tokens=3000 is spent" in further.out
+    assert 0 < asked[-1] < 4
     raised = start(*TWO, "run.max_tokens=1000000")
+    asked.append(requests_of(raised))
     assert raised.code == 0 and raised.summary["passed"] == 2
+    kept = [line for path in raised.folder.glob("*.traj.jsonl") for line in lines(path)]
+    assert sum(asked) == sum(line["kind"] == "decided" for line in kept), "what was paid for was kept"
+    done = start(*TWO, "run.max_tokens=1000")
+    assert done.code == 0 and "is spent" not in done.out, "nothing is owed: there is nothing to stop"
 
 
 def test_a_retry_is_a_new_attempt_that_leaves_the_old_one_on_disk(start: Starter) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.records import Done
 from harness.sites.server import serving
 from tests.e2e.trouble import TroubledSites, World, endpoint, first
 
@@ -113,6 +114,25 @@ async def test_a_site_that_is_down_for_a_moment_costs_an_attempt_and_no_score(wo
     async with world.playing("task.ids=[0]") as play:
         assert await play.ended() == 0, play.text
     assert play.failures(0) == ["SiteUnavailable"] * 2 and play.summary["passed"] == 1
+
+
+async def test_a_site_that_is_gone_in_the_middle_of_an_episode_is_waited_for_and_the_episode_goes_on(
+    world: World,
+) -> None:
+    async with AsyncExitStack() as life:
+        world.sites_port = port = await life.enter_async_context(serving(world.sites))
+        async with world.playing(f"task.ids=[{WISHLIST}]", "browser.navigation_timeout_s=3") as play:
+            await play.until(lambda: play.decisions >= 2)
+            await life.aclose()
+            await play.until(lambda: bool(play.failures(WISHLIST)))
+            async with serving(world.sites, port=port):
+                assert await play.ended() == 0, play.text
+    assert set(play.failures(WISHLIST)) == {"SiteUnavailable"}
+    episode = play.episode(WISHLIST)
+    assert episode.attempt == 1 and episode.resumed, "it went on where it stood"
+    assert all(isinstance(step.acted.outcome, Done) for step in episode.steps), "the agent was told of nothing"
+    assert episode.scores["corrected"].value == 1.0
+    assert play.summary["invocation"]["model_requests"] == play.decisions
 
 
 async def test_interrupting_twice_ends_at_once_and_the_run_goes_on_later(world: World) -> None:
