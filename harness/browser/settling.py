@@ -203,7 +203,8 @@ class Settler:
                 )
                 return answer or {"busy": "", "ticking": False, "requests": []}
         except TimeoutError:
-            await self._interrupt(tab)
+            if not tab.moving:  # one on its way elsewhere may answer nothing before it is there, or given up
+                await self._interrupt(tab)
             return None
         except Error as exc:
             if moved(exc) or closed(exc):
