@@ -42,9 +42,9 @@ MUTANTS = (
         changes=(
             ("view = await self._restore(env)", "self._env = env; view = await self._restore(env)"),
             (
-                "        prompt = tuple(stored_message(",
-                "        self._early = None if decision.action.kind == 'stop' else await self._env.act(decision.action)\n"
-                "        prompt = tuple(stored_message(",
+                "        took_ms = max(0.0, elapsed_ms() - decision.reply.waited_s * 1000)\n",
+                "        took_ms = max(0.0, elapsed_ms() - decision.reply.waited_s * 1000)\n"
+                "        self._early = None if decision.action.kind == 'stop' else await self._env.act(decision.action)\n",
             ),
             (
                 "landed = await env.act(pending.action)",
