@@ -72,9 +72,12 @@ def test_a_retry_is_a_new_attempt_that_leaves_the_old_one_on_disk(start: Starter
 
 
 def test_trials_are_journals_of_their_own_and_more_can_be_asked_for_later(start: Starter) -> None:
-    start(*ONE)
-    more = start(*ONE, "trials=2")
+    tokens = start(*ONE).summary["tokens"]
+    more = start(*ONE, "trials=2", f"run.max_tokens={2 * tokens}", "run.report=true")
     assert more.code == 0
+    assert "is spent" in more.out and (more.folder / "report" / "index.html").exists(), (
+        "by the last decision: all is done"
+    )
     assert [path.name for path in sorted(more.folder.glob("*.traj.jsonl"))] == ["0.traj.jsonl", "0.trial-1.traj.jsonl"]
     assert requests_of(more) == sum(line["kind"] == "decided" for line in lines(more.folder / "0.trial-1.traj.jsonl"))
 
