@@ -74,7 +74,8 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
     with RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor) as run:
         sweep(folder)
         mark(folder)
-        outcomes = _scan(run).outcomes
+        scanned = _scan(run)
+        outcomes = scanned.outcomes
         digest = settle(config, run, tasks, outcomes=outcomes, tell=tell)
         stopping = Stopping(tell)
         jobs = schedule(config, run, tasks, outcomes=outcomes, stopping=stopping)
@@ -82,7 +83,8 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
         purse = run_purse(config, run, spent, stopping=stopping, tell=tell)
         tracker = Tracker(config, folder)
         invocation = Invocation()
-        if len(jobs) and not purse.is_empty():
+        plays = bool(len(jobs)) and not purse.is_empty()
+        if plays:
             _say_what_is_not_reset(config, tasks, console)
             _say_who_is_alone(jobs, console)
             _describe(config, run, digest, tasks)
@@ -102,7 +104,7 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
             with stopping.listening():
                 invocation = await _play(game, jobs, console, tracker=tracker, purse=purse)
         invocation = replace(invocation, wall_s=round(time.monotonic() - begun, 3))
-        found = _scan(run)
+        found = _scan(run) if plays else scanned
         summary = _summary(config, found, tasks, invocation)
         run.write("summary.json", dumps(as_json(summary)) + b"\n")
         print_summary(console, summary, str(folder))
