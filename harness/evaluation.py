@@ -74,8 +74,7 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
     with RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor) as run:
         sweep(folder)
         mark(folder)
-        scanned = _scan(run)
-        outcomes = scanned.outcomes
+        outcomes = (scanned := _scan(run)).outcomes
         digest = settle(config, run, tasks, outcomes=outcomes, tell=tell)
         stopping = Stopping(tell)
         jobs = schedule(config, run, tasks, outcomes=outcomes, stopping=stopping)
@@ -83,8 +82,7 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
         purse = run_purse(config, run, spent, stopping=stopping, tell=tell)
         tracker = Tracker(config, folder)
         invocation = Invocation()
-        plays = bool(len(jobs)) and not purse.is_empty()
-        if plays:
+        if plays := bool(len(jobs)) and not purse.is_empty():
             _say_what_is_not_reset(config, tasks, console)
             _say_who_is_alone(jobs, console)
             _describe(config, run, digest, tasks)

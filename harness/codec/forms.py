@@ -237,9 +237,9 @@ def _dataclass(cls: Any) -> Form:
     forms = {field.name: form_of(hints[field.name]) for field in fields(cls)}
     names = forms.keys() | tag.keys()
     # Most fields hold a text that stands in the tree as it is; seeing that here saves a call for each.
-    encoders = [
-        (name, hints[name] if hints[name] in (str, bool) else None, form.encode) for name, form in forms.items()
-    ]
+    plain = {name: hints[name] if hints[name] in (str, bool) else None for name in forms}
+    encoders = [(name, plain[name], form.encode) for name, form in forms.items()]
+    decoders = [(name, plain[name], form.decode) for name, form in forms.items()]
 
     def encode(value: Any, text: Text | None) -> Any:
         if type(value) is not cls:
@@ -259,8 +259,9 @@ def _dataclass(cls: Any) -> Form:
         known: dict[str, Any] = {}
         name = ""
         try:
-            for name, form in forms.items():
-                known[name] = form.decode(value[name])
+            for name, as_it_is, decode_field in decoders:
+                item = value[name]
+                known[name] = item if type(item) is as_it_is else decode_field(item)
         except CodecError as exc:
             raise exc.within(name) from None
         return cls(**known)

@@ -105,7 +105,9 @@ class TestInABrowser:
             target(locator="document.querySelector('p').outerText"),
         )
         errors = [selection.error for selection in found.selections]
-        for error, word in zip(errors, ("no_such_function", "not a call of a plain name", "outside", "bytes", ""), strict=True):
+        for error, word in zip(
+            errors, ("no_such_function", "not a call of a plain name", "outside", "bytes", ""), strict=True
+        ):
             assert word in error and bool(error) is bool(word)
 
     async def test_a_locator_that_never_ends_is_bounded(self, web: Web, chromium: Chromium) -> None:
