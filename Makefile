@@ -3,7 +3,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 BROWSER := $(VENV)/browser
 
-.PHONY: setup run test golden test-art test-verified chaos chaos-mutants bench docs check format clean
+.PHONY: setup run test test-slow golden test-art test-verified chaos chaos-mutants bench docs check format clean
 
 run: setup
 	@$(PY) run.py $(ARGS)
@@ -22,7 +22,11 @@ $(VENV)/installed-dev: $(VENV)/installed
 	@touch $@
 
 test: setup $(VENV)/installed-dev
-	$(PY) -m pytest -n logical --dist loadfile $(ARGS)
+	$(PY) -m pytest -n logical --dist worksteal -m 'not slow' $(ARGS)
+
+# Whole sweeps that are killed, cut off and taken up again: Ray, Slurm, rate limits, every way to die.
+test-slow: setup $(VENV)/installed-dev
+	$(PY) -m pytest -n logical --dist worksteal -m slow $(ARGS)
 
 # ART's own reader on our files, in an environment of its own: its pins are not ours. Of polars, 2.1.0 cannot average a
 # column of text, which ART's checkpoint logic asks of it.

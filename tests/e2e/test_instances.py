@@ -18,7 +18,7 @@ from tests.e2e.test_webarena import PLAN, Deployment, deployment, page_task
 
 __all__ = ["deployment"]
 Starter = Callable[..., Start]
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 NEWEST = "func:shopping_get_latest_order_url()"
 ORDERED = (NEWEST, "document.querySelector('#shipping').outerText", {"exact_match": "Express, next day"})
 ONLY_ONE = ("__SHOPPING__/orders", "document.body.outerText.includes('Order 1038')", {"exact_match": "False"})

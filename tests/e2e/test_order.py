@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.conftest import command, environment
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.browser
 CALL = re.compile(r"^\d+ +(\w+)\(\d+<([^>]*)>, ?(.*)$")
 INPUTS = ('"Input.dispatch', '"Input.insertText', '"mouseClick"', '"Page.navigate"')
 """How a browser is told to act, in the bytes that go to its driver."""

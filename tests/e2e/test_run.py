@@ -145,6 +145,7 @@ def test_a_broken_plan_fails_visibly(start: Starter, broken_plans: Path) -> None
     assert "A button that is nowhere" in episode.steps[-1].decided.reply
 
 
+@pytest.mark.slow
 def test_retries_are_paid_for_and_shown(start: Starter) -> None:
     fault = "llm.faults=[{do: '429', retry_after: 0.1, on: {first: 1}}, {do: '500', on: {task_id: '1', first: 1}}]"
     done = start("task.ids=[0,1]", fault, "run.display=plain")
