@@ -226,6 +226,8 @@ class Actor:
             await page.keyboard.press("Enter")
 
     async def _write(self, text: str) -> None:
+        if self._settings.dialect == "webarena":
+            text = self._addresses.to_real_text(text)  # WebArena maps whatever an action says, what is typed included
         keyboard = self._tabs.current.page.keyboard
         await keyboard.type(text[:_TYPED])
         if len(text) > _TYPED:

@@ -38,6 +38,10 @@ class Addresses:
         """Text or HTML with every real address in it replaced, percent-encoded ones included."""
         return self._to_canonical.text(text)
 
+    def to_real_text(self, text: str) -> str:
+        """Text with every canonical address in it replaced."""
+        return self._to_real.text(text)
+
     def host_to_real(self, host: str) -> str:
         """A cookie's domain, for this deployment; a leading dot stays."""
         return _swap(host, self._hosts_to_real)

@@ -1,5 +1,8 @@
 """Actions have the effects a person's mouse and keyboard would have, and refusals are sentences, never exceptions."""
 
+from dataclasses import replace
+from urllib.parse import parse_qs
+
 import pytest
 from playwright.async_api import Page
 
@@ -20,7 +23,7 @@ from harness.actions.space import (
 )
 from harness.browser.session import Chromium
 from harness.records import Done, Refused
-from tests.browser.conftest import Visit, Web, html, visiting
+from tests.browser.conftest import QUICK, Visit, Web, html, visiting
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -320,3 +323,19 @@ async def test_real_addresses_show_nowhere(web: Web, chromium: Chromium) -> None
         shown = repr(visit.view.observation)
         assert "http://shop.localhost/x" in shown and "At http://shop.localhost" in shown
         assert str(web.port) not in shown
+
+
+@pytest.mark.parametrize("dialect", ["webarena", "cairn"])
+async def test_an_address_in_typed_text_is_the_deployments_under_webarenas_dialect_only(web: Web, dialect: str) -> None:
+    web.pages["/"] = html("<form action=/sent><input aria-label=Link name=link><button>Send</button></form>")
+    web.page("/sent", "thanks")
+    async with (
+        Chromium(replace(QUICK, dialect=dialect), sites=lambda _: (web.site,)) as pool,
+        visiting(pool, web) as visit,
+    ):
+        await visit.act(
+            Type(target=visit.target("textbox", "Link"), text="http://shop.localhost/a", enter=True, clear=False)
+        )
+    real = f"http://t0.shop.localhost:{web.port}/a"
+    (asked,) = [parse_qs(asked.query)["link"] for asked in web.asked if asked.path == "/sent"]
+    assert asked == [real if dialect == "webarena" else "http://shop.localhost/a"]
