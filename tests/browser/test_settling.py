@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from typing import Any
 
 import pytest
 
@@ -165,3 +166,40 @@ async def test_typing_that_filters_a_list_later_is_seen(web: Web, chromium: Chro
     async with visiting(chromium, web) as visit:
         await visit.act(Type(target=visit.target("textbox", "Find"), text="tea", enter=False))
         assert "'results for tea'" in visit.text
+
+
+async def test_what_comes_up_in_the_last_frame_is_noticed(web: Web, chromium: Chromium) -> None:
+    web.page("/", OUT)
+    quiet = "await window.__cairn.quiet(1000, [], true);"
+    change = "document.getElementById('out').textContent = 'after';"
+    async with visiting(chromium, web) as visit:
+        page = visit.env._window.tabs.current.page
+        assert await page.evaluate(f"(async () => {{ {quiet} return window.__cairn.rested([]); }})()")
+        assert not await page.evaluate(f"(async () => {{ {quiet} {change} return window.__cairn.rested([]); }})()")
+
+
+async def test_a_page_that_did_not_rest_is_read_again(
+    web: Web, chromium: Chromium, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web.page("/", f"{OUT}<button>go</button>")
+    async with visiting(chromium, web) as visit:
+        window, is_read = visit.env._window, asyncio.Event()
+        read, asked = window._observer.read, 0
+
+        async def reading(*args: Any) -> Any:
+            body = await read(*args)
+            is_read.set()
+            return body
+
+        async def rested(_: object) -> bool:
+            nonlocal asked
+            asked += 1
+            if asked > 1:
+                return True
+            await is_read.wait()
+            await window.tabs.current.page.evaluate("document.getElementById('out').textContent = 'after'")
+            return False
+
+        monkeypatch.setattr(window._observer, "read", reading)
+        monkeypatch.setattr(window.settler, "rested", rested)
+        assert "'after'" in await visit.click("button", "go")
