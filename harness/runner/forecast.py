@@ -6,7 +6,7 @@ failures, resets of sites and retries are not foreseen.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -16,7 +16,7 @@ from harness.llm.turns import Outcome as Came
 from harness.records import Episode
 from harness.runner.episode import Job
 from harness.runner.schedule import Schedule
-from harness.runner.timelapse import Processor, passed, shares
+from harness.runner.timelapse import Processor, passed
 
 STEP_CPU_S = 0.13
 """Processor seconds of a step on a small page, browser and all: measured on the embedded sites."""
@@ -120,7 +120,7 @@ class _Sweep:
             wall_s=wall_s,
             processor=self._processor.used_s / (wall_s * self._means.cores),
             requests_per_minute=self._requests * 60 / wall_s,
-            spent=shares(self._spent),
+            spent=_shares(self._spent),
         )
 
     async def _play(self, lane: int, schedule: Schedule) -> None:
@@ -165,3 +165,9 @@ def typical(courses: list[Course]) -> Course:
         tokens=round(fmean(step.tokens for step in steps)),
     )
     return Course(arriving_s=fmean(one.arriving_s for one in courses), steps=(step,) * count)
+
+
+def _shares(parts: Mapping[str, float]) -> dict[str, float]:
+    """Each part of the sum of all; zeros when there is nothing."""
+    whole = sum(parts.values())
+    return {name: part / whole if whole else 0.0 for name, part in parts.items()}

@@ -7,7 +7,7 @@ wait for anything but time and each other would wait for ever, which is an error
 import asyncio
 import heapq
 import selectors
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from itertools import count
 from typing import Any, TypeVar
 
@@ -98,9 +98,3 @@ class Processor:
         while self._at_work and self._at_work[0][0] <= first:
             heapq.heappop(self._at_work)[2].set_result(None)
         self._arm()
-
-
-def shares(parts: Mapping[str, float]) -> dict[str, float]:
-    """Each part of the sum of all; zeros when there is nothing."""
-    whole = sum(parts.values())
-    return {name: part / whole if whole else 0.0 for name, part in parts.items()}
