@@ -69,9 +69,10 @@ def _run_one(tree: DictConfig) -> int:
     try:
         config = OmegaConf.to_object(tree)
         assert isinstance(config, Config)
-        from harness.evaluation import evaluate  # the heavy half of the house: `--help` must not wait for it
+        from harness.compose.conclusion import concluded  # `--help` must not wait for it
 
-        return asyncio.run(evaluate(config, folder, Console(), _arguments()))
+        code = concluded(config, folder, Console())
+        return _evaluate(config, folder) if code is None else code
     except OmegaConfBaseException as error:
         return _refuse(_sentence(error))
     except UsageError as error:
@@ -84,6 +85,12 @@ def _run_one(tree: DictConfig) -> int:
         return INTERRUPTED
     finally:
         _forget_empty(folder)
+
+
+def _evaluate(config: Config, folder: Path) -> int:
+    from harness.evaluation import evaluate  # the heavy half of the house: who owes nothing does without
+
+    return asyncio.run(evaluate(config, folder, Console(), _arguments()))
 
 
 def _arguments() -> tuple[str, ...]:

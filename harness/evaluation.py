@@ -3,7 +3,6 @@
 All state is in the run folder. A start that finds nothing owed starts no server, no browser and no model client.
 """
 
-import os
 import platform
 import time
 from collections.abc import Sequence
@@ -17,13 +16,15 @@ from harness import __version__
 from harness.choices import Display
 from harness.codec import dumps
 from harness.compose.budget import run_purse
+from harness.compose.conclusion import DONE, conclude, exit_code, forget
 from harness.compose.deployment import load_tasks
 from harness.compose.drift import settle
 from harness.compose.game import Game
 from harness.compose.limiting import limiter
+from harness.compose.owing import policy
 from harness.compose.rehearsal import rehearsed
 from harness.compose.resetting import unresettable
-from harness.compose.settings import policy, saved, secrets
+from harness.compose.settings import redacting, saved
 from harness.compose.sharing import schedule
 from harness.compose.size import with_size
 from harness.compose.tracking import Tracker
@@ -31,7 +32,7 @@ from harness.config import Config
 from harness.errors import ConfigError
 from harness.journal.index import Scan
 from harness.journal.log import Durability
-from harness.journal.redaction import Redactor, redact_logs, secrets_in
+from harness.journal.redaction import redact_logs
 from harness.journal.store import RunFolder
 from harness.records import Task
 from harness.reports.display import Board, LiveDisplay, PlainDisplay
@@ -46,7 +47,7 @@ from harness.runner.purse import Purse
 from harness.runner.schedule import Schedule
 from harness.runner.stopping import Stopping
 
-DONE, BELOW, UNSCORED, INTERRUPTED = 0, 1, 3, 130
+INTERRUPTED = 130
 
 
 async def evaluate(config: Config, folder: Path, console: Console, arguments: tuple[str, ...] = ()) -> int:
@@ -65,7 +66,7 @@ async def evaluate(config: Config, folder: Path, console: Console, arguments: tu
 async def _evaluate(config: Config, folder: Path, console: Console, arguments: tuple[str, ...]) -> int:
     begun = time.monotonic()
     tasks = load_tasks(config)
-    redactor = Redactor({**secrets_in(os.environ), **secrets(config)})
+    redactor = redacting(config)
     redact_logs(redactor)
 
     def tell(text: str) -> None:
@@ -83,6 +84,7 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
         tracker = Tracker(config, folder)
         invocation = Invocation()
         if plays := bool(len(jobs)) and not purse.is_empty():
+            forget(run)
             _say_what_is_not_reset(config, tasks, console)
             _say_who_is_alone(jobs, console)
             _describe(config, run, digest, tasks)
@@ -106,11 +108,17 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
         summary = _summary(config, found, tasks, invocation)
         run.write("summary.json", dumps(as_json(summary)) + b"\n")
         print_summary(console, summary, str(folder))
-        whole = not stopping() or _is_done(config, jobs, tasks, found)
+        # Asked to stop when nothing was left to do: by its last decision, a budget may be spent.
+        whole = not stopping() or (not len(jobs) and _is_done(config, tasks, found))
         leave_reports(run, _about(config, tasks), found, console=console, pages=config.run.report and whole)
         await tracker.log(whole=whole)
         await tracker.close()
-        return _exit_code(config, summary, console, interrupted=not whole and not purse.is_empty())
+        if not whole and not purse.is_empty():
+            console.print("interrupted: nothing is lost; the same command goes on from here")
+            return INTERRUPTED
+        if _is_done(config, tasks, found):
+            conclude(config, run, summary)
+        return exit_code(config, summary, console)
 
 
 async def _play(game: Game, jobs: Schedule, console: Console, *, tracker: Tracker, purse: Purse) -> Invocation:
@@ -197,10 +205,9 @@ def _about(config: Config, tasks: Sequence[Task]) -> About:
     )
 
 
-def _is_done(config: Config, jobs: Schedule, tasks: Sequence[Task], found: Scan) -> bool:
-    """Whether the run was asked to stop when nothing was left to do: by its last decision, a budget may be spent."""
-    again = replace(policy(config), retry=None)  # what was to be retried and is not begun still stands in `jobs`
-    return not len(jobs) and not owed(tasks, config.trials, found.outcomes, again)
+def _is_done(config: Config, tasks: Sequence[Task], found: Scan) -> bool:
+    """Whether nothing is owed but what a person may ask to be retried."""
+    return not owed(tasks, config.trials, found.outcomes, replace(policy(config), retry=None))
 
 
 def _summary(config: Config, found: Scan, tasks: Sequence[Task], invocation: Invocation) -> Summary:
@@ -211,14 +218,3 @@ def _summary(config: Config, found: Scan, tasks: Sequence[Task], invocation: Inv
         for task in tasks
     )
     return summarize(config.run.id, entries, config.scoring.value, invocation)
-
-
-def _exit_code(config: Config, summary: Summary, console: Console, *, interrupted: bool) -> int:
-    if interrupted:
-        console.print("interrupted: nothing is lost; the same command goes on from here")
-        return INTERRUPTED
-    tally = summary.overall
-    if config.fail_under is not None and tally.passed + tally.unscored < config.fail_under * tally.tasks:
-        console.print(f"below fail_under={config.fail_under:g}: the success rate is {tally.success_rate:.1%}")
-        return BELOW
-    return UNSCORED if tally.unscored else DONE

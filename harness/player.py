@@ -23,12 +23,12 @@ from harness import __version__
 from harness.compose.crew import Crew, crew
 from harness.compose.game import Seat
 from harness.compose.services import Services, check_reach
-from harness.compose.settings import secrets
+from harness.compose.settings import redacting
 from harness.compose.size import lanes_of
 from harness.config import Config, register
 from harness.errors import ConfigError, HarnessError, JournalError, UsageError
 from harness.journal.log import Durability
-from harness.journal.redaction import RedactingFormatter, Redactor, secrets_in
+from harness.journal.redaction import RedactingFormatter, Redactor
 from harness.journal.store import RunFolder, hold_of
 from harness.llm.turns import RemoteTurns
 from harness.protocols import News
@@ -105,7 +105,7 @@ async def play(said: Iterator[dict[str, Any]]) -> None:
         )
     config = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Config), told["config"]))
     assert isinstance(config, Config)
-    redactor = Redactor({**secrets_in(os.environ), **secrets(config)})
+    redactor = redacting(config)
     _log(redactor)
     stopping = Stopping()
     wire = Wire(stopping)

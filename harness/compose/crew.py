@@ -12,8 +12,8 @@ from harness.choices import Dialect, ObservationType
 from harness.compose.deployment import Deployment
 from harness.compose.game import Seat
 from harness.compose.model import Models, Requests, load_prices
+from harness.compose.owing import policy
 from harness.compose.services import Services
-from harness.compose.settings import policy
 from harness.compose.size import lanes_of
 from harness.config import Config
 from harness.errors import ConfigError

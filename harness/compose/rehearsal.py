@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness.compose.deployment import instances, load_tasks, site_trees
+from harness.compose.owing import policy
 from harness.compose.resetting import unresettable
-from harness.compose.settings import policy
 from harness.config import Config
 from harness.journal.index import Outcome, scan
 from harness.records import Task

@@ -1,5 +1,6 @@
 """Which settings a run is measured by, which are secrets, and what of them is written down."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from enum import Enum
@@ -9,7 +10,7 @@ from omegaconf import OmegaConf
 
 from harness.compose.deployment import site_trees
 from harness.config import Config
-from harness.runner.plan import Policy
+from harness.journal.redaction import Redactor, secrets_in
 
 MEASURING = ("agent", "llm", "browser", "limits", "observation", "action_set", "judge")
 """Settings that change what is measured; a run folder holds one set of them."""
@@ -41,20 +42,25 @@ def measuring(config: Config) -> dict[str, Any]:
     return {key: value for key, value in _flat(tree) if key not in EXECUTING}
 
 
-def policy(config: Config) -> Policy:
-    """What counts as owed."""
-    return Policy(dialect=config.scoring.value, max_attempts=config.resume.max_attempts, retry=config.run.retry)
-
-
 def saved(config: Config) -> str:
     """The whole configuration as YAML, keys and passwords left out."""
-    tree = as_plain(asdict(config))
+    return str(OmegaConf.to_yaml(OmegaConf.create(shown(config))))
+
+
+def shown(config: Config) -> dict[str, Any]:
+    """The whole configuration as plain values, keys and passwords left out."""
+    tree: dict[str, Any] = as_plain(asdict(config))
     for group in ("llm", "judge"):
         tree[group]["api_key"] = None if tree[group]["api_key"] is None else "[redacted]"
     for site in tree["sites"].values():
         if isinstance(site, dict) and site.get("login"):
             site["login"]["fields"] = dict.fromkeys(site["login"].get("fields", {}), "[redacted]")
-    return str(OmegaConf.to_yaml(OmegaConf.create(tree)))
+    return tree
+
+
+def redacting(config: Config) -> Redactor:
+    """Takes the secrets of settings and environment out of what is written."""
+    return Redactor({**secrets_in(os.environ), **secrets(config)})
 
 
 def secrets(config: Config) -> dict[str, str]:

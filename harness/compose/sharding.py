@@ -11,7 +11,8 @@ from pathlib import Path
 
 from harness.codec import loads
 from harness.compose.game import Game
-from harness.compose.settings import policy, secrets
+from harness.compose.owing import policy
+from harness.compose.settings import secrets
 from harness.config import Config
 from harness.errors import ConfigError, UsageError
 from harness.journal.merging import merge

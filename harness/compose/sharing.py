@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
 from harness.compose.deployment import canonical_bases, instances, site_trees
+from harness.compose.owing import policy
 from harness.compose.resetting import resets
-from harness.compose.settings import policy
 from harness.config import Config
 from harness.errors import ConfigError
 from harness.journal.index import Outcome, outcome_of

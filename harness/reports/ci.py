@@ -4,8 +4,7 @@ An unscored task is an error in each of them, never a success and never merely s
 escaped for each format, so no page can add a line, a cell or a workflow command of its own.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from harness.reports.numbers import duration, measure, percent
@@ -14,8 +13,6 @@ from harness.reports.rows import About, Row
 from harness.reports.summary import FAILED, PASSED
 from harness.reports.visible import one_line, visible
 
-STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
-ACTIONS = "GITHUB_ACTIONS"
 MOST_ANNOTATIONS = 10
 """GitHub shows no more of them for one step."""
 _MOST_LISTED = 100
@@ -75,13 +72,6 @@ def annotations(rows: Sequence[Row]) -> Iterator[str]:
         yield f"::error title={_property(title)}::{_message(one_line(message, 500))}"
     if len(missed) > len(shown):
         yield f"::error title=and more::{len(missed) - len(shown)} further tasks did not pass"
-
-
-def append_step_summary(text: str, environment: Mapping[str, str]) -> None:
-    """Add `text` to GitHub's step summary, when this is a step of GitHub's."""
-    if path := environment.get(STEP_SUMMARY):
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write(text)
 
 
 def _case(known: About, row: Row) -> str:

@@ -6,7 +6,8 @@ from rich.console import Console
 
 from harness.journal.index import Scan
 from harness.journal.store import RunFolder
-from harness.reports.ci import ACTIONS, annotations, append_step_summary, junit, markdown
+from harness.reports.ci import annotations, junit, markdown
+from harness.reports.github import append_step_summary, reads_annotations
 from harness.reports.overview import overview
 from harness.reports.report import write_report
 from harness.reports.rows import About, asked, rows_of
@@ -27,7 +28,7 @@ def leave_reports(run: RunFolder, known: About, found: Scan, *, console: Console
     text = markdown(known, rows, overview(rows))
     run.write("summary.md", text.encode())
     append_step_summary(text, os.environ)
-    if os.environ.get(ACTIONS) == "true":
+    if reads_annotations(os.environ):
         for line in annotations(rows):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
     if pages:

@@ -4,7 +4,7 @@ Three outcomes, never two: passed, failed, and unscored (infrastructure gave way
 An unscored task stays in the denominator of `success_rate` and leaves that of `success_rate_scored`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.journal.index import Outcome, Score
@@ -83,7 +83,7 @@ class Summary:
     run_id: str
     dialect: str
     overall: Tally
-    by_site: dict[str, Tally]
+    by_site: Mapping[str, Tally]
     """Site combination, joined by `+`, to its tally."""
     results: tuple[Result, ...]
     disagreements: tuple[str, ...]

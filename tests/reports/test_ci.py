@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.journal.index import scan
-from harness.reports.ci import MOST_ANNOTATIONS, annotations, append_step_summary, junit, markdown
+from harness.reports.ci import MOST_ANNOTATIONS, annotations, junit, markdown
+from harness.reports.github import append_step_summary
 from harness.reports.overview import overview
 from harness.reports.rows import About, Row, about, asked, rows_of
 from tests.reports.runs import Shape, fill

@@ -1,0 +1,130 @@
+"""What a run has come to, kept so that a start that owes nothing can say it at once.
+
+Invariant: a conclusion counts only while all it was drawn from is as it was: the settings, the harness itself, the size and
+time of the task file and of every journal, and the reports beside them. So it is a shortcut, never a truth: deleting it loses
+nothing but seconds. It is forgotten before anything is played, and only whoever holds the run folder believes it.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+from rich.console import Console
+
+import harness
+from harness.codec import CodecError, build, dumps, loads
+from harness.compose.settings import redacting, shown
+from harness.config import Config
+from harness.journal.index import JOURNAL_SUFFIX
+from harness.journal.log import Durability
+from harness.journal.store import RunFolder
+from harness.reports.github import reads_annotations, wants_summary
+from harness.reports.summary import PASSED, Invocation, Summary
+from harness.reports.table import print_summary
+
+NAME = ".concluded.json"
+DONE, BELOW, UNSCORED = 0, 1, 3
+_LEFT = ("summary.md", "junit.xml", "report/index.html")
+_INVOCATION = b'"invocation":'
+"""The last field of `summary.json`; no text in it can hold these bytes, as a quote within a text is escaped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conclusion:
+    grounds: str
+    """Digest of what it was drawn from."""
+    written: str
+    """sha256 of `summary.json` up to its invocation."""
+    summary: Summary
+    """Without the results that passed."""
+
+
+def conclude(config: Config, run: RunFolder, summary: Summary) -> None:
+    """Keep what was found, when nothing is owed and every report is written."""
+    missed = tuple(result for result in summary.results if result.status != PASSED)
+    head, _ = _parts(run.path)
+    kept = Conclusion(
+        grounds=_grounds(config, run.path), written=sha256(head).hexdigest(), summary=replace(summary, results=missed)
+    )
+    run.write(NAME, dumps(kept) + b"\n")
+
+
+def forget(run: RunFolder) -> None:
+    """Before anything is played."""
+    (run.path / NAME).unlink(missing_ok=True)
+
+
+def concluded(config: Config, folder: Path, console: Console) -> int | None:
+    """Say what the run in `folder` came to; None when that has to be found out.
+
+    Returns:
+        The exit code.
+    """
+    begun = time.monotonic()
+    wants_more = config.run.retry or config.run.dry or config.tracking.kind != "none"
+    is_told_more = reads_annotations(os.environ) or wants_summary(os.environ)
+    if wants_more or is_told_more or not (folder / NAME).exists():
+        return None
+    durability = Durability(config.journal.durability.value)
+    with RunFolder.open(folder, durability=durability, redactor=redacting(config)) as run:
+        try:
+            kept = build(Conclusion, loads((folder / NAME).read_bytes()))
+            head, _ = _parts(folder)
+        except (OSError, CodecError):
+            return None
+        if kept.written != sha256(head).hexdigest() or kept.grounds != _grounds(config, folder):
+            return None
+        now = Invocation(wall_s=round(time.monotonic() - begun, 3))
+        run.write("summary.json", head + dumps(now) + b"}\n")
+    summary = replace(kept.summary, invocation=now)
+    print_summary(console, summary, str(folder))
+    return exit_code(config, summary, console)
+
+
+def exit_code(config: Config, summary: Summary, console: Console) -> int:
+    """0, 1 (below `fail_under`, which is said) or 3 (some unscored)."""
+    tally = summary.overall
+    if config.fail_under is not None and tally.passed + tally.unscored < config.fail_under * tally.tasks:
+        console.print(f"below fail_under={config.fail_under:g}: the success rate is {tally.success_rate:.1%}")
+        return BELOW
+    return UNSCORED if tally.unscored else DONE
+
+
+def _parts(folder: Path) -> tuple[bytes, bytes]:
+    """`summary.json` up to its invocation, and that."""
+    head, mark, invocation = (folder / "summary.json").read_bytes().rpartition(_INVOCATION)
+    return head + mark, invocation
+
+
+def _grounds(config: Config, folder: Path) -> str:
+    settings = dumps({"version": harness.__version__, "settings": shown(config)})
+    parts = [
+        settings.decode(),
+        *sorted(_states(Path(harness.__file__).parent, ".py", deep=True)),
+        *sorted(_states(Path(config.task.path))),
+        *sorted(_states(folder, JOURNAL_SUFFIX)),
+        *(state for name in _LEFT for state in _states(folder / name)),
+    ]
+    return sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _states(path: Path, suffix: str = "", *, deep: bool = False) -> Iterator[str]:
+    """Name, size and time of a file, or of all files of that suffix in a folder; of a missing one the name."""
+    try:
+        with os.scandir(path) as found:
+            for entry in found:
+                if deep and entry.is_dir():
+                    yield from _states(Path(entry.path), suffix, deep=True)
+                elif entry.name.endswith(suffix):
+                    yield _state(entry.name, entry.stat())
+    except NotADirectoryError:
+        yield _state(path.name, path.stat())
+    except FileNotFoundError:
+        yield path.name
+
+
+def _state(name: str, status: os.stat_result) -> str:
+    return f"{name} {status.st_size} {status.st_mtime_ns}"
