@@ -82,6 +82,8 @@ class Restored:
     """`reset` when there was nothing to restore, else `replay` or `checkpoint`."""
     similarity: tuple[float, ...] = ()
     """Per compared observation; 1.0 = identical."""
+    waited_s: float = 0.0
+    """For sites that were not up yet: nobody's work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,9 +177,10 @@ class News:
 
     lane: int
     task_id: str
+    """"" = whatever the lane is at."""
     trial: int = 0
     phase: str
-    """`restoring`, `deciding`, `acting`, `gathering`, `scoring`, `retrying`, `ended` or `idle`."""
+    """`restoring`, `deciding`, `acting`, `gathering`, `scoring`, `retrying`, `waiting` (for a site), `ended` or `idle`."""
     step: int = 0
     action: str = ""
     """History string of the last action."""

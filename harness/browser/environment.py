@@ -1,8 +1,9 @@
 """What an episode sees of the browser: restore, act, gather, each bounded and each ending in a record or our error."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from playwright.async_api import Browser
 from harness.actions.space import Action, Goto
 from harness.browser import gathering, login, outage, restoring
 from harness.browser.faults import Watch
-from harness.browser.fetching import fetch
+from harness.browser.resetting import put_back
 from harness.browser.settings import BrowserSettings, RestoreSettings
 from harness.browser.storage import real_state
 from harness.browser.trace import Trace
@@ -22,6 +23,7 @@ from harness.protocols import Artifacts, Gathered, Landed, Restored
 from harness.records import Acted, Episode, Refused, Site, Tab, Task, View
 
 _CLOSES_WITHIN_S = 5.0
+_RESET_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,8 @@ class Gear:
     checkpoints: Artifacts | None
     """Storage states of earlier steps."""
     logins: login.Kept = field(default_factory=login.Kept)
+    tell: Callable[[int, str], None] = lambda lane, note: None
+    """Hears what a lane waits for, see `outage.Patience`."""
 
 
 class BrowserEnvironment:
@@ -46,19 +50,25 @@ class BrowserEnvironment:
         self._watch = Watch()
         self._sites: tuple[Site, ...] = ()
         """Those of the task."""
+        self._patience = outage.Patience(
+            limit_s=self._settings.navigation_timeout_s, tell=partial(gear.tell, lane.number)
+        )
         self._open: Window | None = None
         self._trace: Trace | None = None
         browser.on("disconnected", self._lost)
 
     async def restore(self, task: Task, episode: Episode) -> Restored:
         self._sites = tuple(site for site in self._lane.sites if site.name in task.sites)
-        async with self._patient():
-            return await self._restored(task, episode)
-
-    async def _restored(self, task: Task, episode: Episode) -> Restored:
         plan = restoring.plan(task, episode, sites=self._lane.sites, settings=self._gear.restoring)
-        for site in plan.reset:
-            await _reset(site)
+        waited_s = sum([await self._reset(site) for site in plan.reset])
+        async with self._patient():
+            return replace(await self._restored(task, episode, plan), waited_s=waited_s)
+
+    async def _reset(self, site: Site) -> float:
+        assert site.reset_url is not None
+        return await put_back(site.reset_url, hook=f"reset of {site.name}", timeout_s=_RESET_S, patience=self._patience)
+
+    async def _restored(self, task: Task, episode: Episode, plan: restoring.Plan) -> Restored:
         await self._shut()
         if plan.strategy == "checkpoint":
             return await self._from_checkpoint(task, episode, plan)
@@ -108,7 +118,7 @@ class BrowserEnvironment:
         try:
             yield
         except SiteUnavailable:
-            await outage.wait(self._sites, limit_s=self._settings.navigation_timeout_s)
+            await outage.wait(self._sites, self._patience)
             raise
 
     async def _check_sites(self) -> None:
@@ -203,13 +213,6 @@ class BrowserEnvironment:
             effects=self._window.traffic.take_effects(),
             checkpoint=self._window.storage.checkpoint(),
         )
-
-
-async def _reset(site: Site) -> None:
-    assert site.reset_url is not None
-    answer = await fetch(site.reset_url, method="POST", body=b"")
-    if answer.status >= 400:
-        raise SiteUnavailable(f"{site.name} cannot be reset: {site.reset_url} answers {answer.status}")
 
 
 def _state_file(task: Task) -> Any:

@@ -5,7 +5,9 @@ that does not is waited for, so that the attempts of a task are not spent while 
 """
 
 import asyncio
-from collections.abc import Iterable
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from harness.browser.fetching import is_up
@@ -13,6 +15,17 @@ from harness.errors import SiteUnavailable
 from harness.records import Site
 
 _ASKED_EVERY_S = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How a site that is gone is waited for."""
+
+    limit_s: float
+    tell: Callable[[str], None] = lambda note: None
+    """Hears what is waited for and for how long at most, once; and "" when what was waited for is there."""
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    monotonic: Callable[[], float] = time.monotonic
 
 
 async def check(failed: Iterable[str], sites: Iterable[Site], *, timeout_s: float) -> None:
@@ -30,13 +43,17 @@ async def check(failed: Iterable[str], sites: Iterable[Site], *, timeout_s: floa
             raise SiteUnavailable(f"{site.name} went away in the middle of the episode: {site.url} does not answer")
 
 
-async def wait(sites: Iterable[Site], *, limit_s: float) -> None:
+async def wait(sites: Iterable[Site], patience: Patience) -> None:
     """Until all of them answer, but no longer than so many seconds."""
+    told = False
     try:
-        async with asyncio.timeout(limit_s):
+        async with asyncio.timeout(patience.limit_s):
             for site in sites:
-                while not await is_up(site.url, timeout_s=limit_s):  # noqa: ASYNC110 (a site tells nobody that it is back)
-                    await asyncio.sleep(_ASKED_EVERY_S)
+                while not await is_up(site.url, timeout_s=patience.limit_s):
+                    if not told:
+                        patience.tell(f"{site.name} does not answer; it is waited for, {patience.limit_s:g} s at most")
+                        told = True
+                    await patience.sleep(_ASKED_EVERY_S)
     except TimeoutError:
         return
 

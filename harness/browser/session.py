@@ -49,12 +49,14 @@ class Chromium:
         sites: Callable[[int], tuple[Site, ...]],
         restoring: RestoreSettings | None = None,
         checkpoints: Artifacts | None = None,
+        tell: Callable[[int, str], None] = lambda lane, note: None,
     ) -> None:
         """Nothing is started yet.
 
         Args:
             sites: The sites as a lane reaches them.
             checkpoints: Where the storage states of earlier steps are; None = an episode cannot be restored from one.
+            tell: Hears what site a lane waits for, and "" when it goes on.
         """
         self.starts = 0
         """Browsers launched so far."""
@@ -64,6 +66,7 @@ class Chromium:
             settings=settings,
             restoring=restoring or RestoreSettings(),
             checkpoints=checkpoints,
+            tell=tell,
         )
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None

@@ -1,6 +1,6 @@
 """Who plays a run: models, browsers and workers, made together and closed together."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
@@ -61,7 +61,9 @@ async def crew(game: Seat, services: Services, progress: Progress, numbers: rang
         for lane in range(numbers.start * lanes_of(config), numbers.stop * lanes_of(config)):
             agent = await _agent(config, models, services.base_url, progress, lane=lane)
             kits[lane] = _kit(game, agent, evaluators, progress)
-        browsers = tuple([await closing.enter_async_context(chromium(game, deployment)) for _ in numbers])
+        browsers = tuple(
+            [await closing.enter_async_context(chromium(game, deployment, _waits(progress))) for _ in numbers]
+        )
         workers = tuple(
             Worker(
                 kit=kits.__getitem__,
@@ -112,8 +114,19 @@ async def _evaluators(config: Config, models: Models) -> dict[str, Evaluator]:
     return {dialect.value: Scorer(dialect.value, judge) for dialect in ordered}
 
 
-def chromium(game: Seat, deployment: Deployment) -> Chromium:
-    """One browser as configured; it starts when it is first wanted."""
+def _waits(progress: Progress) -> Callable[[int, str], None]:
+    """Tells that a lane waits for a site, and that it goes on where only a restore does: in restoring."""
+
+    def tell(lane: int, note: str) -> None:
+        progress.tell(News(lane=lane, task_id="", phase="waiting" if note else "restoring", note=note))
+
+    return tell
+
+
+def chromium(
+    game: Seat, deployment: Deployment, tell: Callable[[int, str], None] = lambda lane, note: None
+) -> Chromium:
+    """One browser as configured; it starts when it is first wanted. `tell` hears what site a lane waits for."""
     browser, resume, observation = game.config.browser, game.config.resume, game.config.observation
     settings = BrowserSettings(
         executable=browser.executable,
@@ -138,6 +151,7 @@ def chromium(game: Seat, deployment: Deployment) -> Chromium:
         restoring=RestoreSettings(strategy=resume.strategy.value, min_similarity=resume.min_similarity),
         sites=deployment.sites,
         checkpoints=game.run.checkpoints,
+        tell=tell,
     )
 
 

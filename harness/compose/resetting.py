@@ -7,14 +7,15 @@ need none of this: every lane has its own, reset before each task.
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.browser.fetching import fetch
+from harness.browser.outage import Patience
+from harness.browser.resetting import put_back
 from harness.compose.deployment import instances, site_trees
 from harness.config import Config
-from harness.errors import ConfigError, SiteUnavailable
+from harness.errors import ConfigError
 from harness.records import Task
 from harness.runner.family import kill_tree
 from harness.runner.resetting import Instance
@@ -40,6 +41,8 @@ class Resets:
     timeout_s: float
     sites: frozenset[str]
     """Those that can be reset."""
+    patience: Patience
+    """With a hook that is a request."""
     only_when_asked: bool = False
     """Whether only tasks with `require_reset` are worth it."""
 
@@ -95,17 +98,21 @@ class Resets:
             )
 
     async def _post(self, setting: str, url: str) -> None:
-        try:
-            answer = await fetch(url, method="POST", body=b"", timeout_s=self.timeout_s)
-        except SiteUnavailable as exc:
-            raise ConfigError(f"{setting}: {exc}") from exc
-        if answer.status >= 400:
-            raise ConfigError(f"{setting}: {url} answers {answer.status}; mend it, and the same command goes on")
+        await put_back(url, hook=setting, timeout_s=self.timeout_s, patience=self.patience)
 
 
-def resets(config: Config) -> Resets:
+def resets(
+    config: Config,
+    *,
+    tell: Callable[[str], None] = lambda text: None,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> Resets:
     """Read the settings.
 
+    Args:
+        config: They.
+        tell: Hears of a hook that has to be waited for.
+        sleep: How that is done.
     Raises:
         ConfigError: They do not fit.
     """
@@ -124,6 +131,11 @@ def resets(config: Config) -> Resets:
         for key in ("reset_command", "reset_url")
     }
     everywhere = [_text(f"sites.reset.{key}", tree[key]) if tree.get(key) else None for key in ("command", "url")]
+    for setting, url in {"sites.reset.url": everywhere[1], **_settings(own["reset_url"])}.items():
+        if url is not None and not url.startswith(("http://", "https://", URL)):
+            raise ConfigError(
+                f"{setting} must be an address with http:// or https://, or begin with {URL}, not {url!r}"
+            )
     for name, urls in instances(config).items():
         if len(urls) > 1 and name in own["reset_url"] and URL not in own["reset_url"][name]:
             raise ConfigError(f"sites.{name}.reset_url must hold {URL}: the site has {len(urls)} instances")
@@ -133,6 +145,9 @@ def resets(config: Config) -> Resets:
         commands=own["reset_command"],
         urls=own["reset_url"],
         timeout_s=float(timeout_s),
+        patience=Patience(
+            limit_s=config.browser.navigation_timeout_s, tell=lambda note: tell(note) if note else None, sleep=sleep
+        ),
         sites=frozenset(sites if any(everywhere) else {*own["reset_command"], *own["reset_url"]}),
         only_when_asked=when == "asked",
     )
@@ -144,6 +159,10 @@ def unresettable(config: Config, tasks: Sequence[Task]) -> list[str]:
         return []
     able = resets(config).sites
     return [task.task_id for task in tasks if task.require_reset and not able.issuperset(task.sites)]
+
+
+def _settings(urls: Mapping[str, str]) -> dict[str, str]:
+    return {f"sites.{name}.reset_url": url for name, url in urls.items()}
 
 
 def _text(setting: str, value: Any) -> str:

@@ -48,7 +48,7 @@ def schedule(
         return outcome_of(read(path)) if path.exists() else None
 
     sharing = Sharing(shared, outcomes.values(), now)
-    configured = resets(config)
+    configured = resets(config, tell=stopping.tell, sleep=stopping.sleep)
     able = configured.sites - set(shared.read_only)
     upkeep = Upkeep(configured.reset, able, only_when_asked=configured.only_when_asked or shared.lenient)
     return Schedule(jobs, sharing, upkeep if able else None, stopping=stopping)

@@ -35,7 +35,7 @@ class Board:
         self.begun = time.monotonic()
 
     def tell(self, news: News) -> None:
-        if not news.task_id and news.phase == "retrying" and (known := self.lanes.get(news.lane)):
+        if not news.task_id and news.phase != "idle" and (known := self.lanes.get(news.lane)):
             news = replace(known, phase=news.phase, note=news.note)
         self.lanes[news.lane] = news
         if news.phase == "ended":
@@ -90,7 +90,7 @@ class LiveDisplay:
 
 
 class PlainDisplay:
-    """One line per ended task, retry or failure."""
+    """One line per ended task, retry, failure or wait for a site."""
 
     def __init__(self, console: Console, board: Board) -> None:
         self._console = console
@@ -104,8 +104,8 @@ class PlainDisplay:
             self._line(
                 f"task {news.task_id}: {verdict} after {news.step} steps{why}; {self._board.headline()}{self._model()}"
             )
-        elif news.phase == "retrying":
-            self._line(f"lane {news.lane}, task {news.task_id}: {news.note}")
+        elif news.phase in ("retrying", "waiting"):
+            self._line(f"lane {news.lane}, task {self._board.lanes[news.lane].task_id}: {news.note}")
 
     def _model(self) -> str:
         traffic = self._board.traffic()

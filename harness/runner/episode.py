@@ -14,7 +14,7 @@ from typing import Protocol
 
 from harness.actions import describe
 from harness.codec import digest
-from harness.errors import InfraError, JournalError, UsageError
+from harness.errors import InfraError, JournalError, SiteUnavailable, UsageError
 from harness.protocols import (
     Agent,
     Artifacts,
@@ -86,6 +86,8 @@ class Job:
     """Begin a new attempt although the journal has an ended one (`run.retry`)."""
     instances: Mapping[str, str] = field(default_factory=dict)
     """Site to the real base URL to play it on, for sites of which there are several."""
+    withheld: str = ""
+    """Why it cannot be played now although it was its turn; the lane only records that."""
 
 
 def task_digest(task: Task) -> str:
@@ -113,6 +115,8 @@ class EpisodeRunner:
         """
         await self._ensure_opened()
         try:
+            if self._job.withheld:
+                raise SiteUnavailable(self._job.withheld)
             async with opening as env:
                 await self._play(env)
         except InfraError as error:
@@ -170,7 +174,7 @@ class EpisodeRunner:
         episode = self._journal.episode
         with self._timed("restore") as elapsed_ms:
             restored = await env.restore(self._job.task, episode)
-        took_ms = elapsed_ms()
+        took_ms = max(0.0, elapsed_ms() - restored.waited_s * 1000)
         if episode.arrival is None:
             await self._keep(
                 lambda: Acted(

@@ -21,6 +21,7 @@ Hook = Callable[[tuple[Instance, ...], Task], Awaitable[None]]
 """Puts instances back to their seed; the task is what they are wanted for, or who left them.
 
 Raises:
+    SiteUnavailable: It did not work for as long as a site is waited for.
     UsageError: It does not work; somebody has to look.
 """
 

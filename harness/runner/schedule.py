@@ -7,16 +7,20 @@ to be put back to its seed, that goes on beside the lanes. One event loop only.
 """
 
 import asyncio
+import logging
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Protocol, Self
 
+from harness.errors import InfraError
 from harness.runner.episode import Job
 from harness.runner.leases import Leases
 from harness.runner.resetting import Instance, Upkeep
 from harness.runner.sharing import Need, Sharing
+
+logger = logging.getLogger(__name__)
 
 PATIENCE = 8
 
@@ -112,7 +116,7 @@ class Schedule:
         stay = self._leave(lane)
         if not over:
             self.played -= 1
-            self._owed.append(replace(job, instances={}))
+            self._owed.append(replace(job, instances={}, withheld=""))
         self._give_back(lane, stay)
 
     def reclaim(self, lane: int) -> Job | None:
@@ -120,7 +124,7 @@ class Schedule:
         stay = self._leave(lane)
         if stay is not None:
             self.played -= 1
-            self._owed.appendleft(replace(stay.job, instances={}))
+            self._owed.appendleft(replace(stay.job, instances={}, withheld=""))
         self._give_back(lane, stay)
         return None if stay is None else stay.job
 
@@ -146,7 +150,7 @@ class Schedule:
     def _put_back(self, stay: _Stay, upkeep: Upkeep) -> None:
         left = (Instance(site, url) for site, url in stay.at.items() if self._leases.allows(url, alone=True))
         if due := tuple(instance for instance in left if upkeep.is_due(instance)):
-            self._reset(due, stay.job, upkeep, wanted=False)
+            self._reset(due, stay.job, upkeep)
 
     def _hand_out(self) -> None:
         """Give waiting lanes what they can play now, the longest waiting one first."""
@@ -177,6 +181,9 @@ class Schedule:
         kept: dict[str, bool] = {}
         prepared = {id(job) for job in self._resetting.values()}
         for number, job in enumerate(self._owed):
+            if job.withheld:
+                del self._owed[number]
+                return _Stay(job)
             need = self._sharing.need(job)
             if need.key in passed or id(job) in prepared:
                 continue
@@ -221,7 +228,7 @@ class Schedule:
         if unclean and self._upkeep is not None:
             asking = sum(not waiting.done() for waiting in self._waiting.values())
             if sum(job is not None for job in self._resetting.values()) < asking:
-                self._reset(unclean, job, self._upkeep, wanted=True)
+                self._reset(unclean, job, self._upkeep, wanted_at=sharing.played_at(job, at))
             return None
         return at
 
@@ -237,8 +244,18 @@ class Schedule:
             if self._upkeep.needs_reset(instance, job.task, going_on=place, had_effects=instance.site in changed)
         )
 
-    def _reset(self, instances: tuple[Instance, ...], job: Job, upkeep: Upkeep, *, wanted: bool) -> None:
-        """Have instances put back while nobody else is on them; `wanted` by a job that waits, else left by one."""
+    def _reset(
+        self,
+        instances: tuple[Instance, ...],
+        job: Job,
+        upkeep: Upkeep,
+        *,
+        wanted_at: Mapping[str, str] | None = None,
+    ) -> None:
+        """Have instances put back while nobody else is on them, wanted by a job that waits, else left by one.
+
+        `wanted_at` is where a job that waits would be played, as it is recorded.
+        """
         holder = object()
         urls = dict.fromkeys((instance.url for instance in instances), True)
 
@@ -247,14 +264,24 @@ class Schedule:
                 await upkeep.hook(instances, job.task)
                 for instance in instances:
                     upkeep.cleaned(instance)
+            except InfraError as error:
+                logger.warning("task %s: %s", job.task.task_id, error)
+                self._used.update(urls.keys())  # others of their sites come first now
+                if wanted_at is not None:
+                    self._withhold(replace(job, instances=wanted_at, withheld=str(error)), job)
             finally:
                 del self._resetting[holder]
                 self._leases.release(holder, urls)
             self._hand_out()
 
         self._leases.hold(holder, urls)
-        self._resetting[holder] = job if wanted else None
+        self._resetting[holder] = None if wanted_at is None else job
         self._resets.create_task(reset())
+
+    def _withhold(self, withheld: Job, job: Job) -> None:
+        """Have a lane record that a job cannot be played; it is owed again then, as after any failure."""
+        number = next(number for number, owed in enumerate(self._owed) if owed is job)
+        self._owed[number] = withheld
 
 
 def _by_url(need: Need, at: Mapping[str, str]) -> dict[str, bool]:

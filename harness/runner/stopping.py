@@ -19,7 +19,8 @@ class Stopping:
     """True once the run was asked to end: steps under way are finished, nothing new begins."""
 
     def __init__(self, tell: Callable[[str], None] = lambda text: None) -> None:
-        self._tell = tell
+        self.tell = tell
+        """A sentence for the person."""
         self._event = asyncio.Event()
         self._waits: set[asyncio.Timeout] = set()
 
@@ -74,7 +75,7 @@ class Stopping:
                 task.cancel()
                 return
             self.ask()
-            self._tell("stopping: steps under way are finished, nothing new begins; once more to stop at once")
+            self.tell("stopping: steps under way are finished, nothing new begins; once more to stop at once")
 
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, hear)

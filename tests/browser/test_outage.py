@@ -24,6 +24,8 @@ class Frail:
     """A site that can be taken away and brought back at the same address."""
 
     web: Web = field(default_factory=Web)
+    said: list[tuple[int, str]] = field(default_factory=list)
+    """What was told of waiting for it, and by which lane."""
     listening: asyncio.Server | None = None
 
     async def up(self) -> None:
@@ -42,7 +44,8 @@ class Frail:
 async def place() -> AsyncIterator[tuple[Frail, Chromium]]:
     """The site, and one impatient browser for all tests that need no other."""
     frail = Frail()
-    async with Chromium(IMPATIENT, sites=lambda _: (frail.web.site,)) as pool:
+    tell = lambda lane, note: frail.said.append((lane, note))  # noqa: E731
+    async with Chromium(IMPATIENT, sites=lambda _: (frail.web.site,), tell=tell) as pool:
         yield frail, pool
         await frail.down()
 
@@ -52,6 +55,7 @@ async def frail(place: tuple[Frail, Chromium]) -> Frail:
     site, _ = place
     await site.up()
     site.web.pages.clear()
+    site.said.clear()
     site.web.page("/", "<h1>Home</h1><a href=/two>on</a><form method=post action=/do><button>do</button></form>")
     site.web.page("/two", "<h1>Two</h1>")
     return site
@@ -77,6 +81,7 @@ async def test_a_site_that_refuses_connections_is_never_the_agents_doing(
         with pytest.raises(SiteUnavailable, match="shop went away in the middle of the episode"):
             await visit.act(action)
         assert monotonic() - begun >= IMPATIENT.navigation_timeout_s, "it was given the time to come back"
+        assert frail.said == [(0, "shop does not answer; it is waited for, 1 s at most")]
 
 
 async def test_a_site_that_comes_back_is_waited_for_and_the_episode_goes_on_where_it_stood(frail: Frail) -> None:
@@ -96,6 +101,23 @@ async def test_a_site_that_comes_back_is_waited_for_and_the_episode_goes_on_wher
             restored = await env.restore(task, episode)
             assert (restored.strategy, restored.similarity) == ("replay", (1.0, 1.0))
             assert "'Home'" in await visit.act(home)
+
+
+async def test_a_reset_that_does_not_work_yet_is_waited_for_and_its_waiting_told_apart(frail: Frail) -> None:
+    site = replace(frail.web.site, reset_url=f"{frail.web.site.url}/reset")
+    answers = [503, 500]
+
+    async def reset(_: Asked) -> tuple[int, dict[str, str], str]:
+        return (answers.pop(0), {}, "") if answers else html("done")
+
+    frail.web.pages["/reset"] = reset
+    tell = lambda lane, note: frail.said.append((lane, note))  # noqa: E731
+    async with Chromium(QUICK, sites=lambda _: (site,), tell=tell) as pool, pool.open(a_task(frail.web), 3) as env:
+        restored = await env.restore(a_task(frail.web), Episode())
+        assert restored.waited_s >= 1.5, "half a second, then one"
+        why = f"reset of shop: {site.reset_url} answers 503; it is tried again, for 3 s at most"
+        assert frail.said == [(3, why), (3, "")]
+        assert (await env.restore(a_task(frail.web), Episode())).waited_s == 0.0
 
 
 async def _raises(visit: Visit, action: Action) -> None:

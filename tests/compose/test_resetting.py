@@ -1,16 +1,16 @@
 """Reset hooks from settings: real commands and requests, and one sentence when they do not work."""
 
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pytest
 
 from harness.compose.resetting import resets, unresettable
 from harness.config import Config
-from harness.errors import ConfigError
+from harness.errors import ConfigError, SiteUnavailable
 from harness.records import Eval, Task
 from harness.runner.resetting import Instance
 
@@ -32,23 +32,31 @@ def a_task(*sites: str, require_reset: bool = True) -> Task:
 
 @pytest.fixture
 def posted() -> Iterator[tuple[str, list[str]]]:
-    """A server that notes what is posted to it; `/broken` answers 500."""
+    """A server that notes what is posted to it.
+
+    `/503` and `/404` always answer so, `/soon` with 503 the first two times, and `/never` not before the test is over.
+    """
     seen: list[str] = []
+    over = Event()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             seen.append(self.path)
-            self.send_response(500 if self.path == "/broken" else 204)
+            if self.path == "/never":
+                over.wait()
+            asked_again = self.path == "/soon" and seen.count("/soon") > 2
+            self.send_response({"/503": 503, "/404": 404, "/soon": 204 if asked_again else 503}.get(self.path, 204))
             self.send_header("content-length", "0")
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
             return
 
-    server = HTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}", seen
+    over.set()
     server.shutdown()
     thread.join()
     server.server_close()
@@ -77,9 +85,45 @@ async def test_hooks_that_fail_are_named_with_their_last_words(posted: tuple[str
     slow = a_config(reset={"command": "sleep 600", "timeout_s": 0.2})
     with pytest.raises(ConfigError, match=r"not done after 0\.2 s"):
         await resets(slow).reset(BOTH[:1], a_task("shop"))
-    refusing = a_config(shop={"reset_url": f"{posted[0]}/broken"})
-    with pytest.raises(ConfigError, match=r"sites\.shop\.reset_url: .* answers 500"):
+
+
+async def test_an_address_that_refuses_is_a_mistake_and_is_asked_once(posted: tuple[str, list[str]]) -> None:
+    base, seen = posted
+    refusing = a_config(shop={"reset_url": f"{base}/404"})
+    with pytest.raises(ConfigError, match=r"^sites\.shop\.reset_url: .*/404 answers 404; mend it, and .* goes on$"):
         await resets(refusing).reset(BOTH[:1], a_task("shop"))
+    assert seen == ["/404"]
+
+
+async def test_an_address_that_is_not_up_yet_is_asked_ever_more_slowly_until_it_is(
+    posted: tuple[str, list[str]],
+) -> None:
+    base, seen = posted
+    said: list[str] = []
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    config = a_config(shop={"reset_url": f"{base}/soon"})
+    await resets(config, tell=said.append, sleep=sleep).reset(BOTH[:1], a_task("shop"))
+    assert (seen, pauses) == (["/soon"] * 3, [0.5, 1.0])
+    assert said == [f"sites.shop.reset_url: {base}/soon answers 503; it is tried again, for 30 s at most"]
+
+
+@pytest.mark.parametrize(
+    ("path", "why"), [("/503", "answers 503"), ("/never", r"does not answer \(timed out\)"), (None, "refused")]
+)
+async def test_an_address_that_stays_away_is_the_worlds_doing(
+    posted: tuple[str, list[str]], path: str | None, why: str
+) -> None:
+    base, seen = posted
+    hook = "http://127.0.0.1:9/again" if path is None else base + path  # nobody listens on the discard port
+    config = a_config(reset={"timeout_s": 0.2}, shop={"reset_url": hook})
+    config.browser.navigation_timeout_s = 0.3
+    with pytest.raises(SiteUnavailable, match=f"sites.shop.reset_url: .*{why}"):
+        await resets(config).reset(BOTH[:1], a_task("shop"))
+    assert path is None or seen == [path] * 2
 
 
 async def test_a_hook_that_names_the_url_is_called_for_every_instance(
@@ -116,6 +160,8 @@ def test_tasks_that_ask_in_vain_are_found() -> None:
         ({"reset": {"comand": "x"}}, "comand"),
         ({"reset": {"timeout_s": "soon"}}, "timeout_s"),
         ({"reset": {"command": 7}}, "sites.reset.command"),
+        ({"reset": {"url": "shop.test/again"}}, "sites.reset.url must be an address with http"),
+        ({"shop": {"reset_url": "/again"}}, "sites.shop.reset_url must be an address with http"),
         ({"shop": {"reset_command": ["x"]}}, "sites.shop.reset_command"),
         ({"reset": {"when": "never"}}, "sites.reset.when='never'"),
         ({"shop": {"reset_url": "http://x/again", "instances": ["http://b.test"]}}, "must hold {url}: .* 2 instances"),

@@ -14,7 +14,7 @@ from harness.journal.index import outcome_of
 from harness.journal.log import read
 from tests.e2e.conftest import Start, command, environment
 from tests.e2e.test_run import wait_until
-from tests.e2e.test_webarena import PLAN, Deployment, deployment, page_task
+from tests.e2e.test_webarena import PLAN, Deployment, deployment, page_task, scores, text_task
 
 __all__ = ["deployment"]
 Starter = Callable[..., Start]
@@ -100,6 +100,27 @@ def in_the_cart(journal: Path) -> bool:
     """Whether the effect of putting something into the cart was recorded, and the order not yet placed."""
     outcome = outcome_of(read(journal))
     return outcome is not None and any("/cart/" in url for url in outcome.effects)
+
+
+def test_a_hook_nobody_answers_at_leaves_its_tasks_unscored_and_the_others_played(
+    start: Starter, deployment: Deployment
+) -> None:
+    looking = {"start_url": "__REDDIT__", "sites": ["reddit"], "mutates": False}
+    tasks = [page_task(0, "Order a mug", ORDERED, mutates=True), text_task(1, "Anything new?", "no", **looking)]
+    plans = {0: PLAN["order"], 1: [{"do": "stop", "answer": "no"}]}
+    hook = "+sites.shopping.reset_url=http://127.0.0.1:9/reset"  # the discard port: nobody listens there
+    done = start(
+        *deployment.overrides(tasks, plans),
+        hook,
+        *("browser.navigation_timeout_s=1", "resume.max_attempts=2", "executor.lanes=2"),
+        env=deployment.env,
+    )
+    assert done.code == 3, (done.err, done.out)
+    assert scores(done) == {"0": None, "1": 1.0}
+    records = [json.loads(line) for line in (done.folder / "0.traj.jsonl").read_text().splitlines()]
+    assert [record["kind"] for record in records] == ["opened", "failed", "failed"]
+    assert all(record["type"] == "SiteUnavailable" for record in records[1:])
+    assert done.out.count("it is tried again, for 1 s at most") == 2, "said once for each attempt"
 
 
 def test_a_hook_that_fails_ends_the_run_in_one_sentence(start: Starter, deployment: Deployment) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.errors import ConfigError
+from harness.errors import ConfigError, SiteUnavailable
 from harness.records import Task
 from harness.runner.episode import Job
 from harness.runner.resetting import Instance, Upkeep
@@ -228,7 +228,7 @@ class Hook:
     def __init__(self, *, gated: bool = False) -> None:
         self.calls: list[tuple[str, ...]] = []
         self.gate = asyncio.Event()
-        self.error: ConfigError | None = None
+        self.error: ConfigError | SiteUnavailable | None = None
         if not gated:
             self.gate.set()
 
@@ -348,6 +348,33 @@ async def test_a_hook_that_fails_ends_the_run(leaving: bool) -> None:
             await over(schedule, 0)
             await taken(schedule, 0)
     assert failed.group_contains(ConfigError, match="no")
+
+
+async def test_a_site_that_cannot_be_put_back_now_costs_the_task_an_attempt_and_nobody_else_anything() -> None:
+    hook, journals = Hook(), Journals()
+    hook.error = SiteUnavailable("shop is down")
+    jobs = [writer("1"), writer("2", "forum")]
+    async with Schedule(jobs, journals.sharing(FOUR), Upkeep(hook, ["shop"])) as schedule:
+        assert ids(await taken(schedule, 0)) == ["2"]
+        withheld = await taken(schedule, 1)
+        assert ids(withheld) == ["1"]
+        assert (withheld.withheld, withheld.instances) == ("shop is down", {"shop": "http://shop.a"})
+        hook.error = None
+        await schedule.settle(1, withheld, over=False)
+        again = await taken(schedule, 1)
+        assert (again.withheld, again.instances) == ("", {"shop": "http://shop.b"}), "the next instance is tried"
+    assert hook.calls == [("http://shop.a",), ("http://shop.b",)]
+
+
+async def test_an_instance_that_was_left_and_could_not_be_put_back_is_tried_again_before_it_is_used() -> None:
+    hook, journals = Hook(), Journals()
+    async with Schedule([writer("1"), writer("2")], journals.sharing(), Upkeep(hook, ["shop"])) as schedule:
+        changing(journals, await taken(schedule, 0), ended=True)
+        hook.error = SiteUnavailable("shop is down")
+        await over(schedule, 0)
+        hook.error = None
+        assert (await taken(schedule, 0)).withheld == ""
+    assert len(hook.calls) == 3
 
 
 async def test_an_interrupted_run_leaves_the_sites_as_they_are() -> None:

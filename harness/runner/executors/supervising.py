@@ -259,7 +259,7 @@ class Supervisor:
         channel.send(await desk.answer(message))
 
     def _note(self, news: News) -> None:
-        if news.task_id or news.phase == "idle":
+        if news.task_id or news.phase in ("idle", "waiting", "restoring"):
             now = self._lane_time(news.lane)
             begun = self._since.get(news.lane, ("", now, now))[2] if news.phase != "restoring" else now
             self._since[news.lane] = (news.phase, now, begun)

@@ -51,7 +51,8 @@ def job_values(job: Job | None) -> dict[str, Any]:
     """A job whole: whoever plays it may be where the task file is not."""
     if job is None:
         return {"task": None}
-    return {"task": plain(job.task), "trial": job.trial, "reopen": job.reopen, "instances": job.instances}
+    values = {name: getattr(job, name) for name in ("trial", "reopen", "instances", "withheld")}
+    return {"task": plain(job.task), **values}
 
 
 def job_of(values: Mapping[str, Any]) -> Job | None:
@@ -62,6 +63,7 @@ def job_of(values: Mapping[str, Any]) -> Job | None:
         trial=values["trial"],
         reopen=values["reopen"],
         instances=values["instances"],
+        withheld=values["withheld"],
     )
 
 

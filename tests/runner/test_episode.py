@@ -1,0 +1,76 @@
+"""What an episode records of waiting for its sites, and of a job it was given although it cannot be played."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import SiteUnavailable
+from harness.journal.store import RunFolder
+from harness.protocols import Restored
+from harness.records import Episode, Limits, Task, View
+from harness.runner.episode import EpisodeRunner, Job, Kit
+from tests.journal.episodes import acted
+from tests.runner.sites import a_job
+
+
+class Slow:
+    """An environment whose sites had to be waited for."""
+
+    def __init__(self) -> None:
+        self.opened = 0
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Any]:
+        self.opened += 1
+        yield self
+
+    async def restore(self, task: Task, episode: Episode) -> Restored:
+        view = View(observation=acted(0).observation, nodes={})
+        return Restored(view=view, strategy="reset", waited_s=3600.0)
+
+
+class Nobody:
+    def tell(self, news: Any) -> None:
+        return
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[RunFolder]:
+    with RunFolder.open(tmp_path / "run") as run:
+        yield run
+
+
+def a_kit(run: RunFolder, *, stopping: bool) -> Kit:
+    return Kit(
+        agent=None,  # type: ignore[arg-type]
+        evaluators={},
+        artifacts=run.artifacts,
+        checkpoints=run.checkpoints,
+        limits=Limits(),
+        config_digest="c",
+        seed=0,
+        progress=Nobody(),
+        stopping=lambda: stopping,
+    )
+
+
+async def test_waiting_for_a_site_is_no_working_time(run: RunFolder) -> None:
+    job = a_job("1")
+    with run.journal("1") as journal:
+        await EpisodeRunner(a_kit(run, stopping=True), job, journal).play(Slow().open())
+        assert journal.episode.arrival is not None
+        assert journal.episode.total_elapsed_ms == 0.0
+
+
+async def test_a_job_that_is_withheld_is_recorded_as_a_failure_and_opens_no_browser(run: RunFolder) -> None:
+    job = Job(task=a_job("1").task, withheld="shop is down")
+    sites = Slow()
+    with run.journal("1") as journal:
+        with pytest.raises(SiteUnavailable, match="shop is down"):
+            await EpisodeRunner(a_kit(run, stopping=False), job, journal).play(sites.open())
+        (failed,) = journal.episode.failures
+        assert (failed.boundary, failed.type, failed.message) == ("restore", "SiteUnavailable", "shop is down")
+        assert journal.episode.closed is None and sites.opened == 0
