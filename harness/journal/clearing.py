@@ -15,7 +15,7 @@ from pathlib import Path
 from harness.journal.disk import refusals
 from harness.journal.index import INDEX_NAME, journals_in
 
-DERIVED = ("report", "summary.json", "summary.md", "junit.xml", INDEX_NAME, "intents.json")
+DERIVED = ("report", "summary.json", "summary.md", "junit.xml", INDEX_NAME, ".concluded.json", "intents.json")
 """Names a run makes again from its journals, or from its task file, whenever it needs them."""
 STORES = ("artifacts", "private/checkpoints")
 _DIGEST = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
