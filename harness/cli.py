@@ -69,10 +69,7 @@ def _run_one(tree: DictConfig) -> int:
     try:
         config = OmegaConf.to_object(tree)
         assert isinstance(config, Config)
-        from harness.compose.conclusion import concluded  # `--help` must not wait for it
-
-        code = concluded(config, folder, Console())
-        return _evaluate(config, folder) if code is None else code
+        return _evaluate(config, folder)
     except OmegaConfBaseException as error:
         return _refuse(_sentence(error))
     except UsageError as error:
@@ -88,9 +85,16 @@ def _run_one(tree: DictConfig) -> int:
 
 
 def _evaluate(config: Config, folder: Path) -> int:
+    from harness.compose.conclusion import concluded  # `--help` must not wait for it
+    from harness.reports.table import exit_code, print_summary
+
+    console = Console()
+    if (summary := concluded(config, folder)) is not None:
+        print_summary(console, summary, str(folder))
+        return exit_code(console, summary.overall, config.fail_under)
     from harness.evaluation import evaluate  # the heavy half of the house: who owes nothing does without
 
-    return asyncio.run(evaluate(config, folder, Console(), _arguments()))
+    return asyncio.run(evaluate(config, folder, console, _arguments()))
 
 
 def _arguments() -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from harness import __version__
 from harness.choices import Display
 from harness.codec import dumps
 from harness.compose.budget import run_purse
-from harness.compose.conclusion import DONE, conclude, exit_code, forget
+from harness.compose.conclusion import conclude, forget
 from harness.compose.deployment import load_tasks
 from harness.compose.drift import settle
 from harness.compose.game import Game
@@ -39,7 +39,7 @@ from harness.reports.display import Board, LiveDisplay, PlainDisplay
 from harness.reports.leaving import leave_reports
 from harness.reports.rows import About
 from harness.reports.summary import Entry, Invocation, Summary, as_json, summarize
-from harness.reports.table import print_summary
+from harness.reports.table import DONE, exit_code, print_summary
 from harness.runner.capacity import room
 from harness.runner.family import mark, sweep
 from harness.runner.plan import RETRIES, owed
@@ -84,9 +84,7 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
         tracker = Tracker(config, folder)
         invocation = Invocation()
         if plays := bool(len(jobs)) and not purse.is_empty():
-            forget(run)
-            _say_what_is_not_reset(config, tasks, console)
-            _say_who_is_alone(jobs, console)
+            _begin(config, run, tasks, jobs, console=console)
             _describe(config, run, digest, tasks)
             fitted, why = with_size(config, room(), len(jobs))
             if why:
@@ -118,7 +116,13 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
             return INTERRUPTED
         if _is_done(config, tasks, found):
             conclude(config, run, summary)
-        return exit_code(config, summary, console)
+        return exit_code(console, summary.overall, config.fail_under)
+
+
+def _begin(config: Config, run: RunFolder, tasks: Sequence[Task], jobs: Schedule, *, console: Console) -> None:
+    forget(run)
+    _say_what_is_not_reset(config, tasks, console)
+    _say_who_is_alone(jobs, console)
 
 
 async def _play(game: Game, jobs: Schedule, console: Console, *, tracker: Tracker, purse: Purse) -> Invocation:

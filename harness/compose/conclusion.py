@@ -12,9 +12,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
-from rich.console import Console
-
-import harness
+from harness import __version__
 from harness.codec import CodecError, build, dumps, loads
 from harness.compose.settings import redacting, shown
 from harness.config import Config
@@ -23,10 +21,9 @@ from harness.journal.log import Durability
 from harness.journal.store import RunFolder
 from harness.reports.github import reads_annotations, wants_summary
 from harness.reports.summary import PASSED, Invocation, Summary
-from harness.reports.table import print_summary
 
 NAME = ".concluded.json"
-DONE, BELOW, UNSCORED = 0, 1, 3
+_PACKAGE = Path(__file__).resolve().parents[1]
 _LEFT = ("summary.md", "junit.xml", "report/index.html")
 _INVOCATION = b'"invocation":'
 """The last field of `summary.json`; no text in it can hold these bytes, as a quote within a text is escaped."""
@@ -57,11 +54,10 @@ def forget(run: RunFolder) -> None:
     (run.path / NAME).unlink(missing_ok=True)
 
 
-def concluded(config: Config, folder: Path, console: Console) -> int | None:
-    """Say what the run in `folder` came to; None when that has to be found out.
+def concluded(config: Config, folder: Path) -> Summary | None:
+    """What the run in `folder` came to, without the results that passed; None when that has to be found out.
 
-    Returns:
-        The exit code.
+    `summary.json` then says that this start did nothing.
     """
     begun = time.monotonic()
     wants_more = config.run.retry or config.run.dry or config.tracking.kind != "none"
@@ -79,18 +75,7 @@ def concluded(config: Config, folder: Path, console: Console) -> int | None:
             return None
         now = Invocation(wall_s=round(time.monotonic() - begun, 3))
         run.write("summary.json", head + dumps(now) + b"}\n")
-    summary = replace(kept.summary, invocation=now)
-    print_summary(console, summary, str(folder))
-    return exit_code(config, summary, console)
-
-
-def exit_code(config: Config, summary: Summary, console: Console) -> int:
-    """0, 1 (below `fail_under`, which is said) or 3 (some unscored)."""
-    tally = summary.overall
-    if config.fail_under is not None and tally.passed + tally.unscored < config.fail_under * tally.tasks:
-        console.print(f"below fail_under={config.fail_under:g}: the success rate is {tally.success_rate:.1%}")
-        return BELOW
-    return UNSCORED if tally.unscored else DONE
+    return replace(kept.summary, invocation=now)
 
 
 def _parts(folder: Path) -> tuple[bytes, bytes]:
@@ -100,10 +85,10 @@ def _parts(folder: Path) -> tuple[bytes, bytes]:
 
 
 def _grounds(config: Config, folder: Path) -> str:
-    settings = dumps({"version": harness.__version__, "settings": shown(config)})
+    settings = dumps({"version": __version__, "settings": shown(config)})
     parts = [
         settings.decode(),
-        *sorted(_states(Path(harness.__file__).parent, ".py", deep=True)),
+        *sorted(_states(_PACKAGE, ".py", deep=True)),
         *sorted(_states(Path(config.task.path))),
         *sorted(_states(folder, JOURNAL_SUFFIX)),
         *(state for name in _LEFT for state in _states(folder / name)),

@@ -7,6 +7,8 @@ from rich.table import Table
 from harness.reports.summary import UNSCORED, Invocation, Summary, Tally
 from harness.reports.visible import one_line
 
+DONE, BELOW, SOME_UNSCORED = 0, 1, 3
+
 
 def print_summary(console: Console, summary: Summary, folder: str) -> None:
     """Print counts per site and overall, what went wrong, and what this start cost."""
@@ -45,6 +47,14 @@ def print_summary(console: Console, summary: Summary, folder: str) -> None:
     if summary.overall.unscored:
         count = sum(result.status == UNSCORED for result in summary.results)
         console.print(f"{count} unscored: run the same command with run.retry=infra to try them again", markup=False)
+
+
+def exit_code(console: Console, tally: Tally, fail_under: float | None) -> int:
+    """0, 1 (below `fail_under`, which is said) or 3 (some unscored)."""
+    if fail_under is not None and tally.passed + tally.unscored < fail_under * tally.tasks:
+        console.print(f"below fail_under={fail_under:g}: the success rate is {tally.success_rate:.1%}")
+        return BELOW
+    return SOME_UNSCORED if tally.unscored else DONE
 
 
 def _limited(now: Invocation) -> str:

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-import harness
 from harness.codec import dumps, loads
 from harness.compose.conclusion import NAME, conclude, concluded, forget
 from harness.config import Config
 from harness.errors import JournalLocked
 from harness.journal.store import RunFolder
 from harness.reports.summary import Invocation, Result, Summary, Tally, as_json
+from harness.reports.table import exit_code, print_summary
 
 
 def a_result(number: int, status: str = "passed") -> Result:
@@ -60,7 +60,11 @@ class Run:
 
     def start(self) -> int | None:
         out = io.StringIO()
-        code = concluded(self.config, self.folder, Console(file=out, width=200))
+        console = Console(file=out, width=200)
+        code = None
+        if (summary := concluded(self.config, self.folder)) is not None:
+            print_summary(console, summary, str(self.folder))
+            code = exit_code(console, summary.overall, self.config.fail_under)
         self.said = out.getvalue()
         return code
 
@@ -134,7 +138,7 @@ def test_whatever_changes_has_to_be_found_out(run: Run, change: str) -> None:
 
 
 def test_another_version_has_to_find_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(harness, "__version__", "999")
+    monkeypatch.setattr("harness.compose.conclusion.__version__", "999")
     assert run.start() is None
 
 
