@@ -5,7 +5,7 @@ All state is in the run folder. A start that finds nothing owed starts no server
 
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -86,9 +86,7 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
         if plays := bool(len(jobs)) and not purse.is_empty():
             _begin(config, run, tasks, jobs, console=console)
             _describe(config, run, digest, tasks)
-            fitted, why = with_size(config, room(), len(jobs))
-            if why:
-                tell(why)
+            fitted = _fitted(config, len(jobs), tell)
             game = Game(
                 config=fitted,
                 run=run,
@@ -101,9 +99,8 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
             )
             with stopping.listening():
                 invocation = await _play(game, jobs, console, tracker=tracker, purse=purse)
-        invocation = replace(invocation, wall_s=round(time.monotonic() - begun, 3))
         found = _scan(run) if plays else scanned
-        summary = _summary(config, found, tasks, invocation)
+        summary = _summary(config, found, tasks, replace(invocation, wall_s=round(time.monotonic() - begun, 3)))
         run.write("summary.json", dumps(as_json(summary)) + b"\n")
         print_summary(console, summary, str(folder))
         # Asked to stop when nothing was left to do: by its last decision, a budget may be spent.
@@ -123,6 +120,13 @@ def _begin(config: Config, run: RunFolder, tasks: Sequence[Task], jobs: Schedule
     forget(run)
     _say_what_is_not_reset(config, tasks, console)
     _say_who_is_alone(jobs, console)
+
+
+def _fitted(config: Config, jobs: int, tell: Callable[[str], None]) -> Config:
+    fitted, why = with_size(config, room(), jobs)
+    if why:
+        tell(why)
+    return fitted
 
 
 async def _play(game: Game, jobs: Schedule, console: Console, *, tracker: Tracker, purse: Purse) -> Invocation:
