@@ -30,12 +30,10 @@ def run_purse(
             max_cost_usd=config.run.max_cost_usd,
             max_working_s=config.run.max_working_s,
         ),
-        {place: _spent(outcome) for place, outcome in outcomes.items()},
+        {
+            place: Spent.of(outcome.usage, outcome.judge_usage, outcome.elapsed_ms)
+            for place, outcome in outcomes.items()
+        },
         read=lambda task_id, trial: read(run.journal_path(task_id, trial)),
         on_empty=on_empty,
     )
-
-
-def _spent(outcome: Outcome) -> Spent:
-    usage = outcome.usage
-    return Spent(usage.prompt_tokens + usage.completion_tokens, usage.cost_usd, outcome.elapsed_ms / 1000)

@@ -24,7 +24,7 @@ from harness.runner.stopping import Stopping
 
 @dataclass
 class Requests:
-    """Counts the HTTP requests of this start."""
+    """Counts the HTTP requests of this start to the model under test; a judge's are in its scores."""
 
     made: int = 0
 
@@ -101,7 +101,8 @@ class Models:
         assert judge.model is not None
         endpoint = Endpoint(base_url=judge.base_url, api_key=judge.api_key, http_client=self._connections)
         settings = ChatSettings(model=judge.model, temperature=0.0, max_tokens=768, timeout_s=judge.timeout_s)
-        return await self._open(endpoint, settings, self._retrier(None), self._lane_turns(NoLimit(), 0))
+        turns = LaneTurns(turns=NoLimit(), lane=0, requests=Requests(), stopping=self.stopping)
+        return await self._open(endpoint, settings, self._retrier(None), turns)
 
     async def _open(self, endpoint: Endpoint, settings: ChatSettings, retrier: Retrier, turns: Turns) -> OpenAIChat:
         chat = OpenAIChat(endpoint, settings, retrier=retrier, prices=self.prices, turns=turns)

@@ -66,6 +66,7 @@ def fold(episode: Episode, record: Record) -> Episode:  # noqa: PLR0911 (one cas
                 opened=record,
                 failures=() if record.why == "retry" else episode.failures,
                 total_usage=episode.total_usage,
+                total_judge_usage=episode.total_judge_usage,
                 total_elapsed_ms=episode.total_elapsed_ms,
                 total_effects=episode.total_effects,
             )
@@ -96,7 +97,8 @@ def fold(episode: Episode, record: Record) -> Episode:  # noqa: PLR0911 (one cas
         case Failed():
             return replace(episode, failures=(*episode.failures, record))
         case Scored():
-            return replace(episode, scores={**episode.scores, record.dialect: record})
+            spent = sum((verdict.usage for verdict in record.verdicts), episode.total_judge_usage)
+            return replace(episode, scores={**episode.scores, record.dialect: record}, total_judge_usage=spent)
 
 
 def _with_effects(known: tuple[str, ...], record: Acted) -> tuple[str, ...]:

@@ -68,6 +68,8 @@ class Outcome:
     """How many of the failures were a way back that did not lead there."""
     usage: Usage
     """Of all attempts."""
+    judge_usage: Usage
+    """What judging them cost."""
     elapsed_ms: float
     """Working time of all attempts."""
     effects: tuple[str, ...]
@@ -138,6 +140,7 @@ def outcome_of(episode: Episode) -> Outcome | None:
         resumes=len(episode.resumed),
         divergences=sum(failed.type == EnvironmentDiverged.__name__ for failed in episode.failures),
         usage=episode.total_usage,
+        judge_usage=episode.total_judge_usage,
         elapsed_ms=episode.total_elapsed_ms,
         effects=episode.total_effects,
         instances=opened.instances,

@@ -37,6 +37,8 @@ class Episode:
     """Working time of this attempt: decisions and steps, downtime is free."""
     total_usage: Usage = field(default_factory=Usage)
     """Of all attempts in the journal."""
+    total_judge_usage: Usage = field(default_factory=Usage)
+    """What judging all attempts cost, in every dialect; in no other sum."""
     total_elapsed_ms: float = 0.0
     total_effects: tuple[str, ...] = ()
     """Where the effects of all attempts went: canonical URLs without their queries, each once."""

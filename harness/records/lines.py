@@ -35,6 +35,10 @@ class Usage:
     requests: int = 0
     """HTTP requests made, retries included."""
 
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,

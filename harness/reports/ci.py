@@ -7,7 +7,7 @@ escaped for each format, so no page can add a line, a cell or a workflow command
 from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from harness.reports.numbers import duration, measure, percent
+from harness.reports.numbers import duration, judging, measure, percent
 from harness.reports.overview import Overview
 from harness.reports.rows import About, Row
 from harness.reports.summary import FAILED, PASSED
@@ -41,7 +41,8 @@ def markdown(known: About, rows: Sequence[Row], view: Overview) -> str:
         "",
         f"{view.all.passed} passed, {view.all.failed} failed, {view.all.unscored} unscored of {view.all.total}; "
         f"95% interval {percent(rate.low)} to {percent(rate.high)}; {known.dialect} scoring; "
-        f"{measure(view.tokens, 'count')} tokens, {measure(view.cost_usd, 'usd')}, {duration(view.working_s)} of work.",
+        f"{measure(view.tokens, 'count')} tokens, {measure(view.cost_usd, 'usd')}, {duration(view.working_s)} of work"
+        + (f"; judge: {said}." if (said := judging(view.judge)) else "."),
         "",
         "| site | tasks | passed | failed | unscored | rate |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",

@@ -1,5 +1,7 @@
 """How numbers are written for people: the same in pages and in terminals."""
 
+from harness.records import Usage
+
 
 def percent(share: float) -> str:
     return f"{share:.1%}"
@@ -19,6 +21,13 @@ def measure(value: float, unit: str) -> str:
             return duration(value)
         case _:
             return _count(value)
+
+
+def judging(usage: Usage) -> str:
+    """What a judge cost, as `1,203 tokens, $0.02`; "" when none was asked."""
+    if not usage.requests:
+        return ""
+    return f"{measure(usage.tokens, 'count')} tokens, {'' if usage.priced else '≥ '}{measure(usage.cost_usd, 'usd')}"
 
 
 def duration(seconds: float) -> str:

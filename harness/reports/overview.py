@@ -6,6 +6,7 @@ A rate is passed over all, an unscored task in its denominator, as in the summar
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from harness.records import Usage
 from harness.reports.chart import Histogram, histogram
 from harness.reports.rows import Row
 from harness.reports.statistics import Interval, clustered_bootstrap, pass_at_k, pass_hat_k, wilson
@@ -64,6 +65,8 @@ class Overview:
     tokens: int
     cost_usd: float
     priced: bool
+    judge: Usage
+    """What judging cost; in none of the figures above."""
     working_s: float
     resumes: int
     divergences: int
@@ -89,6 +92,7 @@ def overview(rows: Sequence[Row]) -> Overview:
         tokens=sum(row.tokens for row in rows),
         cost_usd=sum(row.cost_usd for row in rows),
         priced=all(row.priced for row in rows),
+        judge=sum((row.judge for row in rows), Usage()),
         working_s=sum(row.elapsed_ms for row in rows) / 1000,
         resumes=sum(row.resumes for row in rows),
         divergences=sum(row.divergences for row in rows),

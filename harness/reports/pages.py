@@ -20,7 +20,7 @@ import jinja2
 from markupsafe import Markup
 
 from harness.codec import dumps
-from harness.reports.numbers import duration, measure, percent, points
+from harness.reports.numbers import duration, judging, measure, percent, points
 from harness.reports.overview import Overview
 from harness.reports.rows import About, Row
 from harness.reports.task_page import TEXT_LIMIT, Story
@@ -163,6 +163,7 @@ def _environment() -> jinja2.Environment:
         percent=percent,
         points=points,
         measure=measure,
+        judging=judging,
         ms=lambda elapsed: duration(elapsed / 1000),
         clock=lambda at: time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at)),
         line=one_line,

@@ -12,7 +12,7 @@ from pathlib import Path
 from harness.codec import CodecError, loads
 from harness.errors import ConfigError
 from harness.journal.index import Entry, Outcome
-from harness.records import CloseReason, Status
+from harness.records import CloseReason, Status, Usage
 from harness.reports.summary import PASSED, UNSCORED, judge
 
 DEFAULT_DIALECT = "corrected"
@@ -53,6 +53,8 @@ class Row:
     tokens: int
     cost_usd: float
     priced: bool
+    judge: Usage
+    """What judging cost; in none of the figures above."""
     elapsed_ms: float
     digest: str
     """Of the task, so that runs can tell whether they asked the same."""
@@ -139,9 +141,10 @@ def row_of(entry: Entry, dialect: str) -> Row:
         resumes=outcome.resumes,
         divergences=outcome.divergences,
         failures=outcome.failures,
-        tokens=usage.prompt_tokens + usage.completion_tokens,
+        tokens=usage.tokens,
         cost_usd=usage.cost_usd,
         priced=usage.priced,
+        judge=outcome.judge_usage,
         elapsed_ms=outcome.elapsed_ms,
         digest=outcome.task_digest,
     )
@@ -199,6 +202,7 @@ def _not_begun(task_id: str, trial: int) -> Row:
         tokens=0,
         cost_usd=0.0,
         priced=True,
+        judge=Usage(),
         elapsed_ms=0.0,
         digest="",
     )

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.records import Scored
-from harness.reports.numbers import duration, measure, percent
+from harness.reports.numbers import duration, judging, measure, percent
 from harness.reports.overview import overview
 from harness.reports.rows import About, Row
 from harness.reports.task_page import Moment, Story
@@ -35,7 +35,8 @@ def show_run(console: Console, known: About, rows: Sequence[Row], damaged: Seque
         console,
         f"{known.name}: {view.all.passed} of {view.all.total} passed, {percent(rate.value)} "
         f"(95% from {percent(rate.low)} to {percent(rate.high)}), {view.all.failed} failed, {view.all.unscored} unscored; "
-        f"{measure(view.tokens, 'count')} tokens, {measure(view.cost_usd, 'usd')}, {duration(view.working_s)} of work",
+        f"{measure(view.tokens, 'count')} tokens, {measure(view.cost_usd, 'usd')}, {duration(view.working_s)} of work"
+        + (f"; judge: {said}" if (said := judging(view.judge)) else ""),
     )
     for damage in damaged:
         _say(console, damage, "yellow")
@@ -44,7 +45,8 @@ def show_run(console: Console, known: About, rows: Sequence[Row], damaged: Seque
 def show_task(console: Console, row: Row, story: Story) -> None:
     """What was asked, each step in a line, how it was judged."""
     _say(console, f"task {row.name}: {one_line(story.task.intent)}", "bold")
-    _say(console, f"{row.status}, {row.site}, attempt {row.attempts}, {measure(row.tokens, 'count')} tokens")
+    judged = f"; judge: {said}" if (said := judging(row.judge)) else ""
+    _say(console, f"{row.status}, {row.site}, attempt {row.attempts}, {measure(row.tokens, 'count')} tokens{judged}")
     for moment in story.moments:
         refused = f"  refused: {one_line(moment.refused, 120)}" if moment.refused else ""
         _say(

@@ -6,6 +6,7 @@ An unscored task stays in the denominator of `success_rate` and leaves that of `
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from harness.journal.index import Outcome, Score
 from harness.records import Status, Task, Usage
@@ -50,7 +51,10 @@ class Tally:
     failed: int = 0
     unscored: int = 0
     tokens: int = 0
+    """Of the model under test; so `cost_usd`."""
     cost_usd: float = 0.0
+    judge: Usage = field(default_factory=Usage)
+    """What judging cost."""
 
     @property
     def success_rate(self) -> float:
@@ -138,15 +142,17 @@ def _why(outcome: Outcome | None, score: Score | None) -> str:
 def summarize(run_id: str, entries: Iterable[Entry], dialect: str, invocation: Invocation) -> Summary:
     """Fold entries into one summary, in the order given."""
     results: list[Result] = []
-    pairs_by_site: dict[str, list[tuple[Result, Usage]]] = {}
+    found_by_site: dict[str, list[_Found]] = {}
     disagreements: list[str] = []
     working_ms, priced = 0.0, True
     for entry in entries:
         result = result_of(entry, dialect)
         results.append(result)
-        usage = entry.outcome.usage if entry.outcome else Usage()
-        pairs_by_site.setdefault("+".join(entry.task.sites) or "-", []).append((result, usage))
-        priced = priced and usage.priced
+        found = (
+            _Found(result) if entry.outcome is None else _Found(result, entry.outcome.usage, entry.outcome.judge_usage)
+        )
+        found_by_site.setdefault("+".join(entry.task.sites) or "-", []).append(found)
+        priced = priced and found.usage.priced
         if entry.outcome:
             working_ms += entry.outcome.elapsed_ms
             if len({(score.status, score.value) for score in entry.outcome.scores.values()}) > 1:
@@ -154,8 +160,8 @@ def summarize(run_id: str, entries: Iterable[Entry], dialect: str, invocation: I
     return Summary(
         run_id=run_id,
         dialect=dialect,
-        overall=_tally([pair for pairs in pairs_by_site.values() for pair in pairs]),
-        by_site={site: _tally(pairs) for site, pairs in sorted(pairs_by_site.items())},
+        overall=_tally([one for found in found_by_site.values() for one in found]),
+        by_site={site: _tally(found) for site, found in sorted(found_by_site.items())},
         results=tuple(results),
         disagreements=tuple(dict.fromkeys(disagreements)),
         working_s=working_ms / 1000,
@@ -164,15 +170,22 @@ def summarize(run_id: str, entries: Iterable[Entry], dialect: str, invocation: I
     )
 
 
-def _tally(pairs: Sequence[tuple[Result, Usage]]) -> Tally:
-    statuses = [result.status for result, _ in pairs]
+class _Found(NamedTuple):
+    result: Result
+    usage: Usage = Usage()
+    judge_usage: Usage = Usage()
+
+
+def _tally(found: Sequence[_Found]) -> Tally:
+    statuses = [one.result.status for one in found]
     return Tally(
-        tasks=len(pairs),
+        tasks=len(found),
         passed=statuses.count(PASSED),
         failed=statuses.count(FAILED),
         unscored=statuses.count(UNSCORED),
-        tokens=sum(usage.prompt_tokens + usage.completion_tokens for _, usage in pairs),
-        cost_usd=sum(usage.cost_usd for _, usage in pairs),
+        tokens=sum(one.usage.tokens for one in found),
+        cost_usd=sum(one.usage.cost_usd for one in found),
+        judge=sum((one.judge_usage for one in found), Usage()),
     )
 
 
@@ -201,4 +214,10 @@ def _tally_json(tally: Tally) -> dict[str, object]:
         "success_rate_scored": tally.success_rate_scored,
         "tokens": tally.tokens,
         "cost_usd": tally.cost_usd,
+        "judge": {
+            "tokens": tally.judge.tokens,
+            "cost_usd": tally.judge.cost_usd,
+            "priced": tally.judge.priced,
+            "requests": tally.judge.requests,
+        },
     }

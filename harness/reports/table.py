@@ -4,6 +4,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from harness.reports.numbers import judging
 from harness.reports.summary import UNSCORED, Invocation, Summary, Tally
 from harness.reports.visible import one_line
 
@@ -36,6 +37,8 @@ def print_summary(console: Console, summary: Summary, folder: str) -> None:
             )
     if summary.disagreements:
         console.print(f"the two scoring dialects disagree on: {', '.join(summary.disagreements)}", markup=False)
+    if said := judging(summary.overall.judge):
+        console.print(f"judge, besides the above: {said}", markup=False, highlight=False)
     now = summary.invocation
     console.print(
         f"this start: {now.tasks_run} tasks, {now.model_requests} model requests{_limited(now)}, {now.browser_starts} browser starts, "

@@ -6,9 +6,10 @@ spent is what stands on disk. A run whose purse is empty is asked to stop as a p
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Self
 
 from harness.protocols import News, Progress
-from harness.records import Episode
+from harness.records import Episode, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,11 +26,15 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """By one (task, trial), all attempts."""
+    """By one (task, trial), all attempts and their judging."""
 
     tokens: int
     cost_usd: float
     working_s: float
+
+    @classmethod
+    def of(cls, usage: Usage, judge_usage: Usage, elapsed_ms: float) -> Self:
+        return cls(usage.tokens + judge_usage.tokens, usage.cost_usd + judge_usage.cost_usd, elapsed_ms / 1000)
 
 
 class Purse:
@@ -61,9 +66,8 @@ class Purse:
         if not news.task_id or news.phase not in ("deciding", "retrying", "ended"):
             return
         episode = self._read(news.task_id, news.trial)
-        usage = episode.total_usage
-        self._spent[news.task_id, news.trial] = Spent(
-            usage.prompt_tokens + usage.completion_tokens, usage.cost_usd, episode.total_elapsed_ms / 1000
+        self._spent[news.task_id, news.trial] = Spent.of(
+            episode.total_usage, episode.total_judge_usage, episode.total_elapsed_ms
         )
         self._look()
 

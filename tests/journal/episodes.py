@@ -83,8 +83,11 @@ def closed(reason: CloseReason = CloseReason.STOPPED) -> Closed:
     return Closed(reason=reason, detail="", answer="yes", evidence=Evidence(url=URL, title="Shop", html=None), at=6.0)
 
 
-def scored(value: float | None = 1.0, *, dialect: str = "webarena", status: Status = Status.OK) -> Scored:
-    verdict = Verdict(evaluator="string_match", status=status, value=value, why="said so")
+def scored(
+    value: float | None = 1.0, *, dialect: str = "webarena", status: Status = Status.OK, judge: Usage | None = None
+) -> Scored:
+    usage = judge or Usage()
+    verdict = Verdict(evaluator="string_match", status=status, value=value, why="said so", usage=usage)
     return Scored(dialect=dialect, evaluator_version="1", status=status, value=value, verdicts=(verdict,), at=7.0)
 
 

@@ -152,6 +152,20 @@ def test_usage_and_working_time_are_sums_over_decisions_and_steps() -> None:
     assert (episode.total_usage, episode.total_elapsed_ms) == (episode.usage, episode.elapsed_ms)
 
 
+def test_what_judges_cost_is_a_sum_of_its_own_over_dialects_and_attempts() -> None:
+    asked = Usage(prompt_tokens=5, completion_tokens=1, cost_usd=0.25, requests=1)
+    end = (
+        acted(0),
+        decided(1, Stop(answer="yes")),
+        closed(),
+        scored(judge=asked),
+        scored(dialect="corrected", judge=asked),
+    )
+    episode = folded((opened(), *end, opened(2, why="retry"), *end))
+    assert episode.total_judge_usage == asked + asked + asked + asked
+    assert episode.total_usage == decided(1).usage + decided(1).usage
+
+
 def test_a_new_attempt_starts_empty_and_keeps_the_totals() -> None:
     before = folded(SCORED)
     after = fold(before, opened(2, why="retry"))

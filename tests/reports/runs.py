@@ -69,6 +69,8 @@ class Shape:
     resumed: int = 0
     """Step the episode was resumed at; 0 = never."""
     diverged: bool = False
+    judge_tokens: int = 0
+    """What a judge was asked for each score, at a cent a token; 0 = none was asked."""
 
 
 def task(number: int | str, *, intent: str | None = None, template: int | None = None) -> Task:
@@ -298,7 +300,9 @@ def _ending(shape: Shape, of: Task, clock: _Clock) -> list[Record]:
     why = {1.0: "", None: "the judge did not answer with correct or incorrect"}.get(
         shape.score, "'It costs $44.50.' is not '$44.50'"
     )
-    verdict = Verdict(evaluator="string_match", status=status, value=shape.score, why=why)
+    judged = Usage(prompt_tokens=shape.judge_tokens, cost_usd=shape.judge_tokens / 100, requests=1)
+    usage = judged if shape.judge_tokens else Usage()
+    verdict = Verdict(evaluator="string_match", status=status, value=shape.score, why=why, usage=usage)
     return [
         Closed(reason=shape.reason, detail=detail, answer=answer, evidence=evidence, at=clock()),
         *(

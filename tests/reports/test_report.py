@@ -32,6 +32,14 @@ def test_every_task_gets_a_page_and_the_index_names_them_all(small: Path) -> Non
     assert "BrowserCrashed" in index and "wrong result (string_match)" in index
 
 
+def test_a_judge_is_counted_apart_on_the_pages(tmp_path: Path) -> None:
+    folder = fill(tmp_path / "run", [Shape(), Shape(judge_tokens=300)], screenshots=False)
+    main(["report", str(folder)])
+    pages = {path.name: path.read_text() for path in (folder / "report").rglob("*.html")}
+    assert "<dt>Judge, besides</dt><dd>600 tokens, $6.00</dd>" in pages["index.html"]
+    assert "judge: 600 tokens, $6.00" in pages["1.html"] and "judge:" not in pages["0.html"]
+
+
 def test_a_second_time_nothing_is_written(small: Path) -> None:
     write_report(small)
     before = {path: path.stat().st_mtime_ns for path in (small / "report").rglob("*")}

@@ -27,6 +27,18 @@ def test_a_run_is_a_line_for_each_task_and_a_sum(folder: Path, capsys: Output) -
     assert "1 of 2 passed, 50.0%" in lines[-1]
 
 
+def test_what_a_judge_cost_stands_beside_what_the_model_cost(tmp_path: Path, capsys: Output) -> None:
+    folder = fill(tmp_path / "run", [Shape(), Shape(judge_tokens=300)], screenshots=False)
+    assert main(["show", str(folder)]) == 0
+    without, judged = capsys.readouterr().out.splitlines()[:2]
+    assert without.split("tokens")[0].split()[-1] == judged.split("tokens")[0].split()[-1], "no model figure moves"
+    for arguments, told in (([], "; judge: 600 tokens, $6.00"), (["1"], "; judge: 600 tokens, $6.00")):
+        assert main(["show", str(folder), *arguments]) == 0
+        assert told in capsys.readouterr().out
+    assert main(["show", str(folder), "0"]) == 0
+    assert "judge" not in capsys.readouterr().out
+
+
 def test_a_task_is_its_steps_answer_and_verdicts(folder: Path, capsys: Output) -> None:
     assert main(["show", str(folder), "1"]) == 0
     out = capsys.readouterr().out

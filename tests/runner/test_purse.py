@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from harness.actions.space import Stop
 from harness.compose.budget import run_purse
 from harness.config import Config, RunConfig
 from harness.journal.store import RunFolder
 from harness.protocols import News
-from harness.records import Record
+from harness.records import Record, Usage
 from harness.runner.purse import Purse
 from harness.runner.stopping import Stopping
-from tests.journal.episodes import acted, decided, failed, opened, resumed, task, whole_episode
+from tests.journal.episodes import acted, closed, decided, failed, opened, resumed, scored, task, whole_episode
 
 ONE_STEP = (opened(), acted(0), decided(1), acted(1))
 """12 tokens, 0.5 USD and 120 ms of work."""
@@ -90,6 +91,22 @@ def test_attempts_and_trials_count_downtime_and_the_way_back_do_not(folder: Path
         start.tell("7", "ended", trial=1)
         assert start.stopping()
         assert "run.max_tokens=36 is spent (36)" in start.said[0]
+
+
+@pytest.mark.parametrize("limit", [{"max_tokens": 18}, {"max_cost_usd": 0.75}])
+def test_a_judge_is_paid_from_the_same_purse(folder: Path, limit: dict[str, float]) -> None:
+    asked = Usage(prompt_tokens=5, completion_tokens=1, cost_usd=0.25, requests=1)
+    end = (decided(1, Stop(answer="yes")), closed())
+    with RunFolder.open(folder) as run:
+        start = Start(run, **limit)
+        start.write("7", opened(), acted(0), *end)
+        start.tell("7")
+        assert not start.stopping()
+        start.write("7", scored(judge=asked))
+        start.tell("7", "ended")
+        assert start.stopping()
+    with RunFolder.open(folder) as run:
+        assert Start(run, **limit).stopping(), "as the index has it, too"
 
 
 def test_without_a_budget_no_journal_is_read_for_it(folder: Path) -> None:
