@@ -101,17 +101,17 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
                 invocation = await _play(game, jobs, console, tracker=tracker, purse=purse)
         found = _scan(run) if plays else scanned
         summary = _summary(config, found, tasks, replace(invocation, wall_s=round(time.monotonic() - begun, 3)))
-        run.write("summary.json", dumps(as_json(summary)) + b"\n")
-        print_summary(console, summary, str(folder))
+        _leave(run, summary, console)
+        done = _is_done(config, tasks, found)
         # Asked to stop when nothing was left to do: by its last decision, a budget may be spent.
-        whole = not stopping() or (not len(jobs) and _is_done(config, tasks, found))
+        whole = not stopping() or (not len(jobs) and done)
         leave_reports(run, _about(config, tasks), found, console=console, pages=config.run.report and whole)
         await tracker.log(whole=whole)
         await tracker.close()
         if not whole and not purse.is_empty():
             console.print("interrupted: nothing is lost; the same command goes on from here")
             return INTERRUPTED
-        if _is_done(config, tasks, found):
+        if done:
             conclude(config, run, summary)
         return exit_code(console, summary.overall, config.fail_under)
 
@@ -216,6 +216,11 @@ def _about(config: Config, tasks: Sequence[Task]) -> About:
 def _is_done(config: Config, tasks: Sequence[Task], found: Scan) -> bool:
     """Whether nothing is owed but what a person may ask to be retried."""
     return not owed(tasks, config.trials, found.outcomes, replace(policy(config), retry=None))
+
+
+def _leave(run: RunFolder, summary: Summary, console: Console) -> None:
+    run.write("summary.json", dumps(as_json(summary)) + b"\n")
+    print_summary(console, summary, str(run.path))
 
 
 def _summary(config: Config, found: Scan, tasks: Sequence[Task], invocation: Invocation) -> Summary:
