@@ -86,9 +86,8 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
         if plays := bool(len(jobs)) and not purse.is_empty():
             _begin(config, run, tasks, jobs, console=console)
             _describe(config, run, digest, tasks)
-            fitted = _fitted(config, len(jobs), tell)
             game = Game(
-                config=fitted,
+                config=_fitted(config, len(jobs), tell),
                 run=run,
                 tasks=tasks,
                 config_digest=digest,
