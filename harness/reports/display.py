@@ -4,7 +4,7 @@ It only listens; nothing depends on it, and the truth stays in the journals.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
@@ -27,6 +27,8 @@ class Board:
     """Jobs this start has to play."""
     traffic: Callable[[], Traffic] = Traffic
     """What goes to the model and comes back."""
+    waits: Callable[[], Mapping[int, str]] = dict
+    """Lanes that have no task now because others are on the sites, and who is."""
 
     def __post_init__(self) -> None:
         self.lanes: dict[int, News] = {}
@@ -44,6 +46,11 @@ class Board:
             self.scored += news.score is not None
             self.passed += news.score == 1.0
 
+    def doings(self) -> list[News]:
+        """What every lane is at now, by number."""
+        waiting = {lane: News(lane=lane, task_id="", phase="waiting", note=why) for lane, why in self.waits().items()}
+        return [news for _, news in sorted({**self.lanes, **waiting}.items())]
+
     def headline(self) -> str:
         """Progress, pass rate, tokens, cost and the time left at the present pace."""
         parts = [f"{self.ended}/{self.owed} tasks"]
@@ -52,6 +59,8 @@ class Board:
         usage = sum((news.usage for news in self.lanes.values() if news.phase not in ("ended", "idle")), self.usage)
         parts.append(f"{usage.prompt_tokens + usage.completion_tokens:,} tokens")
         parts.append(f"${usage.cost_usd:.4f}")
+        if idle := len(self.waits()):
+            parts.append(f"{idle} lane{'s' * (idle > 1)} waiting for sites")
         if self.ended:
             left = (time.monotonic() - self.begun) / self.ended * (self.owed - self.ended)
             parts.append(f"{_clock(left)} left")
@@ -82,9 +91,9 @@ class LiveDisplay:
         for name in ("lane", "task", "step", "doing"):
             table.add_column(name, justify="right" if name in ("lane", "step") else "left", no_wrap=name != "doing")
         table.add_column("last action", ratio=1, no_wrap=True, overflow="ellipsis")
-        for lane, news in sorted(self._board.lanes.items()):
+        for news in self._board.doings():
             doing = news.phase + (f": {news.note}" if news.note else "")
-            table.add_row(str(lane), news.task_id, str(news.step or ""), Text(doing), Text(news.action))
+            table.add_row(str(news.lane), news.task_id, str(news.step or ""), Text(doing), Text(news.action))
         model = Text(f"model: {self._board.traffic()}")
         return Group(table, model, Text(self._board.headline(), style="bold"))
 

@@ -12,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from harness.errors import InfraError
 from harness.runner.episode import Job
@@ -25,18 +25,6 @@ logger = logging.getLogger(__name__)
 PATIENCE = 8
 
 
-class Jobs(Protocol):
-    """Where a lane gets its work, in this process or from the one that supervises it."""
-
-    async def take(self, lane: int) -> Job | None:
-        """The next job for a lane, or None when nothing is waiting."""
-        ...
-
-    async def settle(self, lane: int, job: Job, *, over: bool) -> None:
-        """Say that a lane has left a job; one that is not over is owed again."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class _Stay:
     """What a lane plays, and where."""
@@ -47,7 +35,7 @@ class _Stay:
 
 
 class Schedule:
-    """Jobs in order; one that is owed again waits behind the others, so that a sick site or browser gets time."""
+    """Fits `Jobs`: jobs in order; one that is owed again waits behind the others, so that a sick site or browser gets time."""
 
     def __init__(
         self,
@@ -77,6 +65,8 @@ class Schedule:
         self._resets = asyncio.TaskGroup()
         self._resetting: dict[object, Job | None] = {}
         """Resets under way, and the job each one is for."""
+        self.waits: Mapping[int, str] = {}
+        """Lanes nothing can be given to now, because of whom; for people, and made anew with every change."""
         self.played = 0
         """Jobs begun in this start; one that is begun again counts once."""
 
@@ -166,7 +156,23 @@ class Schedule:
                 waiting.set_result(stay.job)
             else:
                 assert self._stays or self._resetting, "a job waits although nobody is on its sites"
-                return
+                break
+        waiting_lanes = [lane for lane, waiting in self._waiting.items() if not waiting.done()]
+        self.waits = dict.fromkeys(waiting_lanes, self._in_the_way()) if waiting_lanes else {}
+
+    def _in_the_way(self) -> str:
+        """Who is on the sites the first owed job needs, in words."""
+        assert self._sharing is not None, "without sites that are shared nobody waits"
+        there = self._sharing.need(self._owed[0]).alone
+        on = {
+            stay.job.task.task_id: [site for site in there if site in stay.at]
+            for stay in self._stays.values()
+            if not there.keys().isdisjoint(stay.at)
+        }
+        sites = ", ".join(site for site in there if not on or any(site in used for used in on.values()))
+        if not on:
+            return f"{sites} {'is' if len(there) == 1 else 'are'} being put back"
+        return f"task{'s' * (len(on) > 1)} {', '.join(on)} {'is' if len(on) == 1 else 'are'} on {sites}"
 
     def _wanted(self, stay: _Stay) -> dict[str, bool]:
         if self._sharing is None:

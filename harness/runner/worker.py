@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 from harness.errors import InfraError
 from harness.journal.index import Outcome, outcome_of
@@ -12,10 +13,21 @@ from harness.protocols import EnvironmentPool, News
 from harness.records import Task
 from harness.runner.episode import EpisodeRunner, Job, Kit, Log
 from harness.runner.plan import Policy, is_over
-from harness.runner.schedule import Jobs
 from harness.runner.writing import Writer
 
 logger = logging.getLogger(__name__)
+
+
+class Jobs(Protocol):
+    """Where a lane gets its work, in this process or from the one that supervises it."""
+
+    async def take(self, lane: int) -> Job | None:
+        """The next job for a lane, or None when nothing is waiting."""
+        ...
+
+    async def settle(self, lane: int, job: Job, *, over: bool) -> None:
+        """Say that a lane has left a job; one that is not over is owed again."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

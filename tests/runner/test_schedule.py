@@ -219,6 +219,36 @@ async def played_alternately(schedule: Schedule, *, lanes: int) -> list[str]:
     return order
 
 
+# --- what is said of waiting ---------------------------------------------------------------------------
+
+
+async def test_who_is_in_the_way_is_told_of_every_lane_that_waits_and_of_no_other() -> None:
+    jobs = [reader("1"), reader("2"), writer("3", "forum"), writer("4", "shop", "forum"), writer("5")]
+    schedule = Schedule(jobs, Journals().sharing())
+    for lane in range(3):
+        await taken(schedule, lane)
+    assert schedule.waits == {}
+    await asking(schedule, 3)
+    await asking(schedule, 4)
+    assert schedule.waits == dict.fromkeys((3, 4), "tasks 1, 2, 3 are on shop, forum")
+    await over(schedule, 2)
+    assert schedule.waits == dict.fromkeys((3, 4), "tasks 1, 2 are on shop")
+    await over(schedule, 0)
+    await over(schedule, 1)
+    assert ids(schedule.held[3]) == ["4"]
+    assert schedule.waits == {4: "task 4 is on shop"}
+
+
+async def test_a_site_that_is_being_put_back_is_told_of_too() -> None:
+    hook = Hook(gated=True)
+    async with Schedule([writer("1")], Journals().sharing(), Upkeep(hook, ["shop"])) as schedule:
+        await asking(schedule, 0)
+        assert schedule.waits == {0: "shop is being put back"}
+        hook.gate.set()
+        await turns()
+        assert schedule.waits == {} and ids(schedule.held[0]) == ["1"]
+
+
 # --- resets -----------------------------------------------------------------------------------------
 
 
