@@ -6,6 +6,7 @@ and `http://a.test/admin` is not in `http://a.test/administrator`. Longer addres
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from urllib.parse import quote, urlsplit
 
 from harness.records import Site
@@ -14,6 +15,8 @@ _END = r"(?![A-Za-z0-9_@%-])(?![.:][A-Za-z0-9])"
 """Nothing may follow that would make the host, port or last path segment a longer one."""
 _ENCODED_END = r"(?![A-Za-z0-9_@-])(?!(?:\.|%3A)[A-Za-z0-9])(?!%40)"
 _START = r"(?<![A-Za-z0-9._@:-])"
+_ANY_CASE = re.IGNORECASE | re.ASCII
+"""Of letters a host can have: without ASCII a long s is an s, which no address means, and a pattern takes ten times as long."""
 
 
 class Addresses:
@@ -55,35 +58,52 @@ class _Mapper:
 
     def __init__(self, pairs: list[tuple[str, str]]) -> None:
         """`pairs` are (from, to), without a trailing slash."""
-        self._table: dict[str, str] = {}
-        parts: list[tuple[str, str]] = []
-        for old, new in pairs:
-            address = _address(old)
-            for scheme in ("http://", "https://"):
-                self._add(parts, scheme + address, new, end=_END)
-                self._add(parts, quote(scheme + address, safe=""), quote(new, safe=""), end=_ENCODED_END)
-            if "/" not in address + _address(new) and re.search("[.:]", address):
-                self._add(parts, address, _address(new), end=_END)
-        parts.sort(key=lambda part: len(part[0]), reverse=True)
-        alternatives = "|".join(pattern for _, pattern in parts)
-        self._pattern = re.compile(alternatives, re.IGNORECASE) if alternatives else None
-        bases = sorted({_address(old): new for old, new in pairs}.items(), key=lambda item: len(item[0]), reverse=True)
-        self._bases = [(re.compile(rf"https?://{re.escape(old)}{_END}", re.IGNORECASE), new) for old, new in bases]
-
-    def _add(self, parts: list[tuple[str, str]], old: str, new: str, *, end: str) -> None:
-        self._table[old.lower()] = new
-        parts.append((old, _START + re.escape(old) + end))
+        self._pairs = pairs
+        self._marks = {_mark(old) for old, _ in pairs}
 
     def text(self, text: str) -> str:
-        if self._pattern is None:
-            return text
-        return self._pattern.sub(lambda found: self._table[found.group().lower()], text)
+        lowered = text.lower()
+        if not any(mark in lowered for mark in self._marks):
+            return text  # as nearly all are, and a search for plain words costs nothing beside the pattern
+        pattern, table = self._in_text
+        return pattern.sub(lambda found: table[found.group().lower()], text)
 
     def url(self, url: str) -> str:
         for pattern, new in self._bases:
             if found := pattern.match(url):
                 return new + url[found.end() :]
         return url
+
+    @cached_property
+    def _in_text(self) -> tuple[re.Pattern[str], Mapping[str, str]]:
+        """What finds an address, and by what each is replaced, in small letters."""
+        table: dict[str, str] = {}
+        parts: list[tuple[str, str]] = []
+
+        def add(old: str, new: str, end: str) -> None:
+            table[old.lower()] = new
+            parts.append((old, _START + re.escape(old) + end))
+
+        for old, new in self._pairs:
+            address = _address(old)
+            for scheme in ("http://", "https://"):
+                add(scheme + address, new, _END)
+                add(quote(scheme + address, safe=""), quote(new, safe=""), _ENCODED_END)
+            if "/" not in address + _address(new) and re.search("[.:]", address):
+                add(address, _address(new), _END)
+        parts.sort(key=lambda part: len(part[0]), reverse=True)
+        return re.compile("|".join(pattern for _, pattern in parts), _ANY_CASE), table
+
+    @cached_property
+    def _bases(self) -> list[tuple[re.Pattern[str], str]]:
+        """What finds an address at the beginning of another, the longest first."""
+        bases = sorted({_address(old): new for old, new in self._pairs}.items(), key=lambda item: -len(item[0]))
+        return [(re.compile(rf"https?://{re.escape(old)}{_END}", _ANY_CASE), new) for old, new in bases]
+
+
+def _mark(url: str) -> str:
+    """The longest part of an address that stands in it however it is written, in small letters."""
+    return max(re.findall("[a-z0-9.-]+", _address(url).lower()), key=len, default="")
 
 
 def _bare(url: str) -> str:

@@ -70,3 +70,16 @@ def test_a_deployment_at_its_canonical_address_needs_no_mapping() -> None:
     same = Addresses((Site(name="wiki", url="http://wiki.org", canonical="http://wiki.org/"),))
     assert same.to_canonical_text("http://wiki.org/a") == "http://wiki.org/a"
     assert same.to_real("http://wiki.org/a") == "http://wiki.org/a"
+
+
+@pytest.mark.parametrize("text", ["http://t3.ſhop.localhost:41873/", "T3.ſHOP.localhost:41873"])
+def test_a_letter_no_host_has_makes_no_address(text: str) -> None:
+    assert Addresses((SHOP,)).to_canonical_text(text) == text
+
+
+def test_an_address_of_numbers_is_found_however_it_is_written() -> None:
+    addresses = Addresses((Site(name="shop", url="http://[::1]:8080", canonical="http://shop.localhost"),))
+    assert addresses.to_canonical_text("see HTTP://[::1]:8080/a") == "see http://shop.localhost/a"
+    assert addresses.to_canonical_text("?to=http%3A%2F%2F%5B%3A%3A1%5D%3A8080%2Fa") == (
+        "?to=http%3A%2F%2Fshop.localhost%2Fa"
+    )
