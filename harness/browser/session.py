@@ -71,6 +71,7 @@ class Chromium:
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
         self._launching = asyncio.Lock()
+        self._beginning: asyncio.Task[Browser] | None = None
 
     async def __aenter__(self) -> "Chromium":
         return self
@@ -78,7 +79,14 @@ class Chromium:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._beginning is not None:
+            await asyncio.wait([self._beginning])
         await self._stop()
+
+    def begin(self) -> None:
+        """Start the browser without waiting for it; what is wrong with it is said when an environment is opened."""
+        self._beginning = asyncio.create_task(self._running())
+        self._beginning.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     @asynccontextmanager
     async def open(

@@ -1,8 +1,11 @@
 """Who plays a run: models, browsers and workers, made together and closed together."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from harness.agents.prompt import read_prompt
 from harness.agents.prompted import PromptedAgent
@@ -11,7 +14,6 @@ from harness.browser.settings import BrowserSettings, RestoreSettings
 from harness.choices import Dialect, ObservationType
 from harness.compose.deployment import Deployment
 from harness.compose.game import Seat
-from harness.compose.model import Models, Requests, load_prices
 from harness.compose.owing import policy
 from harness.compose.services import Services
 from harness.compose.size import lanes_of
@@ -24,6 +26,9 @@ from harness.records import Limits
 from harness.runner.episode import Kit
 from harness.runner.worker import Worker
 
+if TYPE_CHECKING:
+    from harness.compose.model import Models, Requests
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crew:
@@ -31,7 +36,7 @@ class Crew:
 
     workers: tuple[Worker, ...]
     browsers: tuple[Chromium, ...]
-    requests: Requests
+    requests: "Requests"
 
 
 @asynccontextmanager
@@ -45,25 +50,19 @@ async def crew(game: Seat, services: Services, progress: Progress, numbers: rang
         numbers: Of the workers; worker n has the lanes from n times `executor.lanes` on.
     """
     config = game.config
+    deployment = Deployment(config, services.sites_port)
     async with AsyncExitStack() as closing:
-        requests = Requests()
-        models = Models(
-            config=config,
-            requests=requests,
-            prices=load_prices(config),
-            closing=closing,
-            stopping=game.stopping,
-            turns=game.turns,
+        browsers = tuple(
+            [await closing.enter_async_context(chromium(game, deployment, _waits(progress))) for _ in numbers]
         )
+        for browser in browsers:
+            browser.begin()
+        models = await _models(game, closing)
         evaluators = await _evaluators(config, models)
-        deployment = Deployment(config, services.sites_port)
         kits: dict[int, Kit] = {}
         for lane in range(numbers.start * lanes_of(config), numbers.stop * lanes_of(config)):
             agent = await _agent(config, models, services.base_url, progress, lane=lane)
             kits[lane] = _kit(game, agent, evaluators, progress)
-        browsers = tuple(
-            [await closing.enter_async_context(chromium(game, deployment, _waits(progress))) for _ in numbers]
-        )
         workers = tuple(
             Worker(
                 kit=kits.__getitem__,
@@ -73,7 +72,22 @@ async def crew(game: Seat, services: Services, progress: Progress, numbers: rang
             )
             for browser in browsers
         )
-        yield Crew(workers=workers, browsers=browsers, requests=requests)
+        yield Crew(workers=workers, browsers=browsers, requests=models.requests)
+
+
+async def _models(game: Seat, closing: AsyncExitStack) -> "Models":
+    # The client's library takes a second of one processor to import, in which the browser can come up.
+    await asyncio.to_thread(import_module, "harness.compose.model")
+    from harness.compose.model import Models, Requests, load_prices
+
+    return Models(
+        config=game.config,
+        requests=Requests(),
+        prices=load_prices(game.config),
+        closing=closing,
+        stopping=game.stopping,
+        turns=game.turns,
+    )
 
 
 def _kit(game: Seat, agent: PromptedAgent, evaluators: dict[str, Evaluator], progress: Progress) -> Kit:
@@ -92,7 +106,7 @@ def _kit(game: Seat, agent: PromptedAgent, evaluators: dict[str, Evaluator], pro
 
 
 async def _agent(
-    config: Config, models: Models, base_url: str | None, progress: Progress, *, lane: int
+    config: Config, models: "Models", base_url: str | None, progress: Progress, *, lane: int
 ) -> PromptedAgent:
     def tell(note: str) -> None:
         progress.tell(News(lane=lane, task_id="", phase="retrying", note=note))
@@ -107,7 +121,7 @@ async def _agent(
     )
 
 
-async def _evaluators(config: Config, models: Models) -> dict[str, Evaluator]:
+async def _evaluators(config: Config, models: "Models") -> dict[str, Evaluator]:
     """Both dialects, the one that counts last: when it is there, the other is too."""
     judge = Judge(await models.judge_model(config.judge)) if config.judge.model else None
     ordered = sorted(Dialect, key=lambda dialect: dialect is config.scoring)

@@ -9,7 +9,6 @@ from harness.journal.store import RunFolder
 from harness.reports.ci import annotations, junit, markdown
 from harness.reports.github import append_step_summary, reads_annotations
 from harness.reports.overview import overview
-from harness.reports.report import write_report
 from harness.reports.rows import About, asked, rows_of
 
 
@@ -32,4 +31,6 @@ def leave_reports(run: RunFolder, known: About, found: Scan, *, console: Console
         for line in annotations(rows):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
     if pages:
+        from harness.reports.report import write_report  # and jinja with it
+
         write_report(run.path, dialect=known.dialect, found=found)

@@ -45,8 +45,30 @@ async def test_no_browser_is_started_before_an_episode_wants_one(web: Web) -> No
         assert pool.starts == 1
 
 
-async def test_a_missing_browser_is_one_sentence(web: Web) -> None:
+async def test_a_browser_may_begin_before_it_is_wanted_and_is_the_one_that_is_used(web: Web) -> None:
+    web.page("/", "hello")
+    async with pool_for(web) as pool:
+        pool.begin()
+        for _ in range(2):
+            async with visiting(pool, web):
+                assert pool.starts == 1
+
+
+async def test_a_browser_nobody_wanted_after_all_ends_with_its_pool(web: Web) -> None:
+    before = set(psutil.Process().children(recursive=True))
+    async with pool_for(web) as pool:
+        pool.begin()
+    assert pool.starts == 1
+    left = set(psutil.Process().children(recursive=True)) - before
+    psutil.wait_procs(left, timeout=10)
+    assert not [process for process in left if process.is_running()]
+
+
+@pytest.mark.parametrize("early", [False, True])
+async def test_a_missing_browser_is_one_sentence(web: Web, early: bool) -> None:
     async with pool_for(web, replace(QUICK, executable="/nowhere/chromium")) as pool:
+        if early:
+            pool.begin()
         with pytest.raises(ConfigError, match="/nowhere/chromium, which is no program"):
             async with pool.open(a_task(web), 0):
                 pass
