@@ -1,6 +1,7 @@
 """Who plays a run: models, browsers and workers, made together and closed together."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -29,6 +30,9 @@ from harness.runner.worker import Worker
 if TYPE_CHECKING:
     from harness.compose.model import Models, Requests
 
+_YOUNG = 10_000
+"""Objects made before those not yet looked at are looked at; Python's own 700 are a page's worth."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crew:
@@ -51,6 +55,7 @@ async def crew(game: Seat, services: Services, progress: Progress, numbers: rang
     """
     config = game.config
     deployment = Deployment(config, services.sites_port)
+    gc.set_threshold(_YOUNG, 10, 10)
     async with AsyncExitStack() as closing:
         browsers = tuple(
             [await closing.enter_async_context(chromium(game, deployment, _waits(progress))) for _ in numbers]
@@ -72,6 +77,7 @@ async def crew(game: Seat, services: Services, progress: Progress, numbers: rang
             )
             for browser in browsers
         )
+        gc.freeze()  # libraries live as long as the process does: nobody need look through them for garbage again
         yield Crew(workers=workers, browsers=browsers, requests=models.requests)
 
 
