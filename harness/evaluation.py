@@ -5,7 +5,7 @@ All state is in the run folder. A start that finds nothing owed starts no server
 
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -26,7 +26,6 @@ from harness.compose.rehearsal import rehearsed
 from harness.compose.resetting import unresettable
 from harness.compose.settings import redacting, saved
 from harness.compose.sharing import schedule
-from harness.compose.size import with_size
 from harness.compose.tracking import Tracker
 from harness.config import Config
 from harness.errors import ConfigError
@@ -40,7 +39,6 @@ from harness.reports.leaving import leave_reports
 from harness.reports.rows import About
 from harness.reports.summary import Entry, Invocation, Summary, as_json, summarize
 from harness.reports.table import DONE, exit_code, print_summary
-from harness.runner.capacity import room
 from harness.runner.family import mark, sweep
 from harness.runner.plan import RETRIES, owed
 from harness.runner.purse import Purse
@@ -87,7 +85,7 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
             _begin(config, run, tasks, jobs, console=console)
             _describe(config, run, digest, tasks)
             game = Game(
-                config=_fitted(config, len(jobs), tell),
+                config=config,
                 run=run,
                 tasks=tasks,
                 config_digest=digest,
@@ -119,13 +117,6 @@ def _begin(config: Config, run: RunFolder, tasks: Sequence[Task], jobs: Schedule
     forget(run)
     _say_what_is_not_reset(config, tasks, console)
     _say_who_is_alone(jobs, console)
-
-
-def _fitted(config: Config, jobs: int, tell: Callable[[str], None]) -> Config:
-    fitted, why = with_size(config, room(), jobs)
-    if why:
-        tell(why)
-    return fitted
 
 
 async def _play(game: Game, jobs: Schedule, console: Console, *, tracker: Tracker, purse: Purse) -> Invocation:

@@ -2,19 +2,22 @@
 
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 
 from harness import __version__
 from harness.compose.game import Game
 from harness.compose.services import Services, services
 from harness.compose.settings import as_plain
 from harness.compose.sharding import play_shards
-from harness.compose.size import lanes_of, workers_of
+from harness.compose.size import lanes_of, with_size, workers_of
 from harness.config import Config
 from harness.errors import ConfigError
 from harness.journal.store import hold_of
 from harness.llm.turns import TurnServer
 from harness.protocols import Progress
 from harness.reports.summary import Invocation
+from harness.runner.capacity import Room, room
 from harness.runner.executors.desk import Desk
 from harness.runner.executors.processes import child_processes
 from harness.runner.executors.ray import Cluster, on_cluster
@@ -49,6 +52,7 @@ async def _inline(game: Game, schedule: Schedule, progress: Progress, where: Ser
     from harness.compose.crew import crew  # browser libraries: supervisors do without
     from harness.runner.executors.inline import run_inline
 
+    game = _sized(game, schedule, (room(),))
     config = game.config
     with game.stopping.listening():
         async with crew(game, where, progress, range(workers_of(config))) as players:
@@ -57,15 +61,20 @@ async def _inline(game: Game, schedule: Schedule, progress: Progress, where: Ser
 
 
 async def _processes(game: Game, schedule: Schedule, progress: Progress, where: Services) -> tuple[int, int]:
+    game = _sized(game, schedule, (room(),))
     launch = child_processes((sys.executable, *_PLAYER), game.run.path / "worker.log")
     return await _supervised(game, schedule, progress, where, launch=launch)
 
 
 async def _ray(game: Game, schedule: Schedule, progress: Progress, where: Services) -> tuple[int, int]:
     executor = game.config.executor
-    cluster = Cluster(address=executor.address, workers=_workers(game, schedule), cpus=executor.cpus)
-    with on_cluster(cluster, _PLAYER, game.run.path, silence_s=executor.silence_s) as launch:
-        return await _supervised(game, schedule, progress, where, launch=launch)
+    if executor.address is None:
+        game = _sized(game, schedule, (room(),))  # of a cluster of our own, which is as large as we ask
+    own = None if executor.address else _workers(game, schedule)
+    cluster = Cluster(address=executor.address, workers=own, cpus=executor.cpus)
+    with on_cluster(cluster, _PLAYER, game.run.path, silence_s=executor.silence_s) as joined:
+        game = _sized(game, schedule, joined.nodes)
+        return await _supervised(game, schedule, progress, where, launch=joined.launch)
 
 
 async def _supervised(
@@ -91,6 +100,14 @@ async def _supervised(
     with game.stopping.listening():
         counts = await run_supervised(supervision, _workers(game, schedule))
     return counts.model_requests, counts.browser_starts
+
+
+def _sized(game: Game, schedule: Schedule, there: Sequence[Room]) -> Game:
+    """With as many workers and lanes as there is room for, which is said, unless the settings say how many."""
+    config, why = with_size(game.config, there, len(schedule))
+    if why:
+        game.say(why)
+    return replace(game, config=config)
 
 
 def _workers(game: Game, schedule: Schedule) -> int:

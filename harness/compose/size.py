@@ -1,12 +1,13 @@
-"""How many workers and lanes a run has: as the settings say, or as this machine has room for."""
+"""How many workers and lanes a run has: as the settings say, or as there is room for where it is played."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.config import Config
-from harness.runner.capacity import Room, sized
+from harness.runner.capacity import Room, cores_of, nodes, sized
 
 
-def with_size(config: Config, there: Room, jobs: int) -> tuple[Config, str]:
+def with_size(config: Config, there: Sequence[Room], jobs: int) -> tuple[Config, str]:
     """The settings with both numbers in them, and a sentence on why; "" when they were said.
 
     Who says one of them means it: lanes are then one to a worker, and workers one to a core.
@@ -15,20 +16,21 @@ def with_size(config: Config, there: Room, jobs: int) -> tuple[Config, str]:
     if workers is not None:
         return _sized(config, workers, lanes or 1), ""
     if lanes is not None:
-        return _sized(config, there.cores, lanes), f"{_said(there.cores, lanes)}: {there.cores} cores; set workers="
+        workers, cores = max(1, cores_of(there)), cores_of(there)
+        return _sized(config, workers, lanes), f"{_said(workers, lanes)}: {cores} cores{nodes(there)}; set workers="
     size = sized(there, jobs)
     said = f"{_said(size.workers, size.lanes)}: {size.why}; set workers= and executor.lanes="
     return _sized(config, size.workers, size.lanes), said
 
 
 def workers_of(config: Config) -> int:
-    assert config.workers is not None, "chosen by with_size at the start"
+    assert config.workers is not None, "chosen by with_size before anything is played"
     return config.workers
 
 
 def lanes_of(config: Config) -> int:
     """Of each worker."""
-    assert config.executor.lanes is not None, "chosen by with_size at the start"
+    assert config.executor.lanes is not None, "chosen by with_size before anything is played"
     return config.executor.lanes
 
 

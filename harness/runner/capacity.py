@@ -1,4 +1,4 @@
-"""How many workers and lanes a machine has room for, and why: from its cores and its memory.
+"""How many workers and lanes there is room for, and why: from the cores and the memory of one machine, or of several.
 
 A browser does its work on about one core, so there is one worker for each; lanes mostly wait for the model, so there are
 several to a worker. Memory decides when there is little of it: what one browser and one lane take was measured (see
@@ -6,6 +6,7 @@ several to a worker. Memory decides when there is little of it: what one browser
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,11 +23,25 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What this process may use."""
+    """What may be used of one machine."""
 
     cores: int
+    """Workers at once, as far as the processor goes."""
     memory_mb: int
     """Free now, or up to the limit this process stands under."""
+
+    @property
+    def workers(self) -> int:
+        """With at least one lane each."""
+        return min(self.cores, self._memory // (WORKER_MB + LANE_MB))
+
+    def lanes(self, workers: int) -> int:
+        """Of each of so many workers."""
+        return max(1, min(LANES_PER_WORKER, (self._memory // workers - WORKER_MB) // LANE_MB))
+
+    @property
+    def _memory(self) -> int:
+        return int(self.memory_mb * SPARE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +74,27 @@ def _read(path: Path) -> str:
         return ""
 
 
-def sized(there: Room, jobs: int) -> Size:
-    """The most that fits, and no more than there are jobs for."""
-    memory = int(there.memory_mb * SPARE)
-    workers = max(1, min(there.cores, memory // (WORKER_MB + LANE_MB)))
-    lanes = max(1, min(LANES_PER_WORKER, (memory // workers - WORKER_MB) // LANE_MB))
-    by_memory = (workers, lanes) != (there.cores, LANES_PER_WORKER)
+def sized(there: Sequence[Room], jobs: int) -> Size:
+    """The most that fits, and no more than there are jobs for; all workers have as many lanes as the fullest machine bears."""
+    workers = max(1, sum(one.workers for one in there))
+    lanes = min((one.lanes(one.workers) for one in there if one.workers), default=1)
+    by_memory = (workers, lanes) != (cores_of(there), LANES_PER_WORKER)
+    memory = f"{sum(one.memory_mb for one in there) / 1024:.1f} GB"
     if jobs < workers * lanes:
         lanes = max(1, -(-jobs // workers))
         workers = max(1, -(-jobs // lanes))
         why = f"there are {jobs} tasks" if jobs != 1 else "there is 1 task"
     elif by_memory:
-        why = (
-            f"{there.memory_mb / 1024:.1f} GB are free, of which a worker takes {WORKER_MB} MB and a lane {LANE_MB} MB"
-        )
+        why = f"{memory} are free{nodes(there)}, of which a worker takes {WORKER_MB} MB and a lane {LANE_MB} MB"
     else:
-        why = f"{there.cores} cores, and {there.memory_mb / 1024:.1f} GB free"
+        why = f"{cores_of(there)} cores, and {memory} free{nodes(there)}"
     return Size(workers, lanes, why)
+
+
+def cores_of(there: Sequence[Room]) -> int:
+    return sum(one.cores for one in there)
+
+
+def nodes(there: Sequence[Room]) -> str:
+    """On how many machines that is, when it is not one."""
+    return "" if len(there) == 1 else f" on {len(there)} nodes"

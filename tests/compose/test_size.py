@@ -21,6 +21,12 @@ THERE = Room(2, 24_000)
 def test_what_is_said_is_done_and_the_rest_is_chosen(
     workers: int | None, lanes: int | None, size: tuple[int, int], said: str
 ) -> None:
-    config, why = with_size(Config(workers=workers, executor=ExecutorConfig(lanes=lanes)), THERE, 40)
+    config, why = with_size(Config(workers=workers, executor=ExecutorConfig(lanes=lanes)), (THERE,), 40)
     assert (workers_of(config), lanes_of(config)) == size
     assert why == said
+
+
+def test_on_a_cluster_lanes_that_are_said_are_put_on_every_core_of_its_nodes() -> None:
+    config, why = with_size(Config(executor=ExecutorConfig(lanes=3)), (THERE, Room(6, 9_000)), 40)
+    assert (workers_of(config), lanes_of(config)) == (8, 3)
+    assert why == "8 workers × 3 lanes: 8 cores on 2 nodes; set workers="

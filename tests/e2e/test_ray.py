@@ -94,7 +94,8 @@ async def test_a_node_killed_in_the_middle_costs_no_score_and_one_decision_at_mo
             "executor=ray",
             f"executor.address={cluster['address']}",
             f"executor.shared_fs={shared_fs}",
-            "workers=2",
+            "workers=null",
+            "executor.lanes=1",
         )
         async with world.playing(TASKS, *where) as play:
             await play.until(lambda: all(of_node(raylet, play.folder) for raylet in cluster["raylets"]))
@@ -106,6 +107,7 @@ async def test_a_node_killed_in_the_middle_costs_no_score_and_one_decision_at_mo
             assert await nodes.stdout.readline() == b"killed\n"
             await play.until(lambda: not any(process.is_running() for process in lost))
             assert await play.ended() == 0, play.text
+    assert "2 workers × 1 lane: 2 cores on 2 nodes" in play.text, "as large as the cluster, not as this machine"
     assert scores(play) == scores(reference)
     twice = {decision: times for decision, times in (await asked(world) - before).items() if times > 1}
     assert sum(times - 1 for times in twice.values()) <= 1, "one lane was lost"

@@ -25,7 +25,25 @@ def needed_mb(workers: int, lanes: int) -> float:
     ],
 )
 def test_as_many_as_cores_memory_and_tasks_allow(there: Room, jobs: int, size: tuple[int, int], why: str) -> None:
-    found = sized(there, jobs)
+    found = sized((there,), jobs)
+    assert (found.workers, found.lanes) == size
+    assert found.why.startswith(why)
+
+
+@pytest.mark.parametrize(
+    ("there", "size", "why"),
+    [
+        ((Room(8, 64_000), Room(8, 64_000)), (16, 4), "16 cores, and 125.0 GB free on 2 nodes"),
+        ((Room(8, 64_000), Room(2, 1_600)), (10, 1), "64.1 GB are free on 2 nodes, of which a worker takes"),
+        ((Room(8, 64_000), Room(4, 500)), (8, 4), "63.0 GB are free on 2 nodes"),
+        ((), (1, 1), "0.0 GB are free on 0 nodes"),
+    ],
+    ids=["alike", "a small one", "one without room", "none yet"],
+)
+def test_several_machines_have_room_for_what_each_has_room_for(
+    there: tuple[Room, ...], size: tuple[int, int], why: str
+) -> None:
+    found = sized(there, 800)
     assert (found.workers, found.lanes) == size
     assert found.why.startswith(why)
 
@@ -33,7 +51,7 @@ def test_as_many_as_cores_memory_and_tasks_allow(there: Room, jobs: int, size: t
 @pytest.mark.parametrize("cores", [1, 2, 3, 8, 64])
 @pytest.mark.parametrize("memory", [1_000, 2_500, 7_000, 30_000, 200_000])
 def test_what_is_chosen_fits(cores: int, memory: int) -> None:
-    found = sized(Room(cores, memory), 10_000)
+    found = sized((Room(cores, memory),), 10_000)
     assert 1 <= found.workers <= cores and 1 <= found.lanes <= LANES_PER_WORKER
     assert needed_mb(found.workers, found.lanes) <= memory
 

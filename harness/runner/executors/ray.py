@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 from harness.errors import ConfigError
+from harness.runner.capacity import Room
 from harness.runner.executors.wire import LINE_LIMIT, messages
 from harness.runner.family import end_marked, kill_tree, marks
 
@@ -40,9 +41,20 @@ class Cluster:
 
     address: str | None
     """`host:port` of its head, or `auto`; None = one of its own on this machine, for as long as the run."""
-    workers: int
+    workers: int | None
+    """For how many one of its own has room."""
     cpus: float
     """Of Ray's bookkeeping, per worker."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """A cluster one is connected to."""
+
+    launch: Callable[[int], AbstractAsyncContextManager["Wires"]]
+    """Starts a worker."""
+    nodes: tuple[Room, ...]
+    """What those of its nodes have that can take a worker."""
 
 
 class Host:
@@ -178,9 +190,7 @@ class Wires:
 
 
 @contextmanager
-def on_cluster(
-    cluster: Cluster, arguments: tuple[str, ...], folder: Path, *, silence_s: float
-) -> Iterator[Callable[[int], AbstractAsyncContextManager[Wires]]]:
+def on_cluster(cluster: Cluster, arguments: tuple[str, ...], folder: Path, *, silence_s: float) -> Iterator[Joined]:
     """Be connected to `cluster`, and have a launch that runs `python ARGUMENTS` there for every worker.
 
     Raises:
@@ -204,7 +214,14 @@ def on_cluster(
                     await wires.kill()
                     carrying.cancel()
 
-        yield launch
+        yield Joined(launch=launch, nodes=_nodes(ray, cluster.cpus))
+
+
+def _nodes(ray: Any, cpus: float) -> tuple[Room, ...]:
+    """By Ray's own bookkeeping: all they have, whoever else uses it now. Its memory is in bytes."""
+    alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    rooms = (Room(int(has.get("CPU", 0) // (cpus or 1)), int(has.get("memory", 0)) >> 20) for has in alive)
+    return tuple(one for one in rooms if one.cores)
 
 
 @contextmanager
@@ -220,7 +237,7 @@ def _connected(cluster: Cluster) -> Iterator[Any]:
         prefix="cairn-ray-", dir="/tmp", ignore_cleanup_errors=True
     ) as temp:  # a socket's path is short
         own = {
-            "num_cpus": cluster.workers * cluster.cpus,
+            "num_cpus": (cluster.workers or 1) * cluster.cpus,
             "num_gpus": 0,
             "object_store_memory": _STORE_BYTES,
             "include_dashboard": False,
