@@ -16,8 +16,9 @@ from playwright.async_api import Browser, async_playwright
 from benchmarks.results import Rows, parser, tell, timed
 from benchmarks.step_overhead import HOME, VIEWPORT, task
 from harness.browser import executable
-from harness.browser.session import SWITCHES, Chromium
+from harness.browser.session import Chromium
 from harness.browser.settings import BrowserSettings
+from harness.browser.switches import SWITCHES
 from harness.records import Episode, Site
 from harness.sites.launching import launched
 

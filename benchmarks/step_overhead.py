@@ -20,8 +20,9 @@ from benchmarks.journal_append import SECRETS
 from benchmarks.results import Rows, parser, tell, timed
 from harness.actions.space import Action, Click, Goto, Target, Type
 from harness.browser import executable
-from harness.browser.session import SWITCHES, Chromium
+from harness.browser.session import Chromium
 from harness.browser.settings import BrowserSettings
+from harness.browser.switches import SWITCHES
 from harness.journal.log import Journal
 from harness.journal.redaction import Redactor
 from harness.records import Acted, Decided, Done, Episode, Eval, Opened, Site, Task, Usage, View

@@ -24,7 +24,7 @@ from playwright.async_api import Browser, async_playwright, expect
 from benchmarks.results import Row, Rows, parser, row, tell
 from benchmarks.step_overhead import HOME, SCRIPT, VIEWPORT, Step, perform
 from harness.browser import executable
-from harness.browser.session import SWITCHES
+from harness.browser.switches import SWITCHES
 from harness.sites.launching import launched
 
 PROJECT = Path(__file__).resolve().parent.parent

@@ -20,6 +20,7 @@ from harness.browser.environment import BrowserEnvironment, Gear
 from harness.browser.faults import first_line
 from harness.browser.guard import Guard
 from harness.browser.settings import BrowserSettings, RestoreSettings
+from harness.browser.switches import switches
 from harness.browser.window import Lane
 from harness.errors import BrowserCrashed
 from harness.protocols import Artifacts
@@ -27,14 +28,6 @@ from harness.records import Site, Task
 
 logger = logging.getLogger(__name__)
 
-SWITCHES = (
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--font-render-hinting=none",
-    "--hide-scrollbars",
-    "--no-first-run",
-)
 _CLOSES_WITHIN_S = 5.0
 NOWHERE_ELSE: Mapping[str, str] = MappingProxyType({})
 
@@ -150,7 +143,7 @@ class Chromium:
             executable_path=path,
             headless=self._settings.headless,
             slow_mo=self._settings.slow_mo_ms,
-            args=[*SWITCHES, *self._settings.launch_args],
+            args=switches(self._settings.launch_args),
             chromium_sandbox=sandbox,
             handle_sigint=False,
             handle_sigterm=False,
