@@ -6,17 +6,16 @@ together travel together; `together` waits for all of them and raises the first 
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib.resources import files
-from inspect import signature
 from typing import Any
 
 from playwright.async_api import CDPSession, Error
 
 from harness.actions.space import Box
 from harness.browser.outline import Outline, Region, Single, outlined
+from harness.browser.sending import sender
 
 _WALK, _CALM, _MEASURE = (
     files("harness.browser").joinpath(name).read_text(encoding="utf-8") for name in ("walk.js", "calm.js", "measure.js")
@@ -44,7 +43,7 @@ class Questions:
     """The questions, about the document of one frame."""
 
     def __init__(self, cdp: CDPSession, frame_id: str, world: int) -> None:
-        self._answer = _lean(cdp)
+        self._send = sender(cdp)
         self._frame_id = frame_id
         self._world = world
         self.document = ""
@@ -53,7 +52,7 @@ class Questions:
     @classmethod
     async def about(cls, cdp: CDPSession, frame_id: str) -> "Questions":
         """Make ready to ask about the document a frame holds now."""
-        found = await cdp.send("Page.createIsolatedWorld", {"frameId": frame_id, "worldName": "cairn"})
+        found = await sender(cdp)("Page.createIsolatedWorld", frameId=frame_id, worldName="cairn")
         questions = cls(cdp, frame_id, found["executionContextId"])
         questions.document = (await questions._run("document", objectGroup=""))["objectId"]
         return questions
@@ -163,23 +162,6 @@ class Questions:
             raise Error(f"the document cannot be read: {answer['exceptionDetails']}")
         result: dict[str, Any] = answer["result"]
         return result
-
-    async def _send(self, method: str, **parameters: Any) -> dict[str, Any]:
-        answer: dict[str, Any] = await self._answer(method=method, params=parameters)
-        return answer
-
-
-def _lean(cdp: CDPSession) -> Callable[..., Awaitable[Any]]:
-    """The session's `send` without playwright's search for objects of its own in every corner of an answer.
-
-    There are none in CDP's, and in a thousand accessibility nodes the search takes half as long as getting them. Where
-    playwright has changed inside, the public `send` does the same.
-    """
-    inner: Any = getattr(getattr(cdp, "_impl_obj", None), "send", None)
-    takes = set(signature(inner).parameters) if inner else set()
-    if not {"method", "params"} <= takes <= {"method", "params", "timeout"}:
-        return cdp.send
-    return partial(inner, **dict.fromkeys(takes - {"method", "params"}))
 
 
 async def together(*calls: Awaitable[Any]) -> list[Any]:

@@ -8,6 +8,7 @@ from playwright.async_api import CDPSession, Error
 
 from harness.actions.space import Box
 from harness.browser.faults import first_line
+from harness.browser.sending import sender
 from harness.errors import ActionFailed
 
 _SCRIPT = files("harness.browser").joinpath("element.js").read_text(encoding="utf-8")
@@ -19,7 +20,7 @@ class Element:
 
     def __init__(self, cdp: CDPSession, backend: int, *, id: str, box: Box | None = None) -> None:
         """`box`: where it was seen, for an element whose frame is of another process and knows only its own viewport."""
-        self._cdp = cdp
+        self._send = sender(cdp)
         self._backend = backend
         self._id = id
         self._box = box
@@ -71,7 +72,7 @@ class Element:
         if not answer["file"]:
             raise ActionFailed(f"element [{self._id}] takes no file (it is a {answer['tag']})")
         self._check_enabled(answer)
-        await self._cdp.send("DOM.setFileInputFiles", {"files": [path], "backendNodeId": self._backend})
+        await self._send("DOM.setFileInputFiles", files=[path], backendNodeId=self._backend)
 
     async def fill(self, text: str, *, type: str) -> None:
         """Set the value of an input whose widget cannot be typed into."""
@@ -85,16 +86,14 @@ class Element:
 
     async def _run(self, task: str, value: str = "") -> Mapping[str, Any]:
         try:
-            resolved = await self._cdp.send("DOM.resolveNode", {"backendNodeId": self._backend})
-            answer = await self._cdp.send(
+            resolved = await self._send("DOM.resolveNode", backendNodeId=self._backend)
+            answer = await self._send(
                 "Runtime.callFunctionOn",
-                {
-                    "objectId": resolved["object"]["objectId"],
-                    "functionDeclaration": _SCRIPT,
-                    "arguments": [{"value": task}, {"value": value}],
-                    "returnByValue": True,
-                    "userGesture": True,
-                },
+                objectId=resolved["object"]["objectId"],
+                functionDeclaration=_SCRIPT,
+                arguments=[{"value": task}, {"value": value}],
+                returnByValue=True,
+                userGesture=True,
             )
         except Error as exc:
             if any(text in first_line(exc) for text in _GONE):
