@@ -14,6 +14,8 @@ from harness.errors import BrowserCrashed
 _MOVED = (
     "Execution context was destroyed",
     "Cannot find context with specified id",
+    "Cannot find default execution context",
+    "Promise was collected",
     "frame was detached",
     "Frame was detached",
     "Inspected target navigated or closed",

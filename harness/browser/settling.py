@@ -22,6 +22,7 @@ from harness.browser.settings import BrowserSettings
 from harness.browser.tab import Tab
 from harness.browser.tabs import Tabs
 from harness.browser.traffic import Traffic
+from harness.codec import dumps
 from harness.errors import BrowserCrashed
 
 INIT_SCRIPT = files("harness.browser").joinpath("settling.js").read_text(encoding="utf-8")
@@ -121,7 +122,7 @@ class Settler:
         ignored = sorted(self._ambient)
         try:
             async with asyncio.timeout(self._settings.action_timeout_s):
-                rested = await together(*(frame.evaluate(_RESTED, ignored) for frame in tab.page.frames))
+                rested = await together(*(_run(tab, frame, _RESTED, ignored) for frame in tab.page.frames))
         except TimeoutError:
             return False  # a script that lets nothing else run; settling ends it
         except Error as exc:
@@ -198,8 +199,8 @@ class Settler:
         budget = max(0.0, deadline - time.monotonic())
         try:
             async with asyncio.timeout(budget + self._settings.action_timeout_s):
-                answer: dict[str, Any] | None = await frame.evaluate(
-                    _ASK, [budget * 1000, sorted(self._ambient), early]
+                answer: dict[str, Any] | None = await _run(
+                    tab, frame, _ASK, [budget * 1000, sorted(self._ambient), early]
                 )
                 return answer or {"busy": "", "ticking": False, "requests": []}
         except TimeoutError:
@@ -220,3 +221,10 @@ class Settler:
         except TimeoutError:
             raise BrowserCrashed(f"a script of {tab.page.url} lets nothing else run") from None
         self._tabs.notice("a script of the page never ended and was stopped")
+
+
+async def _run(tab: Tab, frame: Frame, function: str, argument: Any) -> Any:
+    """What a function of a frame's own world returns, or promises."""
+    if frame is tab.page.main_frame:
+        return await tab.evaluate(f"({function})({dumps(argument).decode()})")
+    return await frame.evaluate(function, argument)

@@ -12,9 +12,10 @@ from enum import Enum
 from functools import partial
 from typing import Any
 
-from playwright.async_api import CDPSession, Page
+from playwright.async_api import CDPSession, Error, Page
 
 from harness.browser.frames import Held
+from harness.browser.sending import sender
 
 _SAME_DOCUMENT = frozenset({"sameDocument", "historySameDocument"})
 _STORAGE_EVENTS = (
@@ -71,6 +72,19 @@ class Tab:
     def cdp(self) -> CDPSession:
         assert self._cdp is not None, "a tab is attached before it is used"
         return self._cdp
+
+    async def evaluate(self, expression: str) -> Any:
+        """The value of an expression in the main frame's own world, or what it promises.
+
+        Raises:
+            playwright.async_api.Error: It throws, or the page went elsewhere.
+        """
+        answer = await sender(self.cdp)(
+            "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
+        )
+        if "exceptionDetails" in answer:
+            raise Error(f"the page's own script gets in the way: {answer['exceptionDetails']}")
+        return answer["result"].get("value")
 
     @property
     def moving(self) -> str | None:
