@@ -50,6 +50,7 @@ BENCHMARKS = {
     ),
     "context_reset": Plan(full=({},), quick=({"runs": 3},)),
     "step_overhead": Plan(full=({},), quick=({"episodes": 2},)),
+    "freshness": Plan(full=({},), quick=({"episodes": 8},)),
     "throughput": Plan(
         full=(*LANES, {"tasks": 16, "lanes": 16, "turns": 3}),
         quick=({**TWO_LANES, **MODEL_ONLY}, TWO_LANES),
