@@ -2,9 +2,9 @@
 
 Run: `python -m benchmarks.resume_scan [--tasks 10000] [--runs 5] [--folder DIR]`. One task of that many is really played, by
 the command; its journal is then copied for the others, with their task in its first line and every line sealed anew, so
-that the same command takes them for its own. It is given again, first without an index of the journals and then with it:
-the whole process counts, its imports and reading the task file included (a report it is not asked for). Importing the
-libraries alone is the reference. A start that finds something owed is no row but an error.
+that the same command takes them for its own. It is given again: first without an index of the journals, then with the index
+but without a conclusion of the run, and then with both, which is how a second start finds them. The whole process counts,
+its imports included (a report it is not asked for). Importing the libraries alone is the reference. A start that finds something owed is no row but an error.
 """
 
 import sys
@@ -17,6 +17,7 @@ from benchmarks.results import Rows, parser, row, tell, timed
 from benchmarks.spending import Spent, spent
 from benchmarks.throughput import INTENT, PROJECT, write_tasks
 from harness.codec import decode, encode, loads, seal, unseal
+from harness.compose.conclusion import NAME
 from harness.journal.index import INDEX_NAME
 from harness.records import Opened
 from harness.runner.episode import task_digest
@@ -79,6 +80,11 @@ class Finished:
             raise SystemExit(f"of {self._tasks} tasks {summary['passed']} were finished; the start needed {asked}")
         return found
 
+    def start_without(self, name: str) -> Spent:
+        """The same without that file of the run folder."""
+        (self.folder / name).unlink()
+        return self.start()
+
 
 def _bodies(journal: bytes) -> Iterator[bytes]:
     crc = 0
@@ -107,11 +113,15 @@ def measure(*, tasks: int = 10_000, runs: int = 5, folder: Path | None = None) -
         finished = Finished(Path(made), tasks, "run.report=false")
         (finished.folder / INDEX_NAME).unlink()
         anew = finished.start()
+        indexed = [finished.start_without(NAME) for _ in range(runs)]
         again = [finished.start() for _ in range(runs)]
     name = f"resume scan, {tasks} finished tasks"
     return {
         **beside_imports(name, again, runs),
-        f"{name}: wall without an index, beside with it": timed([anew.wall_s], [one.wall_s for one in again], "s"),
+        f"{name}: wall without a conclusion, beside with it": timed(
+            [one.wall_s for one in indexed], [one.wall_s for one in again], "s"
+        ),
+        f"{name}: wall without an index, beside with it": timed([anew.wall_s], [one.wall_s for one in indexed], "s"),
     }
 
 
