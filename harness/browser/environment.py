@@ -72,10 +72,9 @@ class BrowserEnvironment:
         await self._shut()
         if plan.strategy == "checkpoint":
             return await self._from_checkpoint(task, episode, plan)
-        view = await self._arrive(task)
         if plan.strategy == "reset":
-            return Restored(view=view, strategy="reset")
-        view, alike = await restoring.replay(episode, view, step=self._step, plan=plan)
+            return Restored(view=await self._arrive(task, image=self._settings.screenshots), strategy="reset")
+        view, alike = await restoring.replay(episode, await self._arrive(task), step=self._again, plan=plan)
         return Restored(view=await self._final(view, episode.last), strategy="replay", similarity=alike)
 
     async def act(self, action: Action) -> Landed:
@@ -141,14 +140,14 @@ class BrowserEnvironment:
             if self._settings.har:
                 self._trace = await Trace.begin(self._window.context)
 
-    async def _arrive(self, task: Task) -> View:
+    async def _arrive(self, task: Task, *, image: bool = False) -> View:
         """Open the start pages, one tab each, and come back to the first."""
         await self._fresh(task, _state_file(task))
         await self._visit(task.start_urls)
         async with self._watched("looking at the start page"):
             if len(task.start_urls) > 1:
                 await self._window.tabs.focus(self._window.tabs.all[0])
-            view = await self._window.look(image=self._settings.screenshots)
+            view = await self._window.look(image=image)
             self._window.storage.checkpoint()
             self._window.traffic.take_effects()
             return view
@@ -162,7 +161,7 @@ class BrowserEnvironment:
                 outcome = await self._window.perform(Goto(url=url))
                 if isinstance(outcome, Refused):
                     raise SiteUnavailable(f"{url} cannot be opened: {outcome.why}")
-                tab = await self._window.settler.settle()
+                tab = (await self._window.settler.reach(early=True)).tab  # whoever looks at it waits for the rest
                 await tab.cdp.send("Page.resetNavigationHistory")
         await self._check_sites()
 
@@ -197,10 +196,14 @@ class BrowserEnvironment:
     async def _final(self, view: View, last: Acted | None) -> View:
         """The restored view as the agent saw it then: with its picture, and with the notices of the record."""
         assert last is not None
-        if self._settings.screenshots:
+        if self._settings.screenshots and view.image is None:
             async with self._watched("looking at the restored page"):
                 view = await self._window.look(image=True)
         return replace(view, observation=replace(view.observation, notices=last.observation.notices))
+
+    async def _again(self, action: Action, is_last: bool) -> Landed:
+        """A recorded step; only the last is seen by anybody."""
+        return await self._step(action, image=is_last and self._settings.screenshots)
 
     async def _step(self, action: Action, *, image: bool = False) -> Landed:
         async with self._watched("performing an action"):

@@ -95,13 +95,13 @@ def compare(view: View, recorded: Acted, *, least: float, step: int) -> float:
 
 
 async def replay(
-    episode: Episode, arrival: View, *, step: Callable[[Action], Awaitable[Landed]], plan: Plan
+    episode: Episode, arrival: View, *, step: Callable[[Action, bool], Awaitable[Landed]], plan: Plan
 ) -> tuple[View, tuple[float, ...]]:
     """Perform the recorded actions again, comparing after each.
 
     Args:
         arrival: The start pages as they are now.
-        step: Performs an action, settles and observes.
+        step: Performs an action, settles and observes; told whether it is the last one.
     Returns:
         The last view, and how much alike each one was, arrival included.
     """
@@ -114,7 +114,7 @@ async def replay(
         if action is None and isinstance(recorded.acted.outcome, Done):
             raise EnvironmentDiverged(f"step {number}: {_wanted(recorded.decided.action)} is not there this time")
         if action is not None:
-            landed = await step(action)
+            landed = await step(action, number == len(episode.steps))
             view = landed.view
             if type(landed.outcome) is not type(recorded.acted.outcome):
                 raise EnvironmentDiverged(

@@ -1,5 +1,6 @@
 """An interrupted episode is led back to where its journal ends, or it is said that it was not."""
 
+import asyncio
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -8,10 +9,11 @@ import pytest
 
 from harness.actions.space import Action, Click, Goto, Scroll, Select, Target, Type
 from harness.browser.comparing import fingerprint, similarity
-from harness.browser.restoring import plan
+from harness.browser.restoring import plan, replay
 from harness.browser.session import Chromium
 from harness.browser.settings import RestoreSettings
 from harness.errors import EnvironmentDiverged, InfraError
+from harness.protocols import Landed
 from harness.records import (
     Acted,
     Decided,
@@ -24,6 +26,7 @@ from harness.records import (
     Step,
     Tab,
     Usage,
+    View,
 )
 from tests.browser.conftest import QUICK, Answer, Asked, Visit, Web, a_task, html
 
@@ -109,6 +112,21 @@ def test_similarity_counts_common_lines() -> None:
     assert 0.97 < similarity(fewer, many) < 1.0
     assert similarity(an_observation("x", url="http://b.test/"), many) < 0.1
     assert similarity(many, fewer) == similarity(fewer, many)
+
+
+def test_only_the_last_step_of_a_replay_is_seen_by_anybody() -> None:
+    step = Step(decided=decided(1, Goto(url="http://a.test/")), acted=acted(1, an_observation()))
+    view = View(observation=an_observation(), nodes={})
+    seen: list[bool] = []
+
+    async def perform(_: Action, is_last: bool) -> Landed:
+        seen.append(is_last)
+        return Landed(outcome=Done(), view=view)
+
+    episode = Episode(arrival=acted(0, an_observation()), steps=(step, step, step))
+    made = plan(a_task(Web()), episode, sites=(ONE,), settings=RestoreSettings())
+    _, alike = asyncio.run(replay(episode, view, step=perform, plan=made))
+    assert (seen, alike) == ([False, False, True], (1.0,) * 4)
 
 
 # --- in a real browser ----------------------------------------------------------------------------
@@ -213,6 +231,19 @@ class TestInABrowser:
         assert restored.view.observation == episode.last.observation
         assert shop.items == ["item=lamp&size=Large"]
         assert shop.resets == 2
+
+    async def test_a_picture_is_taken_of_where_a_replay_leads(self, web: Web) -> None:
+        shop, kept = Shop(web), Memory()
+        settings = replace(QUICK, screenshots=True)
+        async with Chromium(settings, sites=lambda _: (shop.site,), checkpoints=kept) as pool:
+            episode = await recorded(pool, web, kept)
+            task = a_task(web)
+            refused = replace(BUTTON, target=Target(id="99", role="button", name="never there"))
+            waits = Step(decided=decided(6, refused), acted=replace(episode.steps[-1].acted, step=6))
+            for steps in ((), episode.steps, (*episode.steps, waits)):
+                async with pool.open(task, 0) as env:
+                    restored = await env.restore(task, replace(episode, steps=steps))
+                assert restored.view.image is not None and restored.view.image.startswith(b"\x89PNG")
 
     async def test_replay_finds_targets_by_role_name_and_occurrence_not_by_id(self, web: Web) -> None:
         shop, kept = Shop(web), Memory()
