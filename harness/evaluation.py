@@ -68,7 +68,7 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
     redact_logs(redactor)
 
     def tell(text: str) -> None:
-        console.print(text, markup=False, highlight=False)
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     with RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor) as run:
         sweep(folder)
@@ -92,7 +92,7 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
                 arguments=arguments,
                 say=tell,
                 stopping=stopping,
-                turns=limiter(config),
+                turns=limiter(config, tell),
             )
             with stopping.listening():
                 invocation = await _play(game, jobs, console, tracker=tracker, purse=purse)

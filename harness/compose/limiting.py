@@ -1,13 +1,15 @@
 """The limiter of a run, from the settings; without the model's libraries, which a supervisor does without."""
 
+from collections.abc import Callable
+
 from harness.config import Config, LlmConfig
 from harness.errors import ConfigError
 from harness.llm.limiter import Limiter, Limits
 
 
-def limiter(config: Config) -> Limiter:
-    """The one of the run; raises as `limits`."""
-    return Limiter(limits_of(config.llm))
+def limiter(config: Config, tell: Callable[[str], None] = lambda text: None) -> Limiter:
+    """The one of the run, `tell` hears of outages; raises as `limits_of`."""
+    return Limiter(limits_of(config.llm), tell=tell)
 
 
 def limits_of(llm: LlmConfig) -> Limits:
@@ -20,4 +22,4 @@ def limits_of(llm: LlmConfig) -> Limits:
     for name, limit in limits.items():
         if limit is not None and limit <= 0:
             raise ConfigError(f"llm.{name}={limit:g} lets nothing through; give more than 0, or null for no limit")
-    return Limits(**limits)
+    return Limits(**limits, max_outage_s=llm.max_outage_s)

@@ -13,7 +13,7 @@ from yaml import YAMLError
 
 from harness.config import PROJECT, Config, JudgeConfig
 from harness.errors import ConfigError
-from harness.llm.breaker import Breaker, GuardedModel
+from harness.llm.breaker import GuardedModel
 from harness.llm.chat import ChatSettings, OpenAIChat
 from harness.llm.endpoint import Endpoint, connections
 from harness.llm.pricing import Price, read_prices
@@ -43,6 +43,9 @@ class LaneTurns:
         self.requests.made += 1
         return turn
 
+    async def outage(self, why: str) -> float:
+        return await self.stopping.wait_for(self.turns.outage(why))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Models:
@@ -57,27 +60,21 @@ class Models:
     """For the model under test, shared by all lanes; a judge is asked rarely, often elsewhere, and needs none."""
 
     @cached_property
-    def breaker(self) -> Breaker:
-        """One for all agents: they ask the same endpoint."""
-        return Breaker(max_outage_s=self.config.llm.max_outage_s, sleep=self.stopping.sleep)
-
-    @cached_property
     def _connections(self) -> Any:
         return connections()
 
     async def agent_model(self, base_url: str | None, tell: Callable[[str], None], lane: int = 0) -> GuardedModel:
-        """The model under test; `base_url` overrides the configured one, `tell` hears of retries and outages."""
+        """The model under test; `base_url` overrides the configured one, `tell` hears of retries."""
         chat = await self.bare_model(
             base_url, lambda notice: tell(f"{notice.why}; again in {notice.wait_s:.1f} s"), lane
         )
-        return GuardedModel(
-            chat, self.breaker, lambda outage: tell(f"{outage.why}; asked again in {outage.wait_s:.0f} s")
-        )
+        turns = self._lane_turns(self.turns, lane)
+        return GuardedModel(chat, turns, max_outage_s=self.config.llm.max_outage_s)
 
     async def bare_model(
         self, base_url: str | None, on_retry: Callable[[RetryNotice], None] | None, lane: int = 0
     ) -> OpenAIChat:
-        """The model under test without the breaker: an outage is told at once."""
+        """The model under test, for whom an outage is told at once."""
         llm = self.config.llm
         endpoint = Endpoint(
             base_url=base_url or llm.base_url,

@@ -1,102 +1,110 @@
 """Pauses a run while the endpoint stays down, instead of burning one task after the other.
 
-When a request has failed all its retries, the circuit opens: the lane that noticed keeps asking, ever more slowly, and
-all others wait. The first answer closes it. After `max_outage_s` the outage is given up and told as what it is.
+When a request has failed all its retries, the circuit opens for all lanes of the run, wherever they run, for it is part of the
+limiter they share: one request at a time goes out, ever more seldom, whoever's turn it is. The first answer closes it. After
+`max_outage_s` the outage is given up and told as what it is.
 """
 
-import asyncio
+import math
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from harness.errors import ModelUnavailable
+from harness.llm.turns import Outcome, Turns
 from harness.protocols import ChatModel, Message, Reply
 
 FIRST_PAUSE_S = 15.0
 LONGEST_PAUSE_S = 240.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outage:
-    """Told to whoever watches the run."""
-
-    why: str
-    since_s: float
-    wait_s: float
-
-
 class Breaker:
-    """Shared by all models of one endpoint in this process."""
+    """The circuit; knows no clock."""
 
-    def __init__(
-        self,
-        *,
-        max_outage_s: float,
-        first_pause_s: float = FIRST_PAUSE_S,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._max_outage_s = max_outage_s
-        self._first_pause_s = first_pause_s
-        self._sleep = sleep
-        self._monotonic = monotonic
-        self._probing = asyncio.Lock()
-        self._down_since: float | None = None
-
-    async def ask(self, model: ChatModel, messages: Sequence[Message], on_outage: Callable[[Outage], None]) -> Reply:
-        """Ask through the circuit.
-
-        Raises:
-            ModelUnavailable: The endpoint stayed down for `max_outage_s`.
+    def __init__(self, *, max_outage_s: float, tell: Callable[[str], None]) -> None:
         """
-        if self._down_since is None:
-            try:
-                return await model.ask(messages)
-            except ModelUnavailable as error:
-                noticed = error
-                if self._down_since is None:
-                    self._down_since = self._monotonic()
-            on_outage(self._outage(str(noticed), 0.0))
-        async with self._probing:
-            return await self._probe(model, messages, on_outage)
+        Args:
+            max_outage_s: An outage that lasts longer is no reason to pause any more.
+            tell: Hears when it opens and when it closes, each once.
+        """
+        self._max_outage_s = max_outage_s
+        self._tell = tell
+        self._since: float | None = None
+        self._pause_s = FIRST_PAUSE_S
+        self._ready_at = -math.inf
 
-    async def _probe(self, model: ChatModel, messages: Sequence[Message], on_outage: Callable[[Outage], None]) -> Reply:
-        pause = self._first_pause_s
-        while True:
-            try:
-                reply = await self._wait_and_ask(model, messages, pause, on_outage)
-            except ModelUnavailable as error:
-                if self._down_since is None:  # it had come back, and is gone again before our turn came
-                    self._down_since = self._monotonic()
-                if self._lasted() >= self._max_outage_s:
-                    raise ModelUnavailable(f"{error}; the endpoint was down for {self._lasted():.0f} s") from error
-                pause = min(pause * 2, LONGEST_PAUSE_S)
-            else:
-                self._down_since = None
-                return reply
+    def open(self, why: str, now: float) -> float:
+        """A request was given up; for how many seconds the endpoint has been down."""
+        if self._since is None:
+            self._since, self._pause_s = now, FIRST_PAUSE_S
+            self._ready_at = now + min(self._pause_s, self._max_outage_s)
+            self._tell(f"{why}; the run is paused, and the endpoint asked again in {FIRST_PAUSE_S:.0f} s")
+        return now - self._since
 
-    async def _wait_and_ask(
-        self, model: ChatModel, messages: Sequence[Message], pause: float, on_outage: Callable[[Outage], None]
-    ) -> Reply:
-        if self._down_since is not None:
-            on_outage(self._outage("the endpoint is down, the run is paused", pause))
-            await self._sleep(pause)
-        return await model.ask(messages)
+    def down_s(self, now: float) -> float:
+        return 0.0 if self._since is None else now - self._since
 
-    def _lasted(self) -> float:
-        return 0.0 if self._down_since is None else self._monotonic() - self._down_since
+    def ready_at(self, in_flight: int) -> float:
+        """When the next request may go out; never, while one does."""
+        if self._since is None:
+            return -math.inf
+        return math.inf if in_flight else self._ready_at
 
-    def _outage(self, why: str, wait_s: float) -> Outage:
-        return Outage(why=why, since_s=self._lasted(), wait_s=wait_s)
+    def end(self, outcome: Outcome, now: float) -> None:
+        """What came of a request; one that was under way before the pause was over says nothing new by failing."""
+        if self._since is None or outcome is Outcome.unused:
+            return
+        if outcome is Outcome.answered:
+            self._tell(f"the endpoint answers again, after {now - self._since:.0f} s")
+            self._since = None
+        elif now >= self._ready_at:
+            self._pause_s = min(self._pause_s * 2, LONGEST_PAUSE_S)
+            self._ready_at = max(now, min(now + self._pause_s, self._since + self._max_outage_s))
 
 
 class GuardedModel:
-    """A `ChatModel` behind a breaker."""
+    """A `ChatModel` that sits outages out."""
 
-    def __init__(self, model: ChatModel, breaker: Breaker, on_outage: Callable[[Outage], None]) -> None:
+    def __init__(
+        self,
+        model: ChatModel,
+        turns: Turns,
+        *,
+        max_outage_s: float,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """
+        Args:
+            model: Takes the turns it sends its requests in from `turns`.
+            turns: They are few while the endpoint is down.
+            max_outage_s: When an outage is given up.
+            monotonic: The clock.
+        """
         self._model = model
-        self._breaker = breaker
-        self._on_outage = on_outage
+        self._turns = turns
+        self._max_outage_s = max_outage_s
+        self._monotonic = monotonic
 
     async def ask(self, messages: Sequence[Message]) -> Reply:
-        return await self._breaker.ask(self._model, messages, self._on_outage)
+        """See `ChatModel.ask`; what was in vain is told as waiting.
+
+        Raises:
+            ModelUnavailable: The endpoint stayed down for `max_outage_s`; or it answers others, and never this request.
+        """
+        begun = asked_at = self._monotonic()
+        told_at: float | None = None
+        while True:
+            try:
+                reply = await self._model.ask(messages)
+            except ModelUnavailable as error:
+                failed_at = self._monotonic()
+                down_s = await self._turns.outage(str(error))
+                if math.isinf(down_s):
+                    raise
+                if down_s >= self._max_outage_s:
+                    raise ModelUnavailable(f"{error}; the endpoint was down for {down_s:.0f} s") from error
+                if told_at is not None and down_s < failed_at - told_at:
+                    raise ModelUnavailable(f"{error}; other requests were answered meanwhile") from error
+                told_at = asked_at = self._monotonic()
+            else:
+                return replace(reply, waited_s=reply.waited_s + asked_at - begun)

@@ -1,8 +1,8 @@
 """One limiter for all lanes of a run, wherever they run: who may send the next request, and when.
 
 It keeps to the limits that were configured, to what the endpoint says is left (`allowance`) and to what it has been seen
-to refuse (`pace`), whichever is the slowest; turns are granted in the order of asking. It starts slowly, at the beginning
-and after an outage, so that many lanes never arrive at once. Crash-only: it holds nothing that must survive, and a new one
+to refuse (`pace`), whichever is the slowest; turns are granted in the order of asking. It starts slowly (`ramp`), at the beginning
+and after an outage, so that many lanes never arrive at once, and pauses while the endpoint is down (`breaker`). Crash-only: it holds nothing that must survive, and a new one
 learns again what it has to know.
 """
 
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from harness.llm.allowance import Budget
+from harness.llm.breaker import Breaker
 from harness.llm.pace import Pace, Sent
 from harness.llm.ramp import Ramp
 from harness.llm.turns import Ending, Outcome, Turn, Want
@@ -29,6 +30,8 @@ class Limits:
     max_concurrency: int | None = None
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
+    max_outage_s: float = math.inf
+    """For so long at most everybody pauses while the endpoint is down."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +46,16 @@ class Traffic:
     """Nothing is sent for so long, because the endpoint asked for it."""
     sent: int = 0
     refused: int = 0
+    down_s: float = 0.0
+    """The run has been paused for so long, because nobody is answered."""
     waited_s: float = 0.0
     """All lanes together."""
 
     def __str__(self) -> str:
         closed = f", closed for {self.closed_s:.0f} s" if self.closed_s >= 1 else ""
         refused = f", {self.refused} refused" if self.refused else ""
-        return f"{self.in_flight} in flight, {self.last_minute}/min, waiting {self.waiting}{closed}{refused}"
+        down = f", paused, the endpoint being down for {self.down_s:.0f} s" if self.down_s else ""
+        return f"{self.in_flight} in flight, {self.last_minute}/min, waiting {self.waiting}{closed}{refused}{down}"
 
 
 class Spacing:
@@ -95,11 +101,15 @@ class _Ticket:
 class Limiter:
     """Hands out turns; fits `Turns`."""
 
-    def __init__(self, limits: Limits | None = None, clock: Clock | None = None) -> None:
+    def __init__(
+        self, limits: Limits | None = None, clock: Clock | None = None, tell: Callable[[str], None] = lambda text: None
+    ) -> None:
+        """`tell` hears of outages."""
         limits = limits or Limits()
         self._most = limits.max_concurrency or math.inf
         self._clock = clock or Clock()
         self._pace, self._ramp = Pace(), Ramp()
+        self._breaker = Breaker(max_outage_s=limits.max_outage_s, tell=tell)
         self._requests, self._tokens = Budget(), Budget()
         self._each_request, self._each_token = Spacing(limits.requests_per_minute), Spacing(limits.tokens_per_minute)
         self._queue: deque[_Ticket] = deque()
@@ -148,6 +158,16 @@ class Limiter:
 
         return leave
 
+    async def outage(self, why: str) -> float:
+        """See `Turns.outage`."""
+        return self.down(why)
+
+    def down(self, why: str) -> float:
+        """The same, without waiting."""
+        lasted_s = self._breaker.open(why, self._clock.monotonic())
+        self._pump()
+        return lasted_s
+
     def traffic(self) -> Traffic:
         now = self._clock.monotonic()
         self._forget_sent(now)
@@ -158,6 +178,7 @@ class Limiter:
             closed_s=max(0.0, self._pace.opens_at - now),
             sent=self._sent,
             refused=self._refused,
+            down_s=self._breaker.down_s(now),
             waited_s=self._waited_s + sum(now - ticket.since for ticket in self._queue),
         )
 
@@ -179,6 +200,7 @@ class Limiter:
         return max(
             self._pace.ready_at,
             self._ramp.ready_at(self._in_flight),
+            self._breaker.ready_at(self._in_flight),
             self._each_request.ready_at,
             self._each_token.ready_at,
             self._requests.ready_at(1, now),
@@ -218,6 +240,7 @@ class Limiter:
         if ending.outcome is Outcome.answered:
             self._refusing_since = None
         self._ramp.end(ending.outcome, now)
+        self._breaker.end(ending.outcome, now)
         if ending.tokens is not None:
             more = ending.tokens - ticket.want.tokens
             self._each_token.correct(more)

@@ -5,6 +5,7 @@ is not the sender's business.
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -62,18 +63,23 @@ class Turns(Protocol):
         """Wait for a turn, in the order of asking; cancelling gives it back."""
         ...
 
+    async def outage(self, why: str) -> float:
+        """Say that a request was given up after all its retries; for how many seconds nobody has been answered."""
+        ...
+
 
 class RemoteTurns:
     """Turns from a limiter in another process, over any transport that keeps the order of messages.
 
-    Sends `{"do": "take", "id", "want"}` and `{"do": "end", "id", "ending"}`; hears `{"id", "closed_s"}`.
+    Sends `{"do": "take", "id", "want"}` and `{"do": "end", "id", "ending"}`, hears `{"id", "closed_s"}`; sends `{"do": "outage",
+    "id", "why"}`, hears `{"id", "down_s"}`.
     """
 
     def __init__(self, send: Callable[[Mapping[str, Any]], None], monotonic: Callable[[], float]) -> None:
         self._send = send
         self._monotonic = monotonic
         self._numbers = count(1)
-        self._waiting: dict[int, asyncio.Future[float | None]] = {}
+        self._waiting: dict[int, asyncio.Future[Mapping[str, Any]]] = {}
 
     async def take(self, want: Want) -> Turn:
         number, began = next(self._numbers), self._monotonic()
@@ -84,18 +90,24 @@ class RemoteTurns:
             self._send({"do": "end", "id": number, "ending": plain(ending)})
 
         try:
-            closed_s = await granted
+            closed_s = (await granted)["closed_s"]
         except asyncio.CancelledError:
             self._waiting.pop(number, None)
             end(Ending(outcome=Outcome.unused))
             raise
         return Turn(end=end, waited_s=self._monotonic() - began, closed_s=closed_s)
 
+    async def outage(self, why: str) -> float:
+        number = next(self._numbers)
+        answered = self._waiting[number] = asyncio.get_running_loop().create_future()
+        self._send({"do": "outage", "id": number, "why": why})
+        return float((await answered)["down_s"])
+
     def hear(self, message: Mapping[str, Any]) -> None:
-        """A turn was granted; one that nobody waits for any more has been given back already."""
-        granted = self._waiting.pop(message["id"], None)
-        if granted is not None and not granted.done():
-            granted.set_result(message["closed_s"])
+        """A turn was granted, or an outage noted; a turn nobody waits for any more has been given back already."""
+        waiting = self._waiting.pop(message["id"], None)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(message)
 
 
 class Asked(Protocol):
@@ -103,6 +115,10 @@ class Asked(Protocol):
 
     def ask(self, want: Want, grant: Callable[[Turn], None]) -> Callable[[], None]:
         """Queue up; what it returns leaves the queue, or gives the turn back."""
+        ...
+
+    def down(self, why: str) -> float:
+        """See `Turns.outage`."""
         ...
 
 
@@ -127,6 +143,8 @@ class TurnServer:
             want = build(Want, message["want"])
             self._waiting[number] = (want.lane, self._monotonic())
             self._leave[number] = self._limiter.ask(want, lambda turn: self._grant(number, turn))
+        elif message["do"] == "outage":
+            self._send({"id": number, "down_s": self._limiter.down(message["why"])})
         elif (turn := self._turns.pop(number, None)) is not None:
             del self._leave[number]
             turn.end(build(Ending, message["ending"]))
@@ -161,7 +179,10 @@ class TurnServer:
 
 
 class NoLimit:
-    """Grants every turn at once."""
+    """Grants every turn at once, and waits for no endpoint."""
 
     async def take(self, want: Want) -> Turn:
         return Turn(end=lambda ending: None, waited_s=0.0, closed_s=None)
+
+    async def outage(self, why: str) -> float:
+        return math.inf

@@ -78,14 +78,15 @@ async def test_a_start_page_that_never_answers_is_given_up_and_opened_again(worl
 async def test_an_endpoint_that_goes_down_pauses_the_run_and_burns_no_task(world: World) -> None:
     async with AsyncExitStack() as life:
         world.endpoint_port = port = await life.enter_async_context(endpoint())
-        async with world.playing("task.ids=[0,12]", "llm.max_attempts=2") as play:
-            await play.until(lambda: play.decisions >= 1)
+        async with world.playing("task.ids=[0,12]", "workers=2", "llm.max_attempts=2") as play:
+            await play.until(lambda: play.decisions >= 2)
             await life.aclose()
             await play.until(lambda: "paused" in play.text)
             async with endpoint(port):
                 assert await play.ended() == 0, play.text
     assert play.failures(0) == play.failures(12) == []
     assert play.summary["passed"] == 2
+    assert play.text.count("the run is paused") == play.text.count("the endpoint answers again") == 1, "by all workers"
 
 
 async def test_a_storm_of_429_is_waited_out(world: World) -> None:

@@ -1,86 +1,168 @@
-"""The breaker pauses while an endpoint is down, one lane asking and the others waiting, and says so."""
+"""An outage pauses all lanes of a run at once: one request at a time goes out, wherever the lanes are, and it is said once."""
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from harness.errors import ModelUnavailable
-from harness.llm.breaker import LONGEST_PAUSE_S, Breaker, GuardedModel, Outage
-from harness.protocols import Message, Reply
+from harness.llm.breaker import LONGEST_PAUSE_S, GuardedModel
+from harness.llm.limiter import Clock, Limiter, Limits
+from harness.llm.turns import Ending, NoLimit, Outcome, Turns, Want
+from harness.protocols import ChatModel, Message, Reply
 from harness.records import Usage
+from harness.runner.timelapse import passed
+from tests.llm.test_limiter import Worker
 
 QUESTION = (Message(role="user", content="What now?"),)
 REPLY = Reply(text="stop", model="scripted", usage=Usage())
+ATTEMPTS = 3
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 class World:
-    """A clock that moves only while somebody pauses, and an endpoint that is down at certain times."""
+    """An endpoint that is down at certain times, and one limiter before it."""
 
-    def __init__(self, *outages: tuple[float, float], takes_s: float = 0.0) -> None:
-        self.now = 0.0
-        self.takes_s = takes_s
+    def __init__(self, *outages: tuple[float, float], max_outage_s: float = 3600.0) -> None:
         self.outages = outages
+        self.max_outage_s = max_outage_s
         self.asked: list[float] = []
-        self.told: list[Outage] = []
+        self.said: list[tuple[float, str]] = []
+        self.limiter = Limiter(
+            Limits(max_outage_s=max_outage_s),
+            Clock(monotonic=now),
+            lambda text: self.said.append((now(), text)),
+        )
+
+    def lane(self, turns: Turns | None = None, *, poison: bool = False) -> GuardedModel:
+        turns = turns or self.limiter
+        return GuardedModel(Retried(self, turns, poison), turns, max_outage_s=self.max_outage_s, monotonic=now)
+
+    def is_down(self) -> bool:
+        return any(begin <= now() < end for begin, end in self.outages)
+
+
+class Retried:
+    """Asks `ATTEMPTS` times, a second apart; each time takes a tenth of a second."""
+
+    def __init__(self, world: World, turns: Turns, poison: bool) -> None:
+        self.world, self.turns, self.poison = world, turns, poison
 
     async def ask(self, messages: Sequence[Message]) -> Reply:
-        at = self.now
-        self.asked.append(at)
-        self.now += self.takes_s
-        await asyncio.sleep(0)
-        if any(begin <= at < end for begin, end in self.outages):
-            raise ModelUnavailable("no answer")
-        return REPLY
-
-    async def sleep(self, seconds: float) -> None:
-        self.now += seconds
-        await asyncio.sleep(0)
-
-    def breaker(self, max_outage_s: float = 3600.0) -> Breaker:
-        return Breaker(max_outage_s=max_outage_s, sleep=self.sleep, monotonic=lambda: self.now)
-
-    def model(self, breaker: Breaker) -> GuardedModel:
-        return GuardedModel(self, breaker, self.told.append)
+        for attempt in range(ATTEMPTS):
+            await asyncio.sleep(1.0 if attempt else 0.0)
+            turn = await self.turns.take(Want())
+            self.world.asked.append(round(now(), 1))
+            failed = self.poison or self.world.is_down()
+            await asyncio.sleep(0.1)
+            turn.end(Ending(outcome=Outcome.failed if failed else Outcome.answered))
+            if not failed:
+                return REPLY
+        raise ModelUnavailable("no answer")
 
 
-async def test_an_endpoint_that_is_up_is_asked_once_and_nobody_is_told() -> None:
+def test_an_endpoint_that_is_up_is_asked_once_and_nobody_is_told() -> None:
     world = World()
-    assert await world.model(world.breaker()).ask(QUESTION) == REPLY
-    assert (len(world.asked), world.told) == (1, [])
+    assert passed(world.lane().ask(QUESTION)) == REPLY
+    assert (world.asked, world.said) == ([0.0], [])
 
 
-async def test_an_outage_is_waited_for_with_growing_pauses_and_told() -> None:
+def test_an_outage_is_waited_for_with_growing_pauses_told_twice_and_no_latency_of_the_model() -> None:
     world = World((0, 100))
-    assert await world.model(world.breaker()).ask(QUESTION) == REPLY
-    assert world.asked == [0, 15, 45, 105]
-    assert [outage.wait_s for outage in world.told] == [0, 15, 30, 60]
-    assert "paused" in world.told[-1].why
+    reply = passed(world.lane().ask(QUESTION))
+    assert world.asked == [0.0, 1.1, 2.2, 17.3, 47.4, 107.5]
+    (opened_at, opening), (closed_at, closing) = world.said
+    assert (round(opened_at, 1), round(closed_at, 1)) == (2.3, 107.6)
+    assert opening == "no answer; the run is paused, and the endpoint asked again in 15 s"
+    assert closing == "the endpoint answers again, after 105 s"
+    assert reply.waited_s == pytest.approx(2.3), "all that was in vain; a chat adds what its turns took"
 
 
-async def test_while_one_lane_asks_the_others_wait_and_all_get_an_answer() -> None:
-    world = World((0, 40))
-    breaker = world.breaker()
-    replies = await asyncio.gather(*(world.model(breaker).ask(QUESTION) for _ in range(8)))
-    assert replies == [REPLY] * 8
-    assert len([at for at in world.asked if 0 < at < 40]) == 1, "the paused endpoint is probed by one lane"
+def test_all_workers_pause_at_once_and_one_lane_of_them_asks() -> None:
+    world = World((5, 50))
+
+    async def sweep() -> list[Reply]:
+        workers = [Worker(world.limiter) for _ in range(8)]
+        lanes = [world.lane(worker.turns) for worker in workers for _ in range(4)]
+
+        async def play(lane: ChatModel) -> Reply:
+            reply = REPLY
+            while now() < 120:
+                reply = await lane.ask(QUESTION)
+                await asyncio.sleep(2)
+            return reply
+
+        return list(await asyncio.gather(*map(play, lanes)))
+
+    assert [reply.text for reply in passed(sweep())] == ["stop"] * 32
+    (opened_at, _), (closed_at, _) = world.said
+    assert 5 < opened_at < 20
+    probes = [at for at in world.asked if opened_at + 1 < at < closed_at]
+    assert probes == pytest.approx([opened_at + 15, opened_at + 15.1 + 30], abs=0.2), (
+        "each 15 and 30 s after the one before"
+    )
+    assert len([at for at in world.asked if at > closed_at + 30]) > 32, "and then all are at work"
 
 
-async def test_an_outage_that_lasts_too_long_is_given_up_as_what_it_is() -> None:
-    world = World((0, 10_000))
-    with pytest.raises(ModelUnavailable, match="was down for"):
-        await world.model(world.breaker(max_outage_s=600)).ask(QUESTION)
-    assert 600 <= world.now <= 600 + LONGEST_PAUSE_S
+def test_an_outage_that_lasts_too_long_is_given_up_by_everybody_soon() -> None:
+    world = World((0, 1e6), max_outage_s=600)
+
+    async def sweep() -> list[Any]:
+        return await asyncio.gather(*(world.lane().ask(QUESTION) for _ in range(8)), return_exceptions=True)
+
+    errors = passed(sweep())
+    assert all(isinstance(error, ModelUnavailable) and "was down for 6" in str(error) for error in errors), errors
+    assert 600 <= max(world.asked) <= 600 + 60
+    assert all(
+        later - earlier <= LONGEST_PAUSE_S + 1 for earlier, later in zip(world.asked, world.asked[1:], strict=False)
+    )
 
 
-async def test_a_second_outage_that_meets_a_waiting_lane_ends_too() -> None:
-    world = World((0, 40), (49, 10_000), takes_s=1.0)
-    breaker = world.breaker(max_outage_s=600)
-    first = asyncio.create_task(world.model(breaker).ask(QUESTION))
-    second = asyncio.create_task(world.model(breaker).ask(QUESTION))
-    assert await first == REPLY
-    async with asyncio.timeout(5):
-        with pytest.raises(ModelUnavailable, match="was down for"):
-            await second
-    assert world.asked[:4] == [0, 1, 17, 48], "the first lane got its answer at 48 s, before the second outage"
-    assert len(world.asked) < 15, "no busy loop"
+def test_a_request_that_alone_gets_no_answer_is_no_outage() -> None:
+    world = World()
+
+    async def sweep() -> None:
+        async def others() -> None:
+            while True:
+                await world.lane().ask(QUESTION)
+                await asyncio.sleep(1)
+
+        at_work = asyncio.create_task(others())
+        with pytest.raises(ModelUnavailable, match="other requests were answered meanwhile"):
+            await world.lane(poison=True).ask(QUESTION)
+        at_work.cancel()
+
+    passed(sweep())
+
+
+def test_a_worker_that_dies_while_it_probes_leaves_the_probing_to_another() -> None:
+    world = World((0, 20))
+
+    async def sweep() -> float:
+        dying, living = Worker(world.limiter), Worker(world.limiter)
+        lost = asyncio.create_task(world.lane(dying.turns).ask(QUESTION))
+        await asyncio.sleep(10)
+        assert world.said and not lost.done()
+        asked = len(world.asked)
+        waiting = asyncio.create_task(world.lane(living.turns).ask(QUESTION))
+        while len(world.asked) == asked:  # noqa: ASYNC110 (time is simulated)
+            await asyncio.sleep(0.05)
+        dying.die()
+        lost.cancel()
+        died_at = now()
+        assert await waiting == REPLY
+        return died_at
+
+    died_at = passed(sweep())
+    assert min(at for at in world.asked if at > died_at) < died_at + 0.2, "it need not wait for another pause"
+
+
+def test_where_nobody_hands_out_turns_an_outage_is_told_at_once() -> None:
+    world = World((0, 100))
+    with pytest.raises(ModelUnavailable, match=r"^no answer$"):
+        passed(world.lane(NoLimit()).ask(QUESTION))
+    assert len(world.asked) == ATTEMPTS
