@@ -122,7 +122,7 @@ def _begin(config: Config, run: RunFolder, tasks: Sequence[Task], jobs: Schedule
 async def _play(game: Game, jobs: Schedule, console: Console, *, tracker: Tracker, purse: Purse) -> Invocation:
     from harness.compose.executing import execute  # model and server libraries: a start that owes nothing needs none
 
-    with _display(game.config, console, Board(len(jobs), game.turns.traffic, lambda: jobs.waits)) as display:
+    with _display(game.config, console, Board(len(jobs), game.turns.flow, lambda: jobs.waits)) as display:
         async with tracker.following(display) as progress:
             return await execute(game, jobs, purse.watching(progress))
 

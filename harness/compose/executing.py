@@ -38,11 +38,11 @@ async def execute(game: Game, schedule: Schedule, progress: Progress) -> Invocat
         raise ConfigError(f"executor.kind={kind} is unknown; it is {', '.join(_PLAYS)} or slurm")
     async with services(game) as where, schedule:
         requests, starts = await play(game, schedule, progress, where)
-    traffic = game.turns.traffic()
+    flow = game.turns.flow()
     return Invocation(
         model_requests=requests,
-        model_refused=traffic.refused,
-        model_waited_s=round(traffic.waited_s, 3),
+        model_refused=flow.refused,
+        model_waited_s=round(flow.waited_s, 3),
         browser_starts=starts,
         tasks_run=schedule.played,
     )

@@ -35,7 +35,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Traffic:
+class Flow:
     """For whoever watches, and for the summary."""
 
     in_flight: int = 0
@@ -168,10 +168,10 @@ class Limiter:
         self._pump()
         return lasted_s
 
-    def traffic(self) -> Traffic:
+    def flow(self) -> Flow:
         now = self._clock.monotonic()
         self._forget_sent(now)
-        return Traffic(
+        return Flow(
             in_flight=self._in_flight,
             waiting=len(self._queue),
             last_minute=len(self._sent_at),

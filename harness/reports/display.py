@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from harness.llm.limiter import Traffic
+from harness.llm.limiter import Flow
 from harness.protocols import News
 from harness.records import Usage
 
@@ -25,7 +25,7 @@ class Board:
 
     owed: int
     """Jobs this start has to play."""
-    traffic: Callable[[], Traffic] = Traffic
+    flow: Callable[[], Flow] = Flow
     """What goes to the model and comes back."""
     waits: Callable[[], Mapping[int, str]] = dict
     """Lanes that have no task now because others are on the sites, and who is."""
@@ -94,7 +94,7 @@ class LiveDisplay:
         for news in self._board.doings():
             doing = news.phase + (f": {news.note}" if news.note else "")
             table.add_row(str(news.lane), news.task_id, str(news.step or ""), Text(doing), Text(news.action))
-        model = Text(f"model: {self._board.traffic()}")
+        model = Text(f"model: {self._board.flow()}")
         return Group(table, model, Text(self._board.headline(), style="bold"))
 
 
@@ -117,8 +117,8 @@ class PlainDisplay:
             self._line(f"lane {news.lane}, task {self._board.lanes[news.lane].task_id}: {news.note}")
 
     def _model(self) -> str:
-        traffic = self._board.traffic()
-        return f"; model: {traffic}" if traffic.waiting else ""
+        flow = self._board.flow()
+        return f"; model: {flow}" if flow.waiting else ""
 
     def _line(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)

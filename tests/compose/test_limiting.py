@@ -9,7 +9,7 @@ from harness.compose.limiting import limiter
 from harness.compose.model import LaneTurns, Requests
 from harness.config import Config, LlmConfig
 from harness.errors import ConfigError
-from harness.llm.limiter import Limiter, Limits, Traffic
+from harness.llm.limiter import Flow, Limiter, Limits
 from harness.llm.turns import Want
 from harness.protocols import News
 from harness.reports.display import Board, PlainDisplay
@@ -29,7 +29,7 @@ async def test_configured_limits_are_those_of_the_limiter() -> None:
     await limited.take(Want())
     waiting = asyncio.ensure_future(limited.take(Want()))
     await asyncio.sleep(0)
-    assert (limited.traffic().in_flight, limited.traffic().waiting) == (1, 1)
+    assert (limited.flow().in_flight, limited.flow().waiting) == (1, 1)
     waiting.cancel()
 
 
@@ -39,19 +39,19 @@ async def test_a_wait_for_a_turn_ends_when_the_run_does_and_is_counted_only_when
     await lane.take(Want())
     waiting = asyncio.ensure_future(lane.take(Want()))
     await asyncio.sleep(0)
-    assert shared.traffic().waiting == 1
+    assert shared.flow().waiting == 1
     stopping.ask()
     with pytest.raises(Interrupted):
         await waiting
-    assert (requests.made, shared.traffic().waiting) == (1, 0)
+    assert (requests.made, shared.flow().waiting) == (1, 0)
     with pytest.raises(Interrupted):
         await lane.take(Want())
 
 
 def test_what_goes_to_the_model_is_said_while_lanes_wait() -> None:
     console = Console(record=True, width=200)
-    traffic = Traffic(in_flight=12, last_minute=58, waiting=20)
-    with PlainDisplay(console, Board(2, lambda: traffic)) as display:
+    flow = Flow(in_flight=12, last_minute=58, waiting=20)
+    with PlainDisplay(console, Board(2, lambda: flow)) as display:
         display.tell(News(lane=0, task_id="7", phase="ended", step=3, score=1.0))
     assert console.export_text().rstrip().endswith("model: 12 in flight, 58/min, waiting 20")
 

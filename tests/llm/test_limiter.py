@@ -47,7 +47,7 @@ def test_turns_go_in_the_order_of_asking_and_never_more_than_allowed_at_once() -
     office.end("b")
     office.end("b")
     assert office.names == "abc", "ending twice frees one place"
-    assert str(office.limiter.traffic()) == "2 in flight, 3/min, waiting 1"
+    assert str(office.limiter.flow()) == "2 in flight, 3/min, waiting 1"
 
 
 def test_whoever_leaves_the_queue_or_gives_a_turn_back_holds_up_nobody() -> None:
@@ -58,7 +58,7 @@ def test_whoever_leaves_the_queue_or_gives_a_turn_back_holds_up_nobody() -> None
     leave_a()
     leave_a()
     assert office.names == "ac"
-    assert office.limiter.traffic().in_flight == 1
+    assert office.limiter.flow().in_flight == 1
 
 
 def test_a_refused_request_goes_before_those_that_came_later() -> None:
@@ -70,7 +70,7 @@ def test_a_refused_request_goes_before_those_that_came_later() -> None:
     assert office.names == "a"
     office.events.run(2.99)
     assert office.names == "a"
-    assert office.limiter.traffic().closed_s == pytest.approx(0.01)
+    assert office.limiter.flow().closed_s == pytest.approx(0.01)
     office.events.run(3.0)
     assert office.granted[-1] == ("a", 3.0)
 
@@ -140,7 +140,7 @@ def test_a_start_is_no_rush_and_takes_a_few_seconds() -> None:
 def test_a_lane_that_asks_alone_is_never_held_back() -> None:
     world = World(Bucket(1e6, 1e6), lanes=1, latency_s=0.01, refusal_s=0.0)
     world.run(10)
-    assert world.limiter.traffic().waited_s == 0.0
+    assert world.limiter.flow().waited_s == 0.0
 
 
 async def test_a_cancelled_wait_gives_its_turn_back_also_when_it_is_granted_that_moment() -> None:
@@ -152,7 +152,7 @@ async def test_a_cancelled_wait_gives_its_turn_back_also_when_it_is_granted_that
     first.end(ANSWERED)
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    assert limiter.traffic().in_flight == 0
+    assert limiter.flow().in_flight == 0
     (await limiter.take(Want())).end(ANSWERED)
 
 
@@ -187,14 +187,14 @@ async def test_workers_share_one_limit_and_what_a_dead_one_held_is_free_again() 
     lost = asyncio.create_task(dead.turns.take(Want()))
     waiting = [asyncio.create_task(alive.turns.take(Want())) for _ in range(2)]
     await asyncio.sleep(0.01)
-    assert limiter.traffic().in_flight == 2 and limiter.traffic().waiting == 3
+    assert limiter.flow().in_flight == 2 and limiter.flow().waiting == 3
     assert not any(task.done() for task in waiting)
     dead.die()
     for turn in await asyncio.gather(*waiting):
         turn.end(
             Ending(outcome=Outcome.answered, tokens=5, told=Told(requests=Allowance(limit=9, remaining=8, reset_s=1)))
         )
-    assert limiter.traffic().in_flight == limiter.traffic().waiting == 0
+    assert limiter.flow().in_flight == limiter.flow().waiting == 0
     lost.cancel()
     await asyncio.gather(lost, return_exceptions=True)
     assert len(dead.sent) == 2, "nothing was granted to the dead"
@@ -211,7 +211,7 @@ async def test_a_grant_that_crosses_its_cancellation_is_not_lost() -> None:
     with pytest.raises(asyncio.CancelledError):
         await second
     await asyncio.sleep(0)
-    assert limiter.traffic().in_flight == 0
+    assert limiter.flow().in_flight == 0
     (await worker.turns.take(Want())).end(ANSWERED)
 
 
