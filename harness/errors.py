@@ -78,6 +78,11 @@ class InfraError(HarnessError):
 class ModelUnavailable(InfraError):
     """No answer from the endpoint after all retries."""
 
+    def __init__(self, why: str, *, requests: int = 0) -> None:
+        super().__init__(why)
+        self.requests = requests
+        """How many were sent."""
+
 
 class BrowserCrashed(InfraError):
     """The browser, or the page under test, is gone or does not answer."""

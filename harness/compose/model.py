@@ -43,8 +43,8 @@ class LaneTurns:
         self.requests.made += 1
         return turn
 
-    async def outage(self, why: str) -> float:
-        return await self.stopping.wait_for(self.turns.outage(why))
+    async def outage(self, why: str, requests: int) -> float | None:
+        return await self.stopping.wait_for(self.turns.outage(why, requests))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,8 @@
 """Pauses a run while the endpoint stays down, instead of burning one task after the other.
 
-When a request has failed all its retries, the circuit opens for all lanes of the run, wherever they run, for it is part of the
-limiter they share: one request at a time goes out, ever more seldom, whoever's turn it is. The first answer closes it. After
-`max_outage_s` the outage is given up and told as what it is.
+When a request has failed all its retries and nobody else was answered meanwhile, the circuit opens for all lanes of the run,
+wherever they run, for it is part of the limiter they share: one request at a time goes out, ever more seldom, whoever's turn
+it is. The first answer closes it. After `max_outage_s` the outage is given up and told as what it is.
 """
 
 import math
@@ -32,10 +32,14 @@ class Breaker:
         self._since: float | None = None
         self._pause_s = FIRST_PAUSE_S
         self._ready_at = -math.inf
+        self._unanswered = 0
+        """Requests in a row, of everybody."""
 
-    def open(self, why: str, now: float) -> float:
-        """A request was given up; for how many seconds the endpoint has been down."""
+    def open(self, why: str, requests: int, now: float) -> float | None:
+        """See `Turns.outage`."""
         if self._since is None:
+            if self._unanswered < requests:
+                return None
             self._since, self._pause_s = now, FIRST_PAUSE_S
             self._ready_at = now + min(self._pause_s, self._max_outage_s)
             self._tell(f"{why}; the run is paused, and the endpoint asked again in {FIRST_PAUSE_S:.0f} s")
@@ -52,7 +56,10 @@ class Breaker:
 
     def end(self, outcome: Outcome, now: float) -> None:
         """What came of a request; one that was under way before the pause was over says nothing new by failing."""
-        if self._since is None or outcome is Outcome.unused:
+        if outcome is Outcome.unused:
+            return
+        self._unanswered = 0 if outcome is Outcome.answered else self._unanswered + 1
+        if self._since is None:
             return
         if outcome is Outcome.answered:
             self._tell(f"the endpoint answers again, after {now - self._since:.0f} s")
@@ -89,22 +96,18 @@ class GuardedModel:
         """See `ChatModel.ask`; what was in vain is told as waiting.
 
         Raises:
-            ModelUnavailable: The endpoint stayed down for `max_outage_s`; or it answers others, and never this request.
+            ModelUnavailable: The endpoint stayed down for `max_outage_s`; or it answers others, and not this request.
         """
         begun = asked_at = self._monotonic()
-        told_at: float | None = None
         while True:
             try:
                 reply = await self._model.ask(messages)
             except ModelUnavailable as error:
-                failed_at = self._monotonic()
-                down_s = await self._turns.outage(str(error))
-                if math.isinf(down_s):
+                down_s = await self._turns.outage(str(error), error.requests)
+                if down_s is None:
                     raise
                 if down_s >= self._max_outage_s:
                     raise ModelUnavailable(f"{error}; the endpoint was down for {down_s:.0f} s") from error
-                if told_at is not None and down_s < failed_at - told_at:
-                    raise ModelUnavailable(f"{error}; other requests were answered meanwhile") from error
-                told_at = asked_at = self._monotonic()
+                asked_at = self._monotonic()
             else:
                 return replace(reply, waited_s=reply.waited_s + asked_at - begun)

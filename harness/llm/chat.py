@@ -107,7 +107,8 @@ class OpenAIChat:
         except Transient as exc:
             raise ModelUnavailable(
                 f"{self._endpoint.label} gave no answer for model {self._settings.model!r} "
-                f"after {requests} request{'s' * (requests != 1)}; the last one: {exc}"
+                f"after {requests} request{'s' * (requests != 1)}; the last one: {exc}",
+                requests=requests,
             ) from exc
         return replace(self._reply(completion, requests), waited_s=waited_s)
 

@@ -158,15 +158,15 @@ class Limiter:
 
         return leave
 
-    async def outage(self, why: str) -> float:
+    async def outage(self, why: str, requests: int) -> float | None:
         """See `Turns.outage`."""
-        return self.down(why)
+        return self.down(why, requests)
 
-    def down(self, why: str) -> float:
+    def down(self, why: str, requests: int) -> float | None:
         """The same, without waiting."""
-        lasted_s = self._breaker.open(why, self._clock.monotonic())
+        down_s = self._breaker.open(why, requests, self._clock.monotonic())
         self._pump()
-        return lasted_s
+        return down_s
 
     def flow(self) -> Flow:
         now = self._clock.monotonic()

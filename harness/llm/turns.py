@@ -5,7 +5,6 @@ is not the sender's business.
 """
 
 import asyncio
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -63,8 +62,12 @@ class Turns(Protocol):
         """Wait for a turn, in the order of asking; cancelling gives it back."""
         ...
 
-    async def outage(self, why: str) -> float:
-        """Say that a request was given up after all its retries; for how many seconds nobody has been answered."""
+    async def outage(self, why: str, requests: int) -> float | None:
+        """Say that a request was given up after having been sent so often.
+
+        Returns:
+            For how many seconds the endpoint has been down; None = it is not, as others were answered meanwhile.
+        """
         ...
 
 
@@ -72,7 +75,7 @@ class RemoteTurns:
     """Turns from a limiter in another process, over any transport that keeps the order of messages.
 
     Sends `{"do": "take", "id", "want"}` and `{"do": "end", "id", "ending"}`, hears `{"id", "closed_s"}`; sends `{"do": "outage",
-    "id", "why"}`, hears `{"id", "down_s"}`.
+    "id", "why", "requests"}`, hears `{"id", "down_s"}`.
     """
 
     def __init__(self, send: Callable[[Mapping[str, Any]], None], monotonic: Callable[[], float]) -> None:
@@ -97,11 +100,12 @@ class RemoteTurns:
             raise
         return Turn(end=end, waited_s=self._monotonic() - began, closed_s=closed_s)
 
-    async def outage(self, why: str) -> float:
+    async def outage(self, why: str, requests: int) -> float | None:
         number = next(self._numbers)
         answered = self._waiting[number] = asyncio.get_running_loop().create_future()
-        self._send({"do": "outage", "id": number, "why": why})
-        return float((await answered)["down_s"])
+        self._send({"do": "outage", "id": number, "why": why, "requests": requests})
+        down_s: float | None = (await answered)["down_s"]
+        return down_s
 
     def hear(self, message: Mapping[str, Any]) -> None:
         """A turn was granted, or an outage noted; a turn nobody waits for any more has been given back already."""
@@ -117,7 +121,7 @@ class Asked(Protocol):
         """Queue up; what it returns leaves the queue, or gives the turn back."""
         ...
 
-    def down(self, why: str) -> float:
+    def down(self, why: str, requests: int) -> float | None:
         """See `Turns.outage`."""
         ...
 
@@ -144,7 +148,7 @@ class TurnServer:
             self._waiting[number] = (want.lane, self._monotonic())
             self._leave[number] = self._limiter.ask(want, lambda turn: self._grant(number, turn))
         elif message["do"] == "outage":
-            self._send({"id": number, "down_s": self._limiter.down(message["why"])})
+            self._send({"id": number, "down_s": self._limiter.down(message["why"], message["requests"])})
         elif (turn := self._turns.pop(number, None)) is not None:
             del self._leave[number]
             turn.end(build(Ending, message["ending"]))
@@ -184,5 +188,5 @@ class NoLimit:
     async def take(self, want: Want) -> Turn:
         return Turn(end=lambda ending: None, waited_s=0.0, closed_s=None)
 
-    async def outage(self, why: str) -> float:
-        return math.inf
+    async def outage(self, why: str, requests: int) -> float | None:
+        return None
