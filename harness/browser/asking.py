@@ -6,7 +6,7 @@ together travel together; `together` waits for all of them and raises the first 
 
 import asyncio
 import json
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -20,12 +20,14 @@ from harness.browser.sending import sender
 _WALK, _CALM, _MEASURE = (
     files("harness.browser").joinpath(name).read_text(encoding="utf-8") for name in ("walk.js", "calm.js", "measure.js")
 )
+_PREPARED = f"""(window[Symbol.for("walk")] = (...asked) => ({_WALK})({_CALM}, ...asked), document)"""
+"""The walk stays in our world of a document for as long as that lasts: it is sent once."""
 _CHANGED = """((watch) => {
     const records = watch.observer.takeRecords();
     watch.observer.disconnect();
     return watch.changed || records.length > 0 || watch.at[0] !== scrollX || watch.at[1] !== scrollY;
 })(window[Symbol.for("reading")])"""
-_GROUP = "reading"
+_GROUP, _MEASURED = "reading", "measured"
 _TOO_DEEP = "stack limit exceeded"
 
 
@@ -48,20 +50,22 @@ class Questions:
         self._world = world
         self.document = ""
         """Handle of the document, as long as it lasts."""
+        self._keeps = False
+        """Whether what was measured last still has its handles."""
 
     @classmethod
     async def about(cls, cdp: CDPSession, frame_id: str) -> "Questions":
         """Make ready to ask about the document a frame holds now."""
         found = await sender(cdp)("Page.createIsolatedWorld", frameId=frame_id, worldName="cairn")
         questions = cls(cdp, frame_id, found["executionContextId"])
-        questions.document = (await questions._run("document", objectGroup=""))["objectId"]
+        questions.document = (await questions._run(_PREPARED, objectGroup=""))["objectId"]
         return questions
 
     async def walk(self, view: Box, *, whole: bool | None, calm_from: int) -> Walk:
         """Find what is in view, and begin to watch the document for changes."""
         x, y, width, height = view
         arguments = json.dumps([[x, y, x + width, y + height], whole, calm_from])[1:-1]
-        found = await self._run(f"({_WALK})({_CALM}, {arguments})")
+        found = await self._run(f'window[Symbol.for("walk")]({arguments})')
         if found["type"] == "string":
             data = json.loads(found["value"])
             region = Region.parse(self.document, *data["regions"], *data["frames"])
@@ -79,11 +83,22 @@ class Questions:
 
     async def changed(self) -> bool:
         """Whether the document has changed since the walk; the watch ends."""
-        return bool((await self._run(_CHANGED, returnByValue=True))["value"])
+        answer, *_ = await together(self._run(_CHANGED, returnByValue=True), *self._give_back())
+        return bool(answer["value"])
+
+    def _give_back(self) -> Iterator[Awaitable[Any]]:
+        """What was measured before needs no handle any more; most documents are gone by then, and their handles with them."""
+        if self._keeps:
+            self._keeps = False
+            yield self._send("Runtime.releaseObjectGroup", objectGroup=_MEASURED)
 
     async def let_go(self) -> None:
-        """Give back the handles of everything but the document."""
+        """Give back the handles of what was walked."""
         await self._send("Runtime.releaseObjectGroup", objectGroup=_GROUP)
+
+    async def keep_ids(self) -> None:
+        """Have accessibility nodes named alike in every answer; for one answer alone it would only cost events."""
+        await self._send("Accessibility.enable")
 
     async def tree(self) -> Sequence[dict[str, Any]]:
         """All accessibility nodes, the root first."""
@@ -114,7 +129,7 @@ class Questions:
         return any(root["shadowRootType"] != "open" for root in answer["node"].get("shadowRoots", ()))
 
     async def measure(self, wanted: Mapping[int, Sequence[int]]) -> dict[int, Box | None]:
-        """Rectangles of nodes no script can reach; all handles but the document's are given back.
+        """Rectangles of nodes no script can reach.
 
         Args:
             wanted: By root of a shadow tree, its nodes in order; or by node, that node alone.
@@ -123,15 +138,13 @@ class Questions:
         known = [(order, handle) for order, handle in zip(wanted.values(), handles, strict=True) if handle]
         if not known:
             return {}
-        answer, _ = await together(
-            self._call(
-                "Runtime.callFunctionOn",
-                functionDeclaration=_MEASURE,
-                executionContextId=self._world,
-                arguments=[{"objectId": handle} for _, handle in known],
-                returnByValue=True,
-            ),
-            self.let_go(),
+        self._keeps = True
+        answer = await self._call(
+            "Runtime.callFunctionOn",
+            functionDeclaration=_MEASURE,
+            executionContextId=self._world,
+            arguments=[{"objectId": handle} for _, handle in known],
+            returnByValue=True,
         )
         measured: dict[int, Box | None] = {}
         for (order, _), rects in zip(known, answer["value"], strict=True):
@@ -141,7 +154,7 @@ class Questions:
     async def _resolve(self, backend: int) -> str | None:
         try:
             answer = await self._send(
-                "DOM.resolveNode", backendNodeId=backend, executionContextId=self._world, objectGroup=_GROUP
+                "DOM.resolveNode", backendNodeId=backend, executionContextId=self._world, objectGroup=_MEASURED
             )
         except Error:
             return None  # as in the slow way: what cannot be resolved has no rectangle

@@ -16,6 +16,7 @@ from playwright.async_api import CDPSession, Error, Page
 from harness.actions.space import Box
 from harness.browser.asking import Questions
 from harness.browser.reading import read_document
+from harness.browser.sending import sender
 
 _DEEPEST = 8
 _FEW = 250
@@ -183,15 +184,14 @@ class Collector:
 
     async def _enable(self, cdp: CDPSession) -> None:
         if cdp not in self._enabled:
-            await cdp.send("DOM.enable", {"includeWhitespace": "all"})
-            await cdp.send("Accessibility.enable")
+            await sender(cdp)("DOM.enable", includeWhitespace="all")
             self._enabled.add(cdp)
 
     async def _loaders(self, cdp: CDPSession) -> dict[str, str]:
         """Frame id to loader id of the session's frames, the outermost first."""
         await self._enable(cdp)
         loaders: dict[str, str] = {}
-        trees = [(await cdp.send("Page.getFrameTree"))["frameTree"]]
+        trees = [(await sender(cdp)("Page.getFrameTree"))["frameTree"]]
         while trees:
             tree = trees.pop()
             loaders[tree["frame"]["id"]] = tree["frame"]["loaderId"]

@@ -109,8 +109,10 @@ class _Reader:
 
     async def fetch_parts(self, regions: Sequence[Region], singles: Sequence[Single]) -> bool:
         """Fetch what the walk chose; False = the parts hang together in a way only the whole tree can tell."""
-        *outlines, nodes = await together(
-            *(self._fetch(region.handle) for region in regions), together(*(self._fetch_one(one) for one in singles))
+        _, *outlines, nodes = await together(
+            self._ask.keep_ids(),
+            *(self._fetch(region.handle) for region in regions),
+            together(*(self._fetch_one(one) for one in singles)),
         )
         for region, outline in zip(regions, outlines, strict=True):
             self._place(region, outline)
