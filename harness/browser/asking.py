@@ -96,10 +96,6 @@ class Questions:
         """Give back the handles of what was walked."""
         await self._send("Runtime.releaseObjectGroup", objectGroup=_GROUP)
 
-    async def keep_ids(self) -> None:
-        """Have accessibility nodes named alike in every answer; for one answer alone it would only cost events."""
-        await self._send("Accessibility.enable")
-
     async def tree(self) -> Sequence[dict[str, Any]]:
         """All accessibility nodes, the root first."""
         return await self._nodes("getFullAXTree", frameId=self._frame_id)

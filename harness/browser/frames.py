@@ -184,7 +184,9 @@ class Collector:
 
     async def _enable(self, cdp: CDPSession) -> None:
         if cdp not in self._enabled:
-            await sender(cdp)("DOM.enable", includeWhitespace="all")
+            send = sender(cdp)
+            await send("DOM.enable", includeWhitespace="all")
+            await send("Accessibility.enable")  # a page read without it may crash when it goes on to the next document
             self._enabled.add(cdp)
 
     async def _loaders(self, cdp: CDPSession) -> dict[str, str]:

@@ -109,8 +109,7 @@ class _Reader:
 
     async def fetch_parts(self, regions: Sequence[Region], singles: Sequence[Single]) -> bool:
         """Fetch what the walk chose; False = the parts hang together in a way only the whole tree can tell."""
-        _, *outlines, nodes = await together(
-            self._ask.keep_ids(),
+        *outlines, nodes = await together(
             *(self._fetch(region.handle) for region in regions),
             together(*(self._fetch_one(one) for one in singles)),
         )
