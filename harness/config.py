@@ -102,6 +102,7 @@ class BrowserConfig:
     settle_timeout_s: float = 5.0
     action_timeout_s: float = 10.0
     navigation_timeout_s: float = 30.0
+    """How long a page may take to answer, and how long a site that is gone, or cannot be reset yet, is waited for."""
     step_deadline_s: float = 90.0
     """A step that takes longer is a hung browser."""
     screenshots: bool = True
@@ -195,7 +196,7 @@ class RunConfig:
     retry: str | None = None
     """Re-open finished tasks as new attempts: `infra`, `failed` or `all`."""
     max_tokens: int | None = None
-    """Of all tasks, trials and attempts together; so the next two. A run that has spent them stops, and can go on."""
+    """Of all tasks, trials and attempts together, their judging included; so the next two. A run that has spent them stops, and can go on."""
     max_cost_usd: float | None = None
     max_working_s: float | None = None
     seed: int = 0
