@@ -35,7 +35,7 @@ class Plan:
     quick: Sequence[Sizes]
 
 
-MODEL_ONLY = {"floor": False}
+MODEL_ONLY = {"beside": "model"}
 LANES = tuple({"tasks": lanes, "lanes": lanes, **MODEL_ONLY} for lanes in (1, 2, 4, 8, 16, 32))
 TWO_LANES = {"tasks": 2, "lanes": 2, "latency_ms": 100}
 BENCHMARKS = {
@@ -52,8 +52,8 @@ BENCHMARKS = {
     "step_overhead": Plan(full=({},), quick=({"episodes": 2},)),
     "freshness": Plan(full=({},), quick=({"episodes": 8},)),
     "throughput": Plan(
-        full=(*LANES, {"tasks": 16, "lanes": 16, "turns": 3}),
-        quick=({**TWO_LANES, **MODEL_ONLY}, TWO_LANES),
+        full=(*LANES, {"tasks": 16, "lanes": 16, "turns": 3, "beside": "twice"}),
+        quick=({**TWO_LANES, **MODEL_ONLY}, {**TWO_LANES, "beside": "twice"}),
     ),
     "lane_memory": Plan(full=({},), quick=({"lanes": 2, "latency_ms": 100},)),
     "worker_memory": Plan(full=({},), quick=({"steps": 20, "rows": 200},)),

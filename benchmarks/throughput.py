@@ -3,7 +3,8 @@
 Run: `python -m benchmarks.throughput [--tasks 16] [--lanes 16] [--latency-ms 1000] [--turns 1]`. The model answers after
 `--latency-ms`; ours asks it over HTTP, the floor sleeps for as long, knows what to wait for and records nothing. Wall time
 is that of the whole process, start-up and browser included; processor time is that of the process and everything below it
-(the sites and the endpoint stand beside both and are in neither).
+(the sites and the endpoint stand beside both and are in neither). A start is shared by few episodes here and by hundreds in
+a sweep, so both also play twice as many tasks: the difference is what one more episode takes, without any start-up.
 """
 
 import argparse
@@ -14,9 +15,11 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import psutil
 from playwright.async_api import Browser, async_playwright, expect
@@ -32,6 +35,7 @@ INTENT = "Shopping list number {}."
 STEPS = SCRIPT[:7]
 """And the answer, the eighth."""
 LOOKS_S = 0.05
+Beside = Literal["model", "floor", "twice"]
 
 
 class Cost(NamedTuple):
@@ -116,11 +120,39 @@ class Meter:
             self._most = max(self._most, memory / 2**20)
 
 
-async def measure(
-    *, tasks: int = 16, lanes: int = 16, latency_ms: int = 1000, turns: int = 1, floor: bool = True
-) -> Rows:
-    mine: list[Cost] = []
-    bare: list[Cost] = []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """Sites and an endpoint, beside which both play."""
+
+    folder: Path
+    tasks: Path
+    sites_port: int
+    port: int
+    """Of the endpoint."""
+    lanes: int
+    latency_ms: int
+
+    async def ours(self, count: int) -> Cost:
+        """The first `count` tasks, in a run of their own."""
+        runs = len(list(self.folder.glob("run*")))
+        return await watched(
+            [
+                *(sys.executable, "run.py", f"run.root={self.folder}", f"run.id=run{runs}", "run.report=false"),
+                *(f"task.path={self.tasks}", "task.plans=null", f"task.limit={count}"),
+                *("workers=1", f"executor.lanes={self.lanes}", "executor=inline", "run.display=none"),
+                *("browser.screenshots=false", "fail_under=1.0"),
+                *(f"llm.base_url=http://127.0.0.1:{self.port}/v1", f"sites.port={self.sites_port}"),
+            ]
+        )
+
+    async def bare(self, count: int) -> Cost:
+        url = f"http://t{{}}.shop.localhost:{self.sites_port}/"
+        shape = url, str(count), str(self.lanes), str(self.latency_ms)
+        return await watched([sys.executable, "-m", "benchmarks.throughput", "--floor", *shape])
+
+
+@asynccontextmanager
+async def stage(tasks: int, lanes: int, latency_ms: int) -> AsyncIterator[Stage]:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         task_file, plans, intents = write_tasks(folder, tasks)
@@ -129,29 +161,45 @@ async def measure(
             launched("harness.sites", log=folder / "log") as sites_port,
             launched("harness.sites.endpoint", *asked, log=folder / "log") as port,
         ):
-            for turn in range(turns):
-                mine.append(
-                    await watched(
-                        [
-                            *(sys.executable, "run.py", f"run.root={folder}", f"run.id=run{turn}", "run.report=false"),
-                            *(f"task.path={task_file}", "task.plans=null", "workers=1", f"executor.lanes={lanes}"),
-                            *("run.display=none", "executor=inline", "browser.screenshots=false", "fail_under=1.0"),
-                            *(f"llm.base_url=http://127.0.0.1:{port}/v1", f"sites.port={sites_port}"),
-                        ]
-                    )
-                )
-                if floor:
-                    shape = [f"http://t{{}}.shop.localhost:{sites_port}/", str(tasks), str(lanes), str(latency_ms)]
-                    bare.append(await watched([sys.executable, "-m", "benchmarks.throughput", "--floor", *shape]))
+            yield Stage(
+                folder=folder, tasks=task_file, sites_port=sites_port, port=port, lanes=lanes, latency_ms=latency_ms
+            )
+
+
+async def measure(
+    *, tasks: int = 16, lanes: int = 16, latency_ms: int = 1000, turns: int = 1, beside: Beside = "floor"
+) -> Rows:
+    """Play side by side.
+
+    Args:
+        beside: The model's own time, the floor, or the floor `twice`: with twice as many tasks as well.
+    """
+    counts = (tasks, 2 * tasks) if beside == "twice" else (tasks,)
+    mine: dict[int, list[Cost]] = {count: [] for count in counts}
+    bare: dict[int, list[Cost]] = {count: [] for count in counts}
+    async with stage(max(counts), lanes, latency_ms) as here:
+        for _ in range(turns):
+            for count in counts:
+                mine[count].append(await here.ours(count))
+                if beside != "model":
+                    bare[count].append(await here.bare(count))
     name = f"throughput, {tasks} tasks x {len(STEPS) + 1} steps, {lanes} lanes"
-    if not floor:
+    if beside == "model":
         ideal = [Cost(-(-tasks // lanes) * (len(STEPS) + 1) * latency_ms / 1000, 0.0, 0.0)] * turns
-        return {f"{name}, beside the model's own time": compared("wall_s", mine, ideal, "s")}
-    return {
-        f"{name}: wall": compared("wall_s", mine, bare, "s"),
-        f"{name}: processor time": compared("cpu_s", mine, bare, "s"),
-        f"{name}: memory": compared("memory_mb", mine, bare, "MB"),
+        return {f"{name}, beside the model's own time": compared("wall_s", mine[tasks], ideal, "s")}
+    rows = {
+        f"{name}: wall": compared("wall_s", mine[tasks], bare[tasks], "s"),
+        f"{name}: processor time": compared("cpu_s", mine[tasks], bare[tasks], "s"),
+        f"{name}: memory": compared("memory_mb", mine[tasks], bare[tasks], "MB"),
     }
+    if beside == "twice":
+        rows[f"{name}: processor time of one more episode"] = row(*(each_more(one, tasks) for one in (mine, bare)), "s")
+    return rows
+
+
+def each_more(costs: dict[int, list[Cost]], tasks: int) -> list[float]:
+    """Processor time of an episode beyond the first `tasks`: what twice as many take more, shared out among them."""
+    return [(both.cpu_s - first.cpu_s) / tasks for first, both in zip(costs[tasks], costs[2 * tasks], strict=True)]
 
 
 def compared(which: str, mine: list[Cost], reference: list[Cost], unit: str) -> Row:
@@ -202,7 +250,7 @@ def main() -> None:
         url, tasks, lanes, latency_ms = options.floor
         return asyncio.run(run_floor(url, int(tasks), int(lanes), int(latency_ms) / 1000))
     asked = {"tasks": options.tasks, "lanes": options.lanes, "latency_ms": options.latency_ms}
-    tell(asyncio.run(measure(**asked, turns=options.turns)))
+    tell(asyncio.run(measure(**asked, turns=options.turns, beside="twice")))
 
 
 if __name__ == "__main__":
