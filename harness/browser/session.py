@@ -19,6 +19,7 @@ from harness.browser.addresses import Addresses
 from harness.browser.environment import BrowserEnvironment, Gear
 from harness.browser.faults import first_line
 from harness.browser.guard import Guard
+from harness.browser.receiving import quicken
 from harness.browser.settings import BrowserSettings, RestoreSettings
 from harness.browser.switches import switches
 from harness.browser.window import Lane
@@ -124,7 +125,9 @@ class Chromium:
     async def _start(self) -> Browser:
         path = await asyncio.to_thread(executable.find, self._settings.executable, headless=self._settings.headless)
         try:
-            self._playwright = await async_playwright().start()
+            driver = async_playwright()
+            self._playwright = await driver.start()
+            quicken(driver)
             sandbox = os.geteuid() != 0
             try:
                 browser = await self._launch(self._playwright, path, sandbox=sandbox)
