@@ -2,7 +2,7 @@
 
 Run: `python -m benchmarks.lane_memory [--lanes 16] [--latency-ms 1000]`. `benchmarks.throughput` plays as many episodes as
 there are lanes, first with one and then with all; the difference of what both hold at most, divided by the further lanes,
-is the row. What processes share counts once for each of them, so both sides are more than the machine really gives.
+is the row. What processes share is shared out among them (proportional set size), so the sum is what the machine gives.
 """
 
 import asyncio
