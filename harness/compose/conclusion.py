@@ -42,9 +42,10 @@ class Conclusion:
 def conclude(config: Config, run: RunFolder, summary: Summary) -> None:
     """Keep what was found, when nothing is owed and every report is written."""
     missed = tuple(result for result in summary.results if result.status != PASSED)
-    head, _ = _parts(run.path)
     kept = Conclusion(
-        grounds=_grounds(config, run.path), written=sha256(head).hexdigest(), summary=replace(summary, results=missed)
+        grounds=_grounds(config, run.path),
+        written=sha256(_head(run.path)).hexdigest(),
+        summary=replace(summary, results=missed),
     )
     run.write(NAME, dumps(kept) + b"\n")
 
@@ -68,20 +69,20 @@ def concluded(config: Config, folder: Path) -> Summary | None:
     with RunFolder.open(folder, durability=durability, redactor=redacting(config)) as run:
         try:
             kept = build(Conclusion, loads((folder / NAME).read_bytes()))
-            head, _ = _parts(folder)
+            head, grounds = _head(folder), _grounds(config, folder)
         except (OSError, CodecError):
             return None
-        if kept.written != sha256(head).hexdigest() or kept.grounds != _grounds(config, folder):
+        if (kept.written, kept.grounds) != (sha256(head).hexdigest(), grounds):
             return None
         now = Invocation(wall_s=round(time.monotonic() - begun, 3))
         run.write("summary.json", head + dumps(now) + b"}\n")
     return replace(kept.summary, invocation=now)
 
 
-def _parts(folder: Path) -> tuple[bytes, bytes]:
-    """`summary.json` up to its invocation, and that."""
-    head, mark, invocation = (folder / "summary.json").read_bytes().rpartition(_INVOCATION)
-    return head + mark, invocation
+def _head(folder: Path) -> bytes:
+    """`summary.json` up to its invocation."""
+    head, mark, _ = (folder / "summary.json").read_bytes().rpartition(_INVOCATION)
+    return head + mark
 
 
 def _grounds(config: Config, folder: Path) -> str:

@@ -57,7 +57,7 @@ def decided(folder: Path) -> int:
     return sum(path.read_bytes().count(b'"kind":"decided"') for path in folder.glob("*.traj.jsonl"))
 
 
-def test_smoke_passes_and_a_second_start_does_nothing(start: Starter) -> None:
+def test_smoke_passes_and_a_second_start_does_nothing(start: Starter, tmp_path: Path) -> None:
     first = start("task=smoke", "fail_under=1.0", "workers=2")
     assert first.code == 0, first.out + first.err
     assert first.summary["passed"] == first.summary["tasks"] == 8
@@ -73,6 +73,9 @@ def test_smoke_passes_and_a_second_start_does_nothing(start: Starter) -> None:
         assert (done["model_requests"], done["browser_starts"], done["tasks_run"]) == (0, 0, 0)
         found.append(((again.folder / ".concluded.json").stat().st_ino, again.out.partition("this start")[0]))
     assert found[0] == found[1], "the second was found out anew, or said something else"
+    with running("task=smoke", "run.retry=all", root=tmp_path / "results"):
+        # Written again only when all is played, so it is gone for as long as that takes.
+        wait_until(lambda: not (first.folder / ".concluded.json").exists())
 
 
 @pytest.mark.parametrize("executor", ["inline", "processes"])
