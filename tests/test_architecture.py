@@ -33,6 +33,7 @@ OWNERS = {
     "openai": {"llm"},
     "tenacity": {"llm"},
     "orjson": {"codec"},
+    "ahocorasick_rs": {"journal"},
     "hydra": {"config", "cli"},
     "omegaconf": {"config", "cli", "compose", "player"},
     "starlette": {"sites", "viewer"},

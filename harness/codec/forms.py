@@ -148,19 +148,21 @@ def _choice(choices: Mapping[Any, Any]) -> Form:
 def _tuple(args: tuple[Any, ...]) -> Form:
     size = None if args[1:] == (...,) else len(args)
     forms = [form_of(arg) for arg in args if arg is not ...]
-
-    def spread(value: Any) -> list[Form]:
-        return forms * len(value) if size is None else forms
+    item = forms[0]
 
     def encode(value: Any, text: Text | None) -> Any:
         if not isinstance(value, tuple) or size not in (None, len(value)):
             raise _wrong(value, "a tuple" if size is None else f"a tuple of {size}")
-        return [form.encode(item, text) for form, item in zip(spread(value), value, strict=True)]
+        if size is None:
+            return [item.encode(entry, text) for entry in value]
+        return [form.encode(entry, text) for form, entry in zip(forms, value, strict=True)]
 
     def decode(value: Any) -> Any:
         if type(value) is not list or size not in (None, len(value)):
             raise _wrong(value, "a list" if size is None else f"a list of {size}")
-        return tuple([form.decode(item) for form, item in zip(spread(value), value, strict=True)])
+        if size is None:
+            return tuple([item.decode(entry) for entry in value])
+        return tuple([form.decode(entry) for form, entry in zip(forms, value, strict=True)])
 
     return Form(encode, decode)
 

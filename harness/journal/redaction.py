@@ -16,6 +16,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import quote, quote_plus
 
+from ahocorasick_rs import BytesAhoCorasick, MatchKind
+
 MIN_LENGTH = 4
 """Shorter secrets would redact half of every page and protect nothing."""
 
@@ -24,9 +26,6 @@ _MARKER = re.compile(r"\[redacted:(:|[^:\[\]]+\])")
 _GONE = "[redacted]"
 _SECRET_VARIABLE = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASS|PASSWORD|PASSWD|CREDENTIALS)$")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-
-_NOT_RARE = bytes(set(range(256)) - set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
-"""Most of a page's text. Keys and base64 can be looked for, faster, in what remains without it."""
 
 _VALUE = r"[^\s\"',;\\<>]+"
 _CLUES = ("sk-", "ookie", "OOKIE", "earer ", "EARER ", "uthorization", "UTHORIZATION")
@@ -59,14 +58,12 @@ class Redactor:
         forms = {form: f"{_MARK}{name}]" for name, value in named.items() for form in _forms(value)}
         self._markers = {form: forms[form] for form in sorted(forms, key=len, reverse=True)}
         needles = [form.encode() for form in (_MARK, *_CLUES, *self._markers)]
-        rare = [needle.translate(None, _NOT_RARE) for needle in needles]
-        self._rare = [part for part in rare if len(part) >= MIN_LENGTH]
-        self._needles = [needle for needle, part in zip(needles, rare, strict=True) if len(part) < MIN_LENGTH]
+        # Of the kinds of match only these let the library skip ahead by vector instructions: 1 us for a page, not 30.
+        self._needles = BytesAhoCorasick(needles, matchkind=MatchKind.LeftmostFirst)
 
     def touches(self, data: bytes) -> bool:
         """Whether `text` may have anything to do in this UTF-8 text: cheap, never wrong when it says no."""
-        rare = data.translate(None, _NOT_RARE)
-        return any(map(rare.__contains__, self._rare)) or any(map(data.__contains__, self._needles))
+        return bool(self._needles.find_matches_as_indexes(data))
 
     def text(self, text: str) -> str:
         """`text` without secrets."""
