@@ -4,6 +4,9 @@ A hook that does not answer, or with a failure of its own, is asked again, ever 
 started, or busy with something else. One that refuses the request as such is a mistake in the settings, which no waiting mends.
 """
 
+from collections.abc import Awaitable, Callable
+from functools import partial
+
 from harness.browser.fetching import fetch
 from harness.browser.outage import Patience
 from harness.errors import ConfigError, SiteUnavailable
@@ -26,10 +29,25 @@ async def put_back(url: str, *, hook: str, timeout_s: float, patience: Patience)
         ConfigError: It answers 4xx.
         SiteUnavailable: It failed all the time.
     """
+    return await persist(partial(_failure, url, hook=hook, timeout_s=timeout_s), hook=hook, patience=patience)
+
+
+async def persist(attempt: Callable[[], Awaitable[str | None]], *, hook: str, patience: Patience) -> float:
+    """Try until it worked, ever more slowly.
+
+    Args:
+        attempt: Why it has to be tried again; None = it was done.
+        hook: What the person calls it.
+        patience: No try begins later after the first failure than its limit.
+    Returns:
+        Seconds of waiting for it; the try that worked is not in them.
+    Raises:
+        SiteUnavailable: It failed all the time.
+    """
     begun = tried_at = patience.monotonic()
     failed_at: float | None = None
     pause_s = _FIRST_PAUSE_S
-    while (why := await _failure(url, hook=hook, timeout_s=timeout_s)) is not None:
+    while (why := await attempt()) is not None:
         now = patience.monotonic()
         if failed_at is None:
             failed_at = now

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.compose.deployment import instances, load_tasks, site_trees
 from harness.compose.owing import policy
-from harness.compose.resetting import unresettable
+from harness.compose.resetting import resets, unresettable
 from harness.config import Config
 from harness.journal.index import Outcome, scan
 from harness.records import Task
@@ -68,6 +68,7 @@ def _missing(config: Config, tasks: Sequence[Task]) -> Iterator[str]:
     unreset = unresettable(config, tasks)
     if unreset:
         yield f"no reset: {len(unreset)} tasks ask for one (require_reset), set sites.reset.command=…"
+    yield from resets(config).missing()
 
 
 def _needs_judge(task: Task) -> bool:

@@ -6,18 +6,18 @@ need none of this: every lane has its own, reset before each task.
 """
 
 import asyncio
-import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from harness.browser.outage import Patience
-from harness.browser.resetting import put_back
+from harness.browser.resetting import persist, put_back
 from harness.compose.deployment import instances, site_trees
+from harness.compose.settings import redacting
 from harness.config import Config
 from harness.errors import ConfigError
 from harness.records import Task
-from harness.runner.family import kill_tree
+from harness.runner import shell
 from harness.runner.resetting import Instance
 
 WHEN = ("dirty", "asked")
@@ -42,7 +42,9 @@ class Resets:
     sites: frozenset[str]
     """Those that can be reset."""
     patience: Patience
-    """With a hook that is a request."""
+    """With a hook that fails."""
+    redact: Callable[[str], str]
+    """Takes secrets out of what a command said."""
     only_when_asked: bool = False
     """Whether only tasks with `require_reset` are worth it."""
 
@@ -58,10 +60,18 @@ class Resets:
                 rest.append(one)
         if rest and self.command is not None:
             for some in ((one,) for one in rest) if URL in self.command else (tuple(rest),):
-                await self._run("sites.reset.command", self.command, some, task)
+                named = f"sites.reset.command for {', '.join(one.site for one in some)}"
+                await self._run(named, self.command, some, task)
         elif rest and self.url is not None:
             for url in dict.fromkeys(self.url.replace(URL, one.url) for one in rest):
                 await self._post("sites.reset.url", url)
+
+    def missing(self) -> Iterator[str]:
+        """A sentence for every command that cannot be run at all."""
+        settings = {"sites.reset.command": self.command, **_settings(self.commands, "reset_command")}
+        for setting, command in settings.items():
+            if command is not None and (word := shell.missing(command)) is not None:
+                yield f"{setting}: there is no command {word}, or it may not be run; mend it, or give its whole path"
 
     async def _run(self, setting: str, command: str, instances: Sequence[Instance], task: Task) -> None:
         told = {
@@ -69,33 +79,22 @@ class Resets:
             "CAIRN_URLS": ",".join(one.url for one in instances),
             "CAIRN_TASK": task.task_id,
         }
-        process = await asyncio.create_subprocess_shell(
-            command.replace(URL, instances[0].url),
-            env={**os.environ, **told},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            async with asyncio.timeout(self.timeout_s):
-                said, _ = await process.communicate()
-        except TimeoutError as exc:
-            raise ConfigError(
-                f"{setting} was not done after {self.timeout_s:g} s, for task {task.task_id}; mend it or raise "
-                "sites.reset.timeout_s, then run again"
-            ) from exc
-        finally:
-            if process.returncode is None:
-                kill_tree(process.pid)
-                await process.wait()
-        if process.returncode:
-            words = said.decode("utf-8", "replace").strip().splitlines()
-            last = f" ({words[-1][:200]})" if words else ""
-            raise ConfigError(
-                f"{setting} ended with code {process.returncode}{last}, for task {task.task_id}; "
-                "mend it, and the same command goes on"
-            )
+
+        async def attempt() -> str | None:
+            ended = await shell.run(command.replace(URL, instances[0].url), told=told, timeout_s=self.timeout_s)
+            if ended.code == 0:
+                return None
+            if ended.code is None:
+                return f"it was not done after {self.timeout_s:g} s (sites.reset.timeout_s)"
+            last = f" ({self.redact(ended.said)[:200]})" if ended.said else ""
+            if ended.code in shell.NO_COMMAND:
+                raise ConfigError(
+                    f"{setting}: it ended with code {ended.code}{last}, as a command does that is not there or may not "
+                    "be run; mend it, and the same command goes on"
+                )
+            return f"it ended with code {ended.code}{last}"
+
+        await persist(attempt, hook=setting, patience=self.patience)
 
     async def _post(self, setting: str, url: str) -> None:
         await put_back(url, hook=setting, timeout_s=self.timeout_s, patience=self.patience)
@@ -131,14 +130,7 @@ def resets(
         for key in ("reset_command", "reset_url")
     }
     everywhere = [_text(f"sites.reset.{key}", tree[key]) if tree.get(key) else None for key in ("command", "url")]
-    for setting, url in {"sites.reset.url": everywhere[1], **_settings(own["reset_url"])}.items():
-        if url is not None and not url.startswith(("http://", "https://", URL)):
-            raise ConfigError(
-                f"{setting} must be an address with http:// or https://, or begin with {URL}, not {url!r}"
-            )
-    for name, urls in instances(config).items():
-        if len(urls) > 1 and name in own["reset_url"] and URL not in own["reset_url"][name]:
-            raise ConfigError(f"sites.{name}.reset_url must hold {URL}: the site has {len(urls)} instances")
+    _check_urls(config, everywhere[1], own["reset_url"])
     return Resets(
         command=everywhere[0],
         url=everywhere[1],
@@ -148,6 +140,7 @@ def resets(
         patience=Patience(
             limit_s=config.browser.navigation_timeout_s, tell=lambda note: tell(note) if note else None, sleep=sleep
         ),
+        redact=lambda said: redacting(config).text(said),
         sites=frozenset(sites if any(everywhere) else {*own["reset_command"], *own["reset_url"]}),
         only_when_asked=when == "asked",
     )
@@ -161,8 +154,19 @@ def unresettable(config: Config, tasks: Sequence[Task]) -> list[str]:
     return [task.task_id for task in tasks if task.require_reset and not able.issuperset(task.sites)]
 
 
-def _settings(urls: Mapping[str, str]) -> dict[str, str]:
-    return {f"sites.{name}.reset_url": url for name, url in urls.items()}
+def _check_urls(config: Config, everywhere: str | None, own: Mapping[str, str]) -> None:
+    for setting, url in {"sites.reset.url": everywhere, **_settings(own, "reset_url")}.items():
+        if url is not None and not url.startswith(("http://", "https://", URL)):
+            raise ConfigError(
+                f"{setting} must be an address with http:// or https://, or begin with {URL}, not {url!r}"
+            )
+    for name, urls in instances(config).items():
+        if len(urls) > 1 and name in own and URL not in own[name]:
+            raise ConfigError(f"sites.{name}.reset_url must hold {URL}: the site has {len(urls)} instances")
+
+
+def _settings(hooks: Mapping[str, str], key: str) -> dict[str, str]:
+    return {f"sites.{name}.{key}": hook for name, hook in hooks.items()}
 
 
 def _text(setting: str, value: Any) -> str:

@@ -49,6 +49,8 @@ def schedule(
 
     sharing = Sharing(shared, outcomes.values(), now)
     configured = resets(config, tell=stopping.tell, sleep=stopping.sleep)
+    for sentence in configured.missing() if jobs else ():
+        raise ConfigError(sentence)
     able = configured.sites - set(shared.read_only)
     upkeep = Upkeep(configured.reset, able, only_when_asked=configured.only_when_asked or shared.lenient)
     return Schedule(jobs, sharing, upkeep if able else None, stopping=stopping)

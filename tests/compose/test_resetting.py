@@ -6,6 +6,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+import psutil
 import pytest
 
 from harness.compose.resetting import resets, unresettable
@@ -78,13 +79,103 @@ async def test_a_site_of_its_own_goes_before_what_is_for_all(tmp_path: Path, pos
     assert log.read_text() == "forum\n"
 
 
-async def test_hooks_that_fail_are_named_with_their_last_words(posted: tuple[str, list[str]]) -> None:
-    broken = a_config(reset={"command": "echo the disk is full; exit 3"})
-    with pytest.raises(ConfigError, match=r"sites\.reset\.command ended with code 3 \(the disk is full\), for task 7"):
-        await resets(broken).reset(BOTH[:1], a_task("shop"))
-    slow = a_config(reset={"command": "sleep 600", "timeout_s": 0.2})
-    with pytest.raises(ConfigError, match=r"not done after 0\.2 s"):
-        await resets(slow).reset(BOTH[:1], a_task("shop"))
+async def test_a_command_that_fails_at_first_is_run_ever_more_slowly_until_it_works(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    said: list[str] = []
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    command = f"echo busy >> {log}; echo the disk is full; test $(wc -l < {log}) -ge 3 || exit 3"
+    config = a_config(reset={"command": command})
+    await resets(config, tell=said.append, sleep=sleep).reset(BOTH, a_task("shop", "forum"))
+    assert (log.read_text(), pauses) == ("busy\n" * 3, [0.5, 1.0])
+    assert said == [
+        "sites.reset.command for shop, forum: it ended with code 3 (the disk is full); it is tried again, for 30 s at most"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("echo the disk; echo is full; exit 3", r"ended with code 3 \(is full\)"),
+        ("exit 3", r"ended with code 3,"),
+        ("sleep 600", r"not done after 0\.2 s \(sites\.reset\.timeout_s\)"),
+    ],
+)
+async def test_a_command_that_fails_all_the_time_is_the_worlds_doing(tmp_path: Path, command: str, why: str) -> None:
+    log = tmp_path / "log"
+    config = a_config(reset={"timeout_s": 0.2}, shop={"reset_command": f"echo {{url}} >> {log}; {command}"})
+    config.browser.navigation_timeout_s = 0.3
+    with pytest.raises(SiteUnavailable, match=rf"^sites\.shop\.reset_command: it (was )?{why}.* for \d s now$"):
+        await resets(config).reset(BOTH[:1], a_task("shop"))
+    assert log.read_text() == "http://shop.test\n" * 2
+
+
+async def test_a_command_that_takes_too_long_leaves_no_process(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    config = a_config(reset={"timeout_s": 0.2}, shop={"reset_command": f"sleep 600 & echo $! >> {log}; wait"})
+    config.browser.navigation_timeout_s = 0.01
+    with pytest.raises(SiteUnavailable):
+        await resets(config).reset(BOTH[:1], a_task("shop"))
+    started = [int(line) for line in log.read_text().split()]
+    assert started and not any(psutil.pid_exists(pid) and is_alive(pid) for pid in started)
+
+
+def is_alive(pid: int) -> bool:
+    return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+async def test_what_a_command_printed_is_told_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", "hush-1234-hush")
+    config = a_config(shop={"reset_command": "echo no access for $SHOP_TOKEN; exit 1"})
+    config.browser.navigation_timeout_s = 0.01
+    said: list[str] = []
+    with pytest.raises(SiteUnavailable) as failed:
+        await resets(config, tell=said.append).reset(BOTH[:1], a_task("shop"))
+    assert len(said) == 1
+    for sentence in (*said, str(failed.value)):
+        assert "no access for [redacted:SHOP_TOKEN]" in sentence and "hush" not in sentence
+
+
+@pytest.mark.parametrize(("command", "code"), [("cd / && ./no-such-command", 127), ("true; /etc/passwd", 126)])
+async def test_a_command_that_is_not_there_is_a_mistake_and_is_tried_once(
+    tmp_path: Path, command: str, code: int
+) -> None:
+    log = tmp_path / "log"
+    config = a_config(reset={"command": f"echo tried >> {log}; {command}"})
+    with pytest.raises(ConfigError, match=rf"^sites\.reset\.command for shop: it ended with code {code} .* goes on$"):
+        await resets(config).reset(BOTH[:1], a_task("shop"))
+    assert log.read_text() == "tried\n"
+
+
+@pytest.mark.parametrize("command", ["no-such-command", "./no-such-command {url}", "/etc/passwd; true", "~/nowhere&&x"])
+def test_a_command_that_cannot_be_run_is_found_without_running_it(command: str) -> None:
+    word = command.partition(" ")[0].rstrip("&x;")
+    assert list(resets(a_config(shop={"reset_command": command})).missing()) == [
+        f"sites.shop.reset_command: there is no command {word}, or it may not be run; mend it, or give its whole path"
+    ]
+    (sentence,) = resets(a_config(reset={"command": command})).missing()
+    assert sentence.startswith("sites.reset.command: ")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "true",
+        "  /bin/sh -c x",
+        "exit 3",
+        "cd /srv && ./x",
+        ": ; x",
+        "if true; then x; fi",
+        "A=b x",
+        "$(touch y)",
+        "(x)",
+    ],
+)
+def test_what_the_shell_knows_or_nobody_can_tell_is_not_called_missing(command: str) -> None:
+    assert list(resets(a_config(reset={"command": command})).missing()) == []
 
 
 async def test_an_address_that_refuses_is_a_mistake_and_is_asked_once(posted: tuple[str, list[str]]) -> None:

@@ -102,16 +102,22 @@ def in_the_cart(journal: Path) -> bool:
     return outcome is not None and any("/cart/" in url for url in outcome.effects)
 
 
-def test_a_hook_nobody_answers_at_leaves_its_tasks_unscored_and_the_others_played(
-    start: Starter, deployment: Deployment
+@pytest.mark.parametrize(
+    ("hook", "why"),
+    [
+        ("reset_url=http://127.0.0.1:9/reset", "does not answer"),  # the discard port: nobody listens there
+        ('reset_command="echo the disk is full; exit 3"', "ended with code 3 (the disk is full)"),
+    ],
+)
+def test_a_hook_that_never_works_leaves_its_tasks_unscored_and_the_others_played(
+    start: Starter, deployment: Deployment, hook: str, why: str
 ) -> None:
     looking = {"start_url": "__REDDIT__", "sites": ["reddit"], "mutates": False}
     tasks = [page_task(0, "Order a mug", ORDERED, mutates=True), text_task(1, "Anything new?", "no", **looking)]
     plans = {0: PLAN["order"], 1: [{"do": "stop", "answer": "no"}]}
-    hook = "+sites.shopping.reset_url=http://127.0.0.1:9/reset"  # the discard port: nobody listens there
     done = start(
         *deployment.overrides(tasks, plans),
-        hook,
+        f"+sites.shopping.{hook}",
         *("browser.navigation_timeout_s=1", "resume.max_attempts=2", "executor.lanes=2"),
         env=deployment.env,
     )
@@ -119,14 +125,24 @@ def test_a_hook_nobody_answers_at_leaves_its_tasks_unscored_and_the_others_playe
     assert scores(done) == {"0": None, "1": 1.0}
     records = [json.loads(line) for line in (done.folder / "0.traj.jsonl").read_text().splitlines()]
     assert [record["kind"] for record in records] == ["opened", "failed", "failed"]
-    assert all(record["type"] == "SiteUnavailable" for record in records[1:])
+    assert all(record["type"] == "SiteUnavailable" and why in record["message"] for record in records[1:])
     assert done.out.count("it is tried again, for 1 s at most") == 2, "said once for each attempt"
 
 
-def test_a_hook_that_fails_ends_the_run_in_one_sentence(start: Starter, deployment: Deployment) -> None:
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("./no-such-command", "there is no command ./no-such-command, or it may not be run"),
+        ("cd / && ./no-such-command", "it ended with code 127 ("),
+    ],
+)
+def test_a_hook_that_is_not_there_ends_the_run_in_one_sentence(
+    start: Starter, deployment: Deployment, command: str, why: str
+) -> None:
     tasks = [page_task(number, f"Order mug number {number}", ORDERED, mutates=True) for number in range(2)]
-    hook = '+sites.shopping.reset_command="echo the disk is full; exit 3"'
+    hook = f'+sites.shopping.reset_command="{command}"'
     done = start(*deployment.overrides(tasks, dict.fromkeys(range(2), PLAN["order"])), hook, env=deployment.env)
     assert done.code == 2
-    assert "sites.shopping.reset_command ended with code 3 (the disk is full), for task 0" in done.err
+    assert f"sites.shopping.reset_command: {why}" in done.err
     assert len(done.err.strip().splitlines()) == 1 and "Traceback" not in done.out
+    assert not list(done.folder.glob("*.traj.jsonl")), "nothing was played"
