@@ -158,8 +158,11 @@ def _shown(decided: Decided, episode: Episode) -> dict[str, Any]:
 
 
 def _metrics(episode: Episode, decisions: Sequence[Decided]) -> dict[str, float | int | bool]:
-    """Of the attempt that was scored; `retries` are HTTP requests beyond one per decision."""
-    usage = episode.usage
+    """Of the attempt that was scored; `retries` are HTTP requests beyond one per decision.
+
+    `judge_…` is what judging the task has cost, in all attempts and dialects, and stands in no other number.
+    """
+    usage, judge = episode.usage, episode.total_judge_usage
     metrics: dict[str, float | int | bool] = {
         "steps": len(decisions),
         "prompt_tokens": usage.prompt_tokens,
@@ -171,6 +174,9 @@ def _metrics(episode: Episode, decisions: Sequence[Decided]) -> dict[str, float 
         "acting_s": sum(step.acted.elapsed_ms for step in episode.steps) / 1000,
         "retries": max(0, usage.requests - len(decisions)),
         "attempts": episode.attempt,
+        "judge_tokens": judge.tokens,
+        "judge_requests": judge.requests,
+        "judge_cost_usd": judge.cost_usd,
     }
     if episode.resumed:
         metrics["resumed_from"] = episode.resumed[-1].step

@@ -43,6 +43,12 @@ class Tasks:
     cost_usd: float
     priced: bool
     requests: int
+    judge_prompt_tokens: int
+    """What judging cost, in all attempts and dialects; in no other column."""
+    judge_completion_tokens: int
+    judge_cost_usd: float
+    judge_priced: bool
+    judge_requests: int
     working_s: float
     failures: int
     failure: str
@@ -104,7 +110,8 @@ def episodes_in(folder: Path) -> Iterator[Episode]:
 
 
 def task_row(episode: Episode, dialect: str) -> Row:
-    opened, closed, usage = episode.opened, episode.closed, episode.total_usage
+    opened, closed = episode.opened, episode.closed
+    usage, judge = episode.total_usage, episode.total_judge_usage
     assert opened is not None
     scored = episode.scores.get(dialect)
     value = scored.value if scored is not None and scored.status is Status.OK else None
@@ -126,6 +133,11 @@ def task_row(episode: Episode, dialect: str) -> Row:
         "cost_usd": usage.cost_usd,
         "priced": usage.priced,
         "requests": usage.requests,
+        "judge_prompt_tokens": judge.prompt_tokens,
+        "judge_completion_tokens": judge.completion_tokens,
+        "judge_cost_usd": judge.cost_usd,
+        "judge_priced": judge.priced,
+        "judge_requests": judge.requests,
         "working_s": episode.total_elapsed_ms / 1000,
         "failures": len(episode.failures),
         "failure": episode.failures[-1].message if episode.failures else "",

@@ -15,7 +15,7 @@ from harness.journal.index import INDEX_NAME
 from harness.journal.log import Durability
 from harness.journal.store import RunFolder
 from harness.main import main
-from harness.records import Episode, Record, Status
+from harness.records import Episode, Record, Status, Usage
 from harness.tracking.episodes import RunTrajectories, run_groups, settings_of, trajectory_of
 from harness.tracking.trajectory import Raised, Trajectory
 from tests.journal.episodes import acted, closed, decided, failed, folded, opened, scored, task, whole_episode
@@ -107,6 +107,34 @@ def test_messages_are_as_the_model_saw_and_answered_them(run: Path) -> None:
 def test_webarenas_dialect_can_be_the_reward(run: Path) -> None:
     group = next(run_groups(run, dialect="webarena"))
     assert [trajectory.reward for trajectory in group.trajectories] == [1.0, 1.0]
+
+
+async def test_what_judging_cost_is_logged_apart_from_what_the_model_cost(tmp_path: Path) -> None:
+    spent = Usage(prompt_tokens=7, completion_tokens=1, cost_usd=0.25, priced=False, requests=2)
+    folder = tmp_path / "run"
+    with RunFolder.open(folder, durability=Durability.none) as found:
+        play(found, "1", end=(closed(), scored(judge=spent), scored(dialect="corrected", judge=spent)))
+        play(found, "2", end=(closed(), scored(dialect="corrected")))
+    judged = {"judge_tokens": 16, "judge_requests": 4, "judge_cost_usd": 0.5}
+    first, second = (group.trajectories[0].metrics for group in run_groups(folder))
+    assert {key: value for key, value in first.items() if "judge" in key} == judged
+    assert {key: value for key, value in second.items() if "judge" in key} == dict.fromkeys(judged, 0)
+    assert first.keys() == second.keys()
+    assert [metrics["cost_usd"] for metrics in (first, second)] == [1.5, 1.5]
+    logged = await model(tmp_path).log(folder)
+    assert (logged["val/judge_cost_usd"], logged["val/judge_tokens"], logged["val/judge_requests"]) == (0.25, 8, 2)
+
+    assert main(["export", "parquet", str(folder)]) == 0
+    row, unjudged = table(folder / "export/tasks.parquet")
+    assert {key: value for key, value in row.items() if "judge" in key} == {
+        "judge_prompt_tokens": 14,
+        "judge_completion_tokens": 2,
+        "judge_cost_usd": 0.5,
+        "judge_priced": False,
+        "judge_requests": 4,
+    }
+    assert (row["cost_usd"], row["requests"], row["priced"]) == (1.5, 3, True)
+    assert (unjudged["judge_cost_usd"], unjudged["judge_priced"], unjudged["judge_requests"]) == (0.0, True, 0)
 
 
 async def test_a_run_folder_and_episodes_are_logged_as_they_are(run: Path, tmp_path: Path) -> None:
