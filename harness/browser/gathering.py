@@ -35,7 +35,7 @@ async def gather(window: Window, task: Task, *, settings: BrowserSettings, trace
     mine = await window.settler.settle()
     har = None if trace is None else await trace.end(window.lane.addresses)
     shown = window.lane.addresses.to_canonical_text
-    url, title, html = shown(mine.url), shown(await mine.page.title()), shown(await mine.page.content())
+    url, title, html = map(shown, (mine.url, *await mine.source()))
     targets = task.eval.program_html
     if any(target.url != "last" for target in targets):
         await login.ensure(window, login.wanted(task, window.lane.sites), aside=True)
@@ -135,7 +135,8 @@ class _Gatherer:
     async def _read(self, tab: Tab, target: HtmlTarget) -> Any:
         shown = self._window.lane.addresses.to_canonical_text
         if not target.locator.strip():
-            return shown(await tab.page.content())
+            _, html = await tab.source()
+            return shown(html)
         try:
             for action in target.prep_actions:
                 self._fresh_at = ""

@@ -118,3 +118,21 @@ async def test_a_link_out_of_the_sites_is_not_followed_and_told(web: Web, chromi
         assert "may not reach http://example.org/x" in visit.notices
         assert visit.view.observation.url == "http://example.org/x"
         assert "'out'" in await visit.act(GoBack())
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<!doctype html><title>Plain</title><p>&lt;b&gt; &amp; \u00a0\u2028 \U0001f600",
+        "<p>no doctype, no title",
+        '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "http://www.w3.org/x.dtd"><title> a  b </title><!-- c -->',
+        "<!-- before --><!doctype html><form name=doctype></form><form name=title></form><img name=documentElement>",
+        "<!doctype html><div><template shadowrootmode=open><p>inside</p></template></div>",
+        "<!doctype html><title>Mine</title><script>XMLSerializer = Object = null; document.write('<p>written')</script>",
+    ],
+)
+async def test_a_page_has_the_source_playwright_says_it_has(web: Web, chromium: Chromium, page: str) -> None:
+    web.pages["/"] = (200, {}, page)
+    async with visiting(chromium, web) as visit:
+        tab = visit.env._window.tabs.current
+        assert await tab.source() == (await tab.page.title(), await tab.page.content())
