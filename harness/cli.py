@@ -1,7 +1,4 @@
-"""The command people type: arguments in, exit code out, one sentence when they are wrong.
-
-Exit codes: 0 done, 1 below `fail_under`, 2 wrong usage, 3 some tasks unscored or a damaged journal, 130 interrupted.
-"""
+"""The command people type: arguments in, exit code out, one sentence when they are wrong."""
 
 import asyncio
 import os
@@ -17,11 +14,10 @@ from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
 from harness.config import PROJECT, Config, register
-from harness.errors import ConfigError, HarnessError, JournalError, UsageError
+from harness.errors import ConfigError, ExitCode, HarnessError, JournalError, UsageError
 
-DONE, BELOW, USAGE, UNSCORED, INTERRUPTED = 0, 1, 2, 3, 130
 _NOISE = ("full_key", "object_type", "reference_type", "To append to your config")
-_WORST_FIRST = (INTERRUPTED, USAGE, UNSCORED, BELOW, DONE)
+_WORST_FIRST = (ExitCode.INTERRUPTED, ExitCode.USAGE, ExitCode.UNSCORED, ExitCode.BELOW)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -33,7 +29,7 @@ def run(arguments: Sequence[str]) -> int:
 
     @hydra.main(version_base="1.3", config_path=str(PROJECT / "configs"), config_name="config")
     def job(tree: DictConfig) -> None:
-        if INTERRUPTED not in codes:
+        if ExitCode.INTERRUPTED not in codes:
             codes.append(_run_one(tree))
 
     try:
@@ -44,7 +40,7 @@ def run(arguments: Sequence[str]) -> int:
         return _refuse(
             f"the run folder cannot be made: {error.strerror} ({error.filename}); set run.root to a place you may write to"
         )
-    return next((code for code in _WORST_FIRST if code in codes), DONE)
+    return next((code for code in _WORST_FIRST if code in codes), ExitCode.DONE)
 
 
 def configured(overrides: Sequence[str], config_dir: Path | None = None) -> Config:
@@ -75,11 +71,11 @@ def _run_one(tree: DictConfig) -> int:
     except UsageError as error:
         return _refuse(str(error))
     except JournalError as error:
-        return _refuse(str(error), UNSCORED)
+        return _refuse(str(error), ExitCode.UNSCORED)
     except ExceptionGroup as group:
         return _refuse_group(group)
     except (KeyboardInterrupt, asyncio.CancelledError):
-        return INTERRUPTED
+        return ExitCode.INTERRUPTED
     finally:
         _forget_empty(folder)
 
@@ -111,10 +107,10 @@ def _refuse_group(group: ExceptionGroup[Exception]) -> int:
     error: BaseException = ours
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return _refuse(str(error), USAGE if isinstance(error, UsageError) else UNSCORED)
+    return _refuse(str(error), ExitCode.USAGE if isinstance(error, UsageError) else ExitCode.UNSCORED)
 
 
-def _refuse(sentence: str, code: int = USAGE) -> int:
+def _refuse(sentence: str, code: ExitCode = ExitCode.USAGE) -> int:
     print(f"run.py: {sentence}", file=sys.stderr)  # noqa: T201
     return code
 

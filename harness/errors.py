@@ -24,7 +24,22 @@
 Only InfraError is ever retried. Foreign exceptions become one of these in one mapper per library.
 """
 
+from enum import IntEnum
 from pathlib import Path
+
+
+class ExitCode(IntEnum):
+    """What a command came to, for the shell; a table in docs/pages/index.md says the same to people."""
+
+    DONE = 0
+    BELOW = 1
+    """It did its work, and what it was asked to hold up does not: `fail_under`, a regression, a check, a replay."""
+    USAGE = 2
+    """The person must act (`UsageError`); argparse ends with it too."""
+    UNSCORED = 3
+    """Some tasks have no score, or a journal is damaged (`JournalError`): what there is says less than was asked."""
+    INTERRUPTED = 130
+    """Asked to stop (SIGINT, as shells say it); the same command goes on."""
 
 
 class HarnessError(Exception):

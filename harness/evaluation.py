@@ -28,7 +28,7 @@ from harness.compose.settings import redacting, saved
 from harness.compose.sharing import schedule
 from harness.compose.tracking import Tracker
 from harness.config import Config
-from harness.errors import ConfigError
+from harness.errors import ConfigError, ExitCode
 from harness.journal.index import Scan
 from harness.journal.log import Durability
 from harness.journal.redaction import redact_logs
@@ -38,26 +38,24 @@ from harness.reports.display import Board, LiveDisplay, PlainDisplay
 from harness.reports.leaving import leave_reports
 from harness.reports.rows import About
 from harness.reports.summary import Entry, Invocation, Summary, as_json, summarize
-from harness.reports.table import DONE, exit_code, print_summary
+from harness.reports.table import exit_code, print_summary
 from harness.runner.family import mark, sweep
 from harness.runner.plan import RETRIES, owed
 from harness.runner.purse import Purse
 from harness.runner.schedule import Schedule
 from harness.runner.stopping import Stopping
 
-INTERRUPTED = 130
-
 
 async def evaluate(config: Config, folder: Path, console: Console, arguments: tuple[str, ...] = ()) -> int:
     """Play what `folder` still owes of the configured tasks; `arguments` compose this configuration anew.
 
     Returns:
-        The exit code: 0, 1 (below `fail_under`), 3 (some unscored) or 130 (interrupted).
+        The exit code.
     """
     _check(config)
     if config.run.dry:
         console.out(rehearsed(config, folder), highlight=False)
-        return DONE
+        return ExitCode.DONE
     return await _evaluate(config, folder, console, arguments)
 
 
@@ -107,7 +105,7 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
         await tracker.close()
         if not whole and not purse.is_empty():
             console.print("interrupted: nothing is lost; the same command goes on from here")
-            return INTERRUPTED
+            return ExitCode.INTERRUPTED
         if done:
             conclude(config, run, summary)
         return exit_code(console, summary.overall, config.fail_under)

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from harness.cli import UNSCORED, USAGE, run
-from harness.errors import HarnessError, JournalError
+from harness.cli import run
+from harness.errors import ExitCode, HarnessError, JournalError
 
 COMMANDS: tuple[str, ...] = (
     "view",
@@ -34,11 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(options.module.run(options))
     except JournalError as error:
-        return _refuse(error, UNSCORED)
+        return _refuse(error, ExitCode.UNSCORED)
     except HarnessError as error:
-        return _refuse(error, USAGE)
+        return _refuse(error, ExitCode.USAGE)
     except BrokenPipeError:
-        return 0
+        return ExitCode.DONE
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _refuse(error: Exception, code: int) -> int:
+def _refuse(error: Exception, code: ExitCode) -> int:
     print(f"harness: {error}", file=sys.stderr)  # noqa: T201
     return code
 

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.errors import ConfigError
+from harness.errors import ConfigError, ExitCode
 
 _SHELLS = ("chromium-headless-shell", "chrome-headless-shell")
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
@@ -127,14 +127,14 @@ def main(arguments: list[str]) -> int:
     except ConfigError as exc:
         if "--install" not in arguments or os.environ.get("CHROMIUM_PATH"):
             sys.stderr.write(f"{exc}\n")
-            return 2
+            return ExitCode.USAGE
         try:
             path = install()
         except ConfigError as failure:
             sys.stderr.write(f"{failure}\n")
-            return 2
+            return ExitCode.USAGE
     sys.stdout.write(f"{path}\n")
-    return 0
+    return ExitCode.DONE
 
 
 if __name__ == "__main__":

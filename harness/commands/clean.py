@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from harness.errors import ConfigError
+from harness.errors import ConfigError, ExitCode
 
 HELP = "remove derived files and artifacts no journal names; never a journal"
 EXAMPLE = "harness clean results/demo-prompt-scripted --dry-run"
@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
             )
     for folder in options.runs:
         sys.stdout.write(f"{_clean(folder, logs=options.logs, dry=options.dry_run)}\n")
-    return 0
+    return ExitCode.DONE
 
 
 def _clean(folder: Path, *, logs: bool, dry: bool) -> str:

@@ -4,11 +4,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from harness.errors import ConfigError
+from harness.errors import ConfigError, ExitCode
 
 HELP = "compare runs over their common tasks"
 EXAMPLE = "harness compare results/before results/after --fail-if-regressed 0.05"
-DONE, BELOW, UNSCORED = 0, 1, 3
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +44,9 @@ def run(options: argparse.Namespace) -> int:
         for one in found:
             print_comparison(console, one)
     if level is None:
-        return DONE
+        return ExitCode.DONE
     if any(one.regressed(level) for one in found):
-        return BELOW
-    return UNSCORED if any(set(one.unscored_after) - set(one.unscored_before) for one in found) else DONE
+        return ExitCode.BELOW
+    return (
+        ExitCode.UNSCORED if any(set(one.unscored_after) - set(one.unscored_before) for one in found) else ExitCode.DONE
+    )

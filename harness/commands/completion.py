@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 
 from harness.config import PROJECT
+from harness.errors import ExitCode
 
 HELP = "print a script that completes harness in the shell"
 EXAMPLE = 'eval "$(harness completion bash)"    # in ~/.bashrc; for zsh in ~/.zshrc, after compinit'
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     commands = dict(_commands(options.parser))
     make = _bash if options.shell == "bash" else _zsh
     sys.stdout.write(make(commands))
-    return 0
+    return ExitCode.DONE
 
 
 def _bash(commands: Mapping[str, tuple[str, list[str]]]) -> str:

@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.errors import ExitCode
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -11,7 +13,6 @@ if TYPE_CHECKING:
 
 HELP = "check machine, disk, browser, endpoint, sites and logins, and say what to mend"
 EXAMPLE = "harness doctor task=webarena task.path=test.raw.json llm=openai"
-FINE, NOT_FINE = 0, 1
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,4 +48,4 @@ async def _check(config: "Config", console: "Console") -> int:
         if finding.fix:
             console.print(f"{'':6}{'-> ' + finding.fix}", markup=False)
     console.print("everything a run needs is there" if not wrong else f"{wrong} to mend, then a run can work")
-    return NOT_FINE if wrong else FINE
+    return ExitCode.BELOW if wrong else ExitCode.DONE

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from harness.errors import ConfigError
+from harness.errors import ConfigError, ExitCode
 
 HELP = "write runs as training data (art), flat tables (parquet, csv) or for another scorer (webarena-verified)"
 EXAMPLE = "harness export art results/demo-prompt-scripted --project shopping"
@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
             raise ConfigError(f"{folder} is no run folder; give one of those under results/")
         for path in FORMATS[options.format](folder, options):
             sys.stdout.write(f"{path}\n")
-    return 0
+    return ExitCode.DONE
 
 
 def _art(folder: Path, options: argparse.Namespace) -> list[Path]:

@@ -4,6 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from harness.errors import ExitCode
+
 HELP = "take over a WebArena result folder (render_*.html), as far as it tells what happened"
 EXAMPLE = "harness import webarena/cache/results_20240101 --to results/gpt-4-cot --log log_files/log_1.log"
 
@@ -28,4 +30,4 @@ def run(options: argparse.Namespace) -> int:
     if found.disagreements:
         lines.append(f"it disagrees on: {', '.join(found.disagreements)}")
     sys.stdout.write("\n".join(lines) + "\n")
-    return 0
+    return ExitCode.DONE

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.errors import ConfigError
+from harness.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 HELP = "foretell how long a sweep takes, from recorded step times, and how many workers and lanes it is worth"
 EXAMPLE = "harness plan task=webarena llm=openai --from results/sample --rpm 500 --instances shop=4"
-DONE = 0
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     if options.memory_gb is not None:
         there = replace(there, memory_mb=int(options.memory_gb * 1024))
     _tell(Console(highlight=False), sweep, list(sweep.options(there)))
-    return DONE
+    return ExitCode.DONE
 
 
 def _instances(said: str) -> tuple[str, int]:

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.errors import ConfigError
+from harness.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
     from harness.config import Config
@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     config = read_settings(options.journal.parent, headed=options.headed, slow_mo_ms=options.slow_mo)
     least = config.resume.min_similarity
     unfaithful = asyncio.run(_tell(config, read(options.journal), least))
-    return 1 if unfaithful else 0
+    return ExitCode.BELOW if unfaithful else ExitCode.DONE
 
 
 async def _tell(config: "Config", episode: "Episode", least: float) -> int:

@@ -4,6 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from harness.errors import ExitCode
+
 HELP = "write the HTML report of a run"
 EXAMPLE = "harness report results/demo-prompt-scripted"
 
@@ -25,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     if options.single_file:
         write_single_file(folder, options.single_file, dialect=options.scoring)
         sys.stdout.write(f"{options.single_file}\n")
-        return 0
+        return ExitCode.DONE
     written = write_report(folder, dialect=options.scoring)
     sys.stdout.write(f"{written.index}\n")
-    return 0
+    return ExitCode.DONE

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.errors import ConfigError
+from harness.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 HELP = "score a run again from its evidence, without browser or sites; journals stay as they are"
 EXAMPLE = "harness score results/demo-prompt-scripted --dialect webarena --judge gpt-4o-mini"
 DIALECTS = ("corrected", "webarena")
-DONE, UNSCORED = 0, 3
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -95,7 +94,7 @@ def _tell(console: "Console", found: "dict[str, list[Rescored]]", shown: str) ->
         markup=False,
         soft_wrap=True,
     )
-    return DONE if len(values) == len(results) else UNSCORED
+    return ExitCode.DONE if len(values) == len(results) else ExitCode.UNSCORED
 
 
 def _name(one: "Rescored") -> str:

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from harness.errors import ConfigError
+from harness.errors import ConfigError, ExitCode
 
 HELP = "print a run, one of its tasks, or one step"
 EXAMPLE = "harness show results/demo-prompt-scripted 12 3"
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     if options.task is None:
         found = scan(folder)
         show_run(console, known, rows_of(found.entries, known), [str(damage) for damage in found.damaged])
-        return 0
+        return ExitCode.DONE
     path = folder / journal_name(options.task, options.trial)
     if not path.exists():
         raise ConfigError(
@@ -43,9 +43,9 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError(f"{path} holds no record yet")
     if options.step is None:
         show_task(console, view.row, view.story)
-        return 0
+        return ExitCode.DONE
     moment = next((moment for moment in view.story.moments if moment.number == options.step), None)
     if moment is None:
         raise ConfigError(f"task {options.task} has no step {options.step}; it has {len(view.story.moments)}")
     show_step(console, moment)
-    return 0
+    return ExitCode.DONE

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from harness.errors import ConfigError
+from harness.errors import ConfigError, ExitCode
 
 HELP = "watch runs in the browser, live"
 EXAMPLE = "harness view results"
@@ -33,4 +33,4 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.flush()
 
     asyncio.run(view(options.results, port=options.port, secret=not options.no_token, announce=announce))
-    return 0
+    return ExitCode.DONE

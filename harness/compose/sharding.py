@@ -14,7 +14,7 @@ from harness.compose.game import Game
 from harness.compose.owing import policy
 from harness.compose.settings import secrets
 from harness.config import Config
-from harness.errors import ConfigError, UsageError
+from harness.errors import ConfigError, ExitCode, UsageError
 from harness.journal.merging import merge
 from harness.journal.store import journal_name
 from harness.protocols import News, Progress
@@ -26,7 +26,6 @@ from harness.runner.stopping import Interrupted
 from harness.tasks.sharding import shard_of
 
 LOOK_EVERY_S = 2.0
-_USAGE = 2
 
 
 async def play_shards(game: Game, progress: Progress) -> Invocation:
@@ -130,7 +129,7 @@ class Shards:
             code, log = jobs.code(shard), jobs.log(shard)
             if code is None:
                 self._game.say(f"the job of shard {shard} ended early, {log} may say why; the same command goes on")
-            elif code == _USAGE:
+            elif code == ExitCode.USAGE:
                 said = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
                 raise UsageError(f"shard {shard}: {said[-1] if said else f'see {log}'}")
 

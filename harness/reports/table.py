@@ -4,11 +4,10 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from harness.errors import ExitCode
 from harness.reports.numbers import judging
 from harness.reports.summary import UNSCORED, Invocation, Summary, Tally
 from harness.reports.visible import one_line
-
-DONE, BELOW, SOME_UNSCORED = 0, 1, 3
 
 
 def print_summary(console: Console, summary: Summary, folder: str) -> None:
@@ -52,12 +51,12 @@ def print_summary(console: Console, summary: Summary, folder: str) -> None:
         console.print(f"{count} unscored: run the same command with run.retry=infra to try them again", markup=False)
 
 
-def exit_code(console: Console, tally: Tally, fail_under: float | None) -> int:
-    """0, 1 (below `fail_under`, which is said) or 3 (some unscored)."""
+def exit_code(console: Console, tally: Tally, fail_under: float | None) -> ExitCode:
+    """What the results come to; that they are below `fail_under` is said."""
     if fail_under is not None and tally.passed + tally.unscored < fail_under * tally.tasks:
         console.print(f"below fail_under={fail_under:g}: the success rate is {tally.success_rate:.1%}")
-        return BELOW
-    return SOME_UNSCORED if tally.unscored else DONE
+        return ExitCode.BELOW
+    return ExitCode.UNSCORED if tally.unscored else ExitCode.DONE
 
 
 def _limited(now: Invocation) -> str:

@@ -30,7 +30,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from harness.codec import dumps, loads
-from harness.errors import ConfigError, TaskError, UsageError
+from harness.errors import ConfigError, ExitCode, TaskError, UsageError
 from harness.sites.answering import ChatRequest, complete, read_chat_request, refuse, spoil
 from harness.sites.faults import Fault, Injector, read_faults
 from harness.sites.finetuning import FineTunes, finetuning_routes
@@ -185,11 +185,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         faults = read_faults(_json(options.faults.encode(), "--faults"))
     except UsageError as exc:
         sys.stderr.write(f"{exc}\n")
-        return 2
+        return ExitCode.USAGE
     tunes = FineTunes(state=options.state)
     app = endpoint_app(plans, faults, api_key=options.api_key, latency_ms=options.latency_ms, tunes=tunes)
     run(app, name="endpoint", port=options.port, watch_stdin=not options.no_stdin)
-    return 0
+    return ExitCode.DONE
 
 
 def _intents(path: Path) -> dict[str, str]:
