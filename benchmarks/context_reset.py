@@ -7,20 +7,14 @@ is over when the page has loaded; nobody has looked at it then. Both take turns,
 
 import asyncio
 import sys
-import tempfile
 import time
-from pathlib import Path
 
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser
 
 from benchmarks.results import Rows, parser, tell, timed
-from benchmarks.step_overhead import HOME, VIEWPORT, task
-from harness.browser import executable
+from benchmarks.step_overhead import VIEWPORT, stage, task
 from harness.browser.session import Chromium
-from harness.browser.settings import BrowserSettings
-from harness.browser.switches import SWITCHES
-from harness.records import Episode, Site
-from harness.sites.launching import launched
+from harness.records import Episode
 
 
 async def ours(pool: Chromium) -> tuple[float, float]:
@@ -44,20 +38,12 @@ async def bare(browser: Browser, home: str) -> tuple[float, float]:
 
 async def measure(*, runs: int = 30) -> Rows:
     mine, floor = [], []
-    with tempfile.TemporaryDirectory() as folder:
-        async with launched("harness.sites", log=Path(folder) / "log") as port, async_playwright() as playwright:
-            home = f"http://t0.shop.localhost:{port}/"
-            site = Site(name="shop", url=home.rstrip("/"), canonical=HOME.rstrip("/"), reset_url=f"{home}__reset__")
-            browser = await playwright.chromium.launch(
-                executable_path=executable.find(), args=list(SWITCHES), chromium_sandbox=False
-            )
-            async with Chromium(BrowserSettings(screenshots=False), sites=lambda _: (site,)) as pool:
-                for turn in range(runs + 1):
-                    times = await ours(pool), await bare(browser, home)
-                    if turn:  # the first warms up
-                        mine.append(times[0])
-                        floor.append(times[1])
-            await browser.close()
+    async with stage() as here:
+        for turn in range(runs + 1):
+            times = await ours(here.pool), await bare(here.browser, here.home)
+            if turn:  # the first warms up
+                mine.append(times[0])
+                floor.append(times[1])
     names = ("until the first page is seen", "and closed again")
     return {
         f"context reset, {name}": timed([one[which] for one in mine], [one[which] for one in floor])

@@ -7,18 +7,15 @@ reference what the sweep took, the whole process with its start and its browsers
 
 import asyncio
 import sys
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
 from benchmarks.results import Rows, parser, row, tell
-from benchmarks.throughput import watched, write_tasks
+from benchmarks.throughput import stage, watched
 from harness.cli import configured
 from harness.compose.forecasting import Sweep, Wishes
 from harness.llm.limiter import Limits
 from harness.runner.capacity import room
 from harness.runner.forecast import STEP_CPU_S
-from harness.sites.launching import launched
 
 SAMPLE = 3
 
@@ -27,36 +24,29 @@ async def measure(
     *, tasks: int = 24, lanes: Sequence[int] = (2, 8), latency_ms: int = 1000, rpm: int | None = 120
 ) -> Rows:
     rows: Rows = {}
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
-        task_file, plans, intents = write_tasks(folder, tasks)
-        asked = ("--intents", str(intents), "--plans", str(plans), "--latency-ms", str(latency_ms))
-        async with (
-            launched("harness.sites", log=folder / "log") as sites_port,
-            launched("harness.sites.endpoint", *asked, log=folder / "log") as port,
-        ):
-            common = [
-                *(f"run.root={folder}", f"task.path={task_file}", "task.plans=null", "run.report=false"),
-                *("run.display=none", "browser.screenshots=false", "fail_under=1.0"),
-                *(f"llm.base_url=http://127.0.0.1:{port}/v1", f"sites.port={sites_port}"),
-            ]
-            await play(common, "run.id=sample", f"task.limit={SAMPLE}", "workers=1", "executor.lanes=1")
-            for limit in (None, rpm) if rpm else (None,):
-                for total in lanes if limit is None else lanes[-1:]:
-                    wishes = Wishes(
-                        limits=Limits(requests_per_minute=limit), instances={}, lanes=(total,), step_cpu_s=STEP_CPU_S
-                    )
-                    sweep = Sweep(configured(common), folder / "sample", wishes)
-                    # In a thread: a simulation has an event loop of its own.
-                    (option,) = await asyncio.to_thread(lambda sweep=sweep: list(sweep.options(room())))
-                    wall_s = await play(
-                        common,
-                        *(f"run.id=sweep-{total}-{limit}", f"workers={option.workers}"),
-                        *(f"executor.lanes={option.lanes}", f"llm.requests_per_minute={limit or 'null'}"),
-                    )
-                    bound = f", {limit} requests/min" if limit else ""
-                    name = f"planning, forecast beside the sweep, {tasks} tasks, {total} lanes{bound}"
-                    rows[name] = row([option.forecast.wall_s], [wall_s], "s")
+    async with stage(tasks, max(lanes), latency_ms) as here:
+        common = [
+            *(f"run.root={here.folder}", f"task.path={here.tasks}", "task.plans=null", "run.report=false"),
+            *("run.display=none", "browser.screenshots=false", "fail_under=1.0"),
+            *(f"llm.base_url=http://127.0.0.1:{here.port}/v1", f"sites.port={here.sites_port}"),
+        ]
+        await play(common, "run.id=sample", f"task.limit={SAMPLE}", "workers=1", "executor.lanes=1")
+        for limit in (None, rpm) if rpm else (None,):
+            for total in lanes if limit is None else lanes[-1:]:
+                wishes = Wishes(
+                    limits=Limits(requests_per_minute=limit), instances={}, lanes=(total,), step_cpu_s=STEP_CPU_S
+                )
+                sweep = Sweep(configured(common), here.folder / "sample", wishes)
+                # In a thread: a simulation has an event loop of its own.
+                (option,) = await asyncio.to_thread(lambda sweep=sweep: list(sweep.options(room())))
+                wall_s = await play(
+                    common,
+                    *(f"run.id=sweep-{total}-{limit}", f"workers={option.workers}"),
+                    *(f"executor.lanes={option.lanes}", f"llm.requests_per_minute={limit or 'null'}"),
+                )
+                bound = f", {limit} requests/min" if limit else ""
+                name = f"planning, forecast beside the sweep, {tasks} tasks, {total} lanes{bound}"
+                rows[name] = row([option.forecast.wall_s], [wall_s], "s")
     return rows
 
 

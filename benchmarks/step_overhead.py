@@ -10,7 +10,8 @@ import asyncio
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -146,7 +147,19 @@ async def perform(page: Page, step: Step, home: str) -> None:
         await target.press("Enter")
 
 
-async def measure(*, episodes: int = 12) -> Rows:
+class Stage(NamedTuple):
+    """The embedded shop, and a warm browser for each of the two."""
+
+    folder: Path
+    home: str
+    """The shop's first page."""
+    pool: Chromium
+    browser: Browser
+    """Of bare playwright."""
+
+
+@asynccontextmanager
+async def stage() -> AsyncIterator[Stage]:
     with tempfile.TemporaryDirectory() as folder:
         async with launched("harness.sites", log=Path(folder) / "log") as port, async_playwright() as playwright:
             home = f"http://t0.shop.localhost:{port}/"
@@ -155,12 +168,17 @@ async def measure(*, episodes: int = 12) -> Rows:
                 executable_path=executable.find(), args=list(SWITCHES), chromium_sandbox=False
             )
             async with Chromium(BrowserSettings(screenshots=False), sites=lambda _: (site,)) as pool:
-                found = await in_turn(
-                    lambda turn: ours_in(pool, Path(folder) / f"{turn}.traj.jsonl"),
-                    lambda _: bare(browser, home),
-                    turns=episodes + 1,
-                )
+                yield Stage(Path(folder), home, pool, browser)
             await browser.close()
+
+
+async def measure(*, episodes: int = 12) -> Rows:
+    async with stage() as here:
+        found = await in_turn(
+            lambda turn: ours_in(here.pool, here.folder / f"{turn}.traj.jsonl"),
+            lambda _: bare(here.browser, here.home),
+            turns=episodes + 1,
+        )
     return rows(*found)
 
 
