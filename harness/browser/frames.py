@@ -186,7 +186,7 @@ class Collector:
         if cdp not in self._enabled:
             send = sender(cdp)
             await send("DOM.enable", includeWhitespace="all")
-            await send("Accessibility.enable")  # a page read without it may crash when it goes on to the next document
+            await send("Accessibility.enable")  # before the page is read: later it would crash
             self._enabled.add(cdp)
 
     async def _loaders(self, cdp: CDPSession) -> dict[str, str]:
