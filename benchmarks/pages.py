@@ -1,5 +1,6 @@
 """Pages to read: tables of any length for timing, and small ones that hold everything known to make reading go wrong."""
 
+import re
 from collections.abc import Mapping
 
 
@@ -250,6 +251,19 @@ ESCAPES: Mapping[str, str] = {
         end="<script>document.querySelector('x-far').attachShadow({ mode: 'closed' }).innerHTML = "
         "'<style>:host { position: fixed; top: 10px; display: block }</style><p>up <a href=#>x</a></p>'</script>",
     ),
+    "shadow tree of a custom element": _escape(
+        "<x-far>light</x-far>",
+        end="""<script>customElements.define("x-far", class extends HTMLElement {
+            connectedCallback() {
+                this.attachShadow({ mode: "open" }).innerHTML =
+                    "<style>p { position: fixed; top: 10px }</style><p>up <a href=#>x</a></p>";
+            }
+        })</script>""",
+    ),
+    "custom element without definition": _escape(
+        "<x-none><b class=up>up</b></x-none>",
+        "x-none { display: block; min-height: 9px } .up { position: fixed; top: 0 }",
+    ),
     "adopted style": _escape(
         "<b class=up>up</b>",
         end="<script>const sheet = new CSSStyleSheet();"
@@ -274,3 +288,71 @@ ESCAPES: Mapping[str, str] = {
         "<img usemap=#m width=99 height=99 src='data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7'>",
     ),
 }
+
+
+def _list(style: str = "", *, items: str = "", around: str = "#", end: str = "", tag: str = "ul") -> str:
+    """A list that reaches far below the viewport; `items` come before its last, `around` holds it in place of `#`."""
+    far = _many("<li>item #</li> <!-- # -->", 70)
+    css = f"<style>li, td {{ line-height: 170px; list-style: none }} {style}</style>"
+    held = f"<{tag}><li class=first>first</li>{far}{items}<li class=last>last</li></{tag}>"
+    return f"<!doctype html><html lang=en><title>List</title>{css}{around.replace('#', held)}<p>end</p>{end}"
+
+
+def _table(style: str = "") -> str:
+    table = _list(style).replace("<ul>", "<table><tfoot><tr><td>foot</tfoot><tbody>").replace("</ul>", "</table>")
+    return re.sub("<li(.*?)>(.*?)</li>", r"<tr\1><td>\2</tr>", table)
+
+
+def _closed(style: str) -> str:
+    """A script that puts what the element `h` holds into a closed shadow tree."""
+    inner = f"<style>{style}</style><div><slot></slot></div>"
+    return f"<script>h.attachShadow({{ mode: 'closed' }}).innerHTML = `{inner}`</script>"
+
+
+LISTS: Mapping[str, str] = {
+    "plain": _list(),
+    "texts between": _list().replace("</li> ", "</li> between "),
+    "rows": _table(),
+    "collapsed rows": _table("tr:nth-child(n + 36):not(.last) { visibility: collapse }"),
+    "hidden items": _list(".first, li:nth-child(n + 36):not(.last) { display: none } .last { visibility: hidden }"),
+    "clobbered": _list(
+        items="<li>"
+        + "".join(f"<input name={name}>" for name in ("children", "childElementCount", "offsetHeight", "firstChild"))
+        + "</li>",
+        end="<img name=evaluate alt=e>",
+        tag="form",
+    ),
+    "positioned item": _list(".last { position: fixed; top: 5px }"),
+    "pulled item": _list(".last { margin-top: -9000px }"),
+    "foot first": _list("li { display: table-row } .first { display: table-footer-group }"),
+    "head last": _list("li { display: table-row }", items="<li style='display: table-header-group'>head</li>"),
+    "from bottom to top": _list("ul { display: flex; flex-direction: column-reverse }"),
+    "columns": _list(around="<div style='columns: 2'>#</div>"),
+    "side by side": _list(
+        "li { display: inline-block; width: 60px; vertical-align: top } .first { line-height: 9800px }"
+    ),
+    "closed shadow tree of an item": _list(
+        items="<div id=h>up</div>", end=_closed(":host { position: fixed; top: 5px; right: 0 }")
+    ),
+    "closed shadow tree of the list": _list(
+        tag="div id=h", end=_closed("::slotted(.last) { position: fixed; top: 0 }")
+    ).replace("</div id=h>", "</div>"),
+    "put in order by a closed shadow tree": _list(
+        "li:nth-child(40) { order: -1 }",
+        around="<div id=h>#</div>",
+        end=_closed("::slotted(ul) { display: flex; flex-direction: column }"),
+    ),
+    "upside down": _list(around="<div id=h>#</div>", end=_closed("div { rotate: 180deg }")),
+    "askew": _list(
+        ".first { width: 9800px; text-align: center }",
+        around="<div id=h>#</div>",
+        end=_closed("div { rotate: 80deg; transform-origin: 0 0 }"),
+    ),
+    "vertical": _list(
+        """li { line-height: 90px; min-height: 90px; margin-top: 8000px } .last { margin-top: 8050px }
+        li:nth-child(4) { margin-top: 0 }""",
+        around="<div id=h>#</div>",
+        end=_closed(":host { writing-mode: vertical-lr }"),
+    ),
+}
+"""Long lists, of which most items need not be looked at; and what makes items show where their order does not tell."""

@@ -1,6 +1,7 @@
 // Which nodes of this document meet the rectangle `view` (client coordinates), and how to ask for them most cheaply.
 //
-// Elements far above or below the view are only counted when `calm.js` says that nothing in them can reach it.
+// Elements far above or below the view are not looked into when `calm.js` says that nothing in them can reach it, and most
+// items of a long list not even at. They are counted where their number matters: in a subtree that is asked for whole.
 //
 // Runs in an isolated world, so the page can neither see nor change it; but named form fields and images shadow the
 // properties of their form and document there too, hence the getters taken from the prototypes.
@@ -9,8 +10,6 @@
 // host's children. The answer's first entry is a JSON string, the others are the nodes it speaks of, singles before
 // regions; when the string alone is the answer, reading the whole document is cheaper, and it is the only region.
 //   title   of the document
-//   size    number of nodes
-//   seen    of them in view
 //   singles [whether it may have a closed shadow tree, x, y, width, height] of nodes to be asked for one by one, without
 //           rectangle when not in view; the document is the first
 //   regions [size, position, x, y, width, height, …] of subtrees to be asked for whole; positions count from the
@@ -23,11 +22,14 @@
     const get = Object.getOwnPropertyDescriptor(owner.prototype, name).get;
     return (node) => get.call(node);
   };
+  const children = getter(Element, "children");
+  const childElementCount = getter(Element, "childElementCount");
   const firstChild = getter(Node, "firstChild");
   const nextSibling = getter(Node, "nextSibling");
   const nodeType = getter(Node, "nodeType");
   const nodeName = getter(Node, "nodeName");
   const shadowRoot = getter(Element, "shadowRoot");
+  const elementsBelow = (element) => Element.prototype.getElementsByTagName.call(element, "*").length;
   const box = (element) => Element.prototype.getBoundingClientRect.call(element);
   const find = (selector) => Document.prototype.querySelectorAll.call(document, selector);
   const range = new Range();
@@ -35,6 +37,7 @@
   // Elements with parts that no script can reach. They are asked for whole, also when only a part may be in view.
   const opaque = new Set("INPUT TEXTAREA SELECT DETAILS VIDEO AUDIO METER PROGRESS IFRAME FRAME".split(" "));
   const isOpaque = (element, name) => opaque.has(name) || (name.includes("-") && shadowRoot(element) === null);
+  // Other elements that may have a closed shadow tree, of which no script can know.
   const hosts = new Set("ARTICLE ASIDE BLOCKQUOTE BODY DIV FOOTER H1 H2 H3 H4 H5 H6 HEADER MAIN NAV P SECTION SPAN".split(" "));
   // Elements whose place in the accessibility tree is not their place in the document.
   const moved = new Set(find("area"));
@@ -56,30 +59,79 @@
   const linesOf = (height) => Math.max(1, Math.round(height / 18));
 
   const FAR = 2000; // more than a line of text can stick out of its block
+  const isAbove = (rect) => rect.bottom < top - FAR;
+  const isBelow = (rect) => rect.top > bottom + FAR;
   const calm = findCalm(least);
   const blocks = /^(block|list-item|flow-root|table|table-(row|cell|row-group|header-group|footer-group))$/;
   let turned = 0;
-  const isCalm = (element, rect) =>
-    (rect.bottom < top - FAR || rect.top > bottom + FAR) &&
-    turned === 0 &&
-    !calm.open.has(element) &&
-    blocks.test(getComputedStyle(element).display);
-  // Number of nodes below an element; NaN when there are shadow trees, which have styles of their own.
-  const count = (parent) => {
-    let total = 0;
-    for (let child = firstChild(parent); child !== null; child = nextSibling(child)) {
-      const type = nodeType(child);
-      if (type === 3) total++;
-      else if (type === 1) {
-        if (shadowRoot(child) !== null || nodeName(child).includes("-")) return NaN;
-        total += 1 + count(child);
+  const isCalm = (element) => calm !== null && turned === 0 && !calm.open.has(element);
+  const isFar = (element, rect) =>
+    (isAbove(rect) || isBelow(rect)) && isCalm(element) && blocks.test(getComputedStyle(element).display);
+
+  // Items of a calm list, and whatever is between them, stand below each other in order; so what comes before an item
+  // that is far above need not be looked at, and the items near the view are found by halving. An item tells only if it
+  // has lines for itself. No list is halved whose columns stand side by side, nor where a closed shadow tree may have a
+  // say in it: that of the list, that of an item, or one around them, hence the question whether the list is upright.
+  const LONG = 64, TRIES = 8;
+  const STRANGER = "boolean(*[not(self::tr or self::li or self::dt or self::dd)])";
+  const lists = /^(block|list-item|flow-root|table-cell|table-row-group)$/;
+  const items = /^(block|list-item|flow-root|table|table-row)$/;
+  const sides = [["width", getter(HTMLElement, "offsetWidth")], ["height", getter(HTMLElement, "offsetHeight")]];
+  const isList = (element) => {
+    if (!isCalm(element) || hosts.has(nodeName(element)) || !(element instanceof HTMLElement)) return false;
+    const rects = Element.prototype.getClientRects.call(element);
+    const { display, writingMode } = getComputedStyle(element);
+    if (rects.length !== 1 || writingMode !== "horizontal-tb" || !lists.test(display)) return false;
+    if (sides.some(([side, laidOut]) => Math.abs(rects[0][side] - laidOut(element)) > 1)) return false;
+    return !Document.prototype.evaluate.call(document, STRANGER, element, null, XPathResult.BOOLEAN_TYPE).booleanValue;
+  };
+  const findNear = (list) => {
+    const all = children(list);
+    const tell = (from, step) => {
+      for (let index = from; index >= 0 && index < all.length && Math.abs(index - from) < TRIES; index += step) {
+        if (items.test(getComputedStyle(all[index]).display)) return { index, rect: box(all[index]) };
       }
+      return null;
+    };
+    const halve = (low, high, step, isAway) => {
+      let found = null;
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        const told = tell(middle, step);
+        const isAwayHere = told !== null && isAway(told.rect);
+        if (isAwayHere) found = told.index;
+        if (isAwayHere === step < 0) low = middle + 1;
+        else high = middle;
+      }
+      return found;
+    };
+    const [head, tail] = [tell(0, 1), tell(all.length - 1, -1)];
+    if (head === null || tail === null || head.rect.top >= tail.rect.top) return null;
+    const start = halve(0, all.length, -1, isAbove) ?? 0;
+    const end = halve(start, all.length, 1, isBelow) ?? all.length;
+    const each = elementsBelow(list) / all.length;
+    const first = start > 0 ? all[start] : firstChild(list);
+    return { first, above: start * each, end: all[end] ?? null, below: (all.length - end) * each };
+  };
+
+  // Runs of siblings that are left out of `position`: { after: position before them, first, end: where they end }.
+  const gaps = [];
+  const leaveOut = (first, end, elements) => {
+    if (first === end) return;
+    gaps.push({ after: position - 1, first, end });
+    weight += 2 * elements; // of a page's nodes about half are texts
+  };
+  const count = ({ first, end }) => {
+    let total = 0;
+    for (let node = first; node !== end; node = nextSibling(node)) {
+      const type = nodeType(node);
+      if (type === 1) total += 1 + count({ first: firstChild(node), end: null });
+      else if (type === 3) total++;
     }
     return total;
   };
 
   let position = 0;
-  let seen = 0;
   let weight = 0;
   const visitText = (node) => {
     const here = position++;
@@ -87,12 +139,12 @@
     const rect = range.getBoundingClientRect();
     weight += linesOf(rect.height);
     if (!isSeen(rect)) return null;
-    seen++;
-    return { node, here, size: 1, rect, kids: [], cost: SINGLE, whole: false };
+    return { node, here, rect, kids: [], cost: SINGLE, whole: false };
   };
   const visit = (node, isElement) => {
     const here = position++;
     const before = weight++;
+    const firstGap = gaps.length;
     const kids = [];
     let rect = null;
     let candidate = false;
@@ -103,16 +155,11 @@
       const name = nodeName(node);
       sealed = isOpaque(node, name);
       if (isSeen(found)) rect = found;
-      else if (calm !== null && !sealed && shadowRoot(node) === null && isCalm(node, found)) {
-        const below = count(node);
-        if (below >= 0) {
-          position += below;
-          weight += below;
-          return null;
-        }
+      else if (!sealed && isFar(node, found)) {
+        leaveOut(firstChild(node), null, elementsBelow(node));
+        return null;
       }
       candidate = rect !== null || (sealed && mayReach(node, found));
-      if (candidate) seen++;
       if (name === "TEXTAREA") weight += linesOf(node.scrollHeight);
       const root = shadowRoot(node);
       if (calm?.turned.has(node) || root !== null || name.includes("-")) turns = 1;
@@ -122,28 +169,33 @@
     descend(node, kids);
     turned -= turns;
     if (!candidate && kids.length === 0 && isElement) return null;
-    const size = position - here;
     let cost = isElement && hosts.has(nodeName(node)) ? HOST : SINGLE;
     for (const kid of kids) cost += kid.cost;
     const asWhole = REGION + NODE * (weight - before);
     const whole = sealed || (isElement && asWhole < cost);
     if (whole) cost = asWhole;
-    const record = { node, here, size, rect, kids, cost, whole, candidate, sealed };
+    const inside = { end: position, firstGap, endGap: gaps.length };
+    const record = { node, here, inside, rect, kids, cost, whole, candidate, sealed };
     if (moved.has(node)) strays.push(record);
     return record;
   };
   const descend = (parent, kids) => {
-    for (let child = firstChild(parent); child !== null; child = nextSibling(child)) {
+    const first = firstChild(parent);
+    const isLong = calm !== null && nodeType(parent) === 1 && childElementCount(parent) >= LONG;
+    const near = (isLong && isList(parent) && findNear(parent)) || { first, end: null };
+    leaveOut(first, near.first, near.above);
+    for (let child = near.first; child !== near.end; child = nextSibling(child)) {
       const type = nodeType(child);
       if (type !== 1 && type !== 3) continue;
       const record = type === 1 ? visit(child, true) : visitText(child);
       if (record !== null) kids.push(record);
     }
+    leaveOut(near.end, null, near.below);
   };
   const root = visit(document, false);
   const bulk = whole ?? BULK + NODE * weight <= WAIT + root.cost;
 
-  const data = { size: root.size, seen, singles: [], regions: [], frames: [] };
+  const data = { singles: [], regions: [], frames: [] };
   const singles = [];
   const regions = [];
   const contents = (element, rect) => {
@@ -152,17 +204,25 @@
     const [before, above] = [space("Left"), space("Top")];
     return [rect.x + before, rect.y + above, rect.width - before - space("Right"), rect.height - above - space("Bottom")];
   };
-  const collect = (record, start, boxes, frames) => {
+  const collect = (record, place, boxes, frames) => {
     const { rect, node } = record;
-    if (rect) boxes.push(record.here - start, rect.x, rect.y, rect.width, rect.height);
-    else if (record.candidate) boxes.push(record.here - start, 0, 0, 0, 0);
-    if (rect && record.sealed && /^I?FRAME$/.test(nodeName(node))) frames.push(record.here - start, ...contents(node, rect));
-    for (const kid of record.kids) collect(kid, start, boxes, frames);
+    const here = place(record.here);
+    if (rect) boxes.push(here, rect.x, rect.y, rect.width, rect.height);
+    else if (record.candidate) boxes.push(here, 0, 0, 0, 0);
+    if (rect && record.sealed && /^I?FRAME$/.test(nodeName(node))) frames.push(here, ...contents(node, rect));
+    for (const kid of record.kids) collect(kid, place, boxes, frames);
   };
   const takeWhole = (record) => {
-    const boxes = [record.size];
+    const { end, firstGap, endGap } = record.inside;
+    let [next, start] = [firstGap, record.here];
+    const place = (position) => {
+      while (next < endGap && gaps[next].after < position) start -= count(gaps[next++]);
+      return position - start;
+    };
+    const boxes = [0];
     const frames = [];
-    collect(record, record.here, boxes, frames);
+    collect(record, place, boxes, frames);
+    boxes[0] = place(end);
     regions.push(record.node);
     data.regions.push(boxes);
     data.frames.push(frames);

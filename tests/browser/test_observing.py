@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import AsyncIterator
+from importlib.resources import files
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, CDPSession, Page, Route, async_playwright
 
-from benchmarks.pages import AWKWARD, ESCAPES, rows
-from benchmarks.reference import Labels, observe
+from benchmarks.pages import AWKWARD, ESCAPES, LISTS, rows
+from benchmarks.reference import Labels, measure, observe
 from harness.browser import executable, tree_webarena
 from harness.browser.asking import Questions
 from harness.browser.observing import Observer
@@ -102,9 +103,74 @@ async def test_what_far_away_elements_send_into_view_is_read(page: Page, cdp: CD
         await assert_same_as_reference(cdp, False, calm_from=0)
 
 
-async def test_calm_parts_far_away_are_not_measured(page: Page, cdp: CDPSession) -> None:
+@pytest.mark.parametrize("name", LISTS)
+async def test_the_items_of_a_list_are_read_wherever_they_stand(page: Page, cdp: CDPSession, name: str) -> None:
+    await page.set_content(LISTS[name])
+    for top in (0, 4500, 1_000_000):
+        await scroll(page, top)
+        await assert_same_as_reference(cdp, False, calm_from=0)
+
+
+@pytest.mark.parametrize("name", ["plain", "hidden items"])
+async def test_a_view_further_down_shows_the_same_however_it_is_found(page: Page, cdp: CDPSession, name: str) -> None:
+    """As in a frame that reaches above the viewport: elements without a box stand at its top, far above the view."""
+    await page.set_content(LISTS[name])
+    texts = set()
+    for calm_from in (0, 1_000_000):
+        view = (0.0, 5000.0, 1280.0, 720.0)
+        reading = await read_document(await questions(cdp), view=view, whole=False, calm_from=calm_from)
+        texts.add(tree_webarena.print_tree(reading.nodes, reading.rects, viewport=None, label=Labels()).raw)
+    assert len(texts) == 1
+    assert "item 3" in texts.pop()
+
+
+@pytest.mark.parametrize("whole", [True, False])
+async def test_far_nodes_are_counted_where_positions_depend_on_them(page: Page, cdp: CDPSession, whole: bool) -> None:
+    """The far ones stand between nodes in view; they hold all that counts and all that does not."""
+    far = (
+        """<div style='margin-top: 4000px'>far <b>x</b><!-- no --><template>no <i>no</i></template><svg><g></g></svg>
+        <textarea>t</textarea></div><ul>"""
+        + "<li>item <a href=#>a</a><!-- no --></li> between " * 99
+    )
+    late = "</ul><i style='position: fixed; top: 90px'>late <a href=#>l</a></i>"
+    await page.set_content(f"<title>P</title><section>{'<a href=#>seen</a> ' * 900}{far}{late}</section>")
+    await page.evaluate(
+        """() => {
+            const far = document.querySelector("section > div");
+            far.firstChild.splitText(2);
+            far.append("", document.adoptNode(new Document().createCDATASection("no")));
+            document.querySelector("li").before("", "two", "three");
+        }"""
+    )
+    ask = await questions(cdp)
+    walk = await ask.walk(VIEW, whole=whole, calm_from=0)
+    late_ones = 0
+    for region in walk.regions:
+        outline = await ask.outline(region.handle)
+        assert len(outline.order) == region.size
+        for position, box in region.boxes.items():
+            assert await measure(cdp, outline.order[position]) == box
+        late_ones += region.size > 500 and max(region.boxes) > region.size - 10
+    assert late_ones == 1
+
+
+async def test_what_is_passed_over_as_plain_cannot_have_a_shadow_tree(page: Page) -> None:
+    source = files("harness.browser").joinpath("calm.js").read_text(encoding="utf-8")
+    found = re.search(r'PLAIN = "([a-z0-9,]+)"', source)
+    assert found
+    refused = await page.evaluate(
+        """(names) => names.filter((name) => {
+            try { document.createElement(name).attachShadow({ mode: "open" }); } catch { return true; }
+        })""",
+        names := found[1].split(","),
+    )
+    assert refused == names
+
+
+@pytest.mark.parametrize(("content", "times"), [(ESCAPES["nothing"], 3), (rows(2000), 10)], ids=["blocks", "list"])
+async def test_calm_parts_far_away_are_not_measured(page: Page, cdp: CDPSession, content: str, times: int) -> None:
     """Counted by a page whose every measuring is counted, in the world the walk runs in."""
-    await page.set_content(ESCAPES["nothing"])
+    await page.set_content(content)
     main = await frame_id(cdp)
     world = await cdp.send("Page.createIsolatedWorld", {"frameId": main, "worldName": "cairn"})
     context = world["executionContextId"]
@@ -119,7 +185,7 @@ async def test_calm_parts_far_away_are_not_measured(page: Page, cdp: CDPSession)
         await read_document(await questions(cdp), view=VIEW, whole=False, calm_from=calm_from)
         told = await cdp.send("Runtime.evaluate", {"expression": "measured", "contextId": context})
         counts.append(told["result"]["value"])
-    assert counts[0] * 3 < counts[1] - counts[0]
+    assert counts[0] * times < counts[1] - counts[0]
 
 
 async def test_reading_follows_mutations(page: Page, cdp: CDPSession) -> None:
