@@ -8,8 +8,9 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType, TracebackType
 
 from playwright.async_api import Browser, Error, Playwright, async_playwright
@@ -125,6 +126,7 @@ class Chromium:
     async def _start(self) -> Browser:
         path = await asyncio.to_thread(executable.find, self._settings.executable, headless=self._settings.headless)
         try:
+            _keep_compiled()
             driver = async_playwright()
             self._playwright = await driver.start()
             quicken(driver)
@@ -181,3 +183,12 @@ class Chromium:
                 await browser.close()
         except (TimeoutError, Error) as exc:
             logger.warning("the browser did not close: %s", exc)
+
+
+def _keep_compiled() -> None:
+    """Let playwright's driver keep its code compiled: it starts with a third less work, in every worker.
+
+    Not in a place all may write to, as what is found there is run; where nobody may write, it starts as ever.
+    """
+    with suppress(RuntimeError):  # a user without a home
+        os.environ.setdefault("NODE_COMPILE_CACHE", str(Path("~/.cache/cairn/driver").expanduser()))

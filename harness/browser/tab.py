@@ -15,6 +15,7 @@ from typing import Any
 from playwright.async_api import CDPSession, Error, Page
 
 from harness.browser.frames import Held
+from harness.browser.receiving import hearing
 from harness.browser.sending import sender
 
 _SAME_DOCUMENT = frozenset({"sameDocument", "historySameDocument"})
@@ -139,7 +140,7 @@ class Tab:
             ("frameDetached", self._detached),
             ("windowOpen", self._opened),
         ):
-            cdp.on(f"Page.{event}", listener)
+            cdp.on(f"Page.{event}", hearing(listener))
         for event in _STORAGE_EVENTS:
             cdp.on(f"DOMStorage.{event}", partial(self._stored, event))
         await cdp.send("DOMStorage.enable")

@@ -11,6 +11,7 @@ from playwright.async_api import BrowserContext, Request, Response
 
 from harness.browser.addresses import Addresses
 from harness.browser.guard import BLOCKED, Guard
+from harness.browser.receiving import hearing
 from harness.records import Effect
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -51,9 +52,9 @@ class Traffic:
         self._effects: dict[Request, _Effect] = {}
         self._blocked: list[str] = []
         self._lost: list[str] = []
-        context.on("request", self._begun)
-        context.on("response", self._answered)
-        context.on("requestfinished", self._ended)
+        context.on("request", hearing(self._begun))
+        context.on("response", hearing(self._answered))
+        context.on("requestfinished", hearing(self._ended))
         context.on("requestfailed", self._failed)
 
     def awaited(self) -> float | None:

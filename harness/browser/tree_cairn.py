@@ -28,6 +28,11 @@ _NAMED_BY_CONTENT = frozenset(
 _ALWAYS = ("checked", "pressed", "expanded")
 """States printed whatever they are: not being checked is worth a word."""
 _WHEN_TRUE = ("selected", "disabled", "readonly", "required", "busy", "modal", "multiselectable")
+_MARKED = ("invalid", "hasPopup")
+_TELLING = frozenset(
+    (*_ALWAYS, *_WHEN_TRUE, *_MARKED, "editable", "level", "valuetext", "focused", "valuemin", "valuemax")
+)
+"""Properties that details are made of; most nodes have none of them."""
 
 
 class _Line(NamedTuple):
@@ -110,6 +115,8 @@ def _line(node: AXNode, *, is_root: bool) -> _Line | None:
 def _details(node: AXNode, role: str) -> list[str]:
     has = {entry["name"]: entry["value"].get("value") for entry in node.get("properties", ())}
     value = value_of(node, "value")
+    if _TELLING.isdisjoint(has) and value in (None, ""):
+        return []
     is_rich = has.get("editable") == "richtext"
     details = [f"value: {value!r}"] if value not in (None, "") and not is_rich else []
     if is_rich and has.get("focusable"):
@@ -120,7 +127,7 @@ def _details(node: AXNode, role: str) -> list[str]:
         details.append(f"valuetext: {text!r}")
     details += (f"{name}: {has[name]}" for name in _ALWAYS if name in has)
     details += (f"{name}: True" for name in _WHEN_TRUE if has.get(name) is True)
-    details += (f"{name}: {has[name]}" for name in ("invalid", "hasPopup") if has.get(name) not in (None, "false"))
+    details += (f"{name}: {has[name]}" for name in _MARKED if has.get(name) not in (None, "false"))
     if has.get("focused") and role != "RootWebArea":
         details.append("focused: True")
     details += _range(has)
