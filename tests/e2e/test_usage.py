@@ -1,6 +1,8 @@
 """Wrong usage: one sentence, exit code 2, no traceback, and nothing left behind."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -54,3 +56,33 @@ def test_a_task_without_a_field_is_named(start: Starter, tmp_path: Path) -> None
 def test_a_rejected_key_stops_the_run_at_once(start: Starter) -> None:
     done = start("task.limit=4", "llm.faults=[{do: '401'}]")
     refused(done, "401")
+
+
+COUNTING = """
+import sys
+from hydra._internal.hydra import Hydra
+from harness.cli import run
+
+composed, theirs = [], Hydra.compose_config
+Hydra.compose_config = lambda *given, **more: composed.append(1) or theirs(*given, **more)
+assert run(sys.argv[1:]) == 2
+print(len(composed))
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "times", "runs"),
+    [
+        ([], 1, 1),
+        (["hydra.mode=RUN"], 2, 1),
+        (["hydra.mode=MULTIRUN", "run.seed=1,2"], 2, 2),
+        (["-m", "run.seed=1,2"], 2, 2),
+    ],
+)
+def test_a_configuration_is_composed_once_unless_its_mode_is_in_question(
+    tmp_path: Path, asked: list[str], times: int, runs: int
+) -> None:
+    given = [*asked, "task.path=nope.json", f"run.root={tmp_path}"]
+    done = subprocess.run([sys.executable, "-c", COUNTING, *given], capture_output=True, text=True, check=False)
+    assert done.stdout.split()[-1:] == [str(times)], done.stderr
+    assert done.stderr.count("nope.json") == runs
