@@ -3,7 +3,7 @@
 // A long page is mostly far away, and what is far away need not be measured, provided that nothing in it escapes. Boxes
 // and lines of text grow with their contents and hold them, but for what style can do: position, float, transform,
 // negative margins, heights, scrolling and the like. So the style of the whole document is looked through, and whatever
-// is not known to be harmless makes an element wild.
+// is not known to be harmless makes an element wild; as does a shadow tree, which has style of its own.
 //
 // Gives { open, turned }: elements that are wild or hold a wild one, and elements in which up and down may mean something
 // else; or null when the document does not tell (style of another origin, too much of it, forms of rules not known here)
