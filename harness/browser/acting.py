@@ -51,6 +51,8 @@ from harness.errors import ActionFailed
 
 _TYPED = 200
 """Characters that are typed key by key; what is longer is inserted at once, as a paste would."""
+_FEW = 4
+"""Characters that are sooner typed than it is asked who would notice."""
 _Input = Aimed | Wait | Press | Scroll | Mouse | Keyboard | Code
 _WAITS_S = 5.0
 """How long `wait` watches a page that does not change."""
@@ -221,17 +223,20 @@ class Actor:
                     await page.keyboard.press("Delete")
             elif found["filled"]:
                 await page.keyboard.press("End" if found["tag"] == "input" else "ControlOrMeta+End")
-            await self._write(action.text)
+            simple = found["takesText"] and len(action.text) > _FEW and action.text.isprintable()
+            await self._write(action.text, at_once=simple and not await element.hears_typing())
         if action.enter:
             await page.keyboard.press("Enter")
 
-    async def _write(self, text: str) -> None:
+    async def _write(self, text: str, *, at_once: bool = False) -> None:
         if self._settings.dialect == "webarena":
             text = self._addresses.to_real_text(text)  # WebArena maps whatever an action says, what is typed included
         keyboard = self._tabs.current.page.keyboard
-        await keyboard.type(text[:_TYPED])
-        if len(text) > _TYPED:
-            await keyboard.insert_text(text[_TYPED:])
+        by_keys = 0 if at_once else _TYPED
+        if typed := text[:by_keys]:
+            await keyboard.type(typed)
+        if rest := text[by_keys:]:
+            await keyboard.insert_text(rest)
 
     async def _press(self, key_comb: str) -> None:
         try:

@@ -87,7 +87,10 @@ function (task, value) {
   switch (task) {
     case "locate": {
       const type = tag === "input" ? element.type : "";
-      return { ...locate(), tag, type, option: Boolean(option), list: Boolean(list), filled: Boolean(element.value) };
+      // It takes any text, and only shows it: no number, no date, no list of suggestions.
+      const takesText = tag === "textarea" || (/^(text|search|email|password|tel|url)$/.test(type) && element.list === null);
+      const [isOption, isList, filled] = [option, list, element.value].map(Boolean);
+      return { ...locate(), tag, type, option: isOption, list: isList, filled, takesText };
     }
     case "pick":
       return choose(option);

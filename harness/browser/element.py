@@ -7,12 +7,28 @@ from typing import Any
 from playwright.async_api import CDPSession, Error
 
 from harness.actions.space import Box
+from harness.browser.asking import together
 from harness.browser.faults import first_line
 from harness.browser.sending import sender
 from harness.errors import ActionFailed
 
 _SCRIPT = files("harness.browser").joinpath("element.js").read_text(encoding="utf-8")
 _GONE = ("No node with given id", "Could not find node", "does not belong to the document", "No node found")
+
+_LARGEST = 5000
+_LISTENING = [
+    {"functionDeclaration": f"function () {{ return {whom}; }}"}
+    for whom in (
+        f"this.getRootNode().activeElement === this && this.ownerDocument.getElementsByTagName('*').length <= {_LARGEST} "
+        "? this.ownerDocument : null",
+        "this.ownerDocument.defaultView",
+    )
+]
+"""Who is asked for listeners, the document for all that is in it."""
+_TYPING = frozenset(
+    "keydown keypress keyup beforeinput input textInput selectionchange compositionstart compositionupdate compositionend".split()
+)
+"""Events that text put in at once does not send, or sends once and not for every character."""
 
 
 class Element:
@@ -29,7 +45,7 @@ class Element:
         """Scroll the element into view when it is not, and say where a click meets it.
 
         Returns:
-            `x`, `y` (CSS px of the viewport), `tag`, `type`, `option`, `list`, `filled`.
+            `x`, `y` (CSS px of the viewport), `tag`, `type`, `option`, `list`, `filled`, `takesText`.
         Raises:
             ActionFailed: It is not on the page, or not visible there.
         """
@@ -80,16 +96,30 @@ class Element:
             shape = _SHAPES.get(type, "what the field takes")
             raise ActionFailed(f"element [{self._id}] is a {type} field and takes {shape}, not {text!r}")
 
+    async def hears_typing(self) -> bool:
+        """Whether a script could tell text that is put in here at once from text that is typed key by key.
+
+        True also when keys would go elsewhere, or when the page is too large to be searched for listeners.
+        """
+        handle = await self._resolve()
+        found = await together(*(self._send("Runtime.callFunctionOn", objectId=handle, **one) for one in _LISTENING))
+        handles = [answer["result"].get("objectId") for answer in found]
+        if None in handles:
+            return True
+        answers = await together(
+            *(self._send("DOMDebugger.getEventListeners", objectId=one, depth=-1, pierce=True) for one in handles)
+        )
+        return any(listener["type"] in _TYPING for answer in answers for listener in answer["listeners"])
+
     def _check_enabled(self, answer: Mapping[str, Any]) -> None:
         if answer.get("disabled"):
             raise ActionFailed(f"element [{self._id}] or the option asked for is disabled")
 
     async def _run(self, task: str, value: str = "") -> Mapping[str, Any]:
         try:
-            resolved = await self._send("DOM.resolveNode", backendNodeId=self._backend)
             answer = await self._send(
                 "Runtime.callFunctionOn",
-                objectId=resolved["object"]["objectId"],
+                objectId=await self._resolve(),
                 functionDeclaration=_SCRIPT,
                 arguments=[{"value": task}, {"value": value}],
                 returnByValue=True,
@@ -103,6 +133,12 @@ class Element:
         if "exceptionDetails" in answer or found.get("gone"):
             raise self._gone()
         return found
+
+    async def _resolve(self) -> str:
+        """A handle of the element."""
+        resolved = await self._send("DOM.resolveNode", backendNodeId=self._backend)
+        handle: str = resolved["object"]["objectId"]
+        return handle
 
     def _gone(self) -> ActionFailed:
         return ActionFailed(f"element [{self._id}] is not on the page any more")

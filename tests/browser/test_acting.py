@@ -58,6 +58,66 @@ async def test_typing_appends_and_clear_replaces(web: Web, chromium: Chromium) -
         assert "two!" in visit.text
 
 
+KEYS_DOWN = "performance.eventCounts.get('keydown') ?? 0"
+FIELD = "<label>Name <input></label>"
+
+
+async def typed(visit: Visit, text: str) -> int:
+    """Type into the field called Name; gives the number of keys that have gone down."""
+    box = next(id for id, node in visit.view.nodes.items() if node.name == "Name" and node.role != "StaticText")
+    await visit.act(Type(target=Target(id=box), text=text, enter=False))
+    keys: int = await page_of(visit).evaluate(KEYS_DOWN)
+    return keys
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        FIELD,
+        "<form onsubmit='1' onclick='1'><label>Name <input type=email onchange='1' value=me></label></form>",
+        "<label>Name <textarea maxlength=12></textarea></label><script>onload = onblur = () => 1</script>",
+        "<label>Name <input type=search maxlength=12></label>",
+        "<div><template shadowrootmode=open><label>Name <input></label></template></div>",
+    ],
+)
+async def test_text_is_put_in_at_once_where_nobody_listens_to_keys(web: Web, chromium: Chromium, page: str) -> None:
+    web.page("/", page)
+    async with visiting(chromium, web) as visit:
+        assert await typed(visit, "many letters more") <= 1, "End, where there is something to add to"
+        at_once = [node.line for node in visit.view.nodes.values()]
+        assert "many letters" in visit.text
+        await visit.act(Goto(url="http://shop.localhost/"))
+        await page_of(visit).evaluate("addEventListener('keydown', () => 1)")
+        assert await typed(visit, "many letters more") >= 17
+        assert [node.line for node in visit.view.nodes.values()] == at_once
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        *(f"{FIELD}<script>addEventListener('{name}', () => 1)</script>" for name in ("keydown", "keyup", "keypress")),
+        *(f"{FIELD}<script>document.addEventListener('{name}', () => 1)</script>" for name in ("input", "beforeinput")),
+        "<form oninput='1'><label>Name <input></label></form>",
+        f"{FIELD}<div><template shadowrootmode=open><input id=in></template></div><script>"
+        "document.querySelector('div').shadowRoot.getElementById('in').onkeyup = () => 1</script>",
+        "<label>Name <input list=all></label><datalist id=all><option>one</datalist>",
+        "<label>Name <input onfocus='other.focus()'></label><input id=other>",
+        FIELD + "<p></p>" * 5000,
+    ],
+)
+async def test_text_is_typed_key_by_key_where_somebody_could_tell(web: Web, chromium: Chromium, page: str) -> None:
+    web.page("/", page)
+    async with visiting(chromium, web) as visit:
+        assert await typed(visit, "many letters") == 12
+
+
+async def test_a_number_is_typed_key_by_key(web: Web, chromium: Chromium) -> None:
+    web.page("/", "<label>Name <input type=number></label>")
+    async with visiting(chromium, web) as visit:
+        await visit.act(Type(target=visit.target("spinbutton", "Name"), text="12x345", enter=False))
+        assert "value: '12345'" in visit.text or "value: 12345" in visit.text
+
+
 async def test_enter_submits_the_form(web: Web, chromium: Chromium) -> None:
     web.page("/", "<form action=/found><label>Find <input name=q></label></form>")
     web.page("/found", "<p>found</p>")
