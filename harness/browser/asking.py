@@ -6,7 +6,7 @@ together travel together; `together` waits for all of them and raises the first 
 
 import asyncio
 import json
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -27,7 +27,9 @@ _CHANGED = """((watch) => {
     watch.observer.disconnect();
     return watch.changed || records.length > 0 || watch.at[0] !== scrollX || watch.at[1] !== scrollY;
 })(window[Symbol.for("reading")])"""
-_GROUP, _MEASURED = "reading", "measured"
+_GROUP = "reading"
+_MOST_KEPT = 200
+"""Nodes whose handles are kept for the next time; a handle keeps its node from being forgotten."""
 _TOO_DEEP = "stack limit exceeded"
 
 
@@ -50,8 +52,9 @@ class Questions:
         self._world = world
         self.document = ""
         """Handle of the document, as long as it lasts."""
-        self._keeps = False
-        """Whether what was measured last still has its handles."""
+        self._group = f"measured in {world}"
+        self._measured: dict[int, str] = {}
+        """Handles of nodes that were measured before: mostly they are measured again."""
 
     @classmethod
     async def about(cls, cdp: CDPSession, frame_id: str) -> "Questions":
@@ -83,14 +86,7 @@ class Questions:
 
     async def changed(self) -> bool:
         """Whether the document has changed since the walk; the watch ends."""
-        answer, *_ = await together(self._run(_CHANGED, returnByValue=True), *self._give_back())
-        return bool(answer["value"])
-
-    def _give_back(self) -> Iterator[Awaitable[Any]]:
-        """What was measured before needs no handle any more; most documents are gone by then, and their handles with them."""
-        if self._keeps:
-            self._keeps = False
-            yield self._send("Runtime.releaseObjectGroup", objectGroup=_MEASURED)
+        return bool((await self._run(_CHANGED, returnByValue=True))["value"])
 
     async def let_go(self) -> None:
         """Give back the handles of what was walked."""
@@ -130,11 +126,12 @@ class Questions:
         Args:
             wanted: By root of a shadow tree, its nodes in order; or by node, that node alone.
         """
+        if len(self._measured) > _MOST_KEPT:
+            await self.forget()
         handles = await together(*(self._resolve(backend) for backend in wanted))
         known = [(order, handle) for order, handle in zip(wanted.values(), handles, strict=True) if handle]
         if not known:
             return {}
-        self._keeps = True
         answer = await self._call(
             "Runtime.callFunctionOn",
             functionDeclaration=_MEASURE,
@@ -147,14 +144,25 @@ class Questions:
             measured.update(zip(order, (rect and (rect[0], rect[1], rect[2], rect[3]) for rect in rects), strict=False))
         return measured
 
+    async def forget(self) -> None:
+        """Give back the handles of what was measured."""
+        if self._measured:
+            self._measured.clear()
+            await self._send("Runtime.releaseObjectGroup", objectGroup=self._group)
+
     async def _resolve(self, backend: int) -> str | None:
+        if (kept := self._measured.get(backend)) is not None:
+            return kept
         try:
             answer = await self._send(
-                "DOM.resolveNode", backendNodeId=backend, executionContextId=self._world, objectGroup=_MEASURED
+                "DOM.resolveNode", backendNodeId=backend, executionContextId=self._world, objectGroup=self._group
             )
         except Error:
             return None  # as in the slow way: what cannot be resolved has no rectangle
-        handle: str | None = answer["object"].get("objectId")
+        if "objectId" not in answer["object"]:
+            return None
+        handle: str = answer["object"]["objectId"]
+        self._measured[backend] = handle
         return handle
 
     async def _nodes(self, method: str, **parameters: Any) -> Sequence[dict[str, Any]]:

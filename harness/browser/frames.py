@@ -158,6 +158,7 @@ class Collector:
             )
             ask = await Questions.about(place.document.session, inner.frame_id)
             await self._read(page, collected, place, ask)
+            await ask.forget()
         except Error:
             # The frame went elsewhere by itself; if its page is gone, the next call says so.
             collected.torn.append(inner.frame_id)
