@@ -51,7 +51,7 @@ from harness.errors import ActionFailed
 
 _TYPED = 200
 """Characters that are typed key by key; what is longer is inserted at once, as a paste would."""
-_FEW = 4
+_FEW = 3
 """Characters that are sooner typed than it is asked who would notice."""
 _Input = Aimed | Wait | Press | Scroll | Mouse | Keyboard | Code
 _WAITS_S = 5.0

@@ -16,15 +16,18 @@ _SCRIPT = files("harness.browser").joinpath("element.js").read_text(encoding="ut
 _GONE = ("No node with given id", "Could not find node", "does not belong to the document", "No node found")
 
 _LARGEST = 5000
-_LISTENING = [
-    {"functionDeclaration": f"function () {{ return {whom}; }}"}
-    for whom in (
-        f"this.getRootNode().activeElement === this && this.ownerDocument.getElementsByTagName('*').length <= {_LARGEST} "
-        "? this.ownerDocument : null",
-        "this.ownerDocument.defaultView",
-    )
-]
-"""Who is asked for listeners, the document for all that is in it."""
+_MANY = 10
+_PAGE = f"""function () {{
+    const page = this.ownerDocument;
+    const isHere = this.getRootNode().activeElement === this;
+    return isHere && page.getElementsByTagName("*").length <= {_LARGEST} ? page : null;
+}}"""
+_WINDOW = "function () { return this.ownerDocument.defaultView; }"
+_PASSES = """function (...others) {
+    for (let at = this; at; at = at.parentNode ?? at.host) if (others.includes(at)) return true;
+    return false;
+}"""
+"""Whether an event on its way to the element passes one of the others."""
 _TYPING = frozenset(
     "keydown keypress keyup beforeinput input textInput selectionchange compositionstart compositionupdate compositionend".split()
 )
@@ -102,14 +105,31 @@ class Element:
         True also when keys would go elsewhere, or when the page is too large to be searched for listeners.
         """
         handle = await self._resolve()
-        found = await together(*(self._send("Runtime.callFunctionOn", objectId=handle, **one) for one in _LISTENING))
-        handles = [answer["result"].get("objectId") for answer in found]
-        if None in handles:
+        page, window = await together(*(self._call(handle, whom) for whom in (_PAGE, _WINDOW)))
+        if "objectId" not in page:
             return True
-        answers = await together(
-            *(self._send("DOMDebugger.getEventListeners", objectId=one, depth=-1, pierce=True) for one in handles)
+        everybody, outermost = await together(*(self._listeners(one["objectId"]) for one in (page, window)))
+        hearing = {listener["backendNodeId"] for listener in everybody}
+        if outermost or len(hearing) > _MANY:
+            return True
+        if not hearing:
+            return False
+        others = await together(*(self._resolve(backend) for backend in hearing))
+        return bool((await self._call(handle, _PASSES, *others)).get("value"))
+
+    async def _listeners(self, handle: str) -> list[dict[str, Any]]:
+        """Who would hear typing, of an object and, if it is a document, all that is in it."""
+        found = await self._send("DOMDebugger.getEventListeners", objectId=handle, depth=-1, pierce=True)
+        return [listener for listener in found["listeners"] if listener["type"] in _TYPING]
+
+    async def _call(self, handle: str, function: str, *others: str) -> dict[str, Any]:
+        """What a function of the element gives, by its handle."""
+        arguments = [{"objectId": other} for other in others]
+        answer = await self._send(
+            "Runtime.callFunctionOn", objectId=handle, functionDeclaration=function, arguments=arguments
         )
-        return any(listener["type"] in _TYPING for answer in answers for listener in answer["listeners"])
+        result: dict[str, Any] = answer["result"]
+        return result
 
     def _check_enabled(self, answer: Mapping[str, Any]) -> None:
         if answer.get("disabled"):
@@ -134,9 +154,9 @@ class Element:
             raise self._gone()
         return found
 
-    async def _resolve(self) -> str:
-        """A handle of the element."""
-        resolved = await self._send("DOM.resolveNode", backendNodeId=self._backend)
+    async def _resolve(self, backend: int = 0) -> str:
+        """A handle of the element, or of another node."""
+        resolved = await self._send("DOM.resolveNode", backendNodeId=backend or self._backend)
         handle: str = resolved["object"]["objectId"]
         return handle
 
