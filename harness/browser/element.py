@@ -31,7 +31,7 @@ _PASSES = """function (...others) {
 _TYPING = frozenset(
     "keydown keypress keyup beforeinput input textInput selectionchange compositionstart compositionupdate compositionend".split()
 )
-"""Events that text put in at once does not send, or sends once and not for every character."""
+"""Events that text put in at once does not send, or sends once instead of for every character."""
 
 
 class Element:
