@@ -102,20 +102,23 @@ class Element:
     async def hears_typing(self) -> bool:
         """Whether a script could tell text that is put in here at once from text that is typed key by key.
 
-        True also when keys would go elsewhere, or when the page is too large to be searched for listeners.
+        True also when that cannot be found out: keys would go elsewhere, the page is too large to be searched, or it went away.
         """
-        handle = await self._resolve()
-        page, window = await together(*(self._call(handle, whom) for whom in (_PAGE, _WINDOW)))
-        if "objectId" not in page:
+        try:
+            handle = await self._resolve()
+            page, window = await together(*(self._call(handle, whom) for whom in (_PAGE, _WINDOW)))
+            if "objectId" not in page or "objectId" not in window:
+                return True
+            everybody, outermost = await together(*(self._listeners(one["objectId"]) for one in (page, window)))
+            hearing = {listener["backendNodeId"] for listener in everybody}
+            if outermost or len(hearing) > _MANY:
+                return True
+            if not hearing:
+                return False
+            others = await together(*(self._resolve(backend) for backend in hearing))
+            return (await self._call(handle, _PASSES, *others)).get("value") is not False
+        except Error:
             return True
-        everybody, outermost = await together(*(self._listeners(one["objectId"]) for one in (page, window)))
-        hearing = {listener["backendNodeId"] for listener in everybody}
-        if outermost or len(hearing) > _MANY:
-            return True
-        if not hearing:
-            return False
-        others = await together(*(self._resolve(backend) for backend in hearing))
-        return bool((await self._call(handle, _PASSES, *others)).get("value"))
 
     async def _listeners(self, handle: str) -> list[dict[str, Any]]:
         """Who would hear typing, of an object and, if it is a document, all that is in it."""
@@ -123,12 +126,12 @@ class Element:
         return [listener for listener in found["listeners"] if listener["type"] in _TYPING]
 
     async def _call(self, handle: str, function: str, *others: str) -> dict[str, Any]:
-        """What a function of the element gives, by its handle."""
+        """What a function of the element gives, by its handle; nothing when it throws."""
         arguments = [{"objectId": other} for other in others]
         answer = await self._send(
             "Runtime.callFunctionOn", objectId=handle, functionDeclaration=function, arguments=arguments
         )
-        result: dict[str, Any] = answer["result"]
+        result: dict[str, Any] = {} if "exceptionDetails" in answer else answer["result"]
         return result
 
     def _check_enabled(self, answer: Mapping[str, Any]) -> None:

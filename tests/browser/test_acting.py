@@ -112,6 +112,14 @@ async def test_text_is_typed_key_by_key_where_somebody_could_tell(web: Web, chro
         assert await typed(visit, "many letters") == 12
 
 
+async def test_a_field_that_leads_elsewhere_when_it_is_clicked_harms_nobody(web: Web, chromium: Chromium) -> None:
+    web.page("/", "<label>Name <input onmousedown=\"location = '/next'\"></label>")
+    web.page("/next", "<p>arrived</p>", delay_s=0.0)
+    async with visiting(chromium, web) as visit:
+        await typed(visit, "many letters")
+        assert isinstance(visit.outcome, Done) and "arrived" in visit.text
+
+
 async def test_a_number_is_typed_key_by_key(web: Web, chromium: Chromium) -> None:
     web.page("/", "<label>Name <input type=number></label>")
     async with visiting(chromium, web) as visit:
