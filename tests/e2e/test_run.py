@@ -87,8 +87,10 @@ def test_a_killed_run_goes_on_and_comes_to_the_same(start: Starter, tmp_path: Pa
     folder = tmp_path / "results" / "run"
     with running("task=smoke", f"executor={executor}", root=tmp_path / "results") as process:
         wait_until(lambda: decided(folder) >= 9)
+        family = psutil.Process(process.pid).children(recursive=True)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        psutil.wait_procs(family, timeout=30)  # workers end when they miss their parent, and may write until then
     persisted = decided(folder)
     assert 0 < persisted < undisturbed["invocation"]["model_requests"]
 
