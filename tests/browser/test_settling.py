@@ -128,10 +128,12 @@ async def test_a_page_that_never_rests_is_left_in_time_and_the_agent_is_told_onc
     begun = time.monotonic()
     async with visiting(chromium, web) as visit:
         assert time.monotonic() - begun < 5
-        assert "still busy" in visit.notices or "kept changing while it was read" in visit.notices
+        told = visit.notices
         begun = time.monotonic()
         await visit.act(Nothing())
         assert time.monotonic() - begun < 1.9  # less than the settle timeout: it was used up once
+        told += visit.notices  # a worker may take until now to begin
+        assert "still busy" in told or "kept changing while it was read" in told
         over.set()
 
 
