@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -19,6 +20,7 @@ from harness.config import PROJECT, Config, register
 from harness.errors import ConfigError, ExitCode, HarnessError, JournalError, UsageError
 
 _NOISE = ("full_key", "object_type", "reference_type", "To append to your config")
+_MODE = re.compile(rb"\bmode\b")
 _WORST_FIRST = (ExitCode.INTERRUPTED, ExitCode.USAGE, ExitCode.UNSCORED, ExitCode.BELOW)
 
 
@@ -34,9 +36,8 @@ def run(arguments: Sequence[str]) -> int:
         if ExitCode.INTERRUPTED not in codes:
             codes.append(_run_one(tree))
 
-    plain = not any(argument.startswith("-") or "hydra" in argument for argument in arguments)
     try:
-        with _composing_once() if plain else nullcontext():
+        with nullcontext() if _may_set_mode(arguments) else _composing_once():
             job()
     except (HydraException, OmegaConfBaseException) as error:
         return _refuse(_sentence(error))
@@ -62,6 +63,13 @@ def configured(overrides: Sequence[str], config_dir: Path | None = None) -> Conf
         raise ConfigError(_sentence(error)) from error
     assert isinstance(config, Config)
     return config
+
+
+def _may_set_mode(arguments: Sequence[str]) -> bool:
+    """Whether an argument, or a file that is composed, may say something of `hydra.mode`."""
+    if any(argument.startswith("-") or "hydra" in argument for argument in arguments):
+        return True
+    return any(_MODE.search(path.read_bytes()) for path in (PROJECT / "configs").rglob("*.yaml"))
 
 
 @contextmanager

@@ -28,6 +28,8 @@ _CHANGED = """((watch) => {
     return watch.changed || records.length > 0 || watch.at[0] !== scrollX || watch.at[1] !== scrollY;
 })(window[Symbol.for("reading")])"""
 _GROUP = "reading"
+WORLD = "cairn"
+"""Name of the isolated world our scripts run in."""
 _MOST_KEPT = 200
 """Nodes whose handles are kept for the next time; a handle keeps its node from being forgotten."""
 _TOO_DEEP = "stack limit exceeded"
@@ -59,7 +61,7 @@ class Questions:
     @classmethod
     async def about(cls, cdp: CDPSession, frame_id: str) -> "Questions":
         """Make ready to ask about the document a frame holds now."""
-        found = await sender(cdp)("Page.createIsolatedWorld", frameId=frame_id, worldName="cairn")
+        found = await sender(cdp)("Page.createIsolatedWorld", frameId=frame_id, worldName=WORLD)
         questions = cls(cdp, frame_id, found["executionContextId"])
         questions.document = (await questions._run(_PREPARED, objectGroup=""))["objectId"]
         return questions

@@ -14,6 +14,7 @@ from typing import Any
 
 from playwright.async_api import CDPSession, Error, Page
 
+from harness.browser.asking import WORLD
 from harness.browser.frames import Held
 from harness.browser.receiving import hearing
 from harness.browser.sending import sender
@@ -26,7 +27,6 @@ _STORAGE_EVENTS = (
     "domStorageItemsCleared",
 )
 _BEGINS_WITHIN_S = 1.0
-_WORLD = "cairn"
 _SOURCE = """(() => {
     const of = (name) => Object.getOwnPropertyDescriptor(Document.prototype, name).get.call(document);
     const doctype = of("doctype");
@@ -95,7 +95,7 @@ class Tab:
 
         Those send a third of a megabyte of script to a document first. Raises as `evaluate`.
         """
-        world = await sender(self.cdp)("Page.createIsolatedWorld", frameId=self._main, worldName=_WORLD)
+        world = await sender(self.cdp)("Page.createIsolatedWorld", frameId=self._main, worldName=WORLD)
         title, html = await self._evaluate(_SOURCE, contextId=world["executionContextId"])
         return title, html
 

@@ -1,6 +1,7 @@
 """Wrong usage: one sentence, exit code 2, no traceback, and nothing left behind."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.config import PROJECT
 from tests.e2e.conftest import Start
 
 Starter = Callable[..., Start]
@@ -86,3 +88,13 @@ def test_a_configuration_is_composed_once_unless_its_mode_is_in_question(
     done = subprocess.run([sys.executable, "-c", COUNTING, *given], capture_output=True, text=True, check=False)
     assert done.stdout.split()[-1:] == [str(times)], done.stderr
     assert done.stderr.count("nope.json") == runs
+
+
+def test_a_mode_set_in_a_file_is_heeded(tmp_path: Path) -> None:
+    shutil.copytree(PROJECT / "configs", tmp_path / "configs")
+    config = tmp_path / "configs" / "config.yaml"
+    config.write_text(config.read_text().replace("\nhydra:\n", "\nhydra:\n  mode: MULTIRUN\n"))
+    script = f"import harness.cli, pathlib; harness.cli.PROJECT = pathlib.Path({str(tmp_path)!r})\n{COUNTING}"
+    given = ["task.path=nope.json", f"run.root={tmp_path}", "run.seed=1,2"]
+    done = subprocess.run([sys.executable, "-c", script, *given], capture_output=True, text=True, check=False)
+    assert done.stderr.count("nope.json") == 2, done.stderr
