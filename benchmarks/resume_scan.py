@@ -20,7 +20,7 @@ from harness.codec import decode, encode, loads, seal, unseal
 from harness.compose.conclusion import NAME
 from harness.journal.index import INDEX_NAME
 from harness.records import Opened
-from harness.runner.episode import task_digest
+from harness.runner.job import task_digest
 
 IMPORTS = (sys.executable, "-c", "import hydra, openai, playwright.async_api, orjson")
 """What any harness of this kind loads before it can do anything."""

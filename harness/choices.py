@@ -33,6 +33,14 @@ class Strategy(Enum):
     fail = "fail"
 
 
+class InDoubtPolicy(Enum):
+    ask_page = "ask_page"
+    skip = "skip"
+    repeat = "repeat"
+    restart = "restart"
+    unscored = "unscored"
+
+
 class Durability(Enum):
     record = "record"
     task = "task"

@@ -13,7 +13,16 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, OmegaConf
 
-from harness.choices import ActionSet, Dialect, Display, Durability, ObservationDialect, ObservationType, Strategy
+from harness.choices import (
+    ActionSet,
+    Dialect,
+    Display,
+    Durability,
+    InDoubtPolicy,
+    ObservationDialect,
+    ObservationType,
+    Strategy,
+)
 
 _CHECKOUT = Path(__file__).resolve().parent.parent
 PROJECT = _CHECKOUT if (_CHECKOUT / "run.py").exists() else Path(get_path("data"), "share", "cairn-harness")
@@ -155,6 +164,8 @@ class ExecutorConfig:
 @dataclass
 class ResumeConfig:
     strategy: Strategy = Strategy.auto
+    in_doubt: InDoubtPolicy = InDoubtPolicy.ask_page
+    """What becomes of an action that was interrupted on a site which cannot be reset; see docs/pages/resume.md."""
     min_similarity: float = 0.9
     """A restored page this similar to the recorded one counts as the same."""
     max_attempts: int = 3

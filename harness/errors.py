@@ -16,7 +16,8 @@
     │  ├─ ModelUnavailable   no answer after all retries
     │  ├─ BrowserCrashed     the browser or its page is gone or hangs
     │  ├─ SiteUnavailable    a site does not answer, or a login does not take
-    │  └─ EnvironmentDiverged  replaying the journal did not lead back to the recorded page
+    │  ├─ EnvironmentDiverged  replaying the journal did not lead back to the recorded page
+    │  └─ ActionInDoubt      an interrupted action may have changed a site, and the settings ask for no score then
     ├─ EvaluatorError        the evidence cannot be judged: unscored, never a 0
     └─ JournalError          our doing: stop, touch nothing, exit 3
        └─ JournalCorrupt     a terminated line is not a legal next record
@@ -109,6 +110,10 @@ class SiteUnavailable(InfraError):
 
 class EnvironmentDiverged(InfraError):
     """Replaying the journal did not lead back to the recorded page."""
+
+
+class ActionInDoubt(InfraError):
+    """An interrupted action may have changed a site that cannot be reset, and `resume.in_doubt=unscored` is set."""
 
 
 class EvaluatorError(HarnessError):

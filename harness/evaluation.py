@@ -62,8 +62,7 @@ async def evaluate(config: Config, folder: Path, console: Console, arguments: tu
 async def _evaluate(config: Config, folder: Path, console: Console, arguments: tuple[str, ...]) -> int:
     begun = time.monotonic()
     tasks = load_tasks(config)
-    redactor = redacting(config)
-    redact_logs(redactor)
+    redact_logs(redactor := redacting(config))
 
     def tell(text: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -74,7 +73,7 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
         outcomes = (scanned := _scan(run)).outcomes
         digest = settle(config, run, tasks, outcomes=outcomes, tell=tell)
         stopping = Stopping(tell)
-        jobs = schedule(config, run, tasks, outcomes=outcomes, stopping=stopping)
+        jobs, embedded = schedule(config, run, tasks, outcomes=outcomes, stopping=stopping)
         spent = outcomes if len(jobs) else {}  # with nothing owed there is nothing to stop
         purse = run_purse(config, run, spent, stopping=stopping, tell=tell)
         tracker = Tracker(config, folder)
@@ -91,6 +90,7 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
                 say=tell,
                 stopping=stopping,
                 turns=limiter(config, tell),
+                embedded=embedded,
             )
             with stopping.listening():
                 invocation = await _play(game, jobs, console, tracker=tracker, purse=purse)

@@ -32,10 +32,10 @@ from harness.journal.redaction import RedactingFormatter, Redactor
 from harness.journal.store import RunFolder, hold_of
 from harness.llm.turns import RemoteTurns
 from harness.protocols import News
-from harness.runner.episode import Job
 from harness.runner.executors.desk import FarStore, Store
 from harness.runner.executors.wire import heard, job_of, line, news_values
 from harness.runner.family import kill_children
+from harness.runner.job import Job
 from harness.runner.stopping import Stopping
 
 BEAT_S = 1.0

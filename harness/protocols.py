@@ -3,13 +3,13 @@
 Implementations never inherit from these; they only fit.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from harness.actions.space import Action
-from harness.records import Closed, Effect, Episode, Outcome, Scored, Task, Usage, View
+from harness.records import Closed, DoubtResolution, Effect, Episode, Outcome, Scored, Task, Usage, View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +82,23 @@ class Restored:
     """`reset` when there was nothing to restore, else `replay` or `checkpoint`."""
     similarity: tuple[float, ...] = ()
     """Per compared observation; 1.0 = identical."""
+    pending: Action | None = None
+    """The pending decision's action, aimed at this view; None = there is none, or it is not to be performed."""
+    doubt: "InDoubt | None" = None
+    """What was done about a pending action that may have been performed before."""
     waited_s: float = 0.0
     """For sites that were not up yet: nobody's work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InDoubt:
+    """A pending action that may have reached its site before the interruption."""
+
+    resolution: DoubtResolution
+    why: str
+    """A sentence for people."""
+    told: str = ""
+    """A sentence for the agent; "" = it is told nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,11 +130,14 @@ class Gathered:
 class Environment(Protocol):
     """One browser context on one lane's sites, for one episode."""
 
-    async def restore(self, task: Task, episode: Episode) -> Restored:
-        """Lead the browser to where the journal ends; with an empty journal, reset the sites and open the start pages.
+    async def restore(self, task: Task, episode: Episode, clean: Collection[str] = ()) -> Restored:
+        """Lead the browser to where the journal ends; with an empty journal, open the start pages.
 
+        Args:
+            clean: Names of the sites that are at their seed: whatever this attempt did there is gone.
         Raises:
             EnvironmentDiverged: The page reached is not the recorded one.
+            ActionInDoubt: Nobody knows whether the pending action was performed, and the settings say to leave it.
             InfraError: Browser or site gave way.
         """
         ...
@@ -133,7 +151,19 @@ class Environment(Protocol):
         ...
 
     async def gather(self, task: Task) -> Gathered:
-        """Collect everything the task's evaluators will ask for, from the live pages."""
+        """Collect everything the task's evaluators will ask for, from the live pages; nothing leaves the browser after."""
+        ...
+
+    async def ask_sites(self, action: Action) -> Mapping[str, str]:
+        """Site to what its `effects_url` answers now, of the sites that have one; {} for an action that changes nothing."""
+        ...
+
+    async def effects_begun(self) -> None:
+        """Wait until an effect is seen that no record holds."""
+        ...
+
+    def take_effects(self) -> tuple[Effect, ...]:
+        """The effects seen that no record holds; each is given once."""
         ...
 
 

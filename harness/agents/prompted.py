@@ -14,7 +14,7 @@ from harness.agents.prompt import Prompt
 from harness.agents.trimming import trim
 from harness.errors import ActionSyntaxError, ConfigError
 from harness.protocols import ChatModel, Decision, Message, Reply
-from harness.records import Episode, Refused, Step, Task, Usage, View
+from harness.records import Episode, Refused, Step, Task, Unknown, Usage, View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +71,8 @@ class PromptedAgent:
         line = describe(decided.action, self.action_set, reply=decided.reply, splitter=self.prompt.splitter)
         if isinstance(outcome, Refused):
             line = f"{line} -> refused: {outcome.why}"
+        elif isinstance(outcome, Unknown) and outcome.why:
+            line = f"{line} -> outcome unknown: {outcome.why}"
         return _on_one_line(line)
 
     def _read(self, text: str) -> Action:

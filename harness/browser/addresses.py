@@ -5,7 +5,7 @@ and `http://a.test/admin` is not in `http://a.test/administrator`. Longer addres
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from urllib.parse import quote, urlsplit
 
@@ -51,6 +51,30 @@ class Addresses:
 
     def host_to_canonical(self, host: str) -> str:
         return _swap(host, self._hosts_to_canonical)
+
+
+class SiteFinder:
+    """Which site an address is on: of those at its host and port, the one with the longest path before it."""
+
+    def __init__(self, bases: Iterable[tuple[str, str]]) -> None:
+        """`bases`: site name and base URL; a site may have several."""
+        self._bases: dict[str, list[tuple[str, str]]] = {}
+        """Host and port to path and site, the longest path first."""
+        for name, url in bases:
+            parts = urlsplit(url)
+            self._bases.setdefault(parts.netloc.lower(), []).append((parts.path.rstrip("/"), name))
+        for found in self._bases.values():
+            found.sort(key=lambda base: len(base[0]), reverse=True)
+
+    def __call__(self, url: str) -> str | None:
+        """Name of the site; None = it is on none of them."""
+        try:
+            parts = urlsplit(url)
+        except ValueError:  # an address a page made up
+            return None
+        found = self._bases.get(parts.netloc.lower(), [])
+        under = (name for path, name in found if f"{parts.path}/".startswith(f"{path}/"))
+        return next(under, found[-1][1] if found else None)
 
 
 class _Mapper:

@@ -1,6 +1,6 @@
 """What an episode sees of the browser: restore, act, gather, each bounded and each ending in a record or our error."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -9,21 +9,22 @@ from typing import Any
 
 from playwright.async_api import Browser
 
+from harness.actions.effects import may_change_sites
 from harness.actions.space import Action, Goto
-from harness.browser import gathering, login, outage, restoring
+from harness.browser import doubts, gathering, login, outage, restoring
+from harness.browser.comparing import entries
 from harness.browser.faults import Watch
-from harness.browser.resetting import put_back
+from harness.browser.fetching import fetch
 from harness.browser.settings import BrowserSettings, RestoreSettings
 from harness.browser.storage import real_state
 from harness.browser.trace import Trace
 from harness.browser.window import Lane, State, Window
-from harness.codec import loads
+from harness.codec import digest, loads
 from harness.errors import EnvironmentDiverged, SiteUnavailable, TaskError
-from harness.protocols import Artifacts, Gathered, Landed, Restored
-from harness.records import Acted, Episode, Refused, Site, Tab, Task, View
+from harness.protocols import Artifacts, Gathered, InDoubt, Landed, Restored
+from harness.records import Acted, Effect, Episode, Observation, Refused, Site, Step, Tab, Task, View
 
 _CLOSES_WITHIN_S = 5.0
-_RESET_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,28 +55,71 @@ class BrowserEnvironment:
             limit_s=self._settings.navigation_timeout_s, tell=partial(gear.tell, lane.number)
         )
         self._open: Window | None = None
+        self._unrecorded: tuple[Effect, ...] = ()
+        """Effects of windows that are closed, seen after the last record."""
         self._trace: Trace | None = None
         browser.on("disconnected", self._lost)
 
-    async def restore(self, task: Task, episode: Episode) -> Restored:
+    async def restore(self, task: Task, episode: Episode, clean: Collection[str] = ()) -> Restored:
         self._sites = tuple(site for site in self._lane.sites if site.name in task.sites)
-        plan = restoring.plan(task, episode, sites=self._lane.sites, settings=self._gear.restoring)
-        waited_s = sum([await self._reset(site) for site in plan.reset])
+        plan = restoring.plan(task, episode, sites=self._lane.sites, settings=self._gear.restoring, clean=clean)
         async with self._patient():
-            return replace(await self._restored(task, episode, plan), waited_s=waited_s)
-
-    async def _reset(self, site: Site) -> float:
-        assert site.reset_url is not None
-        return await put_back(site.reset_url, hook=f"reset of {site.name}", timeout_s=_RESET_S, patience=self._patience)
+            doubt = await self._doubt(episode) if plan.in_doubt else None
+            restored = await self._restored(task, episode, plan)
+        return self._with_pending(restored, episode, doubt)
 
     async def _restored(self, task: Task, episode: Episode, plan: restoring.Plan) -> Restored:
         await self._shut()
-        if plan.strategy == "checkpoint":
-            return await self._from_checkpoint(task, episode, plan)
         if plan.strategy == "reset":
             return Restored(view=await self._arrive(task, image=self._settings.screenshots), strategy="reset")
-        view, alike = await restoring.replay(episode, await self._arrive(task), step=self._again, plan=plan)
-        return Restored(view=await self._final(view, episode.last), strategy="replay", similarity=alike)
+        if plan.strategy == "checkpoint":
+            view = await self._from_checkpoint(task, episode, plan.anchor)
+        else:
+            view = await self._arrive(task, episode=episode)
+        view, alike = await restoring.replay(
+            episode, view, begin=plan.anchor, perform=self._again, least=0.0 if plan.in_doubt else plan.least
+        )
+        assert episode.last is not None
+        return Restored(view=await self._final(view, episode.last), strategy=plan.strategy, similarity=alike)
+
+    def _with_pending(self, restored: Restored, episode: Episode, doubt: InDoubt | None) -> Restored:
+        """The view as it may be acted upon, and what is to be done there first."""
+        if (last := episode.last) is None:
+            return restored
+        if doubt is not None and doubt.resolution in restoring.NOT_REPEATED:
+            return replace(restored, doubt=doubt)  # the page may differ by what the action did, if it did it
+        pending = None if episode.pending is None else episode.pending.action
+        restoring.check_end(restored.view, last, pending=pending, step=len(episode.steps))
+        if pending is not None:
+            pending = restoring.aim_pending(pending, restored.view, last.observation)
+        return replace(restored, pending=pending, doubt=doubt)
+
+    async def _doubt(self, episode: Episode) -> InDoubt:
+        pending = episode.pending
+        assert pending is not None
+        now = await self._answers(pending.effects_seen) if pending.effects_seen else {}
+        return doubts.resolve(episode, now=now, policy=self._gear.restoring.in_doubt)
+
+    async def ask_sites(self, action: Action) -> Mapping[str, str]:
+        if not may_change_sites(action):
+            return {}
+        return await self._answers([site.name for site in self._lane.sites if site.effects_url])
+
+    async def _answers(self, names: Iterable[str]) -> dict[str, str]:
+        """Site to a hash of what its `effects_url` answers."""
+        urls = {site.name: site.effects_url for site in self._lane.sites if site.effects_url}
+        timeout_s = self._settings.navigation_timeout_s
+        answers = {name: await fetch(urls[name], timeout_s=timeout_s) for name in names if name in urls}
+        return {name: digest([answer.status, answer.text]) for name, answer in answers.items()}
+
+    async def effects_begun(self) -> None:
+        if not self._unrecorded:
+            await self._window.traffic.effects_begun()
+
+    def take_effects(self) -> tuple[Effect, ...]:
+        live = () if self._open is None else self._open.traffic.take_effects()
+        effects, self._unrecorded = (*self._unrecorded, *live), ()
+        return effects
 
     async def act(self, action: Action) -> Landed:
         async with self._patient():
@@ -84,7 +128,10 @@ class BrowserEnvironment:
     async def gather(self, task: Task) -> Gathered:
         limit_s = self._settings.step_deadline_s * (1 + len(task.eval.program_html))
         async with self._patient(), self._watched("gathering the evidence", limit_s=limit_s):
-            return await gathering.gather(self._window, task, settings=self._settings, trace=self._trace)
+            await self._window.traffic.effects_answered(limit_s=self._settings.settle_timeout_s)
+            gathered = await gathering.gather(self._window, task, settings=self._settings, trace=self._trace)
+            await self._window.cut_off()
+            return gathered
 
     async def close(self) -> None:
         """End the episode's use of the browser."""
@@ -94,6 +141,7 @@ class BrowserEnvironment:
     async def _shut(self) -> None:
         if self._open is not None:
             window, self._open = self._open, None
+            self._unrecorded += window.traffic.take_effects()
             async with Watch().over("closing a window", limit_s=_CLOSES_WITHIN_S):
                 await window.close()
         if self._trace is not None:
@@ -140,14 +188,22 @@ class BrowserEnvironment:
             if self._settings.har:
                 self._trace = await Trace.begin(self._window.context)
 
-    async def _arrive(self, task: Task, *, image: bool = False) -> View:
-        """Open the start pages, one tab each, and come back to the first."""
+    async def _arrive(self, task: Task, *, image: bool = False, episode: Episode | None = None) -> View:
+        """Open the start pages, one tab each, and come back to the first.
+
+        Args:
+            episode: What is led back; its elements get their ids back.
+        """
         await self._fresh(task, _state_file(task))
+        recorded = None
+        if episode is not None and episode.arrival is not None:
+            recorded = episode.arrival.observation
+            self._window.reserve_ids(_used_ids(episode))
         await self._visit(task.start_urls)
         async with self._watched("looking at the start page"):
             if len(task.start_urls) > 1:
                 await self._window.tabs.focus(self._window.tabs.all[0])
-            view = await self._window.look(image=image)
+            view = await self._window.look(image=image, recorded=recorded)
             self._window.storage.checkpoint()
             self._window.traffic.take_effects()
             return view
@@ -165,50 +221,47 @@ class BrowserEnvironment:
                 await tab.cdp.send("Page.resetNavigationHistory")
         await self._check_sites()
 
-    async def _from_checkpoint(self, task: Task, episode: Episode, plan: restoring.Plan) -> Restored:
-        """Cookies and storage as they were, the recorded tabs at their addresses; nothing is performed again."""
-        last = episode.last
-        assert last is not None
-        await self._fresh(task, self._recorded_state(episode) or _state_file(task))
+    async def _from_checkpoint(self, task: Task, episode: Episode, anchor: int) -> View:
+        """Cookies and storage as they were after a step, its tabs at their addresses; nothing is performed again."""
+        acted = episode.steps[anchor - 1].acted if anchor else episode.arrival
+        assert acted is not None
+        await self._fresh(task, self._recorded_state(episode.steps[:anchor]) or _state_file(task))
+        self._window.reserve_ids(_used_ids(episode))
         if self._trace is not None:
-            self._trace.comment = (
-                f"begins after step {len(episode.steps)}, where the episode was resumed without a replay"
-            )
-        tabs: tuple[Tab, ...] = last.observation.tabs
+            self._trace.comment = f"begins after step {anchor}, where the episode was resumed without a replay"
+        tabs: tuple[Tab, ...] = acted.observation.tabs
         await self._visit(tuple(tab.url for tab in tabs))
         async with self._watched("looking at the restored page"):
             current = next(number for number, tab in enumerate(tabs) if tab.current)
             await self._window.tabs.focus(self._window.tabs.all[current])
-            view = await self._window.look()
+            view = await self._window.look(recorded=acted.observation)
             self._window.storage.checkpoint()
             self._window.traffic.take_effects()
-        alike = restoring.compare(view, last, least=plan.least_at_end, step=len(episode.steps))
-        return Restored(view=await self._final(view, last), strategy="checkpoint", similarity=(alike,))
+        return view
 
-    def _recorded_state(self, episode: Episode) -> Any:
-        digests = [step.acted.checkpoint for step in episode.steps if step.acted.checkpoint is not None]
+    def _recorded_state(self, steps: Sequence[Step]) -> Any:
+        digests = [step.acted.checkpoint for step in steps if step.acted.checkpoint is not None]
         if not digests:
             return None
         if self._gear.checkpoints is None:
             raise EnvironmentDiverged("the recorded storage state is not at hand")
         return real_state(self._gear.checkpoints.read(digests[-1]), self._lane.addresses)
 
-    async def _final(self, view: View, last: Acted | None) -> View:
+    async def _final(self, view: View, last: Acted) -> View:
         """The restored view as the agent saw it then: with its picture, and with the notices of the record."""
-        assert last is not None
         if self._settings.screenshots and view.image is None:
             async with self._watched("looking at the restored page"):
-                view = await self._window.look(image=True)
+                view = await self._window.look(image=True, recorded=last.observation)
         return replace(view, observation=replace(view.observation, notices=last.observation.notices))
 
-    async def _again(self, action: Action, is_last: bool) -> Landed:
+    async def _again(self, action: Action, recorded: Acted, is_last: bool) -> Landed:
         """A recorded step; only the last is seen by anybody."""
-        return await self._step(action, image=is_last and self._settings.screenshots)
+        return await self._step(action, image=is_last and self._settings.screenshots, recorded=recorded.observation)
 
-    async def _step(self, action: Action, *, image: bool = False) -> Landed:
+    async def _step(self, action: Action, *, image: bool = False, recorded: Observation | None = None) -> Landed:
         async with self._watched("performing an action"):
             outcome = await self._window.perform(action)
-            view = await self._window.look(image=image)
+            view = await self._window.look(image=image, recorded=recorded)
         await self._check_sites()
         return Landed(
             outcome=outcome,
@@ -216,6 +269,12 @@ class BrowserEnvironment:
             effects=self._window.traffic.take_effects(),
             checkpoint=self._window.storage.checkpoint(),
         )
+
+
+def _used_ids(episode: Episode) -> set[str]:
+    """Every element id that the attempt has shown."""
+    seen = [step.acted for step in episode.steps] + ([episode.arrival] if episode.arrival else [])
+    return {id for acted in seen for id, _ in entries(acted.observation.text)}
 
 
 def _state_file(task: Task) -> Any:

@@ -38,7 +38,8 @@ async def gather(window: Window, task: Task, *, settings: BrowserSettings, trace
     url, title, html = map(shown, (mine.url, *await mine.source()))
     targets = task.eval.program_html
     if any(target.url != "last" for target in targets):
-        await login.ensure(window, login.wanted(task, window.lane.sites), aside=True)
+        with window.traffic.unrecorded():
+            await login.ensure(window, login.wanted(task, window.lane.sites), aside=True)
     gatherer = _Gatherer(window, mine, settings=settings)
     selections = [await gatherer.select(index, target) for index, target in enumerate(targets)]
     await gatherer.close()

@@ -1,19 +1,21 @@
 """What an agent is shown of a page: its accessibility tree or its DOM as text, under ids that last for an episode.
 
 Ids are small integers given from top to bottom when a line is first printed, and kept for the same DOM node; so the
-same page gives the same bytes in every run. How a page is read is the business of `reading` and `frames`, how it is
+same page gives the same bytes in every run. A page that is restored gets its recorded ids back (`recognize`), and no id
+that an attempt has used is given to another element. How a page is read is the business of `reading` and `frames`, how it is
 worded that of `tree_webarena`, `tree_cairn` and `dom_text`; here they meet. WebArena does not look into frames, and
 numbers the lines of a DOM by what is in view. A page that changes while it is read is read once more, and if it does so
 again the body is said to be torn.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from playwright.async_api import CDPSession, Page
 
 from harness.browser import tree_cairn, tree_webarena
+from harness.browser.comparing import entries
 from harness.browser.dom_reading import read_elements
 from harness.browser.dom_text import Element, HtmlText, by_position, print_html
 from harness.browser.frames import Collected, Collector, Held, Sight
@@ -51,12 +53,63 @@ class Observer:
         """`dialect` is `webarena` or `cairn`; `viewport` is (width, height) in CSS px; `html`: the DOM, not the tree."""
         self._dialect = dialect
         self._html = html
+        self._by_position = html and dialect == "webarena"
+        """WebArena numbers the elements of a DOM by where they are in it, anew each time."""
         self._print = _DIALECTS[dialect]
         self._viewport = None if whole_page else viewport
         self._view = EVERYTHING if whole_page else (0.0, 0.0, float(viewport[0]), float(viewport[1]))
         self._collector = Collector(with_frames=dialect == "cairn")
-        self._ids: dict[tuple[str, int], int] = {}
+        self._ids: dict[tuple[str, int], str] = {}
         """(loader, backendDOMNodeId) to our id."""
+        self._newest = 0
+        """Highest id given, or reserved."""
+        self._unconfirmed: dict[str, tuple[str, int]] = {}
+        """Ids given since the last `recognize` or `confirm`, and whose they are."""
+        self._reserved: set[str] = set()
+
+    def reserve(self, used: Collection[str]) -> None:
+        """Give none of these ids to an element that is not recognized: earlier windows of the attempt showed them."""
+        self._reserved |= set(used)
+        self._newest = max([self._newest, *(int(id) for id in used if id.isdecimal())])
+
+    def recognize(self, body: Body, shown: str, recorded: str) -> dict[str, str]:
+        """Give elements printed for the first time the ids they have in a recorded text of the same page.
+
+        Args:
+            body: What was read.
+            shown: Its text, canonical.
+            recorded: The text of the record.
+        Returns:
+            What each of these ids is from now on.
+        """
+        if self._by_position:
+            return {}
+        known = _same_elements(list(entries(shown)), list(entries(recorded)))
+        taken = set(self._ids.values()) - self._unconfirmed.keys()
+        self._newest -= len(self._unconfirmed)
+        became: dict[str, str] = {}
+        before = 0
+        for id in (*body.nodes, *(id for id in self._unconfirmed if id not in body.nodes)):
+            if (key := self._unconfirmed.get(id)) is not None:
+                became[id] = self._ids[key] = self._free_id(known.get(id), before, taken)
+                taken.add(became[id])
+            final = became.get(id, id)
+            before = int(final) if final.isdecimal() else before
+        self._unconfirmed.clear()
+        return became
+
+    def _free_id(self, recorded: str | None, before: int, taken: Collection[str]) -> str:
+        """The recorded id; else the next one after the element before it, which an element without a line of its own had."""
+        if recorded is not None and recorded not in taken:
+            return recorded
+        if (follows := str(before + 1)) not in taken and follows not in self._reserved and before < self._newest:
+            return follows
+        self._newest += 1
+        return str(self._newest)
+
+    def confirm(self) -> None:
+        """What was printed is shown as it is."""
+        self._unconfirmed.clear()
 
     async def prepare(self, cdp: CDPSession, held: Held) -> None:
         """Make ready to read a page, while it still settles."""
@@ -93,13 +146,28 @@ class Observer:
         printed = print_html(
             elements,
             viewport=self._viewport,
-            label=by_position if self._dialect == "webarena" else label,
+            label=by_position if self._by_position else label,
             dialect=self._dialect,
         )
         return _html_body(printed)
 
     def _id(self, loader: str, backend: int) -> str:
-        return str(self._ids.setdefault((loader, backend), len(self._ids) + 1))
+        key = (loader, backend)
+        if (id := self._ids.get(key)) is None:
+            self._newest += 1
+            id = self._ids[key] = str(self._newest)
+            self._unconfirmed[id] = key
+        return id
+
+
+def _same_elements(now: Sequence[tuple[str, str]], then: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Id to id of the elements that two texts, as id and line, surely have in common."""
+    if [line for _, line in now] == [line for _, line in then]:
+        return {id: old for (id, _), (old, _) in zip(now, then, strict=True)}
+    # Of lines that are there more than once nobody can say which is which.
+    times, before = Counter(line for _, line in now), Counter(line for _, line in then)
+    old = {line: id for id, line in then}
+    return {id: old[line] for id, line in now if times[line] == before[line] == 1}
 
 
 def _body(printed: Printed, collected: Collected, *, page_session: CDPSession) -> Body:

@@ -44,5 +44,7 @@ class RestoreSettings:
 
     strategy: str = "auto"
     """`auto`, `replay`, `checkpoint`, `restart` or `fail`."""
+    in_doubt: str = "ask_page"
+    """What becomes of an interrupted action that may have reached a site which was not reset: see `DoubtResolution`."""
     min_similarity: float = 0.9
     """A page at least this similar to the recorded one counts as the same; see `comparing.similarity`."""

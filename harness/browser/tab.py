@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
+from importlib.resources import files
 from typing import Any
 
 from playwright.async_api import CDPSession, Error, Page
@@ -34,6 +35,7 @@ _SOURCE = """(() => {
     return [of("title"), head + (of("documentElement")?.outerHTML ?? "")];
 })()"""
 """By the prototype's own properties: fields of a form can take the names of the document's."""
+_FIELDS = f"({files('harness.browser').joinpath('fields.js').read_text(encoding='utf-8')})()"
 StorageListener = Callable[[str, Mapping[str, Any]], None]
 
 
@@ -71,6 +73,8 @@ class Tab:
         self._stored = stored
         self._unreachable = ""
         self._frozen = False
+        self._world: tuple[str, int] | None = None
+        """Loader of a document and the execution context of our world in it."""
 
     @property
     def url(self) -> str:
@@ -98,6 +102,17 @@ class Tab:
         world = await sender(self.cdp)("Page.createIsolatedWorld", frameId=self._main, worldName=WORLD)
         title, html = await self._evaluate(_SOURCE, contextId=world["executionContextId"])
         return title, html
+
+    async def fields(self) -> str:
+        """What the form fields of the main frame's document hold, see `Observation.fields`. Raises as `evaluate`."""
+        if self._world is None or self._world[0] != self._loader:
+            world = await sender(self.cdp)("Page.createIsolatedWorld", frameId=self._main, worldName=WORLD)
+            self._world = (self._loader, world["executionContextId"])
+        try:
+            return str(await self._evaluate(_FIELDS, contextId=self._world[1]))
+        except Error:
+            self._world = None
+            raise
 
     async def _evaluate(self, expression: str, **where: int) -> Any:
         answer = await sender(self.cdp)(

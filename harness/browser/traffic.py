@@ -1,10 +1,12 @@
 """What the pages of one context ask of the network: which requests are under way, and which may change a site.
 
-Only bookkeeping on events: nothing here waits, and nothing is ever held back.
+Only bookkeeping on events: nothing is ever held back.
 """
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from playwright.async_api import BrowserContext, Request, Response
@@ -50,6 +52,10 @@ class Traffic:
         self._changed = changed
         self._under_way: dict[Request, float] = {}
         self._effects: dict[Request, _Effect] = {}
+        self._unanswered: dict[Request, _Effect] = {}
+        """Effects whose answer is still to come, taken or not."""
+        self._is_recording = True
+        self._changed_effects = asyncio.Event()
         self._blocked: list[str] = []
         self._lost: list[str] = []
         context.on("request", hearing(self._begun))
@@ -65,6 +71,31 @@ class Traffic:
             for request, begun in self._under_way.items()
         ]
         return max((seconds for seconds in left if seconds > 0), default=None)
+
+    @contextmanager
+    def unrecorded(self) -> Iterator[None]:
+        """Requests begun meanwhile are the harness's own, a login's for instance, and no effects."""
+        self._is_recording = False
+        try:
+            yield
+        finally:
+            self._is_recording = True
+
+    async def effects_begun(self) -> None:
+        """Wait until there is something to take."""
+        while not self._effects:
+            self._changed_effects.clear()
+            await self._changed_effects.wait()
+
+    async def effects_answered(self, *, limit_s: float) -> None:
+        """Wait until every effect has had its answer, or failed; no longer than so many seconds."""
+        try:
+            async with asyncio.timeout(limit_s):
+                while self._unanswered:
+                    self._changed_effects.clear()
+                    await self._changed_effects.wait()
+        except TimeoutError:
+            return
 
     def take_effects(self) -> tuple[Effect, ...]:
         """The non-safe requests since the last time, canonical."""
@@ -90,16 +121,20 @@ class Traffic:
     def _begun(self, request: Request) -> None:
         if request.resource_type in AWAITED:
             self._under_way[request] = time.monotonic()
-        if request.method not in SAFE:
-            self._effects[request] = _Effect(request.method, request.url)
+        if request.method not in SAFE and self._is_recording:
+            self._effects[request] = self._unanswered[request] = _Effect(request.method, request.url)
+            self._changed_effects.set()
 
     def _answered(self, response: Response) -> None:
-        if (effect := self._effects.get(response.request)) is not None:
+        if (effect := self._unanswered.pop(response.request, None)) is not None:
             effect.status = response.status
+            self._changed_effects.set()
         if response.status >= _BROKEN and response.request.is_navigation_request():
             self._lost.append(response.url)
 
     def _ended(self, request: Request) -> None:
+        if self._unanswered.pop(request, None) is not None:
+            self._changed_effects.set()
         if self._under_way.pop(request, None) is not None:
             self._changed()
 

@@ -4,6 +4,7 @@ A window never reuses anything of an earlier one. What it shows is canonical; wh
 """
 
 import asyncio
+from collections.abc import Collection
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +15,7 @@ from harness.actions.space import Action
 from harness.browser.acting import Actor
 from harness.browser.addresses import Addresses
 from harness.browser.asking import together
-from harness.browser.comparing import fingerprint
+from harness.browser.comparing import fingerprint, renamed, with_ids
 from harness.browser.faults import Watch, closed, moved
 from harness.browser.frames import Sight
 from harness.browser.guard import Guard
@@ -117,8 +118,11 @@ class Window:
             return Refused(why=why)
         return Done()
 
-    async def look(self, *, image: bool = False) -> View:
+    async def look(self, *, image: bool = False, recorded: Observation | None = None) -> View:
         """Settle, and observe the current tab.
+
+        Args:
+            recorded: What was seen here before; its elements get their ids back.
 
         Raises:
             BrowserCrashed: The page cannot be read.
@@ -128,9 +132,10 @@ class Window:
             settled = await self.settler.reach(early=look == 0, meanwhile=self._prepare)
             tab = settled.tab
             try:
-                body, rested, _ = await together(
+                body, rested, fields, _ = await together(
                     self._observer.read(tab.page, tab.cdp, Sight(tab.held, settled.elements)),
                     self.settler.rested(settled),
+                    tab.fields(),
                     self.storage.refresh(),
                 )
                 tabs = await self._tab_records(body)
@@ -141,10 +146,21 @@ class Window:
                     continue
                 raise
             if rested and self.settler.is_at(settled):
-                return self._view(body, tabs, picture)
-        if body is None:
-            raise BrowserCrashed(f"{tab.page.url} goes elsewhere whenever it is looked at")
-        return self._view(body, await self._tab_records(body), await self._picture(tab) if image else None)
+                break
+        else:
+            if body is None:
+                raise BrowserCrashed(f"{tab.page.url} goes elsewhere whenever it is looked at")
+            tabs, picture = await self._tab_records(body), await self._picture(tab) if image else None
+        view = self._view(body, tabs, picture)
+        return self._recognized(replace(view, observation=replace(view.observation, fields=fields)), recorded)
+
+    def reserve_ids(self, used: Collection[str]) -> None:
+        """See `Observer.reserve`."""
+        self._observer.reserve(used)
+
+    async def cut_off(self) -> None:
+        """Let nothing leave the browser any more."""
+        await self.context.set_offline(True)
 
     async def close(self) -> None:
         await self.context.close()
@@ -176,6 +192,24 @@ class Window:
             nodes=nodes,
             image=picture,
         )
+
+    def _recognized(self, view: View, recorded: Observation | None) -> View:
+        """The view under the ids that its elements have in the record."""
+        if recorded is None or self._body is None:
+            self._observer.confirm()
+            return view
+        became = self._observer.recognize(self._body, view.observation.text, recorded.text)
+        if all(id == final for id, final in became.items()):
+            return view
+        body = self._body
+        self._body = replace(
+            body,
+            nodes=with_ids(body.nodes, became),
+            backends=with_ids(body.backends, became),
+            sessions=with_ids(body.sessions, became),
+        )
+        observation = replace(view.observation, text=renamed(view.observation.text, became))
+        return replace(view, observation=observation, nodes=with_ids(view.nodes, became))
 
     async def _prepare(self, tab: Tab) -> None:
         await self._observer.prepare(tab.cdp, tab.held)

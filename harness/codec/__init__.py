@@ -47,7 +47,7 @@ __all__ = [
     "unseal",
 ]
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of the lines written; bump it, and add to UPGRADES, when a record changes shape."""
 
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
@@ -58,7 +58,21 @@ def _instances(tree: dict[str, Any]) -> dict[str, Any]:
     return {**tree, "instances": {}} if tree.get("kind") == "opened" else tree
 
 
-UPGRADES: Mapping[int, Upgrade] = MappingProxyType({1: _instances})
+def _doubts(tree: dict[str, Any]) -> dict[str, Any]:
+    """Before schema 3 nobody looked at form fields, at what a failure had done already, or asked a site for its effects."""
+    match tree.get("kind"):
+        case "acted":
+            return {**tree, "observation": {"fields": "", **tree["observation"]}}
+        case "decided":
+            return {"effects_seen": {}, **tree}
+        case "resumed":
+            return {"reset": [], **tree}
+        case "failed":
+            return {"effects": [], **tree}
+    return tree
+
+
+UPGRADES: Mapping[int, Upgrade] = MappingProxyType({1: _instances, 2: _doubts})
 """Schema version to the function that turns its tree into one of the next version."""
 
 T = TypeVar("T")

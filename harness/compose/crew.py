@@ -24,7 +24,7 @@ from harness.evaluators.judge import Judge
 from harness.evaluators.scoring import Scorer
 from harness.protocols import Evaluator, News, Progress
 from harness.records import Limits
-from harness.runner.episode import Kit
+from harness.runner.recorder import Kit
 from harness.runner.worker import Worker
 
 if TYPE_CHECKING:
@@ -168,7 +168,9 @@ def chromium(
     )
     return Chromium(
         settings,
-        restoring=RestoreSettings(strategy=resume.strategy.value, min_similarity=resume.min_similarity),
+        restoring=RestoreSettings(
+            strategy=resume.strategy.value, in_doubt=resume.in_doubt.value, min_similarity=resume.min_similarity
+        ),
         sites=deployment.sites,
         checkpoints=game.run.checkpoints,
         tell=tell,

@@ -10,7 +10,7 @@ from harness.records import Login, Site, Task
 from harness.tasks import load
 from harness.tasks.sharding import in_shard
 
-_SITE_KEYS = {"url", "instances", "canonical", "read_only", "reset_command", "reset_url", "login"}
+_SITE_KEYS = {"url", "instances", "canonical", "read_only", "reset_command", "reset_url", "effects_url", "login"}
 _LOGIN_KEYS = {"url", "fields", "submit", "probe_url", "probe_text"}
 _RESERVED = {"embedded", "port", "reset", "leases"}
 
@@ -50,13 +50,36 @@ class Deployment:
 
     def _site(self, name: str, tree: Mapping[str, Any], lane: int) -> Site:
         canonical = _text(tree, f"sites.{name}", "canonical").rstrip("/")
-        if self.port is None:
-            # Shared by all lanes: put back by `compose.resetting` while nobody else is on it, not by an episode.
-            url, reset = _urls(name, tree)[0], None
-        else:
-            url = f"http://t{lane}.{name}.localhost:{self.port}"
-            reset = f"{url}/__reset__"
-        return Site(name=name, url=url, canonical=canonical, reset_url=reset, login=_login(name, tree.get("login")))
+        url = _urls(name, tree)[0] if self.port is None else f"{lane_base(name, lane)}:{self.port}"
+        return Site(
+            name=name,
+            url=url,
+            canonical=canonical,
+            read_only=is_read_only(name, tree),
+            effects_url=_effects_url(name, tree),
+            login=_login(name, tree.get("login")),
+        )
+
+
+def lane_base(name: str, lane: int) -> str:
+    """Where a lane's own embedded site is, but for the port."""
+    return f"http://t{lane}.{name}.localhost"
+
+
+def is_read_only(name: str, tree: Mapping[str, Any]) -> bool:
+    """Whether the settings say that no task changes the site."""
+    value = tree.get("read_only", False)
+    if not isinstance(value, bool):
+        raise ConfigError(f"sites.{name}.read_only must be true or false, not {value!r}")
+    return value
+
+
+def _effects_url(name: str, tree: Mapping[str, Any]) -> str | None:
+    if (url := tree.get("effects_url")) is None:
+        return None
+    if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+        raise ConfigError(f"sites.{name}.effects_url must be an address with http:// or https://, not {url!r}")
+    return url
 
 
 def instances(config: Config) -> dict[str, tuple[str, ...]]:

@@ -15,7 +15,7 @@ from harness.errors import ResumeMismatch
 from harness.journal.index import Outcome
 from harness.journal.store import RunFolder
 from harness.records import Task
-from harness.runner.episode import task_digest
+from harness.runner.job import task_digest
 
 DRIFT_NAME = "drift.jsonl"
 

@@ -15,8 +15,8 @@ from harness.journal.store import journal_name
 from harness.llm.limiter import Limits
 from harness.records import Task
 from harness.runner.capacity import LANE_MB, SPARE, WORKER_MB, Room
-from harness.runner.episode import Job
 from harness.runner.forecast import Course, Forecast, Means, course, forecast, typical
+from harness.runner.job import Job
 from harness.runner.schedule import Schedule
 from harness.runner.sharing import SharedSites, Sharing
 
@@ -136,7 +136,9 @@ def _shared(config: Config, tasks: Sequence[Task], wished: Mapping[str, int]) ->
     used = {site for task in tasks for site in task.sites} | set(site_trees(config))
     if unknown := sorted(set(wished) - used):
         raise ConfigError(f"--instances {unknown[0]}=…: no such site; there are {', '.join(sorted(used))}")
-    shared = shared_sites(config) or SharedSites(instances={})
+    shared = shared_sites(config, tasks)
+    if shared.of_lane is not None:
+        shared = SharedSites(instances={})
     there = {site: shared.instances.get(site) or (f"http://{site}",) for site in used}
     there |= {site: tuple(f"http://{site}/{number}" for number in range(count)) for site, count in wished.items()}
     return replace(shared, instances=there)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from harness.compose.resetting import EmbeddedResets
 from harness.config import Config
 from harness.journal.store import RunFolder
 from harness.llm.limiter import Limiter
@@ -36,3 +37,4 @@ class Game(Seat):
     say: Callable[[str], None] = lambda text: None
     """A sentence for the person."""
     turns: Limiter = field(default_factory=Limiter)
+    embedded: EmbeddedResets = field(default_factory=EmbeddedResets)

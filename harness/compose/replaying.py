@@ -53,9 +53,11 @@ async def replayed(config: Config, episode: Episode) -> AsyncIterator[Fidelity]:
         env = await _environment(config, opened, folder, closing)
         view = (await env.restore(opened.task, Episode())).view
         yield _compared(0, "arrival", view, arrival)
+        before = arrival
         for number, step in enumerate(episode.steps, start=1):
             words = describe(step.decided.action)
-            action = aim(step.decided.action, view)
+            action = aim(step.decided.action, view, before.observation)
+            before = step.acted
             if action is None:
                 if not isinstance(step.acted.outcome, Refused):
                     yield Fidelity(

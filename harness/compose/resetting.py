@@ -1,12 +1,13 @@
 """How sites of somebody's own deployment are put back to their seed: a command or a request, for one or for all.
 
 The command comes from the person's settings, never from a task; it is told by the environment variables CAIRN_SITES,
-CAIRN_URLS and CAIRN_TASK what it is wanted for. `{url}` in a hook stands for the address of the instance. The embedded sites
-need none of this: every lane has its own, reset before each task.
+CAIRN_URLS and CAIRN_TASK what it is wanted for, and must reset just these sites. `{url}` in a hook stands for the address of
+the instance. An address for all sites that names no `{url}` cannot be told which are meant: it is asked while nobody is on any.
+The embedded sites have a hook of their own, one for each lane's instances.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +19,11 @@ from harness.config import Config
 from harness.errors import ConfigError
 from harness.records import Task
 from harness.runner import shell
-from harness.runner.resetting import Instance
+from harness.runner.resetting import Instance, When
 
-WHEN = ("dirty", "asked")
 _RESET_KEYS = {"command", "url", "timeout_s", "when"}
 _TIMEOUT_S = 900.0
+_EMBEDDED_S = 10.0
 URL = "{url}"
 """In a hook: the real base URL of the instance."""
 
@@ -38,15 +39,26 @@ class Resets:
     commands: Mapping[str, str]
     """By site; goes before what is for all."""
     urls: Mapping[str, str]
+    known: frozenset[str]
+    """Sites with an address."""
     timeout_s: float
-    sites: frozenset[str]
-    """Those that can be reset."""
     patience: Patience
     """With a hook that fails."""
     redact: Callable[[str], str]
     """Takes secrets out of what a command said."""
-    only_when_asked: bool = False
-    """Whether only tasks with `require_reset` are worth it."""
+    when: When = When.DIRTY
+
+    def covers(self, site: str) -> bool:
+        """Whether there is a hook for the site; what is for all sites is for those without a name, too."""
+        hooks = (self.command, self.url)
+        named = any(hook is not None and (URL not in hook or site in self.known) for hook in hooks)
+        return named or site in self.commands or site in self.urls
+
+    def together(self, sites: Collection[str]) -> frozenset[str]:
+        """Those of the sites that can only be reset all at once."""
+        if self.command is not None or self.url is None or URL in self.url:
+            return frozenset()
+        return frozenset(sites) - self.commands.keys() - self.urls.keys()
 
     async def reset(self, wanted: tuple[Instance, ...], task: Task) -> None:
         """Put the instances back, one after the other; what is for all and names no `{url}` runs once."""
@@ -100,6 +112,23 @@ class Resets:
         await put_back(url, hook=setting, timeout_s=self.timeout_s, patience=self.patience)
 
 
+class EmbeddedResets:
+    """Resets the embedded sites of a lane."""
+
+    def __init__(self) -> None:
+        self.port: int | None = None
+        """Where they are served; known once they are started."""
+
+    async def reset(self, wanted: tuple[Instance, ...], _: Task) -> None:
+        """Put the instances back, all at once."""
+        assert self.port is not None, "the embedded sites are started before anything is played"
+        async with asyncio.TaskGroup() as group:
+            for one in wanted:
+                patience = Patience(limit_s=_EMBEDDED_S)
+                url = f"{one.url}:{self.port}/__reset__"
+                group.create_task(put_back(url, hook=f"reset of {one.site}", timeout_s=_EMBEDDED_S, patience=patience))
+
+
 def resets(
     config: Config,
     *,
@@ -122,8 +151,9 @@ def resets(
     timeout_s = tree.get("timeout_s", _TIMEOUT_S)
     if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or timeout_s <= 0:
         raise ConfigError(f"sites.reset.timeout_s={timeout_s!r} is no time; give seconds")
-    if (when := tree.get("when", "dirty")) not in WHEN:
-        raise ConfigError(f"sites.reset.when={when!r} is unknown; it is one of {', '.join(WHEN)}")
+    words = [when.value for when in When]
+    if (when := tree.get("when", "dirty")) not in words:
+        raise ConfigError(f"sites.reset.when={when!r} is unknown; it is one of {', '.join(words)}")
     sites = site_trees(config)
     own = {
         key: {name: _text(f"sites.{name}.{key}", site[key]) for name, site in sites.items() if site.get(key)}
@@ -141,8 +171,8 @@ def resets(
             limit_s=config.browser.navigation_timeout_s, tell=lambda note: tell(note) if note else None, sleep=sleep
         ),
         redact=lambda said: redacting(config).text(said),
-        sites=frozenset(sites if any(everywhere) else {*own["reset_command"], *own["reset_url"]}),
-        only_when_asked=when == "asked",
+        known=frozenset(instances(config)),
+        when=When(when),
     )
 
 
@@ -150,8 +180,12 @@ def unresettable(config: Config, tasks: Sequence[Task]) -> list[str]:
     """Ids of tasks that ask for a reset which nothing here can do."""
     if config.sites.get("embedded"):
         return []
-    able = resets(config).sites
-    return [task.task_id for task in tasks if task.require_reset and not able.issuperset(task.sites)]
+    configured = resets(config)
+    return [
+        task.task_id
+        for task in tasks
+        if task.require_reset and not all(configured.covers(site) for site in task.sites or ("",))
+    ]
 
 
 def _check_urls(config: Config, everywhere: str | None, own: Mapping[str, str]) -> None:

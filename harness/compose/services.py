@@ -34,8 +34,9 @@ async def services(game: Game) -> AsyncIterator[Services]:
     """Start them; leaving the context ends them."""
     config = game.config
     async with AsyncExitStack() as closing:
+        port = game.embedded.port = await _sites(game, closing) if config.sites.get("embedded") else None
         yield Services(
-            sites_port=await _sites(game, closing) if config.sites.get("embedded") else None,
+            sites_port=port,
             base_url=await _endpoint(game, closing) if _is_embedded_endpoint(config) else None,
         )
 

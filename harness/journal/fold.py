@@ -5,7 +5,7 @@ Invariant: an episode depends on nothing but the records folded into it, one aft
 
     opened(1) ─► acted(0) ─► decided(1) ─► acted(1) ─► … ─► decided(k: stop) ─► closed ─► scored …
     opened(n+1) may follow failed, closed or scored, and anything when the attempt has moved to other instances of its sites;
-    failed and resumed come at any time while the attempt is open.
+    failed, resumed, late and doubt come at any time while the attempt is open.
 
 A decided `Stop` is never acted upon: `closed` follows it, and it stays visible as the episode's `pending`. The same holds
 for a decision that was still pending when a limit closed the episode.
@@ -19,8 +19,11 @@ from harness.records import (
     Closed,
     CloseReason,
     Decided,
+    Doubt,
+    Effect,
     Episode,
     Failed,
+    Late,
     Opened,
     Record,
     Resumed,
@@ -30,17 +33,22 @@ from harness.records import (
 )
 
 
-def check(episode: Episode, record: Record) -> str | None:  # noqa: PLR0911 (one case per kind)
+def check(episode: Episode, record: Record) -> str | None:
     """Why `record` may not come next; None when it may."""
-    match record:
-        case Opened():
-            return _check_opened(episode, record)
-        case Scored():
-            return _check_scored(episode, record)
+    if isinstance(record, Opened):
+        return _check_opened(episode, record)
+    if isinstance(record, Scored):
+        return _check_scored(episode, record)
     if episode.opened is None:
         return f"{record.kind} before the episode was opened"
     if episode.closed is not None:
         return f"{record.kind} after the episode was closed"
+    return _check_in_attempt(episode, record)
+
+
+def _check_in_attempt(  # noqa: PLR0911 (one case per kind)
+    episode: Episode, record: Decided | Acted | Resumed | Late | Doubt | Closed | Failed
+) -> str | None:
     match record:
         case Decided():
             return _check_decided(episode, record)
@@ -48,14 +56,15 @@ def check(episode: Episode, record: Record) -> str | None:  # noqa: PLR0911 (one
             return _check_acted(episode, record)
         case Resumed():
             return _check_resumed(episode, record)
+        case Late():
+            return _check_late(episode, record)
+        case Doubt():
+            return _check_doubt(episode, record)
         case Closed():
             return _check_closed(episode, record)
         case Failed():
-            return (
-                None
-                if record.attempt == episode.attempt
-                else f"failure of attempt {record.attempt} in attempt {episode.attempt}"
-            )
+            right = record.attempt == episode.attempt
+            return None if right else f"failure of attempt {record.attempt} in attempt {episode.attempt}"
 
 
 def fold(episode: Episode, record: Record) -> Episode:  # noqa: PLR0911 (one case per kind)
@@ -88,23 +97,29 @@ def fold(episode: Episode, record: Record) -> Episode:  # noqa: PLR0911 (one cas
                 pending=None,
                 elapsed_ms=episode.elapsed_ms + record.elapsed_ms,
                 total_elapsed_ms=episode.total_elapsed_ms + record.elapsed_ms,
-                total_effects=_with_effects(episode.total_effects, record),
+                total_effects=_with_effects(episode.total_effects, record.effects),
             )
         case Resumed():
             return replace(episode, resumed=(*episode.resumed, record))
+        case Late():
+            total = _with_effects(episode.total_effects, record.effects)
+            return replace(episode, late=(*episode.late, record), total_effects=total)
+        case Doubt():
+            return replace(episode, doubts=(*episode.doubts, record))
         case Closed():
             return replace(episode, closed=record)
         case Failed():
-            return replace(episode, failures=(*episode.failures, record))
+            total = _with_effects(episode.total_effects, record.effects)
+            return replace(episode, failures=(*episode.failures, record), total_effects=total)
         case Scored():
             spent = sum((verdict.usage for verdict in record.verdicts), episode.total_judge_usage)
             return replace(episode, scores={**episode.scores, record.dialect: record}, total_judge_usage=spent)
 
 
-def _with_effects(known: tuple[str, ...], record: Acted) -> tuple[str, ...]:
-    if not record.effects:
+def _with_effects(known: tuple[str, ...], effects: tuple[Effect, ...]) -> tuple[str, ...]:
+    if not effects:
         return known
-    return tuple(dict.fromkeys((*known, *(effect.url.partition("?")[0] for effect in record.effects))))
+    return tuple(dict.fromkeys((*known, *(effect.url.partition("?")[0] for effect in effects))))
 
 
 def _check_opened(episode: Episode, record: Opened) -> str | None:
@@ -145,6 +160,22 @@ def _check_resumed(episode: Episode, record: Resumed) -> str | None:
         return "resumed before anything was observed"
     if record.step != len(episode.steps):
         return f"resumed at step {record.step} although the last whole step is {len(episode.steps)}"
+    return None
+
+
+def _check_late(episode: Episode, record: Late) -> str | None:
+    if episode.arrival is None:
+        return "late effects before anything was observed"
+    if record.step != len(episode.steps):
+        return f"late effects after step {record.step} although the last whole step is {len(episode.steps)}"
+    return None
+
+
+def _check_doubt(episode: Episode, record: Doubt) -> str | None:
+    if record.step == 0:
+        return None
+    if episode.pending is None or record.step != episode.pending.step:
+        return f"doubt about step {record.step}, which is not pending"
     return None
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.codec import CodecError, build, dumps, loads, seal, unseal
-from harness.errors import EnvironmentDiverged, JournalError
+from harness.errors import ActionInDoubt, EnvironmentDiverged, JournalError
 from harness.journal.log import read
 from harness.journal.redaction import NO_SECRETS, Redactor
 from harness.records import CloseReason, Episode, Failed, Scored, Status, Usage
@@ -78,6 +78,14 @@ class Outcome:
     """Of its sites, on which this attempt is played, see `Opened.instances`."""
     goes_on: bool
     """Whether this attempt has arrived somewhere and is to be led back there."""
+    is_in_doubt: bool
+    """Whether its pending action may have reached a site without anybody knowing."""
+    pages: tuple[str, ...]
+    """Where its tabs were when it was last observed: canonical URLs without their queries."""
+    doubts: tuple[str, ...]
+    """What nobody knows of this attempt, a sentence for each; () = nothing."""
+    is_set_aside: bool
+    """Whether it ended without a score because of a doubt (`resume.in_doubt=unscored`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +153,17 @@ def outcome_of(episode: Episode) -> Outcome | None:
         effects=episode.total_effects,
         instances=opened.instances,
         goes_on=episode.arrival is not None and episode.closed is None and not episode.has_diverged,
+        is_in_doubt=episode.closed is None and episode.is_in_doubt,
+        pages=_pages(episode),
+        doubts=tuple(doubt.why for doubt in episode.doubts if not doubt.is_proven),
+        is_set_aside=bool(episode.failures) and episode.failures[-1].type == ActionInDoubt.__name__,
     )
+
+
+def _pages(episode: Episode) -> tuple[str, ...]:
+    if episode.last is None:
+        return ()
+    return tuple(dict.fromkeys(tab.url.partition("?")[0] for tab in episode.last.observation.tabs))
 
 
 def _why(scored: Scored) -> str:

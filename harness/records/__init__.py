@@ -1,11 +1,12 @@
 """Everything the harness knows, as frozen records.
 
-Task is what was asked; Opened, Decided, Acted, Resumed, Closed, Failed and Scored are the lines of a journal, each
-with its `kind` tag; Episode is what the fold makes of them and is never written. Records hold no behaviour beyond
+Task is what was asked; Opened, Decided, Acted, Resumed, Late, Doubt, Closed, Failed and Scored are the lines of a
+journal, each with its `kind` tag; Episode is what the fold makes of them and is never written. Records hold no behaviour beyond
 reading themselves. URLs in records are canonical (see `Site`), never those of one deployment.
 """
 
 from harness.records.asked import Eval, HtmlTarget, Limits, Login, Site, Task
+from harness.records.doubts import Doubt, DoubtReason, DoubtResolution
 from harness.records.folded import Episode, Step
 from harness.records.lines import (
     Acted,
@@ -16,6 +17,7 @@ from harness.records.lines import (
     Effect,
     Evidence,
     Failed,
+    Late,
     Opened,
     Outcome,
     Record,
@@ -24,6 +26,7 @@ from harness.records.lines import (
     Scored,
     Selected,
     Status,
+    Unknown,
     Usage,
     Verdict,
 )
@@ -35,12 +38,16 @@ __all__ = [
     "Closed",
     "Decided",
     "Done",
+    "Doubt",
+    "DoubtReason",
+    "DoubtResolution",
     "Effect",
     "Episode",
     "Eval",
     "Evidence",
     "Failed",
     "HtmlTarget",
+    "Late",
     "Limits",
     "Login",
     "Node",
@@ -57,6 +64,7 @@ __all__ = [
     "Step",
     "Tab",
     "Task",
+    "Unknown",
     "Usage",
     "Verdict",
     "View",

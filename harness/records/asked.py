@@ -82,8 +82,10 @@ class Site:
     """Real base URL, without a trailing slash."""
     canonical: str
     """Base URL shown to agent, prompts, journal and evaluators, without a trailing slash."""
-    reset_url: str | None = None
-    """POST here puts the site back to its seed; None = it cannot be reset."""
+    read_only: bool = False
+    """Nothing a task does changes it."""
+    effects_url: str | None = None
+    """GET here answers something else after every effect; None = the site cannot be asked."""
     login: Login | None = None
 
 

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from harness.actions.effects import may_change_sites
 from harness.errors import EnvironmentDiverged
-from harness.records.lines import Acted, Closed, Decided, Failed, Opened, Resumed, Scored, Usage
+from harness.records.doubts import Doubt
+from harness.records.lines import Acted, Closed, Decided, Failed, Late, Opened, Resumed, Scored, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +28,10 @@ class Episode:
     pending: Decided | None = None
     """Decided and not yet acted."""
     resumed: tuple[Resumed, ...] = ()
+    late: tuple[Late, ...] = ()
+    """Of this attempt."""
+    doubts: tuple[Doubt, ...] = ()
+    """Of this attempt."""
     closed: Closed | None = None
     failures: tuple[Failed, ...] = ()
     """Since the person last asked for an attempt: an `Opened` with why `retry` clears them."""
@@ -53,6 +59,11 @@ class Episode:
         """Whether the last way back did not lead there, so that a new attempt has to begin."""
         newest = self.failures[-1] if self.failures else None
         return newest is not None and newest.attempt == self.attempt and newest.type == EnvironmentDiverged.__name__
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether the pending action may have reached a site without anybody knowing."""
+        return self.pending is not None and may_change_sites(self.pending.action)
 
     @property
     def last(self) -> Acted | None:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from harness.actions.space import Action
 from harness.records.asked import Task
+from harness.records.doubts import Doubt
 from harness.records.seen import Observation
 
 
@@ -86,6 +87,8 @@ class Decided:
     """Artifact hashes of the messages sent, in order; each artifact is one JSON message."""
     model: str
     usage: Usage
+    effects_seen: Mapping[str, str] = field(default_factory=dict)
+    """Site to what its `effects_url` answered just before this decision was recorded, for sites that have one."""
     elapsed_ms: float
     at: float
 
@@ -105,7 +108,16 @@ class Refused:
     why: str
 
 
-Outcome = Done | Refused
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """The run was interrupted while the action was performed, and it was not performed again."""
+
+    kind: ClassVar[str] = "unknown"
+    why: str
+    """What the agent is told; "" = nothing."""
+
+
+Outcome = Done | Refused | Unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +158,20 @@ class Resumed:
     """`replay` or `checkpoint`."""
     similarity: tuple[float, ...]
     """Per compared observation, 1.0 = identical text."""
+    reset: tuple[str, ...] = ()
+    """Sites that were at their seed when this began."""
     elapsed_ms: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Late:
+    """Effects that were seen after the record of the step that may have caused them."""
+
+    kind: ClassVar[str] = "late"
+    step: int
+    """Last recorded step when they were seen."""
+    effects: tuple[Effect, ...]
     at: float
 
 
@@ -204,6 +229,8 @@ class Failed:
     type: str
     """Name of the error class."""
     message: str
+    effects: tuple[Effect, ...] = ()
+    """Effects seen since the last record."""
     at: float
 
 
@@ -238,4 +265,4 @@ class Scored:
     at: float
 
 
-Record = Opened | Decided | Acted | Resumed | Closed | Failed | Scored
+Record = Opened | Decided | Acted | Resumed | Late | Doubt | Closed | Failed | Scored

@@ -40,6 +40,8 @@ class Observation:
     """sha256 over url, tabs and text with element ids taken out."""
     notices: tuple[str, ...] = ()
     """What happened that the page does not show: a failed action, an answered dialog, a page that never settled."""
+    fields: str = ""
+    """Number and hash of what the page's form fields hold (hidden ones left out, of passwords the length); "" = unknown."""
     screenshot: str | None = None
     """Artifact hash of a PNG of the viewport."""
 

@@ -6,94 +6,40 @@ from an empty file, and being killed anywhere is safe. Scoring reads the evidenc
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import PurePath
-from typing import Protocol
+from dataclasses import replace
 
 from harness.actions import describe
-from harness.codec import digest
+from harness.actions.space import Action
 from harness.errors import InfraError, JournalError, SiteUnavailable, UsageError
 from harness.protocols import (
-    Agent,
-    Artifacts,
     Environment,
-    Evaluator,
+    InDoubt,
     News,
-    Progress,
+    Restored,
 )
 from harness.records import (
     Acted,
     Closed,
     Decided,
     Done,
-    Episode,
-    Failed,
-    Limits,
-    Observation,
+    DoubtReason,
+    DoubtResolution,
     Opened,
-    Record,
     Resumed,
     Scored,
-    Task,
+    Unknown,
     View,
 )
+from harness.runner.beside import beside
 from harness.runner.evidence import stored_evidence, stored_message
+from harness.runner.job import Job, task_digest
 from harness.runner.opening import why_opened
+from harness.runner.recorder import Kit, Log, Recorder
 from harness.runner.verdict import Ending, ending
-from harness.runner.writing import Writer
 
 logger = logging.getLogger(__name__)
-
-
-class Log(Protocol):
-    """The part of a journal an episode needs."""
-
-    @property
-    def episode(self) -> Episode: ...
-
-    def append(self, record: Record) -> Episode: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kit:
-    """What every episode of a run shares."""
-
-    agent: Agent
-    evaluators: Mapping[str, Evaluator]
-    """Dialect to evaluator; all are recorded, the run's `scoring` chooses the one that counts."""
-    artifacts: Artifacts
-    checkpoints: Artifacts
-    """Storage states hold cookies, which no artifact may: they are kept apart."""
-    limits: Limits
-    config_digest: str
-    seed: int
-    progress: Progress
-    stopping: Callable[[], bool]
-    """True once the person asked the run to end: no further step is begun."""
-    clock: Callable[[], float] = time.time
-    write: Writer = field(default_factory=Writer)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """One owed (task, trial)."""
-
-    task: Task
-    trial: int = 0
-    reopen: bool = False
-    """Begin a new attempt although the journal has an ended one (`run.retry`)."""
-    instances: Mapping[str, str] = field(default_factory=dict)
-    """Site to the real base URL to play it on, for sites of which there are several."""
-    withheld: str = ""
-    """Why it cannot be played now although it was its turn; the lane only records that."""
-
-
-def task_digest(task: Task) -> str:
-    """What a task is: where its file lies on this machine is left out."""
-    state = task.storage_state
-    return digest(task if state is None else replace(task, storage_state=PurePath(state).name))
 
 
 class EpisodeRunner:
@@ -104,6 +50,7 @@ class EpisodeRunner:
         self._job = job
         self._journal = journal
         self._lane = lane
+        self._recorder = Recorder(kit, journal)
         self._boundary = "restore"
 
     async def play(self, opening: AbstractAsyncContextManager[Environment]) -> None:
@@ -117,16 +64,15 @@ class EpisodeRunner:
         try:
             if self._job.withheld:
                 raise SiteUnavailable(self._job.withheld)
-            async with opening as env:
-                await self._play(env)
+            await self._play_in(opening)
         except InfraError as error:
-            await self._record_failure(error)
+            await self._recorder.failure(error, self._boundary)
             raise
         except (UsageError, JournalError):
             raise
         except Exception as error:
             logger.exception("task %s: unforeseen error", self._job.task.task_id)
-            await self._record_failure(error)
+            await self._recorder.failure(error, self._boundary)
             raise InfraError(f"unforeseen {type(error).__name__}: {error}") from error
 
     async def score(self) -> None:
@@ -138,18 +84,31 @@ class EpisodeRunner:
         for dialect, evaluator in self._kit.evaluators.items():
             if dialect not in self._journal.episode.scores:
                 scored: Scored = await evaluator.score(self._job.task, closed, self._kit.artifacts)
-                await self._append(scored)
+                await self._recorder.append(scored)
+
+    async def _play_in(self, opening: AbstractAsyncContextManager[Environment]) -> None:
+        env: Environment | None = None
+        try:
+            async with opening as env:
+                await self._play(env)
+        finally:
+            if env is not None:  # also what its windows sent while they were closed
+                self._recorder.note(env.take_effects())
+        await self._recorder.late()
 
     async def _play(self, env: Environment) -> None:
-        view = await self._restore(env)
+        restored = await self._restore(env)
+        view, aimed = restored.view, restored.pending
         end: Ending | None
         while (end := ending(self._kit.limits, self._journal.episode)) is None:
             if self._kit.stopping():
                 return
-            if self._journal.episode.pending is None:
-                await self._decide(view)
+            pending = self._journal.episode.pending
+            if pending is None:
+                await self._decide(env, view)
             else:
-                view = await self._act(env)
+                view = await self._act(env, pending, aimed or pending.action)
+                aimed = None
         await self._close(env, end)
 
     async def _ensure_opened(self) -> None:
@@ -167,20 +126,25 @@ class EpisodeRunner:
             instances=self._job.instances,
             at=self._kit.clock(),
         )
-        await self._append(opened)
+        await self._recorder.append(opened)
+        if self._job.leftovers and opened.attempt > 1:
+            sites = ", ".join(self._job.leftovers)
+            why = f"attempt {opened.attempt} began on {sites} as attempt {episode.attempt} had left it: not reset"
+            restarts = InDoubt(resolution=DoubtResolution.RESTART, why=why)
+            await self._recorder.doubt(0, DoubtReason.EARLIER_ATTEMPT, restarts)
 
-    async def _restore(self, env: Environment) -> View:
+    async def _restore(self, env: Environment) -> Restored:
         self._tell("restoring")
         episode = self._journal.episode
         with self._timed("restore") as elapsed_ms:
-            restored = await env.restore(self._job.task, episode)
+            restored = await env.restore(self._job.task, episode, self._job.clean)
         took_ms = max(0.0, elapsed_ms() - restored.waited_s * 1000)
         if episode.arrival is None:
-            await self._keep(
+            await self._recorder.keep(
                 lambda: Acted(
                     step=0,
                     outcome=Done(),
-                    observation=self._stored(restored.view),
+                    observation=self._recorder.stored(restored.view),
                     elapsed_ms=took_ms,
                     at=self._kit.clock(),
                 )
@@ -190,18 +154,45 @@ class EpisodeRunner:
                 step=len(episode.steps),
                 strategy=restored.strategy,
                 similarity=restored.similarity,
+                reset=tuple(sorted(self._job.clean)),
                 elapsed_ms=took_ms,
                 at=self._kit.clock(),
             )
-            await self._append(resumed)
-        return restored.view
+            await self._recorder.append(resumed)
+        if restored.doubt is not None:
+            return await self._settle_doubt(restored, restored.doubt)
+        return restored
 
-    async def _decide(self, view: View) -> None:
+    async def _settle_doubt(self, restored: Restored, doubt: InDoubt) -> Restored:
+        """Record what is not known of the pending action; where it is not to be performed again, its step is over."""
+        pending = self._journal.episode.pending
+        assert pending is not None
+        await self._recorder.doubt(pending.step, DoubtReason.INTERRUPTED, doubt)
+        if restored.pending is not None:
+            return restored
+        seen = restored.view.observation
+        told = (doubt.told,) if doubt.told else ()
+        view = replace(restored.view, observation=replace(seen, notices=(*seen.notices, *told)))
+        performed = doubt.resolution is DoubtResolution.PERFORMED
+        await self._recorder.keep(
+            lambda: Acted(
+                step=pending.step,
+                outcome=Done() if performed else Unknown(why=doubt.told),
+                observation=self._recorder.stored(view),
+                elapsed_ms=0.0,
+                at=self._kit.clock(),
+            )
+        )
+        return replace(restored, view=view)
+
+    async def _decide(self, env: Environment, view: View) -> None:
         self._tell("deciding")
         with self._timed("decide") as elapsed_ms:
-            decision = await self._kit.agent.decide(self._job.task, self._journal.episode, view)
+            async with beside(self._watch_for_late(env)):
+                decision = await self._kit.agent.decide(self._job.task, self._journal.episode, view)
+        effects_seen = await env.ask_sites(decision.action)
         took_ms = max(0.0, elapsed_ms() - decision.reply.waited_s * 1000)
-        await self._keep(
+        await self._recorder.keep(
             lambda: Decided(
                 step=len(self._journal.episode.steps) + 1,
                 action=decision.action,
@@ -209,23 +200,34 @@ class EpisodeRunner:
                 prompt=tuple(stored_message(message, self._kit.artifacts) for message in decision.messages),
                 model=decision.reply.model,
                 usage=decision.reply.usage,
+                effects_seen=effects_seen,
                 elapsed_ms=took_ms,
                 at=self._kit.clock(),
             )
         )
 
-    async def _act(self, env: Environment) -> View:
-        pending = self._journal.episode.pending
-        assert pending is not None
+    async def _watch_for_late(self, env: Environment) -> None:
+        """Record what earlier steps still do to the sites while the model thinks."""
+        while True:
+            await env.effects_begun()
+            await self._record_late(env)
+
+    async def _record_late(self, env: Environment) -> None:
+        self._recorder.note(env.take_effects())
+        await self._recorder.late()
+
+    async def _act(self, env: Environment, pending: Decided, action: Action) -> View:
+        """Perform the pending decision's action, aimed at the page as it is now."""
         self._tell("acting")
+        await self._record_late(env)  # so that what is seen from here on is this action's
         with self._timed("act") as elapsed_ms:
-            landed = await env.act(pending.action)
+            landed = await env.act(action)
         took_ms = elapsed_ms()
-        await self._keep(
+        await self._recorder.keep(
             lambda: Acted(
                 step=pending.step,
                 outcome=landed.outcome,
-                observation=self._stored(landed.view),
+                observation=self._recorder.stored(landed.view),
                 effects=landed.effects,
                 checkpoint=None if landed.checkpoint is None else self._kit.checkpoints.put(landed.checkpoint),
                 elapsed_ms=took_ms,
@@ -238,7 +240,8 @@ class EpisodeRunner:
         self._tell("gathering")
         with self._timed("gather"):
             gathered = await env.gather(self._job.task)
-        await self._keep(
+        await self._record_late(env)
+        await self._recorder.keep(
             lambda: Closed(
                 reason=end.reason,
                 detail=end.detail,
@@ -247,32 +250,6 @@ class EpisodeRunner:
                 at=self._kit.clock(),
             )
         )
-
-    async def _append(self, record: Record) -> None:
-        await self._keep(lambda: record)
-
-    async def _keep(self, make: Callable[[], Record]) -> None:
-        """Append a record; making it puts what it names among the artifacts first."""
-        await self._kit.write(lambda: self._journal.append(make()))
-
-    def _stored(self, view: View) -> Observation:
-        if view.image is None:
-            return view.observation
-        return replace(view.observation, screenshot=self._kit.artifacts.put(view.image))
-
-    async def _record_failure(self, error: Exception) -> None:
-        if self._kit.stopping():
-            return  # a browser that goes down with the interrupted run says nothing about the task
-        episode = self._journal.episode
-        failed = Failed(
-            attempt=episode.attempt,
-            boundary=self._boundary,
-            type=type(error).__name__,
-            message=str(error),
-            at=self._kit.clock(),
-        )
-        logger.error("task %s: %s while trying to %s: %s", self._job.task.task_id, failed.type, failed.boundary, error)
-        await self._append(failed)
 
     def _tell(self, phase: str) -> None:
         episode = self._journal.episode

@@ -14,7 +14,7 @@ from harness.llm.limiter import Clock, Limiter, Limits
 from harness.llm.turns import Ending, Want
 from harness.llm.turns import Outcome as Came
 from harness.records import Episode
-from harness.runner.episode import Job
+from harness.runner.job import Job
 from harness.runner.schedule import Schedule
 from harness.runner.timelapse import Processor, passed
 

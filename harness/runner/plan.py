@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from harness.journal.index import Outcome
 from harness.records import Status, Task
-from harness.runner.episode import Job
+from harness.runner.job import Job
 
 RETRIES = ("infra", "failed", "all")
 
@@ -41,10 +41,10 @@ def _owed(
 
 
 def is_over(became: Outcome, policy: Policy) -> bool:
-    """Scored, or out of attempts."""
+    """Scored, out of attempts, or set aside because of a doubt."""
     if became.closed is not None:
         return policy.dialect in became.scores
-    return became.failures >= policy.max_attempts
+    return became.is_set_aside or became.failures >= policy.max_attempts
 
 
 def wants_retry(became: Outcome, policy: Policy) -> bool:

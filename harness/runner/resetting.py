@@ -1,20 +1,19 @@
-"""Which site instances are at their seed, and which have to be put back before somebody plays there.
+"""Which site instances are at their seed, and which have to be reset before a job may use them.
 
-An instance is dirty from the start of a run, when nobody knows what was done to it, and once effects on it were recorded, or
-may have been lost with a worker. Whoever left them there and goes on finds them again; everybody else finds the seed. How an
-instance is put back is the hook's business, and who is on it meanwhile is the schedule's.
+An instance is dirty from the start of a run, when nobody knows what was done to it, and from the moment it is given to a job
+that may change it: that mark is durable before the job performs its first action. Only a reset cleans it. A job that comes
+back, after its worker or browser died, finds the site reset like any other job and replays its steps; only one that is to
+go on from a checkpoint keeps what it left there. How an instance is reset is the hook's business, and who is on it meanwhile
+is the schedule's.
 """
 
 from collections.abc import Awaitable, Callable, Collection
-from typing import NamedTuple
+from enum import Enum
 
+from harness.journal.site_log import Instance, Left, SiteLog
 from harness.records import Task
 
-
-class Instance(NamedTuple):
-    site: str
-    url: str
-    """Real base URL."""
+__all__ = ["Hook", "Instance", "Upkeep", "When"]
 
 
 Hook = Callable[[tuple[Instance, ...], Task], Awaitable[None]]
@@ -29,48 +28,100 @@ Place = tuple[str, int]
 """Task id and trial."""
 
 
+class When(Enum):
+    """`sites.reset.when`."""
+
+    DIRTY = "dirty"
+    """After every job that may have changed the site."""
+    EFFECTS = "effects"
+    """Only after jobs of which effects on it were recorded, or which were cut short."""
+    ASKED = "asked"
+    """Only before tasks with `require_reset`."""
+
+
 class Upkeep:
     """Keeps account of what is at its seed."""
 
-    def __init__(self, hook: Hook, resettable: Collection[str], *, only_when_asked: bool = False) -> None:
+    def __init__(
+        self,
+        hook: Hook,
+        resettable: Collection[str],
+        *,
+        when: When = When.DIRTY,
+        together: Collection[str] = (),
+        log: SiteLog | None = None,
+    ) -> None:
         """
         Args:
             hook: How.
             resettable: The sites it can put back.
-            only_when_asked: Whether only tasks with `require_reset` are worth a reset.
+            together: Those it can only put back all at once.
+            log: Keeps the state of instances; one that an earlier start left clean counts as unknown all the same.
         """
         self.hook = hook
+        self.when = when
+        self.together = frozenset(together)
         self._resettable = frozenset(resettable)
-        self._only_when_asked = only_when_asked
-        self._left: dict[Instance, frozenset[Place]] = {}
-        """Who left effects; an instance that is not in it is in a state nobody knows, one nobody left effects on clean."""
+        self._log = log
+        self._left = {key: left for key, left in (log.read() if log else {}).items() if left.by}
+        """By key of the instance; one that is not in it is in a state nobody knows."""
 
-    def needs_reset(self, instance: Instance, task: Task, *, going_on: Place | None, had_effects: bool) -> bool:
-        """Whether a task must find the instance put back.
+    def covers(self, site: str, task: Task) -> bool:
+        """Whether the site is reset for this task when it has to be."""
+        return site in self._resettable and (self.when is not When.ASKED or task.require_reset)
+
+    def is_clean(self, instance: Instance) -> bool:
+        left = self._left.get(instance.key)
+        return left is not None and not left.by
+
+    def needs_reset(self, instance: Instance, task: Task, *, keeps: Place | None = None) -> bool:
+        """Whether a task must find the instance reset.
 
         Args:
-            instance: Where it would be played.
-            task: The task.
-            going_on: The job, when its attempt goes on; None = a new one begins.
-            had_effects: Whether effects of the task on the site were recorded.
+            keeps: The job, when its attempt goes on upon what it left there.
         """
-        if instance.site not in self._resettable or (self._only_when_asked and not task.require_reset):
+        if not self.covers(instance.site, task) or self.is_clean(instance):
             return False
-        if (left := self._left.get(instance)) is None:
-            return going_on is None or not had_effects
-        return bool(left - {going_on})
+        left = self._left.get(instance.key)
+        return left is None or keeps is None or left.by != (keeps,) or not left.is_as_left
 
     def is_due(self, instance: Instance) -> bool:
-        """Whether it should be put back as soon as nobody is on it."""
-        return (
-            not self._only_when_asked and instance.site in self._resettable and self._left.get(instance) != frozenset()
-        )
+        """Whether it should be reset as soon as nobody is on it."""
+        return self.when is not When.ASKED and instance.site in self._resettable and not self.is_clean(instance)
+
+    def used(self, instance: Instance, by: Place, *, goes_on: bool) -> None:
+        """A job that may change the instance is about to be given it; durable when this returns."""
+        left = self._left.get(instance.key, Left(is_as_left=False))
+        alone = left.is_as_left and (left.by == (by,) if left.by else not goes_on)
+        self._set(instance, Left(by=_with(left.by, by), is_as_left=alone))
 
     def soiled(self, instance: Instance, by: Place) -> None:
-        """Effects of a job are on it."""
-        left = self._left.get(instance)
-        if left is not None:
-            self._left[instance] = left | {by}
+        """Effects of a job are on it, or may be."""
+        left = self._left.get(instance.key)
+        if left is not None and by not in left.by:
+            self._set(instance, Left(by=_with(left.by, by), is_as_left=not left.by))
+
+    def spared(self, instance: Instance, by: Place) -> None:
+        """A job is over that had no effect on it."""
+        left = self._left.get(instance.key)
+        if self.when is When.EFFECTS and left is not None and left.by == (by,) and left.is_as_left:
+            self._set(instance, Left())
+
+    def begins(self, instance: Instance) -> None:
+        """It is about to be reset: until that is done its state is unknown."""
+        self._left.pop(instance.key, None)
+        if self._log is not None:
+            self._log.write(instance, None)
 
     def cleaned(self, instance: Instance) -> None:
-        self._left[instance] = frozenset()
+        self._set(instance, Left())
+
+    def _set(self, instance: Instance, left: Left) -> None:
+        if self._left.get(instance.key) != left:
+            if self._log is not None:
+                self._log.write(instance, left)
+            self._left[instance.key] = left
+
+
+def _with(places: tuple[Place, ...], one: Place) -> tuple[Place, ...]:
+    return places if one in places else (*places, one)

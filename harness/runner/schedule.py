@@ -15,10 +15,11 @@ from types import TracebackType
 from typing import Self
 
 from harness.errors import InfraError
-from harness.runner.episode import Job
+from harness.runner.job import Job, bare
 from harness.runner.leases import Leases
 from harness.runner.resetting import Instance, Upkeep
 from harness.runner.sharing import Need, Sharing
+from harness.runner.site_state import SiteState
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +44,7 @@ class Schedule:
         sharing: Sharing | None = None,
         upkeep: Upkeep | None = None,
         *,
+        keeps_sites: bool = False,
         stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         """
@@ -50,11 +52,15 @@ class Schedule:
             jobs: What is owed.
             sharing: What jobs need of the sites all lanes share; None = nobody is in anybody's way.
             upkeep: Puts instances back to their seed, which needs `async with`; None = nothing does.
+            keeps_sites: Whether attempts go on upon what they left on their sites (`resume=checkpoint`), not after a reset.
             stopping: True once nothing new shall begin.
         """
         self._owed = deque(jobs)
         self._sharing = sharing
         self._upkeep = upkeep
+        self._state: SiteState | None = None
+        if sharing is not None and upkeep is not None:
+            self._state = SiteState(sharing, upkeep, keeps_sites=keeps_sites)
         self._stopping = stopping
         self._stays: dict[int, _Stay] = {}
         self._leases = Leases()
@@ -106,7 +112,7 @@ class Schedule:
         stay = self._leave(lane)
         if not over:
             self.played -= 1
-            self._owed.append(replace(job, instances={}, withheld=""))
+            self._owed.append(bare(job))
         self._give_back(lane, stay)
 
     def reclaim(self, lane: int) -> Job | None:
@@ -114,7 +120,7 @@ class Schedule:
         stay = self._leave(lane)
         if stay is not None:
             self.played -= 1
-            self._owed.appendleft(replace(stay.job, instances={}, withheld=""))
+            self._owed.appendleft(bare(stay.job))
         self._give_back(lane, stay)
         return None if stay is None else stay.job
 
@@ -127,12 +133,8 @@ class Schedule:
         if stay is not None and self._sharing is not None:
             outcome = self._sharing.learn(stay.job)
             self._leases.release(lane, stay.at.values())
-            if self._upkeep is not None and outcome is not None:
-                changed = self._sharing.changed(outcome)
-                for site in stay.at:
-                    # What a lost lane was about to do may have been done.
-                    if site in changed or outcome.goes_on:
-                        self._upkeep.soiled(Instance(site, stay.at[site]), (stay.job.task.task_id, stay.job.trial))
+            if self._upkeep is not None and self._state is not None and outcome is not None:
+                self._state.note_use(stay.job, stay.at, outcome)
                 if not outcome.goes_on and not self._stopping():
                     self._put_back(stay, self._upkeep)
         self._hand_out()
@@ -149,20 +151,23 @@ class Schedule:
                 continue
             if not self._owed or self._stopping():
                 waiting.set_result(None)
-            elif (stay := self._next()) is not None:
+            elif (stay := self._next(lane)) is not None:
                 self._stays[lane] = stay
                 self.played += 1
                 self._leases.hold(lane, self._wanted(stay))
                 waiting.set_result(stay.job)
             else:
                 assert self._stays or self._resetting, "a job waits although nobody is on its sites"
-                break
+                if self._sharing is None or self._sharing.sites.of_lane is None:
+                    break  # no other lane can be given anything either
         waiting_lanes = [lane for lane, waiting in self._waiting.items() if not waiting.done()]
         self.waits = dict.fromkeys(waiting_lanes, self._in_the_way()) if waiting_lanes else {}
 
     def _in_the_way(self) -> str:
         """Who is on the sites the first owed job needs, in words."""
         assert self._sharing is not None, "without sites that are shared nobody waits"
+        if self._sharing.sites.of_lane is not None:
+            return "its sites are being reset"
         there = self._sharing.need(self._owed[0]).alone
         on = {
             stay.job.task.task_id: [site for site in there if site in stay.at]
@@ -171,7 +176,7 @@ class Schedule:
         }
         sites = ", ".join(site for site in there if not on or any(site in used for used in on.values()))
         if not on:
-            return f"{sites} {'is' if len(there) == 1 else 'are'} being put back"
+            return f"{sites} {'is' if len(there) == 1 else 'are'} being reset"
         return f"task{'s' * (len(on) > 1)} {', '.join(on)} {'is' if len(on) == 1 else 'are'} on {sites}"
 
     def _wanted(self, stay: _Stay) -> dict[str, bool]:
@@ -179,8 +184,8 @@ class Schedule:
             return {}
         return _by_url(self._sharing.need(stay.job), stay.at)
 
-    def _next(self) -> _Stay | None:
-        """Take the first job out of the queue that can be played now."""
+    def _next(self, lane: int) -> _Stay | None:
+        """Take the first job out of the queue that the lane can play now."""
         if self._sharing is None:
             return _Stay(self._owed.popleft())
         passed: dict[Hashable, Need] = {}
@@ -193,43 +198,48 @@ class Schedule:
             need = self._sharing.need(job)
             if need.key in passed or id(job) in prepared:
                 continue
-            at = self._place(job, need, self._sharing, kept)
+            at = self._place(job, lane, self._sharing, kept)
             if at is not None:
                 del self._owed[number]
                 self._count(need, passed.values())
                 self._used.update(at.values())
-                return _Stay(replace(job, instances=self._sharing.played_at(job, at)), at)
+                return _Stay(self._given(job, at), at)
             passed[need.key] = need
             if not kept and self._overtaken[need.key] >= PATIENCE:
-                kept = _by_url(need, self._aim(need, self._sharing))
+                kept = _by_url(need, self._aim(need, lane, self._sharing))
         return None
+
+    def _given(self, job: Job, at: Mapping[str, str]) -> Job:
+        assert self._sharing is not None, "a job is given a place only where sites are shared"
+        given = job if self._state is None else self._state.given(job, at)
+        left = self._sharing.left_over(job, at, given.clean)
+        return replace(given, instances=self._sharing.played_at(job, at), leftovers=left)
 
     def _count(self, granted: Need, passed: Iterable[Need]) -> None:
         del self._overtaken[granted.key]
         self._overtaken.update(need.key for need in passed if need.conflicts(granted))
 
-    def _aim(self, need: Need, sharing: Sharing, kept: Mapping[str, bool] | None = None) -> dict[str, str]:
+    def _aim(self, need: Need, lane: int, sharing: Sharing, kept: Mapping[str, bool] | None = None) -> dict[str, str]:
         """The instance of each site a job gets to first, those left out that are kept for another one."""
         aimed: dict[str, str] = {}
         for site, alone in need.alone.items():
-            there = sharing.sites.instances[site]
+            there = sharing.sites.at(site, lane)
             urls = (need.at[site],) if need.at.get(site) in there else there
             free = [url for url in urls if kept is None or url not in kept or not (alone or kept[url])]
             if free:
                 aimed[site] = min(free, key=lambda url: (self._leases.load(url), self._used[url]))
         return aimed
 
-    def _place(self, job: Job, need: Need, sharing: Sharing, kept: Mapping[str, bool]) -> dict[str, str] | None:
-        """Where a job can be played now; None when somebody is in its way, or a reset that is begun for it."""
-        at = self._aim(need, sharing, kept)
+    def _place(self, job: Job, lane: int, sharing: Sharing, kept: Mapping[str, bool]) -> dict[str, str] | None:
+        """Where a lane can play a job now; None when somebody is in its way, or a reset that is begun for it."""
+        need = sharing.need(job)
+        at = self._aim(need, lane, sharing, kept)
         if len(at) < len(need.alone):
             return None
-        unclean = self._unclean(job, at, sharing)
+        unclean = () if self._state is None else self._state.unclean(job, at)
         wanted = _by_url(need, at)
-        if not all(
-            self._leases.allows(url, alone=alone or any(url == instance.url for instance in unclean))
-            for url, alone in wanted.items()
-        ):
+        wanted |= dict.fromkeys((instance.url for instance in unclean), True)
+        if not all(self._leases.allows(url, alone=alone) for url, alone in wanted.items()):
             return None
         if unclean and self._upkeep is not None:
             asking = sum(not waiting.done() for waiting in self._waiting.values())
@@ -237,18 +247,6 @@ class Schedule:
                 self._reset(unclean, job, self._upkeep, wanted_at=sharing.played_at(job, at))
             return None
         return at
-
-    def _unclean(self, job: Job, at: Mapping[str, str], sharing: Sharing) -> tuple[Instance, ...]:
-        if self._upkeep is None:
-            return ()
-        outcome = sharing.outcome(job)
-        place = (job.task.task_id, job.trial) if outcome is not None and outcome.goes_on else None
-        changed = sharing.changed(outcome) if outcome is not None else frozenset()
-        return tuple(
-            instance
-            for instance in map(Instance._make, at.items())
-            if self._upkeep.needs_reset(instance, job.task, going_on=place, had_effects=instance.site in changed)
-        )
 
     def _reset(
         self,
@@ -267,6 +265,8 @@ class Schedule:
 
         async def reset() -> None:
             try:
+                for instance in instances:
+                    upkeep.begins(instance)
                 await upkeep.hook(instances, job.task)
                 for instance in instances:
                     upkeep.cleaned(instance)

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from harness.journal.index import Outcome
 from harness.records import Task
-from harness.runner.episode import Job
+from harness.runner.job import Job
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +38,22 @@ class SharedSites:
     """A deployment all lanes share."""
 
     instances: Mapping[str, tuple[str, ...]]
-    """Site to the real base URLs it is served at, the one meant when nothing is recorded first."""
+    """Site to the real base URLs it is served at, the one meant when nothing is recorded first. "" is what tasks without a
+    site are on, where a hook puts that back, too."""
     read_only: Collection[str] = ()
     """Sites no task can change."""
     lenient: bool = False
     """Whether only tasks that ask for a reset have their sites alone."""
     site_of: Callable[[str], str | None] = lambda url: None
     """Canonical URL to the site it is on."""
+    of_lane: Callable[[str, int], str] | None = None
+    """Site and lane to the lane's own instance; None = lanes share `instances`."""
+    together: Collection[str] = ()
+    """Sites that can only be reset all at once: who may change one of them holds them all."""
+
+    def at(self, site: str, lane: int) -> tuple[str, ...]:
+        """Where a lane may play on a site."""
+        return self.instances[site] if self.of_lane is None else (self.of_lane(site, lane),)
 
 
 class Sharing:
@@ -80,8 +89,20 @@ class Sharing:
         return outcome
 
     def changed(self, outcome: Outcome) -> frozenset[str]:
-        """The sites effects were recorded on."""
-        return frozenset(site for url in outcome.effects if (site := self.sites.site_of(url)) is not None)
+        """The sites effects were recorded on, and, of an attempt that was cut short, those it was on."""
+        urls = (*outcome.effects, *(outcome.pages if outcome.goes_on else ()))
+        return frozenset(site for url in urls if (site := self.sites.site_of(url)) is not None)
+
+    def left_over(self, job: Job, chosen: Mapping[str, str], clean: Collection[str]) -> tuple[str, ...]:
+        """Sites on which earlier attempts changed something, or may have, where it still is; "" = none that is configured."""
+        outcome = self.outcome(job)
+        if outcome is None:
+            return ()
+        found = {self.sites.site_of(url) or "" for url in outcome.effects}
+        if outcome.is_in_doubt or outcome.doubts:
+            found |= {*job.task.sites, *(self.sites.site_of(url) or "" for url in outcome.pages)}
+        moved = {site for site, url in chosen.items() if outcome.instances.get(site, url) != url}
+        return tuple(sorted(found - set(clean) - moved - set(self.sites.read_only)))
 
     def need(self, job: Job) -> Need:
         place = (job.task.task_id, job.trial, job.reopen)
@@ -92,6 +113,8 @@ class Sharing:
     def is_believed(self, job: Job) -> bool:
         """Whether a job has a site alone only because nothing is known of its task."""
         outcomes = self._outcomes.get(job.task.task_id, {}).values()
+        if self.sites.of_lane is not None:
+            return False
         known = job.task.mutates is not None or any(outcome.closed is not None for outcome in outcomes)
         return not known and not job.task.require_reset and any(self.need(job).alone.values())
 
@@ -99,13 +122,19 @@ class Sharing:
         """What of the chosen instances is worth recording: where there were several, now or before."""
         outcome = self.outcome(job)
         before = outcome.instances if outcome is not None else {}
+        if self.sites.of_lane is not None:
+            return {}
         return {site: url for site, url in chosen.items() if len(self.sites.instances[site]) > 1 or site in before}
 
     def _need(self, job: Job) -> Need:
         outcome = self.outcome(job)
         if outcome is not None and outcome.closed is not None and not job.reopen:
             return Need(alone={}, at={})  # only its score is owed, and scoring needs no site
+        if self.sites.of_lane is not None:
+            return Need(alone=dict.fromkeys(self.sites.instances, True), at={})
         alone = {site: value for site, value in self._alone(job.task).items() if self.sites.instances.get(site)}
+        if any(value for site, value in alone.items() if site in self.sites.together):
+            alone |= dict.fromkeys(self.sites.together, True)
         if outcome is None or not outcome.goes_on:
             return Need(alone=alone, at={})
         return Need(
@@ -114,17 +143,17 @@ class Sharing:
 
     def _alone(self, task: Task) -> dict[str, bool]:
         if task.require_reset or self.sites.lenient:
-            return dict.fromkeys(task.sites, task.require_reset)
+            return dict.fromkeys(task.sites or ("",), task.require_reset)
         changes = self._changes(task)
-        wanted = dict.fromkeys((*task.sites, *sorted(changes)))
+        wanted = dict.fromkeys((*(task.sites or ("",)), *sorted(changes)))
         return {site: site in changes and site not in self.sites.read_only for site in wanted}
 
     def _changes(self, task: Task) -> frozenset[str]:
         if isinstance(task.mutates, tuple):
             return frozenset(task.mutates)
         if task.mutates is not None:
-            return frozenset(task.sites if task.mutates else ())
+            return frozenset((task.sites or ("",)) if task.mutates else ())
         outcomes = self._outcomes.get(task.task_id, {}).values()
         recorded = frozenset[str]().union(*map(self.changed, outcomes))
         ended = any(outcome.closed is not None for outcome in outcomes)
-        return recorded if ended else recorded.union(task.sites)
+        return recorded if ended else recorded.union(task.sites or ("",))

@@ -11,8 +11,10 @@ from harness.errors import InfraError
 from harness.journal.index import Outcome, outcome_of
 from harness.protocols import EnvironmentPool, News
 from harness.records import Task
-from harness.runner.episode import EpisodeRunner, Job, Kit, Log
+from harness.runner.episode import EpisodeRunner
+from harness.runner.job import Job
 from harness.runner.plan import Policy, is_over
+from harness.runner.recorder import Kit, Log
 from harness.runner.writing import Writer
 
 logger = logging.getLogger(__name__)

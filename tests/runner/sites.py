@@ -5,7 +5,7 @@ from typing import Any
 
 from harness.journal.index import Outcome, outcome_of
 from harness.records import Eval, Record, Task
-from harness.runner.episode import Job
+from harness.runner.job import Job
 from harness.runner.sharing import SharedSites, Sharing
 from tests.journal.episodes import folded
 

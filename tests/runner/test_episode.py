@@ -11,7 +11,9 @@ from harness.errors import SiteUnavailable
 from harness.journal.store import RunFolder
 from harness.protocols import Restored
 from harness.records import Episode, Limits, Task, View
-from harness.runner.episode import EpisodeRunner, Job, Kit
+from harness.runner.episode import EpisodeRunner
+from harness.runner.job import Job
+from harness.runner.recorder import Kit
 from tests.journal.episodes import acted
 from tests.runner.sites import a_job
 

@@ -6,8 +6,8 @@ import pytest
 
 from harness.llm.limiter import Limits
 from harness.records import Eval, Task
-from harness.runner.episode import Job
 from harness.runner.forecast import START_S, Course, Forecast, Means, Step, forecast, typical
+from harness.runner.job import Job
 from harness.runner.schedule import Schedule
 from harness.runner.sharing import SharedSites, Sharing
 

@@ -16,7 +16,7 @@ from random import Random
 import httpx
 import pytest
 
-from harness.runner.episode import Job
+from harness.runner.job import Job
 from harness.runner.schedule import Schedule
 from harness.sites.registry import SITES
 from harness.sites.server import serving

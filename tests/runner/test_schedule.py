@@ -7,7 +7,7 @@ import pytest
 
 from harness.errors import ConfigError, SiteUnavailable
 from harness.records import Task
-from harness.runner.episode import Job
+from harness.runner.job import Job
 from harness.runner.resetting import Instance, Upkeep
 from harness.runner.schedule import PATIENCE, Schedule
 from tests.journal.episodes import acted, decided, opened

@@ -21,8 +21,8 @@ from harness.journal.log import Journal
 from harness.journal.store import RunFolder
 from harness.protocols import Artifacts
 from harness.records import Episode, Record
-from harness.runner.episode import Log
 from harness.runner.executors.wire import line
+from harness.runner.recorder import Log
 
 ASKED = frozenset({"open", "append", "close", "put", "read"})
 """Messages that are for a desk."""

@@ -18,9 +18,10 @@ from harness.errors import JournalError, UsageError
 from harness.llm.turns import TurnServer
 from harness.protocols import News, Progress
 from harness.records import Failed, Task
-from harness.runner.episode import Job, Log
 from harness.runner.executors.desk import ASKED, Desk
 from harness.runner.executors.wire import job_values, line, news_of
+from harness.runner.job import Job
+from harness.runner.recorder import Log
 from harness.runner.schedule import Schedule
 from harness.runner.stopping import Stopping
 

@@ -7,12 +7,12 @@ and is answered by `reply`. When the supervisor is gone, the line ends, and the 
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import fields
 from typing import Any, BinaryIO
 
 from harness.codec import build, dumps, loads, plain
 from harness.protocols import News
-from harness.records import Task
-from harness.runner.episode import Job
+from harness.runner.job import Job
 
 LINE_LIMIT = 1 << 24
 
@@ -51,20 +51,14 @@ def job_values(job: Job | None) -> dict[str, Any]:
     """A job whole: whoever plays it may be where the task file is not."""
     if job is None:
         return {"task": None}
-    values = {name: getattr(job, name) for name in ("trial", "reopen", "instances", "withheld")}
-    return {"task": plain(job.task), **values}
+    values: dict[str, Any] = plain(job)
+    return values
 
 
 def job_of(values: Mapping[str, Any]) -> Job | None:
     if values["task"] is None:
         return None
-    return Job(
-        task=build(Task, values["task"]),
-        trial=values["trial"],
-        reopen=values["reopen"],
-        instances=values["instances"],
-        withheld=values["withheld"],
-    )
+    return build(Job, {field.name: values[field.name] for field in fields(Job)})
 
 
 def news_values(news: News) -> dict[str, Any]:

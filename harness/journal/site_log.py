@@ -1,0 +1,84 @@
+"""The state of site instances on disk: `sites.jsonl` of a run folder.
+
+Invariant: a state is durable when `write` returns, and the last line for an instance wins. What cannot be read is unknown,
+and what is unknown is reset before it is used: losing this file costs resets and no more. Addresses may hold credentials,
+so an instance is named by the hash of its address.
+"""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from harness.codec import CodecError, build, dumps, loads, plain
+from harness.journal.disk import refusals, write_whole
+
+SITES_NAME = "sites.jsonl"
+
+
+class Instance(NamedTuple):
+    """One deployment of a site."""
+
+    site: str
+    url: str
+    """Real base URL."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.site}@{sha256(self.url.encode()).hexdigest()[:16]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """What is known of an instance."""
+
+    by: tuple[tuple[str, int], ...] = ()
+    """Jobs, as task id and trial, that may have changed it since its last reset; () = it is at its seed."""
+    is_as_left: bool = True
+    """Whether the first of them found the seed and began there, so that alone it left what its journal tells."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    instance: str
+    left: Left | None
+    """None = nobody knows."""
+
+
+class SiteLog:
+    """The file of one run folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / SITES_NAME
+
+    def read(self) -> dict[str, Left]:
+        """The last known state of each instance, by its key."""
+        found: dict[str, Left | None] = {}
+        data = b""
+        with suppress(OSError):
+            data = self._path.read_bytes()
+        for line in data.split(b"\n")[:-1]:
+            try:
+                state = build(_Line, loads(line))
+            except CodecError:
+                found.clear()  # whatever it said, what was said before it may be out of date
+                continue
+            found[state.instance] = state.left
+        return {key: left for key, left in found.items() if left is not None}
+
+    def write(self, instance: Instance, left: Left | None) -> None:
+        """Make a state durable; None = nobody knows it.
+
+        Raises:
+            StorageError: The disk refuses.
+        """
+        line = dumps(plain(_Line(instance=instance.key, left=left))) + b"\n"
+        with refusals(self._path):
+            fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+            try:
+                write_whole(fd, line)
+                os.fsync(fd)
+            finally:
+                os.close(fd)

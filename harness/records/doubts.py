@@ -1,0 +1,52 @@
+"""What a journal says of things nobody knows: whether an interrupted action reached its site."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+
+class DoubtReason(StrEnum):
+    """Why nobody knows what state the sites are in."""
+
+    INTERRUPTED = "interrupted"
+    """An action was interrupted on a site that cannot be reset."""
+    EARLIER_ATTEMPT = "earlier_attempt"
+    """An earlier attempt changed, or may have changed, a site that was not reset since."""
+
+
+class DoubtResolution(StrEnum):
+    """What was done about a doubt; the first five are the values of `resume.in_doubt`."""
+
+    ASK_PAGE = "ask_page"
+    """The page was opened again and the agent decides upon it; the action was not repeated."""
+    SKIP = "skip"
+    """The same, but the agent is not told."""
+    REPEAT = "repeat"
+    """The action was performed, perhaps for the second time."""
+    RESTART = "restart"
+    """A new attempt began."""
+    UNSCORED = "unscored"
+    """The episode was set aside without a score."""
+    PERFORMED = "performed"
+    """The site had received the action: there is proof."""
+    NOT_PERFORMED = "not_performed"
+    """The site had not received the action: there is proof."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doubt:
+    """Nobody knows whether an action reached a site that cannot be reset, or what an earlier attempt left there."""
+
+    kind: ClassVar[str] = "doubt"
+    step: int
+    """Step of the pending decision; 0 = the whole attempt."""
+    reason: DoubtReason
+    resolution: DoubtResolution
+    why: str
+    """A sentence."""
+    at: float
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether it was found out what had happened, so that the score carries no doubt."""
+        return self.resolution in (DoubtResolution.PERFORMED, DoubtResolution.NOT_PERFORMED)

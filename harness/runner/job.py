@@ -1,0 +1,37 @@
+"""One unit of work: a task and a trial, and where and how it is to be played."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+
+from harness.codec import digest
+from harness.records import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One owed (task, trial)."""
+
+    task: Task
+    trial: int = 0
+    reopen: bool = False
+    """Begin a new attempt although the journal has an ended one (`run.retry`)."""
+    instances: Mapping[str, str] = field(default_factory=dict)
+    """Site to the real base URL to play it on, for sites of which there are several."""
+    clean: tuple[str, ...] = ()
+    """Sites that are at their seed, and stay so but for what this job does."""
+    leftovers: tuple[str, ...] = ()
+    """Sites that earlier attempts changed, or may have changed, and that were not reset since."""
+    withheld: str = ""
+    """Why it cannot be played now although it was its turn; the lane only records that."""
+
+
+def task_digest(task: Task) -> str:
+    """What a task is: where its file lies on this machine is left out."""
+    state = task.storage_state
+    return digest(task if state is None else replace(task, storage_state=PurePath(state).name))
+
+
+def bare(job: Job) -> Job:
+    """The job as it waits in a queue: where it would be played is not settled yet."""
+    return replace(job, instances={}, clean=(), leftovers=(), withheld="")

@@ -1,0 +1,100 @@
+"""Writes what an episode finds out into its journal: every record through one writer, what it names before it.
+
+Keeps nothing but effects that were seen and are in no record yet; they go into the next record that can hold them.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from harness.protocols import Agent, Artifacts, Evaluator, InDoubt, Progress
+from harness.records import Doubt, DoubtReason, Effect, Episode, Failed, Late, Limits, Observation, Record, View
+from harness.runner.writing import Writer
+
+logger = logging.getLogger(__name__)
+
+
+class Log(Protocol):
+    """The part of a journal an episode needs."""
+
+    @property
+    def episode(self) -> Episode: ...
+
+    def append(self, record: Record) -> Episode: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kit:
+    """What every episode of a run shares."""
+
+    agent: Agent
+    evaluators: Mapping[str, Evaluator]
+    """Dialect to evaluator; all are recorded, the run's `scoring` chooses the one that counts."""
+    artifacts: Artifacts
+    checkpoints: Artifacts
+    """Storage states hold cookies, which no artifact may: they are kept apart."""
+    limits: Limits
+    config_digest: str
+    seed: int
+    progress: Progress
+    stopping: Callable[[], bool]
+    """True once the person asked the run to end: no further step is begun."""
+    clock: Callable[[], float] = time.time
+    write: Writer = field(default_factory=Writer)
+
+
+class Recorder:
+    """Writes one episode's journal."""
+
+    def __init__(self, kit: Kit, journal: Log) -> None:
+        self._kit = kit
+        self._journal = journal
+        self._unrecorded: tuple[Effect, ...] = ()
+
+    async def append(self, record: Record) -> None:
+        await self.keep(lambda: record)
+
+    async def keep(self, make: Callable[[], Record]) -> None:
+        """Append a record; making it puts what it names among the artifacts first."""
+        await self._kit.write(lambda: self._journal.append(make()))
+
+    def stored(self, view: View) -> Observation:
+        """The observation with its picture among the artifacts."""
+        if view.image is None:
+            return view.observation
+        return replace(view.observation, screenshot=self._kit.artifacts.put(view.image))
+
+    def note(self, effects: tuple[Effect, ...]) -> None:
+        """Effects were seen; the next `late` or `failure` records them."""
+        self._unrecorded += effects
+
+    async def late(self) -> None:
+        """Record effects that were seen after the step that caused them."""
+        episode = self._journal.episode
+        if self._unrecorded and episode.arrival is not None and episode.closed is None:
+            effects, self._unrecorded = self._unrecorded, ()
+            await self.append(Late(step=len(episode.steps), effects=effects, at=self._kit.clock()))
+
+    async def doubt(self, step: int, reason: DoubtReason, found: InDoubt) -> None:
+        at = self._kit.clock()
+        await self.append(Doubt(step=step, reason=reason, resolution=found.resolution, why=found.why, at=at))
+
+    async def failure(self, error: Exception, boundary: str) -> None:
+        """Record that infrastructure gave way, with what the interrupted action had done already."""
+        if self._kit.stopping():  # a browser that goes down with the interrupted run says nothing about the task
+            return await self.late()
+        opened = self._journal.episode.opened
+        assert opened is not None
+        failed = Failed(
+            attempt=opened.attempt,
+            boundary=boundary,
+            type=type(error).__name__,
+            message=str(error),
+            effects=self._unrecorded,
+            at=self._kit.clock(),
+        )
+        logger.error("task %s: %s while trying to %s: %s", opened.task.task_id, failed.type, boundary, error)
+        await self.append(failed)
+        self._unrecorded = ()
