@@ -163,7 +163,7 @@ async def stage() -> AsyncIterator[Stage]:
     with tempfile.TemporaryDirectory() as folder:
         async with launched("harness.sites", log=Path(folder) / "log") as port, async_playwright() as playwright:
             home = f"http://t0.shop.localhost:{port}/"
-            site = Site(name="shop", url=home.rstrip("/"), canonical=HOME.rstrip("/"), reset_url=f"{home}__reset__")
+            site = Site(name="shop", url=home.rstrip("/"), canonical=HOME.rstrip("/"))
             browser = await playwright.chromium.launch(
                 executable_path=executable.find(), args=list(SWITCHES), chromium_sandbox=False
             )

@@ -86,8 +86,6 @@ class Restored:
     """The pending decision's action, aimed at this view; None = there is none, or it is not to be performed."""
     doubt: "InDoubt | None" = None
     """What was done about a pending action that may have been performed before."""
-    waited_s: float = 0.0
-    """For sites that were not up yet: nobody's work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -156,7 +156,7 @@ def test_bytes_that_are_no_object_are_refused(body: bytes) -> None:
 
 def test_a_newer_schema_asks_for_an_upgrade_of_the_program() -> None:
     body = changed(acted(1), lambda tree: set_(tree, "schema", SCHEMA + 1))
-    with pytest.raises(NewerSchema, match=r"made by a newer version of cairn \(schema 3, this one reads 2\); upgrade"):
+    with pytest.raises(NewerSchema, match=r"made by a newer version of cairn \(schema 4, this one reads 3\); upgrade"):
         decode(body)
 
 
@@ -206,7 +206,7 @@ def test_numbers_that_json_cannot_say_are_refused_when_writing(bad: float) -> No
         (wrong(acted(1), step=True), "step: an integer expected, not bool"),
         (wrong(acted(1), effects=[]), "effects: a tuple expected, not list"),
         (wrong(acted(1), checkpoint=Path("x")), "checkpoint: text expected, not PosixPath"),
-        (wrong(acted(1), outcome=None), "outcome: done or refused expected, not NoneType"),
+        (wrong(acted(1), outcome=None), "outcome: done or refused or unknown expected, not NoneType"),
         (wrong(acted(1), observation=task()), "observation: Observation expected, not Task"),
         (wrong(closed(), reason="STOPPING"), "reason: one of STOPPED"),
         (opened(of=wrong(task(), metadata={1: 2})), "task.metadata: text expected, not int"),

@@ -5,7 +5,7 @@ that may change a site is performed again only where the site was reset since. E
 checkpoint, and an action that was interrupted there is in doubt. Decisions with an alternative: docs/decisions.md.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from harness.actions.effects import may_change_sites, only_fills_in
@@ -27,6 +27,7 @@ from harness.records import (
     Site,
     Step,
     Task,
+    Unknown,
     View,
 )
 
@@ -96,13 +97,15 @@ def sites_at_risk(task: Task, episode: Episode, sites: Sequence[Site]) -> set[st
     Those that requests were recorded on, those the task may change, and those on whose pages it did what may change a site.
     """
     find = SiteFinder((site.name, site.canonical) for site in sites)
-    changed = {find(effect.url) or ELSEWHERE for effect in _effects(episode)}
+    unknown = set(task.sites) - {site.name for site in sites} or {ELSEWHERE}
+
+    def on(urls: Iterable[str]) -> set[str]:
+        return set[str]().union(*({site} if (site := find(url)) else unknown for url in urls))
+
+    changed = on(effect.url for effect in _effects(episode))
     if task.mutates is False:
         return changed
-    if isinstance(task.mutates, tuple):
-        declared = set(task.mutates)
-    else:
-        declared = {*(task.sites or (ELSEWHERE,)), *(find(url) or ELSEWHERE for url in _acted_on(episode))}
+    declared = set(task.mutates) if isinstance(task.mutates, tuple) else {*task.sites, *on(_acted_on(episode))}
     return changed | (declared - {site.name for site in sites if site.read_only})
 
 
@@ -206,6 +209,8 @@ async def replay(
     alike = [compare(view, before, least=least, step=begin)]
     for number, recorded in enumerate(episode.steps[begin:], start=begin + 1):
         action = aim(recorded.decided.action, view, before.observation)
+        if isinstance(recorded.acted.outcome, Unknown):
+            raise EnvironmentDiverged(f"step {number} was interrupted: nobody knows what a replay would have to do")
         if action is None and isinstance(recorded.acted.outcome, Done):
             raise EnvironmentDiverged(f"step {number}: {_wanted(recorded.decided.action)} is not there this time")
         if action is not None:

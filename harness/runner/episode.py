@@ -138,7 +138,7 @@ class EpisodeRunner:
         episode = self._journal.episode
         with self._timed("restore") as elapsed_ms:
             restored = await env.restore(self._job.task, episode, self._job.clean)
-        took_ms = max(0.0, elapsed_ms() - restored.waited_s * 1000)
+        took_ms = elapsed_ms()
         if episode.arrival is None:
             await self._recorder.keep(
                 lambda: Acted(

@@ -103,23 +103,6 @@ async def test_a_site_that_comes_back_is_waited_for_and_the_episode_goes_on_wher
             assert "'Home'" in await visit.act(home)
 
 
-async def test_a_reset_that_does_not_work_yet_is_waited_for_and_its_waiting_told_apart(frail: Frail) -> None:
-    site = replace(frail.web.site, reset_url=f"{frail.web.site.url}/reset")
-    answers = [503, 500]
-
-    async def reset(_: Asked) -> tuple[int, dict[str, str], str]:
-        return (answers.pop(0), {}, "") if answers else html("done")
-
-    frail.web.pages["/reset"] = reset
-    tell = lambda lane, note: frail.said.append((lane, note))  # noqa: E731
-    async with Chromium(QUICK, sites=lambda _: (site,), tell=tell) as pool, pool.open(a_task(frail.web), 3) as env:
-        restored = await env.restore(a_task(frail.web), Episode())
-        assert restored.waited_s >= 1.5, "half a second, then one"
-        why = f"reset of shop: {site.reset_url} answers 503; it is tried again, for 3 s at most"
-        assert frail.said == [(3, why), (3, "")]
-        assert (await env.restore(a_task(frail.web), Episode())).waited_s == 0.0
-
-
 async def _raises(visit: Visit, action: Action) -> None:
     with pytest.raises(SiteUnavailable):
         await visit.act(action)

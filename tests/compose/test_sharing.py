@@ -26,9 +26,13 @@ def test_the_address_and_the_instances_together_are_the_instances() -> None:
 
 
 def test_of_the_embedded_sites_every_lane_has_its_own() -> None:
-    assert shared_sites(a_config(embedded=True, shop=A_SHOP)) is None
+    shared = shared_sites(a_config(embedded=True, shop=A_SHOP), ())
+    assert [shared.at("shop", lane) for lane in (0, 7)] == [
+        ("http://t0.shop.localhost",),
+        ("http://t7.shop.localhost",),
+    ]
     with pytest.raises(ConfigError, match=r"sites\.shop\.instances is for sites of your own"):
-        shared_sites(a_config(embedded=True, shop={**A_SHOP, "instances": ["http://a.test"]}))
+        shared_sites(a_config(embedded=True, shop={**A_SHOP, "instances": ["http://a.test"]}), ())
 
 
 @pytest.mark.parametrize(
@@ -50,13 +54,13 @@ def test_an_address_is_of_the_site_that_is_served_there(url: str, site: str | No
         office={"canonical": "http://luma.example/admin", "url": "http://10.0.0.9/admin"},
         front={"canonical": "http://luma.example", "url": "http://10.0.0.8"},
     )
-    shared = shared_sites(config)
+    shared = shared_sites(config, ())
     assert shared is not None
     assert shared.site_of(url) == site
 
 
 def test_settings_of_sharing_are_read() -> None:
-    shared = shared_sites(a_config(leases="none", shop=A_SHOP, wiki={**A_SHOP, "read_only": True}))
+    shared = shared_sites(a_config(leases="none", shop=A_SHOP, wiki={**A_SHOP, "read_only": True}), ())
     assert shared is not None
     assert (shared.lenient, shared.read_only) == (True, {"wiki"})
 
@@ -67,4 +71,4 @@ def test_settings_of_sharing_are_read() -> None:
 )
 def test_wrong_settings_are_named(sites: dict[str, Any], word: str) -> None:
     with pytest.raises(ConfigError, match=word):
-        shared_sites(a_config(**{"shop": A_SHOP, **sites}))
+        shared_sites(a_config(**{"shop": A_SHOP, **sites}), ())

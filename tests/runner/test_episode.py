@@ -1,6 +1,6 @@
 """What an episode records of waiting for its sites, and of a job it was given although it cannot be played."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ import pytest
 from harness.errors import SiteUnavailable
 from harness.journal.store import RunFolder
 from harness.protocols import Restored
-from harness.records import Episode, Limits, Task, View
+from harness.records import Effect, Episode, Limits, Task, View
 from harness.runner.episode import EpisodeRunner
 from harness.runner.job import Job
 from harness.runner.recorder import Kit
@@ -29,9 +29,12 @@ class Slow:
         self.opened += 1
         yield self
 
-    async def restore(self, task: Task, episode: Episode) -> Restored:
+    async def restore(self, task: Task, episode: Episode, clean: Collection[str] = ()) -> Restored:
         view = View(observation=acted(0).observation, nodes={})
-        return Restored(view=view, strategy="reset", waited_s=3600.0)
+        return Restored(view=view, strategy="reset")
+
+    def take_effects(self) -> tuple[Effect, ...]:
+        return ()
 
 
 class Nobody:
@@ -57,14 +60,6 @@ def a_kit(run: RunFolder, *, stopping: bool) -> Kit:
         progress=Nobody(),
         stopping=lambda: stopping,
     )
-
-
-async def test_waiting_for_a_site_is_no_working_time(run: RunFolder) -> None:
-    job = a_job("1")
-    with run.journal("1") as journal:
-        await EpisodeRunner(a_kit(run, stopping=True), job, journal).play(Slow().open())
-        assert journal.episode.arrival is not None
-        assert journal.episode.total_elapsed_ms == 0.0
 
 
 async def test_a_job_that_is_withheld_is_recorded_as_a_failure_and_opens_no_browser(run: RunFolder) -> None:

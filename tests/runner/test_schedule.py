@@ -2,13 +2,15 @@
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from harness.errors import ConfigError, SiteUnavailable
+from harness.journal.site_log import SiteLog
 from harness.records import Task
 from harness.runner.job import Job
-from harness.runner.resetting import Instance, Upkeep
+from harness.runner.resetting import Instance, Upkeep, When
 from harness.runner.schedule import PATIENCE, Schedule
 from tests.journal.episodes import acted, decided, opened
 from tests.runner.sites import FOUR, Journals, a_job, reader, writer
@@ -243,7 +245,7 @@ async def test_a_site_that_is_being_put_back_is_told_of_too() -> None:
     hook = Hook(gated=True)
     async with Schedule([writer("1")], Journals().sharing(), Upkeep(hook, ["shop"])) as schedule:
         await asking(schedule, 0)
-        assert schedule.waits == {0: "shop is being put back"}
+        assert schedule.waits == {0: "shop is being reset"}
         hook.gate.set()
         await turns()
         assert schedule.waits == {} and ids(schedule.held[0]) == ["1"]
@@ -308,29 +310,122 @@ async def test_what_a_task_changed_is_put_back_when_it_is_over_and_nobody_waits_
     assert len(hook.calls) == 2, "task 3 left nothing behind on the shop"
 
 
-async def test_one_that_goes_on_finds_what_it_left_and_somebody_else_does_not() -> None:
+async def test_one_that_comes_back_finds_its_site_reset_like_anybody_else() -> None:
     hook, journals = Hook(), Journals()
     async with Schedule([writer("1"), writer("2")], journals.sharing(), Upkeep(hook, ["shop"])) as schedule:
-        changing(journals, await taken(schedule, 0), ended=False)
+        job = await taken(schedule, 0)
+        assert job.clean == ("shop",)
+        changing(journals, job, ended=False)
         schedule.reclaim(0)
-        assert ids(await taken(schedule, 1)) == ["1"]
-        assert len(hook.calls) == 1
+        again = await taken(schedule, 1)
+        assert (ids(again), again.clean, len(hook.calls)) == (["1"], ("shop",), 2)
         await schedule.settle(1, schedule.held[1], over=False)
         assert ids(await taken(schedule, 0)) == ["2"]
+    assert len(hook.calls) == 3
+
+
+async def test_with_checkpoints_one_that_goes_on_finds_what_it_left_and_somebody_else_does_not() -> None:
+    hook, journals = Hook(), Journals()
+    upkeep = Upkeep(hook, ["shop"])
+    async with Schedule([writer("1"), writer("2")], journals.sharing(), upkeep, keeps_sites=True) as schedule:
+        changing(journals, await taken(schedule, 0), ended=False)
+        schedule.reclaim(0)
+        again = await taken(schedule, 1)
+        assert (ids(again), again.clean, len(hook.calls)) == (["1"], (), 1)
+        await schedule.settle(1, schedule.held[1], over=False)
+        assert ids(await taken(schedule, 0)) == ["2"]
+        await schedule.settle(0, schedule.held[0], over=False)
+        back = await taken(schedule, 0)
+        assert (ids(back), back.clean) == (["1"], ("shop",)), "the site was reset since"
+    assert len(hook.calls) == 3
+
+
+async def test_a_pending_action_that_may_have_been_performed_keeps_no_site() -> None:
+    hook, journals = Hook(), Journals()
+    upkeep = Upkeep(hook, ["shop"])
+    async with Schedule([writer("1")], journals.sharing(), upkeep, keeps_sites=True) as schedule:
+        job = await taken(schedule, 0)
+        journals.write(opened(of=job.task), acted(0), decided(1))
+        schedule.reclaim(0)
+        assert (await taken(schedule, 1)).clean == ("shop",)
     assert len(hook.calls) == 2
 
 
-async def test_an_attempt_of_an_earlier_start_finds_what_it_left() -> None:
-    hook, journals = Hook(), Journals()
-    job = writer("1")
-    changing(journals, job, ended=False)
-    async with Schedule([job, writer("2")], journals.sharing(), Upkeep(hook, ["shop"])) as schedule:
+@pytest.mark.parametrize(("kept", "resets"), [(True, 1), (False, 2)])
+async def test_what_an_earlier_start_left_is_known_from_the_disk(tmp_path: Path, *, kept: bool, resets: int) -> None:
+    hook, journals, job = Hook(), Journals(), writer("1")
+    upkeep = Upkeep(hook, ["shop"], log=SiteLog(tmp_path))
+    async with Schedule([job], journals.sharing(), upkeep, keeps_sites=True) as schedule:
+        changing(journals, await taken(schedule, 0), ended=False)
+    if not kept:  # the start ended in the middle of a reset
+        upkeep.begins(Instance("shop", "http://shop.a"))
+    upkeep = Upkeep(hook, ["shop"], log=SiteLog(tmp_path))
+    async with Schedule([job], journals.sharing(), upkeep, keeps_sites=True) as schedule:
+        assert (await taken(schedule, 0)).clean == (() if kept else ("shop",))
+    assert len(hook.calls) == resets
+
+
+async def test_an_instance_is_marked_as_dirty_on_the_disk_before_a_job_is_given_it(tmp_path: Path) -> None:
+    log = SiteLog(tmp_path)
+    upkeep = Upkeep(Hook(), ["shop"], log=log)
+    async with Schedule([writer("1")], Journals().sharing(), upkeep) as schedule:
         await taken(schedule, 0)
-        assert hook.calls == []
-        changing(journals, job, ended=True)
+        assert [left.by for left in log.read().values()] == [(("1", 0),)]
+
+
+async def test_a_job_one_of_whose_sites_cannot_be_reset_keeps_the_others() -> None:
+    hook, journals = Hook(), Journals()
+    job = writer("1", "shop", "forum")
+    async with Schedule([job], journals.sharing(), Upkeep(hook, ["shop"])) as schedule:
+        changing(journals, await taken(schedule, 0), ended=False)
+        schedule.reclaim(0)
+        assert (await taken(schedule, 0)).clean == ()
+    assert len(hook.calls) == 1
+
+
+@pytest.mark.parametrize(("when", "resets"), [(When.DIRTY, 2), (When.EFFECTS, 1)])
+async def test_a_job_without_recorded_effects_may_be_trusted_to_have_had_none(when: When, resets: int) -> None:
+    hook, journals = Hook(), Journals()
+    async with Schedule([writer("1"), writer("2")], journals.sharing(), Upkeep(hook, ["shop"], when=when)) as schedule:
+        job = await taken(schedule, 0)
+        outcome = journals.write(opened(of=job.task), acted(0))
+        journals.outcomes["1", 0] = replace(outcome, closed="STOPPED", goes_on=False)
         await over(schedule, 0)
-        await taken(schedule, 1)
-    assert hook.calls == [("http://shop.a",)]
+        assert (await taken(schedule, 0)).clean == ("shop",)
+    assert len(hook.calls) == resets
+
+
+async def test_sites_that_can_only_be_reset_all_at_once_are_held_all_by_who_may_change_one() -> None:
+    hook = Hook()
+    upkeep = Upkeep(hook, ["shop", "forum"], together=["shop", "forum"])
+    sharing = Journals().sharing(together=["shop", "forum"])
+    async with Schedule([writer("1"), writer("2", "forum")], sharing, upkeep) as schedule:
+        assert ids(await taken(schedule, 0)) == ["1"]
+        assert not (await asking(schedule, 1)).done()
+        await over(schedule, 0)
+        assert ids(schedule.held[1]) == ["2"]
+    assert {frozenset(call) for call in hook.calls} == {frozenset({"http://shop.a", "http://forum.a"})}
+
+
+async def test_of_sites_of_its_own_a_lane_finds_every_one_reset() -> None:
+    hook = Hook()
+    sites = {"shop": ("shop",), "forum": ("forum",)}
+    sharing = Journals().sharing(sites, of_lane=lambda site, lane: f"http://t{lane}.{site}")
+    async with Schedule([writer("1"), writer("2")], sharing, Upkeep(hook, sites)) as schedule:
+        first, second = await taken(schedule, 0), await taken(schedule, 1)
+        assert (first.clean, first.instances) == (("shop", "forum"), {})
+        assert (ids(second), second.clean) == (["2"], ("shop", "forum"))
+    assert hook.calls == [("http://t0.shop", "http://t0.forum"), ("http://t1.shop", "http://t1.forum")]
+
+
+async def test_a_new_attempt_is_told_where_the_one_before_it_still_is() -> None:
+    journals = Journals()
+    async with Schedule([writer("1")], journals.sharing()) as schedule:
+        job = await taken(schedule, 0)
+        assert job.leftovers == ()
+        changing(journals, job, ended=True)
+        await schedule.settle(0, schedule.held[0], over=False)
+        assert (await taken(schedule, 0)).leftovers == ("shop",)
 
 
 async def test_all_instances_of_a_task_are_put_back_together() -> None:
@@ -355,7 +450,7 @@ async def test_as_many_instances_are_put_back_at_once_as_lanes_wait() -> None:
 
 async def test_when_only_asked_for_only_tasks_that_ask_are_preceded_by_a_reset() -> None:
     hook, journals = Hook(), Journals()
-    upkeep = Upkeep(hook, ["shop"], only_when_asked=True)
+    upkeep = Upkeep(hook, ["shop"], when=When.ASKED)
     asks = [a_job("3", require_reset=True), a_job("4", require_reset=True)]
     async with Schedule([writer("1"), *asks], journals.sharing(), upkeep) as schedule:
         changing(journals, await taken(schedule, 0), ended=True)
@@ -364,7 +459,7 @@ async def test_when_only_asked_for_only_tasks_that_ask_are_preceded_by_a_reset()
         await taken(schedule, 0)
         await over(schedule, 0)
         await taken(schedule, 0)
-    assert hook.calls == [("http://shop.a",)], "task 3 left nothing behind"
+    assert hook.calls == [("http://shop.a",), ("http://shop.a",)]
 
 
 @pytest.mark.parametrize("leaving", [True, False])
