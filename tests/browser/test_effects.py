@@ -1,0 +1,121 @@
+"""Requests that may change a site are seen whenever they are sent: late, when the browser dies, and not at all after the end."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from harness.actions.space import Click, Scroll
+from harness.browser.session import Chromium
+from harness.errors import BrowserCrashed
+from harness.protocols import Environment
+from harness.records import Effect, Episode
+from tests.browser.conftest import QUICK, Answer, Asked, Visit, Web, a_task, html
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+
+def an_effect(path: str, status: int | None) -> Effect:
+    return Effect(method="POST", url=f"http://shop.localhost{path}", status=status)
+
+
+async def begun(env: Environment) -> None:
+    async with asyncio.timeout(10):
+        await env.effects_begun()
+
+
+async def test_a_request_of_a_timer_is_seen_after_its_step(web: Web) -> None:
+    web.pages["/"] = html("<button onclick=\"setTimeout(() => fetch('/late', {method: 'POST'}), 1500)\">Go</button>")
+    web.pages["/late"] = html("done")
+    task = a_task(web)
+    async with Chromium(QUICK, sites=lambda _: (web.site,)) as pool, pool.open(task, 0) as env:
+        visit = Visit(env, (await env.restore(task, Episode())).view)
+        await visit.act(Click(target=visit.target("button", "Go")))
+        assert visit.landed is not None and visit.landed.effects == ()
+        assert env.take_effects() == ()
+        await begun(env)
+        (effect,) = env.take_effects()
+        assert (effect.method, effect.url) == ("POST", "http://shop.localhost/late")
+        assert env.take_effects() == (), "each is given once"
+
+
+async def test_a_request_that_was_sent_before_the_browser_died_is_not_forgotten(web: Web) -> None:
+    arrived = asyncio.Event()
+
+    async def order(_: Asked) -> Answer:
+        arrived.set()
+        await asyncio.sleep(30)
+        return html("done")
+
+    web.pages["/"] = html("<form method=post action=/order><button>Order</button></form>")
+    web.pages["/order"] = order
+    task = a_task(web)
+    async with Chromium(QUICK, sites=lambda _: (web.site,)) as pool:
+        async with pool.open(task, 0) as env:
+            visit = Visit(env, (await env.restore(task, Episode())).view)
+            acting = asyncio.create_task(env.act(Click(target=visit.target("button", "Order"))))
+            await arrived.wait()
+            browser = pool._browser
+            assert browser is not None
+            await browser.close()
+            with pytest.raises(BrowserCrashed):
+                await acting
+        assert env.take_effects() == (an_effect("/order", None),)
+
+
+async def test_evidence_waits_for_requests_under_way_and_nothing_is_sent_after_it(web: Web) -> None:
+    async def slow(_: Asked) -> Answer:
+        await asyncio.sleep(1.0)
+        orders.append("order")
+        return html("done")
+
+    orders: list[str] = []
+    late = "setTimeout(() => fetch('/slow', {method: 'POST'}), 1200)"
+    ticking = "setInterval(() => navigator.sendBeacon('/tick'), 200)"
+    web.pages["/"] = html(f'<button onclick="{late}; {ticking}">Go</button>')
+    web.pages["/slow"] = slow
+    web.pages["/tick"] = html("")
+    task = a_task(web)
+    async with Chromium(QUICK, sites=lambda _: (web.site,)) as pool, pool.open(task, 0) as env:
+        visit = Visit(env, (await env.restore(task, Episode())).view)
+        await visit.act(Click(target=visit.target("button", "Go")))
+        while "/slow" not in [effect.url.removeprefix("http://shop.localhost") for effect in env.take_effects()]:
+            await begun(env)
+        assert orders == []
+        await env.gather(task)
+        assert orders == ["order"]
+        env.take_effects()
+        ticks = [asked.path for asked in web.asked].count("/tick")
+        assert ticks > 0
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(1.0):  # five ticks, if there were any
+                while True:
+                    await begun(env)
+                    assert all(effect.status is None for effect in env.take_effects()), "refused by the browser"
+        assert [asked.path for asked in web.asked].count("/tick") == ticks
+
+
+async def _answer(orders: list[str]) -> Answer:
+    return html(", ".join(orders) or "none")
+
+
+async def test_a_site_can_be_asked_for_its_effects(web: Web) -> None:
+    web.pages["/"] = html("<form method=post action=/order><button>Order</button></form>")
+    web.pages["/order"] = lambda _: _order(orders)
+    web.pages["/effects"] = lambda _: _answer(orders)
+    orders: list[str] = []
+    site = replace(web.site, effects_url=f"{web.site.url}/effects")
+    task = a_task(web)
+    async with Chromium(QUICK, sites=lambda _: (site,)) as pool, pool.open(task, 0) as env:
+        visit = Visit(env, (await env.restore(task, Episode())).view)
+        click = Click(target=visit.target("button", "Order"))
+        assert await env.ask_sites(Scroll(direction="up")) == {}
+        before = await env.ask_sites(click)
+        assert before == await env.ask_sites(click)
+        await visit.act(click)
+        assert list(before) == ["shop"] and before != await env.ask_sites(click)
+
+
+async def _order(orders: list[str]) -> Answer:
+    orders.append("order")
+    return html("done")
