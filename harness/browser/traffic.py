@@ -20,6 +20,7 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 AWAITED = frozenset({"document", "script", "stylesheet", "image", "font"})
 """Kinds of request a settled page has none of; the page itself follows `fetch` and XHR."""
 SOFT = frozenset({"image", "font"})
+_CUT_OFF = "net::ERR_INTERNET_DISCONNECTED"
 _BROKEN = 500
 """Statuses from here on are the server's own failures."""
 SOFT_S = 1.5
@@ -139,6 +140,8 @@ class Traffic:
             self._changed()
 
     def _failed(self, request: Request) -> None:
+        if request.failure == _CUT_OFF:
+            self._effects.pop(request, None)  # it never left the browser
         if request.is_navigation_request():
             outside = request.failure == BLOCKED and not self._guard.reaches(request.url)
             (self._blocked if outside else self._lost).append(request.url)
