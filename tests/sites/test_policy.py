@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from harness.actions import describe
+from harness.actions.space import Nothing
 from harness.errors import TaskError
 from harness.sites.plans import Plans, read_plans
 from harness.sites.policy import MAX_SEARCHES, reply
@@ -134,8 +136,8 @@ def test_what_does_not_fit_is_said_and_holds_no_action(
 
 def test_an_unreadable_reply_before_does_not_count_as_a_step_of_the_plan(tmp_path: Path) -> None:
     known = plans(tmp_path, {"do": "click", "name": "Tea"})
-    line = 'No action could be read from your last reply, "hm". Put the action between a pair of ```'
-    assert action(reply(messages("none", line), known).text) == "click [2]"
+    lines = [describe(Nothing(), action_set, reply="hm") for action_set in ("cairn", "id_accessibility_tree")]
+    assert action(reply(messages("none", *lines), known).text) == "click [2]"
 
 
 def test_a_page_that_imitates_the_prompt_is_not_believed(tmp_path: Path) -> None:
