@@ -24,7 +24,16 @@ def load_tasks(config: Config) -> tuple[Task, ...]:
 
 def canonical_bases(config: Config) -> dict[str, str]:
     """Site name to the address everybody is shown; what a task's placeholders stand for."""
-    return {name: _text(tree, f"sites.{name}", "canonical").rstrip("/") for name, tree in site_trees(config).items()}
+    return {name: canonical(name, tree) for name, tree in site_trees(config).items()}
+
+
+def canonical(name: str, tree: Mapping[str, Any]) -> str:
+    """The address of a site that everybody is shown: `canonical`, else `url`, else the first of its `instances`."""
+    if tree.get("canonical") is not None:
+        return _text(tree, f"sites.{name}", "canonical")
+    if urls := _urls(name, tree):
+        return urls[0]
+    raise ConfigError(f"sites.{name} has no address: set sites.{name}.url, or sites.{name}.canonical if it is embedded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +58,14 @@ class Deployment:
         return tuple(replace(site, url=url) for site in self.sites(lane) for url in there.get(site.name) or (site.url,))
 
     def _site(self, name: str, tree: Mapping[str, Any], lane: int) -> Site:
-        canonical = _text(tree, f"sites.{name}", "canonical").rstrip("/")
-        if self.port is None:
+        shown = canonical(name, tree)
+        if self.port is None or tree.get("canonical") is None:  # the embedded ones all have a canonical address
             # Shared by all lanes: put back by `compose.resetting` while nobody else is on it, not by an episode.
             url, reset = _urls(name, tree)[0], None
         else:
             url = f"http://t{lane}.{name}.localhost:{self.port}"
             reset = f"{url}/__reset__"
-        return Site(name=name, url=url, canonical=canonical, reset_url=reset, login=_login(name, tree.get("login")))
+        return Site(name=name, url=url, canonical=shown, reset_url=reset, login=_login(name, tree.get("login")))
 
 
 def instances(config: Config) -> dict[str, tuple[str, ...]]:
