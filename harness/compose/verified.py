@@ -148,9 +148,7 @@ def _environments(folder: Path) -> dict[str, Any]:
     if not path.exists():
         raise ConfigError(f"{path} is missing: without it nobody knows which addresses were the sites'")
     sites = read_yaml(path, "sites").get("sites") or {}
-    known = {
-        f"__{name.upper()}__": {"urls": [canonical(name, sites[name])]} for name in SITES if name in sites
-    }
+    known = {f"__{name.upper()}__": {"urls": [canonical(name, sites[name])]} for name in SITES if name in sites}
     if not known:
         raise ConfigError(
             f"{folder} is on {', '.join(name for name, site in sites.items() if isinstance(site, dict))};"

@@ -70,7 +70,9 @@ async def test_webarenas_dialect_types_where_its_click_puts_the_caret(web: Web, 
     async with Chromium(settings, sites=lambda _: (web.site,)) as pool, visiting(pool, web) as visit:
         for name in ("Short", "Full", "Lines"):
             await visit.act(Type(target=visit.target("textbox", name), text="HERE", enter=False))
-        values = await page_of(visit).evaluate("[...document.querySelectorAll('input, textarea')].map((at) => at.value)")
+        values = await page_of(visit).evaluate(
+            "[...document.querySelectorAll('input, textarea')].map((at) => at.value)"
+        )
     short, full, lines = values
     assert short == "abcHERE", "the text ends before the middle of the field"
     assert full.count("x") == 90 and 20 < full.index("HERE") < 30, "the middle of 600 px in letters of 12 px"
