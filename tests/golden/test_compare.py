@@ -132,6 +132,8 @@ def test_what_webarena_fails_on_and_our_loader_refuses_agrees(tmp_path: Path, na
     assert _compared(tmp_path, name, case | {"score": 0.0}).differences
 
 
+KEYS = """task_id target content_or_selected_text page_url mode reference_answers string_note answer canned reference_url
+url_note url text action_set a b actions nodes screen rects current_viewport_only titles current header score"""
 MALFORMED: dict[str, Any] = {
     "no JSON": "{",
     "no UTF-8": b"\xff\xfe{}",
@@ -139,11 +141,7 @@ MALFORMED: dict[str, Any] = {
     "a list": "[]",
     "a number": "3",
     "nothing in it": "{}",
-    "wrong types": dict.fromkeys(
-        "task_id target content_or_selected_text page_url mode reference_answers string_note answer canned reference_url url_note "
-        "url text action_set a b actions nodes screen rects current_viewport_only titles current header score".split(),
-        [[1]],
-    ),
+    "wrong types": {key: [[1]] for key in KEYS.split()},
     "contents for other targets": HTML | {"target": [TARGET] * 3, "content_or_selected_text": ["a", "a"], "score": 1.0},
     "no score": HTML,
     "a key too few": {key: value for key, value in (ANSWER | {"score": 1.0}).items() if key != "answer"},
