@@ -4,8 +4,8 @@ A window never reuses anything of an earlier one. What it shows is canonical; wh
 """
 
 import asyncio
-from contextlib import AsyncExitStack
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
