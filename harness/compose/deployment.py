@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
+from harness.compose.spelling import misspelt
 from harness.config import Config
 from harness.errors import ConfigError
 from harness.records import Login, Site, Task
@@ -100,22 +102,37 @@ def _urls(name: str, tree: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def site_trees(config: Config) -> dict[str, Mapping[str, Any]]:
+    """Site to its settings.
+
+    Raises:
+        ConfigError: One of them is unknown; the sentence names the nearest that there is.
+    """
     trees = {name: tree for name, tree in config.sites.items() if name not in _RESERVED}
     for name, tree in trees.items():
-        unknown = sorted(set(tree) - _SITE_KEYS) if isinstance(tree, Mapping) else ["(not a mapping)"]
-        if unknown:
-            raise ConfigError(f"sites.{name}: unknown {', '.join(unknown)}; a site has {', '.join(sorted(_SITE_KEYS))}")
+        place = f"sites.{name}"
+        if not isinstance(tree, Mapping):
+            raise ConfigError(
+                f"{misspelt(place, map('sites.{}'.format, _RESERVED))}; a site is a mapping, not {tree!r}"
+            )
+        if not _SITE_KEYS & set(tree) and (near := get_close_matches(name, _RESERVED, 1, 0.75)):
+            raise ConfigError(f"{place}: there is no such site; did you mean sites.{near[0]}")
+        _check_keys(place, tree, _SITE_KEYS, "a site")
+        if (login := tree.get("login")) is not None:
+            if not isinstance(login, Mapping):
+                raise ConfigError(f"{place}.login must be a mapping, not {login!r}")
+            _check_keys(f"{place}.login", login, _LOGIN_KEYS, "a login")
     return trees
+
+
+def _check_keys(place: str, tree: Mapping[str, Any], known: set[str], what: str) -> None:
+    if unknown := sorted(set(tree) - known):
+        near = misspelt(f"{place}.{unknown[0]}", (f"{place}.{key}" for key in known))
+        raise ConfigError(f"{near}; {what} has {', '.join(sorted(known))}")
 
 
 def _login(name: str, tree: Mapping[str, Any] | None) -> Login | None:
     if tree is None:
         return None
-    unknown = sorted(set(tree) - _LOGIN_KEYS)
-    if unknown:
-        raise ConfigError(
-            f"sites.{name}.login: unknown {', '.join(unknown)}; a login has {', '.join(sorted(_LOGIN_KEYS))}"
-        )
     place = f"sites.{name}.login"
     return Login(
         url=_text(tree, place, "url"),
