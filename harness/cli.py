@@ -58,10 +58,24 @@ def configured(overrides: Sequence[str], config_dir: Path | None = None) -> Conf
     found = [f"hydra.searchpath=['file://{config_dir.absolute()}']"] if config_dir else []
     try:
         with hydra.initialize_config_dir(str(PROJECT / "configs"), version_base="1.3"):
-            config = OmegaConf.to_object(hydra.compose("config", overrides=[*found, *overrides]))
+            return _checked(hydra.compose("config", overrides=[*found, *overrides]))
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(_sentence(error)) from error
+
+
+def _checked(tree: DictConfig) -> Config:
+    """The configuration of a composed tree.
+
+    Raises:
+        ConfigError: It holds a setting that there is not.
+    """
+    from harness.compose.deployment import site_trees  # `--help` must not wait for it
+    from harness.compose.spelling import refuse_misspelt
+
+    refuse_misspelt(tree)
+    config = OmegaConf.to_object(tree)
     assert isinstance(config, Config)
+    site_trees(config)
     return config
 
 
@@ -86,9 +100,7 @@ def _composing_once() -> Iterator[None]:
 def _run_one(tree: DictConfig) -> int:
     folder = Path(HydraConfig.get().runtime.output_dir)
     try:
-        config = OmegaConf.to_object(tree)
-        assert isinstance(config, Config)
-        return _evaluate(config, folder)
+        return _evaluate(_checked(tree), folder)
     except OmegaConfBaseException as error:
         return _refuse(_sentence(error))
     except UsageError as error:

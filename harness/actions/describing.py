@@ -1,7 +1,8 @@
 """Actions as text for the history in a prompt.
 
-WebArena's strings are part of what its agents are measured with, so the WebArena sets get them as recorded, odd
-spelling included; only an unreadable reply is commented on in words of our own, with the same information. The `cairn` set is shown its own syntax: what it may write again.
+WebArena's strings are part of what its agents are measured with, so the WebArena sets get them letter for letter, odd
+spelling included, also of an element that is not there and of a reply that could not be read. The `cairn` set is shown
+its own syntax, which is what it may write again, and is told of an unreadable reply in words of our own.
 """
 
 from harness.actions.space import (
@@ -23,6 +24,16 @@ from harness.actions.space import (
     Upload,
 )
 
+_UNREADABLE = (
+    'No action could be read from your last reply, "{reply}". Put the action between a pair of {splitter} and its '
+    "arguments in [], like this: {splitter}action [arg] ...{splitter}"
+)
+_UNREADABLE_WEBARENA = (
+    'The previous prediction you issued was "{reply}". However, the format was incorrect. Ensure that the action is '
+    "wrapped inside a pair of {splitter} and enclose arguments within [] as follows: {splitter}action [arg] ...{splitter}."
+)
+"""Of a prompted agent; without a prompt WebArena writes `none`."""
+
 
 def describe(
     action: Action, action_set: str = "id_accessibility_tree", *, reply: str | None = None, splitter: str = "```"
@@ -38,11 +49,7 @@ def describe(
     if action_set == "playwright":
         return action.pw_code if isinstance(action, Code) else ""
     if isinstance(action, Nothing) and reply is not None:
-        return (
-            f'No action could be read from your last reply, "{reply}". '
-            f"Put the action between a pair of {splitter} and its arguments in [], like this: "
-            f"{splitter}action [arg] ...{splitter}"
-        )
+        return (_UNREADABLE if action_set == "cairn" else _UNREADABLE_WEBARENA).format(reply=reply, splitter=splitter)
     if isinstance(action, Aimed):
         return _aimed(action, action_set)
     return _unaimed(action, action_set)

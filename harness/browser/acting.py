@@ -82,6 +82,7 @@ class Actor:
         self._addresses = addresses
         self._guard = guard
         self._settings = settings
+        self._appends = settings.appends or settings.dialect != "webarena"
 
     async def perform(self, action: Action, body: Body | None) -> None:
         """Do it.
@@ -221,7 +222,7 @@ class Actor:
                 await page.keyboard.press("ControlOrMeta+a")
                 if not action.text:
                     await page.keyboard.press("Delete")
-            elif found["filled"]:
+            elif found["filled"] and self._appends:
                 await page.keyboard.press("End" if found["tag"] == "input" else "ControlOrMeta+End")
             simple = found["takesText"] and len(action.text) > _FEW and action.text.isprintable()
             await self._write(action.text, at_once=simple and not await element.hears_typing())

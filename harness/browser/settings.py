@@ -26,6 +26,8 @@ class BrowserSettings:
     screenshots: bool = False
     dialect: str = "cairn"
     """Of the observation text: `cairn` or `webarena`."""
+    appends: bool = False
+    """`type` writes after what a field holds also in the dialect `webarena`, where it is written where the click puts the caret."""
     html: bool = False
     """The observation text is the DOM, not the accessibility tree."""
     allowed: str = "any"

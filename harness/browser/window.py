@@ -4,7 +4,7 @@ A window never reuses anything of an earlier one. What it shows is canonical; wh
 """
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -167,12 +167,11 @@ class Window:
 
     def _view(self, body: Body, tabs: tuple[TabRecord, ...], picture: bytes | None) -> View:
         shown = self.lane.addresses.to_canonical_text
-        header = " | ".join(f"Tab {n}{' (current)' if tab.current else ''}: {tab.title}" for n, tab in enumerate(tabs))
         if body.torn:
             self.tabs.notice("the page kept changing while it was read; the observation may mix two states of it")
         raw = _clean(body.text)
         canonical = shown(raw)
-        text = f"{header}\n\n{canonical}"
+        text = f"{tab_header(tabs)}\n\n{canonical}"
         nodes = body.nodes
         if canonical != raw:  # what histories quote and replays look for must not depend on the deployment either
             nodes = {id: replace(node, name=shown(node.name), line=shown(node.line)) for id, node in nodes.items()}
@@ -234,6 +233,11 @@ class State:
     storage: Any = None
     """Cookies and local storage in playwright's shape, real addresses."""
     geolocation: Any = None
+
+
+def tab_header(tabs: Sequence[TabRecord]) -> str:
+    """The first line of an observation, as WebArena writes it."""
+    return " | ".join(f"Tab {n}{' (current)' if tab.current else ''}: {tab.title}" for n, tab in enumerate(tabs))
 
 
 async def _title(tab: Tab) -> str:

@@ -12,7 +12,7 @@ from harness.agents.prompt import read_prompt
 from harness.agents.prompted import PromptedAgent
 from harness.browser.session import Chromium
 from harness.browser.settings import BrowserSettings, RestoreSettings
-from harness.choices import Dialect, ObservationType
+from harness.choices import ActionSet, Dialect, ObservationType
 from harness.compose.deployment import Deployment
 from harness.compose.game import Seat
 from harness.compose.owing import policy
@@ -163,6 +163,7 @@ def chromium(
         har=browser.har,
         html=observation.type is ObservationType.html,
         dialect=observation.dialect.value,
+        appends=game.config.action_set is ActionSet.cairn,
         uploads=browser.uploads,
         allowed=_allowed(game.config),
     )

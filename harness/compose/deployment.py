@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
+from harness.compose.spelling import misspelt
 from harness.config import Config
 from harness.errors import ConfigError
 from harness.records import Login, Site, Task
@@ -24,7 +26,16 @@ def load_tasks(config: Config) -> tuple[Task, ...]:
 
 def canonical_bases(config: Config) -> dict[str, str]:
     """Site name to the address everybody is shown; what a task's placeholders stand for."""
-    return {name: _text(tree, f"sites.{name}", "canonical").rstrip("/") for name, tree in site_trees(config).items()}
+    return {name: canonical(name, tree) for name, tree in site_trees(config).items()}
+
+
+def canonical(name: str, tree: Mapping[str, Any]) -> str:
+    """The address of a site that everybody is shown: `canonical`, else `url`, else the first of its `instances`."""
+    if tree.get("canonical") is not None:
+        return _text(tree, f"sites.{name}", "canonical")
+    if urls := _urls(name, tree):
+        return urls[0]
+    raise ConfigError(f"sites.{name} has no address: set sites.{name}.url, or sites.{name}.canonical if it is embedded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +60,21 @@ class Deployment:
         return tuple(replace(site, url=url) for site in self.sites(lane) for url in there.get(site.name) or (site.url,))
 
     def _site(self, name: str, tree: Mapping[str, Any], lane: int) -> Site:
-        canonical = _text(tree, f"sites.{name}", "canonical").rstrip("/")
-        url = _urls(name, tree)[0] if self.port is None else f"{lane_base(name, lane)}:{self.port}"
+        at_home = self.port is None or not is_embedded(self.config, tree)
+        url = _urls(name, tree)[0] if at_home else f"{lane_base(name, lane)}:{self.port}"
         return Site(
             name=name,
             url=url,
-            canonical=canonical,
+            canonical=canonical(name, tree),
             read_only=is_read_only(name, tree),
             effects_url=_effects_url(name, tree),
             login=_login(name, tree.get("login")),
         )
+
+
+def is_embedded(config: Config, tree: Mapping[str, Any]) -> bool:
+    """Whether every lane has a site of its own; the embedded ones all have a canonical address."""
+    return bool(config.sites.get("embedded")) and tree.get("canonical") is not None
 
 
 def lane_base(name: str, lane: int) -> str:
@@ -114,22 +130,37 @@ def _urls(name: str, tree: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def site_trees(config: Config) -> dict[str, Mapping[str, Any]]:
+    """Site to its settings.
+
+    Raises:
+        ConfigError: One of them is unknown; the sentence names the nearest that there is.
+    """
     trees = {name: tree for name, tree in config.sites.items() if name not in _RESERVED}
     for name, tree in trees.items():
-        unknown = sorted(set(tree) - _SITE_KEYS) if isinstance(tree, Mapping) else ["(not a mapping)"]
-        if unknown:
-            raise ConfigError(f"sites.{name}: unknown {', '.join(unknown)}; a site has {', '.join(sorted(_SITE_KEYS))}")
+        place = f"sites.{name}"
+        if not isinstance(tree, Mapping):
+            raise ConfigError(
+                f"{misspelt(place, map('sites.{}'.format, _RESERVED))}; a site is a mapping, not {tree!r}"
+            )
+        if not _SITE_KEYS & set(tree) and (near := get_close_matches(name, _RESERVED, 1, 0.75)):
+            raise ConfigError(f"{place}: there is no such site; did you mean sites.{near[0]}")
+        _check_keys(place, tree, _SITE_KEYS, "a site")
+        if (login := tree.get("login")) is not None:
+            if not isinstance(login, Mapping):
+                raise ConfigError(f"{place}.login must be a mapping, not {login!r}")
+            _check_keys(f"{place}.login", login, _LOGIN_KEYS, "a login")
     return trees
+
+
+def _check_keys(place: str, tree: Mapping[str, Any], known: set[str], what: str) -> None:
+    if unknown := sorted(set(tree) - known):
+        near = misspelt(f"{place}.{unknown[0]}", (f"{place}.{key}" for key in known))
+        raise ConfigError(f"{near}; {what} has {', '.join(sorted(known))}")
 
 
 def _login(name: str, tree: Mapping[str, Any] | None) -> Login | None:
     if tree is None:
         return None
-    unknown = sorted(set(tree) - _LOGIN_KEYS)
-    if unknown:
-        raise ConfigError(
-            f"sites.{name}.login: unknown {', '.join(unknown)}; a login has {', '.join(sorted(_LOGIN_KEYS))}"
-        )
     place = f"sites.{name}.login"
     return Login(
         url=_text(tree, place, "url"),

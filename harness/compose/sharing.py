@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from harness.browser.addresses import SiteFinder
 from harness.choices import Strategy
-from harness.compose.deployment import canonical_bases, instances, is_read_only, lane_base, site_trees
+from harness.compose.deployment import canonical_bases, instances, is_embedded, is_read_only, lane_base, site_trees
 from harness.compose.owing import policy
 from harness.compose.resetting import EmbeddedResets, resets
 from harness.config import Config
@@ -81,7 +81,7 @@ def shared_sites(config: Config, tasks: Sequence[Task]) -> SharedSites:
     trees = site_trees(config)
     read_only = frozenset(name for name, tree in trees.items() if is_read_only(name, tree))
     if config.sites.get("embedded"):
-        own = {name: (name,) for name in trees}
+        own = {name: (name,) for name, tree in trees.items() if is_embedded(config, tree)}
         return SharedSites(instances=own, read_only=read_only, site_of=SiteFinder(bases), of_lane=lane_base)
     configured = resets(config)
     unnamed = {site for task in tasks for site in task.sites or ("",)} - there.keys()

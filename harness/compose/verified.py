@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.codec import dumps, loads
+from harness.compose.deployment import canonical
 from harness.compose.model import read_yaml
 from harness.errors import ConfigError
 from harness.journal.disk import refusals
@@ -147,9 +148,7 @@ def _environments(folder: Path) -> dict[str, Any]:
     if not path.exists():
         raise ConfigError(f"{path} is missing: without it nobody knows which addresses were the sites'")
     sites = read_yaml(path, "sites").get("sites") or {}
-    known = {
-        f"__{name.upper()}__": {"urls": [str(sites[name]["canonical"]).rstrip("/")]} for name in SITES if name in sites
-    }
+    known = {f"__{name.upper()}__": {"urls": [canonical(name, sites[name])]} for name in SITES if name in sites}
     if not known:
         raise ConfigError(
             f"{folder} is on {', '.join(name for name, site in sites.items() if isinstance(site, dict))};"

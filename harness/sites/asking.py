@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 _ELEMENT = re.compile(r"""\t*\[(\d+)\] (\S+) ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(?: .*)?""")
-_NUMBERED = re.compile(r"(\d+)\. (.*)")
+_NUMBERED = re.compile(r"(\d+)\.(?: (.*))?")
+"""A line may be silent; at the end of a prompt it then has lost its blank."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,5 +98,5 @@ def _history(section: str) -> tuple[str, ...]:
     for line in section.split("\n"):
         match = _NUMBERED.fullmatch(line)
         if match and int(match[1]) == len(lines) + 1:
-            lines.append(match[2])
+            lines.append(match[2] or "")
     return tuple(lines)

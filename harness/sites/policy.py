@@ -6,21 +6,21 @@ fit, the reply says so in one sentence and holds no action: a visible failure, n
 
 Searching scrolls are not in the plan, so they are told apart from planned ones: `scroll [down]` done while the plan's
 next step is not a scroll was a search. Every third search presses PageDown instead, since three equal actions in a row
-count as going in circles.
+count as going in circles. In WebArena's set of Playwright calls, whose history holds code and is silent about everything else,
+a silent line is what the plan has there, or a search where the plan has code; an unreadable reply counts as either.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from harness.sites.asking import Asked, Element, read_request
 from harness.sites.plans import Plan, Plans, Step
+from harness.sites.writing import AIMED, SEARCHES, CannotWrite, Syntax, done_by, syntax_of, units, written
 
 MAX_SEARCHES = 12
 """Scrolls in search of one target before it counts as absent."""
-_SEARCHES = ("scroll [down]", "scroll [down]", "press [PageDown]")
-_AIMED = frozenset({"click", "hover", "type", "select"})
 _VERBS: Mapping[str, frozenset[str]] = {
     # do: the verbs a history may tell it by
     "click": frozenset({"click"}),
@@ -38,20 +38,7 @@ _VERBS: Mapping[str, frozenset[str]] = {
     "stop": frozenset({"stop"}),
 }
 _ALL_VERBS = frozenset().union(*_VERBS.values())
-_FORMS: Mapping[str, str] = {
-    "click": "click [{id}]",
-    "hover": "hover [{id}]",
-    "type": "type [{id}] [{step.text}] [{step.enter:d}]",
-    "clear": "clear [{id}] [{step.text}] [{step.enter:d}]",
-    "select": "select [{id}] [{step.option}]",
-    "press": "press [{step.key}]",
-    "scroll": "scroll [{step.direction}]",
-    "goto": "goto [{step.url}]",
-    "tab_focus": "tab_focus [{step.index}]",
-    "stop": "stop [{step.answer}]",
-}
-"""Verb to its form; a verb that is not here takes no argument."""
-_REFUSED = re.compile(r".* -> refused: (.*)")
+_REFUSED = re.compile(r"(.*) -> refused: (.*)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,60 +73,63 @@ def reply(messages: Sequence[Mapping[str, Any]], plans: Plans) -> Answer:
 
 
 def _next(asked: Asked, plan: Plan) -> str:
-    if "click [" not in asked.system:
-        raise _Misfit("the prompt does not offer actions like click [id]")
-    units = tuple(_units(plan.steps, asked.system))
-    position, searches = _walk(units, asked.previous)
-    unit = units[position]
-    said = f"Action {position + 1} of the {len(units)} in the plan is to {_told(unit)}"
-    if unit.do not in _AIMED:
-        return _with_action(said, _written(unit, ""))
-    matches = [element for element in asked.elements if _matches(unit, element)]
-    if len(matches) > unit.nth:
-        return _with_action(said, _written(unit, matches[unit.nth].id))
+    syntax = syntax_of(asked.system)
+    if syntax is None:
+        raise _Misfit("the prompt offers actions neither like click [id] nor like page.get_by_role(…).click()")
+    steps = tuple(units(plan.steps, syntax))
+    position, searches = _walk(steps, asked.previous, syntax)
+    step = steps[position]
+    said = f"Action {position + 1} of the {len(steps)} in the plan is to {_told(step)}"
+    if step.do not in AIMED:
+        return _with_action(said, _written(step, None, 0, syntax))
+    matches = [element for element in asked.elements if _matches(step, element)]
+    if len(matches) > step.nth:
+        element = matches[step.nth]
+        alike = [one.id for one in asked.elements if (one.role, one.name) == (element.role, element.name)]
+        return _with_action(said, _written(step, element, alike.index(element.id), syntax))
     if searches >= MAX_SEARCHES:
-        raise _Misfit(f"there is no {_aim(unit)} in sight, even after scrolling {searches} times")
-    return _with_action(f"{said}, which is not in sight, so I scroll on", _SEARCHES[searches % len(_SEARCHES)])
+        raise _Misfit(f"there is no {_aim(step)} in sight, even after scrolling {searches} times")
+    search = SEARCHES[syntax][searches % len(SEARCHES[syntax])]
+    return _with_action(f"{said}, which is not in sight, so I scroll on", search)
 
 
-def _units(steps: Sequence[Step], system: str) -> Iterator[Step]:
-    """The steps as single actions of the set that the prompt offers."""
-    for step in steps:
-        if step.do == "select" and "select [" not in system:
-            yield replace(step, do="type", text=step.option, enter=True)
-        elif step.do == "type" and step.clear and "clear [" not in system:
-            yield replace(step, do="click", clear=False)
-            yield Step(do="press", key="Control+a")
-            yield replace(step, clear=False)
-        else:
-            yield step
+def _written(step: Step, element: Element | None, nth: int, syntax: Syntax) -> str:
+    try:
+        return written(step, element, nth, syntax)
+    except CannotWrite as exc:
+        raise _Misfit(str(exc)) from exc
 
 
-def _walk(units: Sequence[Step], previous: Sequence[str]) -> tuple[int, int]:
-    """Position of the next unit, and how often it was searched for already."""
+def _walk(steps: Sequence[Step], previous: Sequence[str], syntax: Syntax) -> tuple[int, int]:
+    """Position of the next step, and how often it was searched for already."""
     position = searches = 0
     for number, line in enumerate(previous, start=1):
-        verb = line.partition(" ")[0]
-        if verb not in _ALL_VERBS and verb != "Attempt":
+        refused = _REFUSED.fullmatch(line)
+        verb = _verb(refused[1] if refused else line, syntax)
+        if verb is None:
             continue  # a reply without an action: nothing was done
-        if refused := _REFUSED.fullmatch(line):
-            raise _Misfit(f"action {number} was refused ({_plain(refused[1])})")
-        if position == len(units):
+        if refused:
+            raise _Misfit(f"action {number} was refused ({_plain(refused[2])})")
+        if position == len(steps):
             raise _Misfit(f"action {number} was done after the plan's end")
-        unit = units[position]
-        if _is_search(line, unit):
+        step = steps[position]
+        if step.do in AIMED and line in ("", *SEARCHES[syntax]):
             searches += 1
-        elif verb in _VERBS[unit.do]:
+        elif verb in _VERBS[step.do] or (not line and step.do not in AIMED):
             position, searches = position + 1, 0
         else:
-            raise _Misfit(f"action {number} was {_plain(line)}, where the plan has {unit.do}")
-    if position == len(units):
-        raise _Misfit(f"all its {len(units)} actions are done and none of them was to stop")
+            raise _Misfit(f"action {number} was {_plain(line) or 'no call'}, where the plan has {step.do}")
+    if position == len(steps):
+        raise _Misfit(f"all its {len(steps)} actions are done and none of them was to stop")
     return position, searches
 
 
-def _is_search(line: str, unit: Step) -> bool:
-    return line in _SEARCHES and unit.do in _AIMED
+def _verb(line: str, syntax: Syntax) -> str | None:
+    """What a line of the history says was done; None = it tells of a reply without an action."""
+    if syntax is Syntax.PLAYWRIGHT:
+        return done_by(line) if line else ""
+    verb = line.partition(" ")[0]
+    return verb if verb in _ALL_VERBS or verb == "Attempt" else None
 
 
 def _matches(step: Step, element: Element) -> bool:
@@ -150,14 +140,8 @@ def _matches(step: Step, element: Element) -> bool:
     return step.name == element.name if step.exact else step.name in element.name
 
 
-def _written(step: Step, element_id: str) -> str:
-    """The step in the prompt's action syntax."""
-    verb = "clear" if step.clear else step.do
-    return _FORMS.get(verb, verb).format(id=element_id, step=step)
-
-
 def _told(step: Step) -> str:
-    return f"{step.do} {_aim(step)}" if step.do in _AIMED else step.do.replace("_", " ")
+    return f"{step.do} {_aim(step)}" if step.do in AIMED else step.do.replace("_", " ")
 
 
 def _aim(step: Step) -> str:

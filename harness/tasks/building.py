@@ -11,6 +11,7 @@ from typing import Any
 from harness.records import Task
 from harness.tasks.fields import Fields
 from harness.tasks.judging import build_eval, is_web_address, unknown_in_targets
+from harness.tasks.keys import refuse_unread
 from harness.tasks.placeholders import expand
 from harness.tasks.reading import Entry
 
@@ -18,6 +19,7 @@ _SEVERAL_PAGES = " |AND| "
 
 
 def build(entry: Entry, bases: Mapping[str, str]) -> Task:
+    refuse_unread(entry.place, entry.fields)
     fields = Fields(entry.place, expand(entry.place, entry.fields, bases))
     fields.get("task_id")
     intent = fields.text("intent")

@@ -57,9 +57,18 @@ def test_an_element_that_was_not_observed_is_said_so_in_webarenas_words() -> Non
 
 
 def test_an_unreadable_reply_is_quoted_with_the_splitter_to_use() -> None:
-    told = describe(Nothing(), reply="I click", splitter="@@")
-    assert '"I click"' in told and "No action could be read" in told
+    told = describe(Nothing(), "cairn", reply="I {click}", splitter="@@")
+    assert '"I {click}"' in told and "No action could be read" in told
     assert "@@action [arg] ...@@" in told
+
+
+def test_an_unreadable_reply_is_told_of_in_webarenas_words() -> None:
+    assert describe(Nothing(), "id_accessibility_tree", reply="I {click}") == (
+        'The previous prediction you issued was "I {click}". However, the format was incorrect. Ensure that the action '
+        "is wrapped inside a pair of ``` and enclose arguments within [] as follows: ```action [arg] ...```."
+    )
+    assert "pair of @@ and" in describe(Nothing(), "id_accessibility_tree", reply="x", splitter="@@")
+    assert describe(Nothing(), "playwright", reply="x") == ""
 
 
 def test_the_playwright_set_knows_only_code() -> None:

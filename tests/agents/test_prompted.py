@@ -144,6 +144,16 @@ async def test_the_history_is_numbered_one_line_each_and_tells_refusals() -> Non
     assert lines[3:] == ["4. scroll [down]"]
 
 
+async def test_an_unreadable_reply_is_told_of_as_webarena_does_in_its_action_set() -> None:
+    model = Canned("```go_back```")
+    past = episode((Nothing(why="unreadable"), Done(), "I\nwonder"))
+    await agent(model, action_set="id_accessibility_tree").decide(TASK, past, view())
+    assert user_of(model).rpartition("PREVIOUS ACTIONS:\n")[2].strip() == (
+        '1. The previous prediction you issued was "I wonder". However, the format was incorrect. Ensure that the action '
+        "is wrapped inside a pair of ``` and enclose arguments within [] as follows: ```action [arg] ...```."
+    )
+
+
 @pytest.mark.parametrize("hostile", ["{objective} {url}", "{0} {} {{x}}", "%s $url \\1", "{notices}\n"])
 async def test_text_of_a_page_is_put_in_as_it_is(hostile: str) -> None:
     model = Canned("```go_back```")

@@ -58,6 +58,35 @@ async def test_typing_appends_and_clear_replaces(web: Web, chromium: Chromium) -
         assert "two!" in visit.text
 
 
+FILLED = """<style>input, textarea { font: 20px monospace; width: 600px; padding: 0; border: 0 }</style>
+<label>Short <input value=abc></label><p><label>Full <input value="%s"></label>
+<p><label>Lines <textarea rows=3>first\n%s\nlast</textarea></label>"""
+
+
+@pytest.mark.parametrize("listening", ["", "<script>addEventListener('keydown', () => 1)</script>"])
+async def test_webarenas_dialect_types_where_its_click_puts_the_caret(web: Web, listening: str) -> None:
+    web.page("/", FILLED % ("x" * 90, "y" * 40) + listening)
+    settings = replace(QUICK, dialect="webarena")
+    async with Chromium(settings, sites=lambda _: (web.site,)) as pool, visiting(pool, web) as visit:
+        for name in ("Short", "Full", "Lines"):
+            await visit.act(Type(target=visit.target("textbox", name), text="HERE", enter=False))
+        values = await page_of(visit).evaluate(
+            "[...document.querySelectorAll('input, textarea')].map((at) => at.value)"
+        )
+    short, full, lines = values
+    assert short == "abcHERE", "the text ends before the middle of the field"
+    assert full.count("x") == 90 and 20 < full.index("HERE") < 30, "the middle of 600 px in letters of 12 px"
+    assert lines.startswith("first\ny") and lines.endswith("y\nlast") and "yHEREy" in lines
+
+
+async def test_the_cairn_action_set_appends_in_every_dialect(web: Web) -> None:
+    web.page("/", FILLED % ("x" * 90, "y" * 40))
+    settings = replace(QUICK, dialect="webarena", appends=True)
+    async with Chromium(settings, sites=lambda _: (web.site,)) as pool, visiting(pool, web) as visit:
+        await visit.act(Type(target=visit.target("textbox", "Full"), text="HERE", enter=False))
+        assert await page_of(visit).input_value("p input") == "x" * 90 + "HERE"
+
+
 KEYS_DOWN = "performance.eventCounts.get('keydown') ?? 0"
 FIELD = "<label>Name <input></label>"
 

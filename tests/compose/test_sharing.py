@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.compose.deployment import Deployment, instances
+from harness.compose.deployment import Deployment, canonical_bases, instances
 from harness.compose.sharing import shared_sites
 from harness.config import Config
 from harness.errors import ConfigError
@@ -23,6 +23,38 @@ def test_the_address_and_the_instances_together_are_the_instances() -> None:
     deployment = Deployment(config, None)
     assert [site.url for site in deployment.sites(3)] == ["http://10.0.0.1:7770"]
     assert [site.url for site in deployment.everywhere(3)] == list(instances(config)["shop"])
+
+
+@pytest.mark.parametrize(
+    ("tree", "shown"),
+    [
+        ({"url": "http://10.0.0.1:7770/"}, "http://10.0.0.1:7770"),
+        ({"url": "http://10.0.0.1:7770/admin", "canonical": None}, "http://10.0.0.1:7770/admin"),
+        ({"instances": ["http://10.0.0.2:7770/", "http://10.0.0.3:7770"]}, "http://10.0.0.2:7770"),
+        ({"url": "http://10.0.0.1:7770", "instances": ["http://10.0.0.2:7770"]}, "http://10.0.0.1:7770"),
+        ({"url": "http://10.0.0.1:7770", "canonical": "http://shop.example/"}, "http://shop.example"),
+    ],
+)
+def test_a_site_without_a_canonical_address_is_shown_at_its_own(tree: dict[str, Any], shown: str) -> None:
+    config = a_config(shop=tree)
+    assert canonical_bases(config) == {"shop": shown}
+    assert {site.canonical for site in Deployment(config, None).everywhere(0)} == {shown}
+    shared = shared_sites(config)
+    assert shared is not None and shared.site_of(f"{shown}/cart") == "shop"
+
+
+@pytest.mark.parametrize("tree", [{}, {"url": None, "canonical": None}, {"instances": []}])
+def test_a_site_without_any_address_is_refused_by_name(tree: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=r"sites\.shop has no address: set sites\.shop\.url"):
+        canonical_bases(a_config(shop=tree))
+
+
+def test_a_site_of_ones_own_beside_the_embedded_ones_is_where_its_url_says() -> None:
+    config = a_config(embedded=True, shop={"canonical": "http://shop.localhost"}, mine={"url": "http://10.0.0.1:9"})
+    assert [(site.url, site.reset_url) for site in Deployment(config, 80).sites(2)] == [
+        ("http://t2.shop.localhost:80", "http://t2.shop.localhost:80/__reset__"),
+        ("http://10.0.0.1:9", None),
+    ]
 
 
 def test_of_the_embedded_sites_every_lane_has_its_own() -> None:

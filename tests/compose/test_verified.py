@@ -77,6 +77,7 @@ def play(run: RunFolder, of: Task, har: Any = None, *, trial: int = 0, over: boo
 @pytest.fixture
 def run(tmp_path: Path) -> RunFolder:
     sites = {name: {"canonical": f"http://{name}.test/", "url": None} for name in ("shopping", "shop")}
+    sites["map"] = {"url": "http://10.0.0.1:3000/"}
     with RunFolder.open(tmp_path / "run") as found:
         found.write("config.yaml", dumps({"sites": {"embedded": False, **sites}}))
         return found
@@ -97,7 +98,8 @@ def test_every_ended_trial_is_written_and_what_is_not_is_said(
     files = ("agent_response.json", "network.har")
     assert written == [*(f"3/{file}" for file in files), "config.json", *(f"trial-1/3/{file}" for file in files)]
     config = json.loads((into / "config.json").read_bytes())
-    assert config == {"environments": {"__SHOPPING__": {"urls": ["http://shopping.test"]}}}
+    shown = {"__SHOPPING__": {"urls": ["http://shopping.test"]}, "__MAP__": {"urls": ["http://10.0.0.1:3000"]}}
+    assert config == {"environments": shown}
     (entry,) = json.loads((into / "3" / "network.har").read_bytes())["log"]["entries"]
     assert entry["request"]["headers"] == [{"name": "Cookie", "value": "sid=[redacted]; _osm_directions_engine=car"}]
     said = capsys.readouterr().out

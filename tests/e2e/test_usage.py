@@ -28,6 +28,8 @@ def refused(done: Start, *words: str) -> None:
     [
         ("task.path=nope.json", ["nope.json", "task.path"]),
         ("nope=1", ["nope"]),
+        ("+browser.heedless=false", ["browser.heedless", "did you mean browser.headless"]),
+        ("+sites.shop.login.feilds=1", ["sites.shop.login.feilds", "did you mean sites.shop.login.fields"]),
         ("task=nope", ["task/nope", "demo"]),
         ("workers=many", ["workers"]),
         ("workers=0", ["workers=0"]),
@@ -41,6 +43,11 @@ def refused(done: Start, *words: str) -> None:
 def test_a_wrong_setting_is_one_sentence(start: Starter, override: str, words: list[str]) -> None:
     done = start(override)
     refused(done, *words)
+
+
+def test_a_site_of_ones_own_can_be_added_with_its_url_alone(start: Starter) -> None:
+    done = start("+sites.mysite.url=http://127.0.0.1:9", "task.limit=1", "run.dry=true")
+    assert (done.code, done.err) == (0, "")
 
 
 def test_a_refused_start_leaves_no_folder(start: Starter) -> None:

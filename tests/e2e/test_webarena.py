@@ -262,3 +262,43 @@ def test_bad_input_is_named_and_harms_no_other_task(start: Starter, deployment: 
     assert "did not answer within 2 s" in said["4"]
     assert "http://onestopmarket.com/gift-cards answered 500" in said["5"]
     assert not marker.exists()
+
+
+@pytest.mark.parametrize(("action_set", "actions"), [("id_accessibility_tree", 4), ("playwright", 5), ("cairn", 1)])
+def test_a_filled_field_is_emptied_first_in_every_action_set(
+    start: Starter, deployment: Deployment, action_set: str, actions: int
+) -> None:
+    """The site has no canonical address either: it is shown at its own."""
+    long = "mug" + "+camping" * 6
+    task = {
+        "task_id": 0,
+        "sites": ["shopping"],
+        "intent": "Look for a lamp instead",
+        "start_url": f"__SHOPPING__/search?q={long}",
+        "eval": {"eval_types": ["url_match"], "reference_url": "__SHOPPING__/search?q=Lamp"},
+    }
+    field = {"do": "type", "role": "searchbox", "name": "Search products", "text": "Lamp", "enter": True, "clear": True}
+    overrides = deployment.overrides([task], {0: [field, {"do": "stop"}]})
+    own = ("sites.shopping.canonical=null", "sites.shopping.login=null")
+    done = start(*overrides, *own, f"action_set={action_set}", env=deployment.env)
+    assert scores(done) == {"0": 1.0}, (why(done), done.err, done.out)
+    episode = read(done.folder / "0.traj.jsonl")
+    assert len(episode.steps) == actions
+    assert episode.arrival is not None
+    base = deployment.url("t0.shop")
+    assert episode.arrival.observation.url == f"{base}/search?q={long}"
+    assert episode.closed is not None and episode.closed.evidence.url == f"{base}/search?q=Lamp"
+
+
+def test_cairns_own_action_set_appends_also_under_webarenas_observation(start: Starter, deployment: Deployment) -> None:
+    task = {
+        "task_id": 0,
+        "sites": ["shopping"],
+        "intent": "Look for more",
+        "start_url": f"__SHOPPING__/search?q={'a' * 60}",
+        "eval": {"eval_types": ["url_match"], "reference_url": f"__SHOPPING__/search?q={'a' * 60}Lamp"},
+    }
+    field = {"do": "type", "role": "searchbox", "name": "Search products", "text": "Lamp", "enter": True}
+    overrides = deployment.overrides([task], {0: [field, {"do": "stop"}]}, action_set="cairn")
+    done = start(*overrides, "sites.shopping.login=null", env=deployment.env)
+    assert scores(done) == {"0": 1.0}, (why(done), done.err, done.out)

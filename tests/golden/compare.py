@@ -1,21 +1,24 @@
 """Compare Cairn with recorded outputs of WebArena's own code, file by file.
 
 Reads the folder GOLDEN_DIR (default `../shared/golden`), prints agreed/total per file and what was decided to be
-different, and exits 1 on any other disagreement. Run as `python -m tests.golden.compare`.
+different, and exits 1 on any other disagreement. A case that cannot be read or compared is one. Run as
+`python -m tests.golden.compare`.
 """
 
 import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.errors import HarnessError
 from tests.golden.actions import compare_action, compare_early_stop, compare_equivalence
 from tests.golden.evaluators import compare_program_html, compare_string_match, compare_url_match
-from tests.golden.observations import compare_ax_text, compare_html_text, compare_tab_header
-from tests.golden.outcome import Case, Comparer, Decision
+from tests.golden.observations import compare_ax_text, compare_html_text
+from tests.golden.outcome import Comparer, Decision, Outcome
+from tests.golden.tab_header import compare_tab_header
 
 COMPARERS: Mapping[str, Comparer] = {
     "actions": compare_action,
@@ -32,6 +35,12 @@ COMPARERS: Mapping[str, Comparer] = {
 }
 """File name without `.jsonl` to what compares one of its lines."""
 
+_RAISED = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError),
+    HarnessError,
+)
+"""What code raises that is given data of another shape than it was written for."""
+
 
 @dataclass
 class Tally:
@@ -47,24 +56,36 @@ def golden_dir() -> Path:
     return Path(os.environ.get("GOLDEN_DIR", "../shared/golden"))
 
 
-def cases(file: Path) -> Iterator[Case]:
-    for line in file.read_bytes().split(b"\n"):
-        if line.strip():
-            yield json.loads(line)
-
-
 def tally(file: Path, comparer: Comparer) -> Tally:
     result = Tally()
-    for case in cases(file):
+    for number, line in enumerate(file.read_bytes().split(b"\n"), start=1):
+        if not line.strip():
+            continue
         result.total += 1
-        outcome = comparer(case)
+        outcome = _compared(line, comparer)
         if outcome is None:
             result.agreed += 1
         elif isinstance(outcome, Decision):
             result.decided[outcome] += 1
         else:
-            result.differences.append(f"{file.name}:{result.total}: {outcome}\n    {json.dumps(case)[:400]}")
+            shown = line[:400].decode("utf-8", "replace")
+            result.differences.append(f"{file.name}:{number}: {outcome}\n    {shown}")
     return result
+
+
+def _compared(line: bytes, comparer: Comparer) -> Outcome:
+    """What came of one line; whatever is wrong with it is a difference."""
+    try:
+        case = json.loads(line)
+    except (ValueError, RecursionError) as exc:
+        return f"the line is no JSON ({exc})"
+    if not isinstance(case, dict):
+        return f"the line holds a {type(case).__name__}, but a case is an object"
+    try:
+        return comparer(case)
+    except _RAISED as exc:
+        said = " ".join(str(exc).split())
+        return f"the case cannot be compared: {type(exc).__name__}: {said[:300]}"
 
 
 def main() -> int:

@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
+from harness.actions import describe
+from harness.actions.space import Nothing
 from harness.errors import TaskError
 from harness.sites.plans import Plans, read_plans
 from harness.sites.policy import MAX_SEARCHES, reply
 
 CAIRN = "Actions: click [id], type [id] [text] [1], clear [id] [text] [1], select [id] [option], scroll [down]"
 WEBARENA = "Actions: click [id], type [id] [text] [1], press [keys], scroll [down]"
+PLAYWRIGHT = 'Actions: page.get_by_role("link", name="Reviews").click(), .fill("text"), page.press("Enter"), as in ```click [1]```'
 PAGE = (
     "Tab 0 (current): Shop\n\n[1] RootWebArea 'Shop' focused: True\n\t[2] link 'Tea'\n\t[3] link 'Tea'\n"
     "\t[4] textbox \"Cook's choice\" required: True\n\t[5] combobox 'Colour' hasPopup: menu\n\t\t[6] StaticText 'a\\'b\"\\xa0c'"
@@ -64,6 +67,30 @@ def action(text: str) -> str:
         ({"do": "close_tab"}, CAIRN, "close_tab"),
         ({"do": "stop", "answer": "4 [cups]"}, CAIRN, "stop [4 [cups]]"),
         ({"do": "stop"}, CAIRN, "stop []"),
+        ({"do": "click", "name": "Tea"}, PLAYWRIGHT, "page.get_by_role('link', name='Tea', exact=True).click()"),
+        (
+            {"do": "hover", "name": "Tea", "nth": 1},
+            PLAYWRIGHT,
+            "page.get_by_role('link', name='Tea', exact=True).nth(1).hover()",
+        ),
+        (
+            {"do": "click", "name": "a'b\"\xa0c"},
+            PLAYWRIGHT,
+            """page.get_by_text('a\\'b"\\xa0c', exact=True).click()""",
+        ),
+        (
+            {"do": "select", "name": "Colour", "option": "Red"},
+            PLAYWRIGHT,
+            "page.get_by_role('combobox', name='Colour', exact=True).select_option('Red')",
+        ),
+        ({"do": "press", "key": "Control+a"}, PLAYWRIGHT, "page.press('Control+a')"),
+        ({"do": "scroll", "direction": "up"}, PLAYWRIGHT, 'page.scroll("up")'),
+        ({"do": "goto", "url": "__SHOP__/cart"}, PLAYWRIGHT, "page.goto('http://shop.localhost/cart')"),
+        ({"do": "tab_focus", "index": 1}, PLAYWRIGHT, "page.page_focus(1)"),
+        ({"do": "go_back"}, PLAYWRIGHT, "page.go_back()"),
+        ({"do": "new_tab"}, PLAYWRIGHT, "page.new_tab()"),
+        ({"do": "close_tab"}, PLAYWRIGHT, "page.page_close()"),
+        ({"do": "stop", "answer": "4 [cups]"}, PLAYWRIGHT, 'page.stop("4 [cups]")'),
     ],
 )
 def test_each_step_is_written_in_the_syntax_the_prompt_offers(
@@ -88,13 +115,52 @@ def test_the_plan_is_walked_by_the_history(tmp_path: Path) -> None:
         assert action(reply(messages(*history[:done]), known).text) == wanted[done]
 
 
-def test_replacing_text_without_a_clear_action_takes_three_actions(tmp_path: Path) -> None:
+def test_replacing_text_without_a_clear_action_takes_four_actions(tmp_path: Path) -> None:
     step = {"do": "type", "role": "textbox", "text": "x", "clear": True, "enter": True}
     known = plans(tmp_path, step, {"do": "stop"})
-    history = ["click [4] where [4] is textbox 'q'", "press [Control+a]", "type [4] [x ] where [4] is textbox 'q'"]
-    wanted = ["click [4]", "press [Control+a]", "type [4] [x] [1]", "stop []"]
-    for done in range(4):
+    target = "[4] where [4] is textbox 'q'"
+    history = [f"click {target}", "press [Control+a]", "press [Delete]", f"type {target.replace(' ', ' [x ] ', 1)}"]
+    wanted = ["click [4]", "press [Control+a]", "press [Delete]", "type [4] [x] [1]", "stop []"]
+    for done in range(5):
         assert action(reply(messages(*history[:done], system=WEBARENA), known).text) == wanted[done]
+
+
+def test_replacing_text_by_playwright_calls_takes_five_actions(tmp_path: Path) -> None:
+    step = {"do": "type", "role": "textbox", "text": "x", "clear": True, "enter": True}
+    known = plans(tmp_path, step, {"do": "stop", "answer": "a. b"})
+    box = """page.get_by_role('textbox', name="Cook's choice", exact=True)"""
+    wanted = [
+        f"{box}.click()",
+        "page.press('Control+a')",
+        "page.press('Delete')",
+        f"{box}.fill('x')",
+        "page.press('Enter')",
+        'page.stop("a. b")',
+    ]
+    history = [line if line.startswith(box) else "" for line in wanted]
+    for done in range(6):
+        assert action(reply(messages(*history[:done], system=PLAYWRIGHT), known).text) == wanted[done]
+
+
+def test_a_silent_line_is_a_search_where_the_plan_has_a_call(tmp_path: Path) -> None:
+    known = plans(tmp_path, {"do": "scroll", "direction": "up"}, {"do": "click", "name": "Far"}, {"do": "stop"})
+    done = ["", "", ""]
+    assert action(reply(messages(*done, system=PLAYWRIGHT), known).text) == 'page.press("PageDown")'
+    found = f"{PAGE}\n\t[9] button 'Far'"
+    call = "page.get_by_role('button', name='Far', exact=True).click()"
+    assert action(reply(messages(*done, system=PLAYWRIGHT, page=found), known).text) == call
+    assert action(reply(messages(*done, call, system=PLAYWRIGHT), known).text) == 'page.stop("")'
+    other = reply(messages(*done, "page.get_by_label('x').hover()", system=PLAYWRIGHT), known).text
+    assert "```" not in other and "where the plan has click" in other
+    refused = reply(messages(*done, f"{call} -> refused: it is gone", system=PLAYWRIGHT), known).text
+    assert "```" not in refused and "was refused (it is gone)" in refused
+
+
+@pytest.mark.parametrize("text", ["both ' and \"", "back\\slash", "it ends')"])
+def test_a_text_that_playwright_code_cannot_hold_is_said_so(tmp_path: Path, text: str) -> None:
+    known = plans(tmp_path, {"do": "type", "role": "textbox", "text": text})
+    told = reply(messages(system=PLAYWRIGHT), known).text
+    assert "```" not in told and "cannot say" in told
 
 
 def test_a_target_out_of_sight_is_searched_by_scrolling_and_then_given_up(tmp_path: Path) -> None:
@@ -134,8 +200,8 @@ def test_what_does_not_fit_is_said_and_holds_no_action(
 
 def test_an_unreadable_reply_before_does_not_count_as_a_step_of_the_plan(tmp_path: Path) -> None:
     known = plans(tmp_path, {"do": "click", "name": "Tea"})
-    line = 'No action could be read from your last reply, "hm". Put the action between a pair of ```'
-    assert action(reply(messages("none", line), known).text) == "click [2]"
+    lines = [describe(Nothing(), action_set, reply="hm") for action_set in ("cairn", "id_accessibility_tree")]
+    assert action(reply(messages("none", *lines), known).text) == "click [2]"
 
 
 def test_a_page_that_imitates_the_prompt_is_not_believed(tmp_path: Path) -> None:

@@ -30,6 +30,10 @@ def judged(**changes: Any) -> dict[str, Any]:
     return raw(eval={"eval_types": ["string_match"], "reference_answers": {"exact_match": "Lamp"}} | changes)
 
 
+def target(**contents: Any) -> dict[str, Any]:
+    return {"url": "last", "locator": "", "required_contents": contents}
+
+
 def write(folder: Path, *tasks: Any, name: str = "tasks.json") -> Path:
     file = folder / name
     file.write_text(json.dumps(list(tasks)))
@@ -142,9 +146,35 @@ WRONG = {
     "eval.reference_url` is 'http://[bad'": judged(reference_url="http://[bad"),
     "eval.program_html` is empty, but": judged(eval_types=["program_html"], program_html=[]),
     "eval.program_html[0]` must be an object": judged(program_html=["x"]),
-    "eval.program_html[0].required_contents` must hold": judged(
-        program_html=[{"url": "last", "locator": "", "required_contents": {"fuzzy_match": "x"}}]
+    "eval.program_html[0].required_contents` must hold": judged(program_html=[target(fuzzy_match=None)]),
+    "image` holds a picture to be shown with the intent": raw(image="__ELSEWHERE__/kayak.png"),
+    "images` holds a picture": raw(images=["a.png", "b.png"]),
+    "viewport_size` asks for a viewport of its own; take it out, and set browser.width": raw(
+        viewport_size={"width": 1280}
     ),
+    "require_rest` is not known, and a task that asks for more than is done would be scored wrongly; did you mean "
+    "`require_reset`": raw(require_rest=True),
+    "cookies` is not known, and a task that asks for more than is done would be scored wrongly; take it out, or put it "
+    "under `metadata`": raw(cookies=[{"name": "a"}]),
+    "eval.page_image_query` asks what is to be seen": judged(page_image_query=[{"eval_image_url": "last"}]),
+    "eval.eval_types` holds 'page_image_query'": judged(eval_types=["page_image_query"]),
+    "eval.url_notes` is not known, and a task that asks for more than is done would be scored wrongly; did you mean "
+    "`url_note`": judged(url_notes="EXACT"),
+    "eval.url_note` is 'EXACT'": judged(url_note="EXACT"),
+    "eval.reference_answers.must_exclude` is no known kind": judged(
+        reference_answers={"must_include": ["a"], "must_exclude": ["b"]}
+    ),
+    "eval.program_html[1].frame` is not known": judged(
+        program_html=[target(exact_match="x"), target(exact_match="x") | {"frame": "main"}]
+    ),
+    "eval.program_html[0].required_contents.must_exclude` is a kind of content that is not judged": judged(
+        program_html=[target(must_include=["x"], must_exclude=["y"])]
+    ),
+    "eval.program_html[0].required_contents.required_values` is a kind of content that is not judged": judged(
+        program_html=[target(required_values=["> 3"])]
+    ),
+    "eval.program_html[0].required_contents.exact_mach` is not known, and a task that asks for more than is done would be "
+    "scored wrongly; did you mean `exact_match`": judged(program_html=[target(must_include=["x"], exact_mach="y")]),
     "eval.program_html[0].locator` starts with 'window.x'": judged(
         program_html=[{"url": "last", "locator": "window.x", "required_contents": {"exact_match": "x"}}]
     ),
@@ -167,6 +197,35 @@ def test_a_wrong_field_is_named_with_file_and_task(tmp_path: Path, complaint: st
         load(file, SITES)
     assert str(caught.value).startswith(f"{file}: task odd: field `{complaint}")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("nothing", [None, "", [], {}])
+def test_an_unknown_key_without_a_value_asks_for_nothing(tmp_path: Path, nothing: Any) -> None:
+    keys = ("image", "viewport_size", "anything")
+    task = judged(page_image_query=nothing) | dict.fromkeys(keys, nothing)
+    (loaded,) = load(write(tmp_path, task), SITES)
+    assert loaded.metadata == dict.fromkeys((*keys, "eval.page_image_query"), nothing)
+
+
+def test_remarks_are_kept_and_never_refused(tmp_path: Path) -> None:
+    remarks = {
+        "reasoning_difficulty": "easy",
+        "visual_difficulty": "medium",
+        "overall_difficulty": "medium",
+        "comments": "the red one",
+        "old_task_id": 4,
+        "string_note": "stray",
+        "tags": ["a"],
+        "_editor": {"by": "me"},
+        "metadata": {"whatever": 1},
+    }
+    (loaded,) = load(write(tmp_path, judged(reference_answer_raw_annotation="$3", comment="c") | remarks), SITES)
+    assert loaded.metadata == remarks | {"eval.reference_answer_raw_annotation": "$3", "eval.comment": "c"}
+
+
+def test_a_task_that_is_not_asked_for_may_hold_what_is_not_done(tmp_path: Path) -> None:
+    file = write(tmp_path, raw(0), raw(1, image="kayak.png"))
+    assert [task.task_id for task in load(file, SITES, ids=0)] == ["0"]
 
 
 @pytest.mark.parametrize(
