@@ -38,7 +38,7 @@ from harness.reports.display import Board, LiveDisplay, PlainDisplay
 from harness.reports.leaving import leave_reports
 from harness.reports.rows import About
 from harness.reports.summary import Entry, Invocation, Summary, as_json, summarize
-from harness.reports.table import exit_code, print_summary
+from harness.reports.table import Left, exit_code, print_summary
 from harness.runner.family import mark, sweep
 from harness.runner.plan import RETRIES, owed
 from harness.runner.purse import Purse
@@ -96,8 +96,9 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
                 invocation = await _play(game, jobs, console, tracker=tracker, purse=purse)
         found = _scan(run) if plays else scanned
         summary = _summary(config, found, tasks, replace(invocation, wall_s=round(time.monotonic() - begun, 3)))
-        _leave(run, summary, console)
-        done = _is_done(config, tasks, found)
+        left = Left(owed=_left(config, tasks, found), spent=purse.spent_up())
+        _leave(run, summary, console, left)
+        done = not left.owed
         # Asked to stop when nothing was left to do: by its last decision, a budget may be spent.
         whole = not stopping() or (not len(jobs) and done)
         leave_reports(run, _about(config, tasks), found, console=console, pages=config.run.report and whole)
@@ -114,13 +115,14 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
 def _begin(config: Config, run: RunFolder, tasks: Sequence[Task], jobs: Schedule, *, console: Console) -> None:
     forget(run)
     _say_what_is_not_reset(config, tasks, console)
-    _say_who_is_alone(jobs, console)
+    _say_who_is_alone(jobs, _jobs_are(config), console)
 
 
 async def _play(game: Game, jobs: Schedule, console: Console, *, tracker: Tracker, purse: Purse) -> Invocation:
     from harness.compose.executing import execute  # model and server libraries: a start that owes nothing needs none
 
-    with _display(game.config, console, Board(len(jobs), game.turns.flow, lambda: jobs.waits)) as display:
+    board = Board(len(jobs), game.turns.flow, lambda: jobs.waits, _jobs_are(game.config))
+    with _display(game.config, console, board) as display:
         async with tracker.following(display) as progress:
             return await execute(game, jobs, purse.watching(progress))
 
@@ -153,10 +155,14 @@ def _say_what_is_not_reset(config: Config, tasks: Sequence[Task], console: Conso
         )
 
 
-def _say_who_is_alone(jobs: Schedule, console: Console) -> None:
+def _jobs_are(config: Config) -> str:
+    return "tasks" if config.trials == 1 else "episodes"
+
+
+def _say_who_is_alone(jobs: Schedule, what: str, console: Console) -> None:
     if jobs.believed:
         console.print(
-            f"{jobs.believed} of {len(jobs)} tasks do not say whether they change their sites (mutates) and have them "
+            f"{jobs.believed} of {len(jobs)} {what} do not say whether they change their sites (mutates) and have them "
             "alone; sites.X.instances=[…] lets more be played at once, sites.leases=none all",
             markup=False,
             highlight=False,
@@ -201,14 +207,14 @@ def _about(config: Config, tasks: Sequence[Task]) -> About:
     )
 
 
-def _is_done(config: Config, tasks: Sequence[Task], found: Scan) -> bool:
-    """Whether nothing is owed but what a person may ask to be retried."""
-    return not owed(tasks, config.trials, found.outcomes, replace(policy(config), retry=None))
+def _left(config: Config, tasks: Sequence[Task], found: Scan) -> int:
+    """How many episodes are owed, but for those a person may ask to be retried."""
+    return len(owed(tasks, config.trials, found.outcomes, replace(policy(config), retry=None)))
 
 
-def _leave(run: RunFolder, summary: Summary, console: Console) -> None:
+def _leave(run: RunFolder, summary: Summary, console: Console, left: Left) -> None:
     run.write("summary.json", dumps(as_json(summary)) + b"\n")
-    print_summary(console, summary, str(run.path))
+    print_summary(console, summary, str(run.path), left)
 
 
 def _summary(config: Config, found: Scan, tasks: Sequence[Task], invocation: Invocation) -> Summary:
