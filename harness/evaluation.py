@@ -3,16 +3,13 @@
 All state is in the run folder. A start that finds nothing owed starts no server, no browser and no model client.
 """
 
-import platform
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 
 from rich.console import Console
 
-from harness import __version__
 from harness.choices import Display
 from harness.codec import dumps
 from harness.compose.budget import run_purse
@@ -22,9 +19,10 @@ from harness.compose.drift import settle
 from harness.compose.game import Game
 from harness.compose.limiting import limiter
 from harness.compose.owing import policy
+from harness.compose.provenance import describe
 from harness.compose.rehearsal import rehearsed
 from harness.compose.resetting import unresettable
-from harness.compose.settings import redacting, saved
+from harness.compose.settings import redacting
 from harness.compose.sharing import schedule
 from harness.compose.tracking import Tracker
 from harness.config import Config
@@ -81,7 +79,7 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
         invocation = Invocation()
         if plays := bool(len(jobs)) and not purse.is_empty():
             _begin(config, run, tasks, jobs, console=console)
-            _describe(config, run, digest, tasks)
+            describe(config, run, digest, tasks)
             game = Game(
                 config=config,
                 run=run,
@@ -96,18 +94,17 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
                 invocation = await _play(game, jobs, console, tracker=tracker, purse=purse)
         found = _scan(run) if plays else scanned
         summary = _summary(config, found, tasks, replace(invocation, wall_s=round(time.monotonic() - begun, 3)))
-        left = Left(owed=_left(config, tasks, found), spent=purse.spent_up())
+        left = _left(config, tasks, found, purse)
         _leave(run, summary, console, left)
-        done = not left.owed
         # Asked to stop when nothing was left to do: by its last decision, a budget may be spent.
-        whole = not stopping() or (not len(jobs) and done)
+        whole = not stopping() or (not len(jobs) and not left.owed)
         leave_reports(run, _about(config, tasks), found, console=console, pages=config.run.report and whole)
         await tracker.log(whole=whole)
         await tracker.close()
         if not whole and not purse.is_empty():
             console.print("interrupted: nothing is lost; the same command goes on from here")
             return ExitCode.INTERRUPTED
-        if done:
+        if not left.owed:
             conclude(config, run, summary)
         return exit_code(console, summary.overall, config.fail_under)
 
@@ -176,26 +173,6 @@ def _scan(run: RunFolder) -> Scan:
     return found
 
 
-def _describe(config: Config, run: RunFolder, config_digest: str, tasks: Sequence[Task]) -> None:
-    """Leave beside the journals what made them."""
-    run.write("config.yaml", saved(config).encode())
-    packages = ("playwright", "openai", "hydra-core", "orjson")
-    described = {
-        "harness": __version__,
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "packages": {name: version(name) for name in packages},
-        "config_digest": config_digest,
-        "seed": config.run.seed,
-        "model": config.llm.model,
-        "agent": config.agent.name,
-        "scoring": config.scoring.value,
-        "trials": config.trials,
-        "tasks": [task.task_id for task in tasks],
-    }
-    run.write("run.json", dumps(described) + b"\n")
-
-
 def _about(config: Config, tasks: Sequence[Task]) -> About:
     return About(
         name=config.run.id,
@@ -207,9 +184,10 @@ def _about(config: Config, tasks: Sequence[Task]) -> About:
     )
 
 
-def _left(config: Config, tasks: Sequence[Task], found: Scan) -> int:
-    """How many episodes are owed, but for those a person may ask to be retried."""
-    return len(owed(tasks, config.trials, found.outcomes, replace(policy(config), retry=None)))
+def _left(config: Config, tasks: Sequence[Task], found: Scan, purse: Purse) -> Left:
+    """What is owed, but for what a person may ask to be retried."""
+    jobs = owed(tasks, config.trials, found.outcomes, replace(policy(config), retry=None))
+    return Left(owed=len(jobs), spent=purse.spent_up())
 
 
 def _leave(run: RunFolder, summary: Summary, console: Console, left: Left) -> None:
