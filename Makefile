@@ -2,6 +2,7 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 BROWSER := $(VENV)/browser
+AXE := tests/node_modules/installed
 
 .PHONY: setup run test test-slow golden test-art test-verified chaos chaos-mutants bench docs check format clean
 
@@ -21,28 +22,42 @@ $(VENV)/installed-dev: $(VENV)/installed
 	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-test: setup $(VENV)/installed-dev
+test: setup $(VENV)/installed-dev $(AXE)
 	$(PY) -m pytest -n logical --dist worksteal -m 'not slow' $(ARGS)
 
 # Whole sweeps that are killed, cut off and taken up again: Ray, Slurm, rate limits, every way to die.
-test-slow: setup $(VENV)/installed-dev
+test-slow: setup $(VENV)/installed-dev $(AXE)
 	$(PY) -m pytest -n logical --dist worksteal -m slow $(ARGS)
 
-# ART's own reader on our files, in an environment of its own: its pins are not ours. Of polars, 2.1.0 cannot average a
-# column of text, which ART's checkpoint logic asks of it.
-test-art:
-	@test -e .venv-art/installed || { rm -rf .venv-art && python3 -m venv .venv-art \
-	  && .venv-art/bin/python -m pip install --quiet --disable-pip-version-check \
-	    openpipe-art==0.5.18 'polars>=1.26,<2.1' duckdb numpy orjson pyarrow pytest pytest-asyncio \
-	  && touch .venv-art/installed; } || { echo "skipped: openpipe-art cannot be installed here (see above)"; exit 0; }; \
-	test ! -e .venv-art/installed || .venv-art/bin/python -m pytest -p no:cacheprovider tests/tracking/test_art.py $(ARGS)
+# axe-core, for the tests of accessibility. Where npm is missing or refuses, they are skipped and everything else is tested.
+$(AXE): tests/package.json
+	@if ! command -v npm >/dev/null; then \
+	  echo "npm is not here: tests of accessibility are skipped" >&2; \
+	elif npm install --prefix tests --no-package-lock --no-audit --no-fund --loglevel error >&2; then \
+	  touch $@; \
+	else \
+	  echo "npm cannot install axe-core (see above): tests of accessibility are skipped" >&2; \
+	fi
 
-# The scorer of webarena-verified on a run of ours, in an environment of its own: its pins are not ours.
-test-verified: setup $(VENV)/installed-dev
-	@test -e .venv-verified/installed || { rm -rf .venv-verified && python3 -m venv .venv-verified \
-	  && .venv-verified/bin/python -m pip install --quiet --disable-pip-version-check webarena-verified==1.2.3 \
-	  && touch .venv-verified/installed; } || { echo "skipped: webarena-verified cannot be installed here (see above)"; exit 0; }; \
-	test ! -e .venv-verified/installed || $(PY) -m pytest tests/e2e/test_verified.py $(ARGS)
+# ART's own reader on our files, in an environment of its own: its pins are not ours. Of polars, 2.1.0 cannot average a
+# column of text, which ART's checkpoint logic asks of it; duckdb, numpy and polars it needs and does not ask for.
+test-art: .venv-art/installed
+	.venv-art/bin/python -m pytest -p no:cacheprovider tests/tracking/test_art.py $(ARGS)
+
+.venv-art/installed: Makefile pyproject.toml
+	rm -rf .venv-art && python3 -m venv .venv-art
+	.venv-art/bin/python -m pip install --quiet --disable-pip-version-check \
+	  -e '.[tracking]' openpipe-art==0.5.18 'polars>=1.26,<2.1' duckdb numpy pytest pytest-asyncio
+	@touch $@
+
+# The scorer of webarena-verified on a run of ours: we run from our environment, it from its own, as its pins are not ours.
+test-verified: setup $(VENV)/installed-dev .venv-verified/installed
+	$(PY) -m pytest tests/e2e/test_verified.py $(ARGS)
+
+.venv-verified/installed: Makefile
+	rm -rf .venv-verified && python3 -m venv .venv-verified
+	.venv-verified/bin/python -m pip install --quiet --disable-pip-version-check webarena-verified==1.2.3
+	@touch $@
 
 # Recorded outputs of WebArena's own code in GOLDEN_DIR (default ../shared/golden), against ours.
 golden: $(VENV)/installed-dev
@@ -81,4 +96,4 @@ format: $(VENV)/installed-dev
 	$(PY) -m ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .venv-art .venv-verified results build .mypy_cache .ruff_cache .pytest_cache *.egg-info
+	rm -rf $(VENV) .venv-art .venv-verified tests/node_modules results build .mypy_cache .ruff_cache .pytest_cache *.egg-info

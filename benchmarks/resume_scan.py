@@ -75,7 +75,7 @@ class Finished:
         found = spent(self._command, cwd=PROJECT)
         summary = loads((self.folder / "summary.json").read_bytes())
         done = summary["invocation"]
-        asked = {name: done[name] for name in ("tasks_run", "model_requests", "browser_starts")}
+        asked = {name: done[name] for name in ("episodes_run", "model_requests", "browser_starts")}
         if any(asked.values()) or summary["passed"] != self._tasks:
             raise SystemExit(f"of {self._tasks} tasks {summary['passed']} were finished; the start needed {asked}")
         return found

@@ -3,16 +3,13 @@
 All state is in the run folder. A start that finds nothing owed starts no server, no browser and no model client.
 """
 
-import platform
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 
 from rich.console import Console
 
-from harness import __version__
 from harness.choices import Display
 from harness.codec import dumps
 from harness.compose.budget import run_purse
@@ -22,9 +19,10 @@ from harness.compose.drift import settle
 from harness.compose.game import Game
 from harness.compose.limiting import limiter
 from harness.compose.owing import policy
+from harness.compose.provenance import describe
 from harness.compose.rehearsal import rehearsed
 from harness.compose.resetting import unresettable
-from harness.compose.settings import redacting, saved
+from harness.compose.settings import redacting
 from harness.compose.sharing import schedule
 from harness.compose.tracking import Tracker
 from harness.config import Config
@@ -38,7 +36,7 @@ from harness.reports.display import Board, LiveDisplay, PlainDisplay
 from harness.reports.leaving import leave_reports
 from harness.reports.rows import About
 from harness.reports.summary import Entry, Invocation, Summary, as_json, summarize
-from harness.reports.table import exit_code, print_summary
+from harness.reports.table import Left, exit_code, print_summary
 from harness.runner.family import mark, sweep
 from harness.runner.plan import RETRIES, owed
 from harness.runner.purse import Purse
@@ -80,7 +78,7 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
         invocation = Invocation()
         if plays := bool(len(jobs)) and not purse.is_empty():
             _begin(config, run, tasks, jobs, console=console)
-            _describe(config, run, digest, tasks)
+            describe(config, run, digest, tasks)
             game = Game(
                 config=config,
                 run=run,
@@ -96,17 +94,17 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
                 invocation = await _play(game, jobs, console, tracker=tracker, purse=purse)
         found = _scan(run) if plays else scanned
         summary = _summary(config, found, tasks, replace(invocation, wall_s=round(time.monotonic() - begun, 3)))
-        _leave(run, summary, console)
-        done = _is_done(config, tasks, found)
+        left = _left(config, tasks, found, purse)
+        _leave(run, summary, console, left)
         # Asked to stop when nothing was left to do: by its last decision, a budget may be spent.
-        whole = not stopping() or (not len(jobs) and done)
+        whole = not stopping() or (not len(jobs) and not left.owed)
         leave_reports(run, _about(config, tasks), found, console=console, pages=config.run.report and whole)
         await tracker.log(whole=whole)
         await tracker.close()
         if not whole and not purse.is_empty():
             console.print("interrupted: nothing is lost; the same command goes on from here")
             return ExitCode.INTERRUPTED
-        if done:
+        if not left.owed:
             conclude(config, run, summary)
         return exit_code(console, summary.overall, config.fail_under)
 
@@ -114,13 +112,14 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
 def _begin(config: Config, run: RunFolder, tasks: Sequence[Task], jobs: Schedule, *, console: Console) -> None:
     forget(run)
     _say_what_is_not_reset(config, tasks, console)
-    _say_who_is_alone(jobs, console)
+    _say_who_is_alone(jobs, _jobs_are(config), console)
 
 
 async def _play(game: Game, jobs: Schedule, console: Console, *, tracker: Tracker, purse: Purse) -> Invocation:
     from harness.compose.executing import execute  # model and server libraries: a start that owes nothing needs none
 
-    with _display(game.config, console, Board(len(jobs), game.turns.flow, lambda: jobs.waits)) as display:
+    board = Board(len(jobs), game.turns.flow, lambda: jobs.waits, _jobs_are(game.config))
+    with _display(game.config, console, board) as display:
         async with tracker.following(display) as progress:
             return await execute(game, jobs, purse.watching(progress))
 
@@ -153,10 +152,14 @@ def _say_what_is_not_reset(config: Config, tasks: Sequence[Task], console: Conso
         )
 
 
-def _say_who_is_alone(jobs: Schedule, console: Console) -> None:
+def _jobs_are(config: Config) -> str:
+    return "tasks" if config.trials == 1 else "episodes"
+
+
+def _say_who_is_alone(jobs: Schedule, what: str, console: Console) -> None:
     if jobs.believed:
         console.print(
-            f"{jobs.believed} of {len(jobs)} tasks do not say whether they change their sites (mutates) and have them "
+            f"{jobs.believed} of {len(jobs)} {what} do not say whether they change their sites (mutates) and have them "
             "alone; sites.X.instances=[…] lets more be played at once, sites.leases=none all",
             markup=False,
             highlight=False,
@@ -170,26 +173,6 @@ def _scan(run: RunFolder) -> Scan:
     return found
 
 
-def _describe(config: Config, run: RunFolder, config_digest: str, tasks: Sequence[Task]) -> None:
-    """Leave beside the journals what made them."""
-    run.write("config.yaml", saved(config).encode())
-    packages = ("playwright", "openai", "hydra-core", "orjson")
-    described = {
-        "harness": __version__,
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "packages": {name: version(name) for name in packages},
-        "config_digest": config_digest,
-        "seed": config.run.seed,
-        "model": config.llm.model,
-        "agent": config.agent.name,
-        "scoring": config.scoring.value,
-        "trials": config.trials,
-        "tasks": [task.task_id for task in tasks],
-    }
-    run.write("run.json", dumps(described) + b"\n")
-
-
 def _about(config: Config, tasks: Sequence[Task]) -> About:
     return About(
         name=config.run.id,
@@ -201,14 +184,15 @@ def _about(config: Config, tasks: Sequence[Task]) -> About:
     )
 
 
-def _is_done(config: Config, tasks: Sequence[Task], found: Scan) -> bool:
-    """Whether nothing is owed but what a person may ask to be retried."""
-    return not owed(tasks, config.trials, found.outcomes, replace(policy(config), retry=None))
+def _left(config: Config, tasks: Sequence[Task], found: Scan, purse: Purse) -> Left:
+    """What is owed, but for what a person may ask to be retried."""
+    jobs = owed(tasks, config.trials, found.outcomes, replace(policy(config), retry=None))
+    return Left(owed=len(jobs), spent=purse.spent_up())
 
 
-def _leave(run: RunFolder, summary: Summary, console: Console) -> None:
+def _leave(run: RunFolder, summary: Summary, console: Console, left: Left) -> None:
     run.write("summary.json", dumps(as_json(summary)) + b"\n")
-    print_summary(console, summary, str(run.path))
+    print_summary(console, summary, str(run.path), left)
 
 
 def _summary(config: Config, found: Scan, tasks: Sequence[Task], invocation: Invocation) -> Summary:

@@ -44,7 +44,7 @@ async def execute(game: Game, schedule: Schedule, progress: Progress) -> Invocat
         model_refused=flow.refused,
         model_waited_s=round(flow.waited_s, 3),
         browser_starts=starts,
-        tasks_run=schedule.played,
+        episodes_run=schedule.played,
     )
 
 

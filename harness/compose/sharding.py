@@ -147,15 +147,15 @@ class Shards:
 
     def done(self) -> Invocation:
         """What the jobs of this start did, as their summaries say it."""
-        requests = starts = tasks = 0
+        requests = starts = episodes = 0
         for shard, before in self._summaries.items():
             path = self._folder(shard) / "summary.json"
             if _written(path) == before:
                 continue
             did = loads(path.read_bytes())["invocation"]
             requests, starts = requests + did["model_requests"], starts + did["browser_starts"]
-            tasks += did["tasks_run"]
-        return Invocation(model_requests=requests, browser_starts=starts, tasks_run=tasks)
+            episodes += did["episodes_run"]
+        return Invocation(model_requests=requests, browser_starts=starts, episodes_run=episodes)
 
     def _folder(self, shard: int) -> Path:
         return self._game.run.path / "shards" / f"{shard}-of-{self._count}"

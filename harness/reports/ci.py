@@ -35,22 +35,17 @@ def junit(known: About, rows: Sequence[Row]) -> str:
 
 def markdown(known: About, rows: Sequence[Row], view: Overview) -> str:
     """A summary in Markdown, as GitHub shows it beside a job."""
-    rate = view.all.rate
+    rate, whole = view.all.rate, view.all
     lines = [
         f"## {_cell(known.name)}: {percent(rate.value)} passed",
         "",
-        f"{view.all.passed} passed, {view.all.failed} failed, {view.all.unscored} unscored of {view.all.total}; "
-        f"95% interval {percent(rate.low)} to {percent(rate.high)}; {known.dialect} scoring; "
+        f"{whole.passed} passed, {whole.failed} failed, {whole.unscored} unscored of {whole.counted}; "
+        f"95% interval {percent(rate.low)} to {percent(rate.high)} ({view.method}); {known.dialect} scoring; "
         f"{measure(view.tokens, 'count')} tokens, {measure(view.cost_usd, 'usd')}, {duration(view.working_s)} of work"
         + (f"; judge: {said}." if (said := judging(view.judge)) else "."),
         "",
-        "| site | tasks | passed | failed | unscored | rate |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    lines += [
-        f"| {_cell(site.name)} | {site.total} | {site.passed} | {site.failed} | {site.unscored} "
-        f"| {percent(site.rate.value)} |"
-        for site in view.sites
+        *_sites(view),
+        *_trials(view),
     ]
     if missed := [row for row in rows if row.status != PASSED]:
         lines += ["", "| outcome | task | intent | why |", "| --- | --- | --- | --- |"]
@@ -61,6 +56,25 @@ def markdown(known: About, rows: Sequence[Row], view: Overview) -> str:
         if len(missed) > _MOST_LISTED:
             lines += ["", f"and {len(missed) - _MOST_LISTED} more"]
     return "\n".join(lines) + "\n"
+
+
+def _sites(view: Overview) -> Iterator[str]:
+    repeated = view.all.total != view.all.tasks
+    yield f"| site | tasks |{' episodes |' if repeated else ''} passed | failed | unscored | rate |"
+    yield f"| --- | ---: |{' ---: |' if repeated else ''} ---: | ---: | ---: | ---: |"
+    for site in view.sites:
+        counts = f"{site.tasks} | {site.total}" if repeated else f"{site.tasks}"
+        yield (
+            f"| {_cell(site.name)} | {counts} | {site.passed} | {site.failed} | {site.unscored} "
+            f"| {percent(site.rate.value)} |"
+        )
+
+
+def _trials(view: Overview) -> Iterator[str]:
+    if view.trials is not None:
+        yield from ("", f"Repeated trials, means over the {view.trials.tasks} tasks with all trials scored:", "")
+        yield from ("| k | pass@k: at least one of k | pass^k: all of k |", "| ---: | ---: | ---: |")
+        yield from (f"| {k} | {percent(some)} | {percent(every)} |" for k, some, every in view.trials.at)
 
 
 def annotations(rows: Sequence[Row]) -> Iterator[str]:

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from harness.reports.overview import Trials, trials_of
+from harness.reports.overview import repeated
 from harness.reports.rows import About, Row
 from harness.reports.statistics import Interval, clustered_bootstrap, sign_test
 from harness.reports.summary import PASSED, UNSCORED
+from harness.reports.trials import Trials, counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,10 @@ class Comparison:
     before: About
     after: About
     pairs: int
+    """Tasks."""
+    episodes_before: int
+    """Scored trials of these tasks; so `episodes_after`."""
+    episodes_after: int
     rate_before: float
     rate_after: float
     difference: Interval
@@ -83,6 +88,14 @@ class Comparison:
     """Common tasks without a score; those unscored in both stand in both."""
     trials_before: Trials | None
     trials_after: Trials | None
+
+    @property
+    def counted(self) -> str:
+        """How many tasks, trials and episodes the pairs are."""
+        before, after = (counted(self.pairs, episodes) for episodes in (self.episodes_before, self.episodes_after))
+        if before == after:
+            return before
+        return f"{counted(self.pairs, self.pairs)}, {self.episodes_before:,} and {self.episodes_after:,} episodes"
 
     def regressed(self, level: float) -> bool:
         """Whether the later run is worse, and chance alone would hardly make it so."""
@@ -106,9 +119,11 @@ def compare(before: Side, after: Side, *, seed: int = 0) -> Comparison:
         before=before.about,
         after=after.about,
         pairs=len(pairs),
+        episodes_before=sum(len(_scored(old[task])) for task in paired),
+        episodes_after=sum(len(_scored(new[task])) for task in paired),
         rate_before=_mean(pair.before for pair in pairs),
         rate_after=_mean(pair.after for pair in pairs),
-        difference=clustered_bootstrap(changes, seed=seed),
+        difference=clustered_bootstrap(changes, bounds=(-1.0, 1.0), seed=seed),
         p=sign_test(len(lost), len(gained)),
         gained=gained,
         lost=lost,
@@ -119,8 +134,8 @@ def compare(before: Side, after: Side, *, seed: int = 0) -> Comparison:
         differing=differing,
         unscored_before=tuple(task for task in same if not _scored(old[task])),
         unscored_after=tuple(task for task in same if not _scored(new[task])),
-        trials_before=trials_of(before.rows),
-        trials_after=trials_of(after.rows),
+        trials_before=repeated(before.rows),
+        trials_after=repeated(after.rows),
     )
 
 

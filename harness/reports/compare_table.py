@@ -13,7 +13,7 @@ from harness.reports.visible import one_line
 
 def print_comparison(console: Console, found: Comparison) -> None:
     """Print rates, difference, p, flips, sites and effort."""
-    _say(console, f"{found.after.name} against {found.before.name}, {found.pairs} common tasks scored in both", "bold")
+    _say(console, f"{found.after.name} against {found.before.name}, scored in both: {found.counted}", "bold")
     low, high = points(found.difference.low), points(found.difference.high)
     _say(
         console,

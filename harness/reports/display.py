@@ -29,6 +29,8 @@ class Board:
     """What goes to the model and comes back."""
     waits: Callable[[], Mapping[int, str]] = dict
     """Lanes that have no task now because others are on the sites, and who is."""
+    what: str = "tasks"
+    """What jobs are called."""
 
     def __post_init__(self) -> None:
         self.lanes: dict[int, News] = {}
@@ -53,7 +55,7 @@ class Board:
 
     def headline(self) -> str:
         """Progress, pass rate, tokens, cost and the time left at the present pace."""
-        parts = [f"{self.ended}/{self.owed} tasks"]
+        parts = [f"{self.ended}/{self.owed} {self.what}"]
         if self.scored:
             parts.append(f"pass rate {self.passed / self.scored:.1%}")
         usage = sum((news.usage for news in self.lanes.values() if news.phase not in ("ended", "idle")), self.usage)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from harness.records import Usage
 from harness.reports.chart import Histogram, histogram
 from harness.reports.rows import Row
-from harness.reports.statistics import Interval, clustered_bootstrap, pass_at_k, pass_hat_k, wilson
+from harness.reports.statistics import Interval, clustered_rate, wilson
 from harness.reports.summary import FAILED, PASSED, UNSCORED
+from harness.reports.trials import Trials, counted, trials_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,10 +20,17 @@ class Group:
 
     name: str
     total: int
+    """Episodes."""
+    tasks: int
     passed: int
     failed: int
     unscored: int
     rate: Interval
+
+    @property
+    def counted(self) -> str:
+        """How many tasks, trials and episodes."""
+        return counted(self.tasks, self.total)
 
     @property
     def of_scored(self) -> float | None:
@@ -38,15 +46,6 @@ class Cause:
     name: str
     status: str
     rows: tuple[Row, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trials:
-    """What repeated trials of the same tasks say, means over tasks."""
-
-    tasks: int
-    at: tuple[tuple[int, float, float], ...]
-    """k, pass@k, pass^k."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,19 +75,15 @@ class Overview:
 
 def overview(rows: Sequence[Row]) -> Overview:
     """Fold the rows of one run."""
-    repeated = any(row.trial for row in rows)
-    whole = _group("all", rows)
-    if repeated:
-        # Trials of one task are alike, so counting each as its own sample would make the interval too narrow.
-        whole = _group("all", rows, clustered_bootstrap(_by(rows, lambda row: row.cluster, _pass), resamples=2000))
+    is_repeated = any(row.trial for row in rows)
     return Overview(
-        all=whole,
-        method="bootstrap over intent templates" if repeated else "Wilson",
+        all=_group("all", rows),
+        method="Wilson over intent templates" if is_repeated else "Wilson",
         sites=_groups(rows, lambda row: row.site),
         templates=_templates(rows),
         causes=_causes(rows),
         charts=_charts(rows),
-        trials=trials_of(rows) if repeated else None,
+        trials=repeated(rows) if is_repeated else None,
         tokens=sum(row.tokens for row in rows),
         cost_usd=sum(row.cost_usd for row in rows),
         priced=all(row.priced for row in rows),
@@ -111,29 +106,38 @@ def _by(rows: Iterable[Row], key: Callable[[Row], str], value: Callable[[Row], f
     return found
 
 
-def _group(name: str, rows: Sequence[Row], rate: Interval | None = None) -> Group:
+def _group(name: str, rows: Sequence[Row], cluster: Callable[[Row], str] = lambda row: row.cluster) -> Group:
+    """Rows as one; with repeated trials the interval is made over clusters, as trials of one task are alike."""
     statuses = [row.status for row in rows]
-    passed = statuses.count(PASSED)
+    passed, tasks = statuses.count(PASSED), len({row.task_id for row in rows})
     return Group(
         name=name,
         total=len(rows),
+        tasks=tasks,
         passed=passed,
         failed=statuses.count(FAILED),
         unscored=statuses.count(UNSCORED),
-        rate=rate or wilson(passed, len(rows)),
+        rate=wilson(passed, len(rows)) if tasks == len(rows) else clustered_rate(_by(rows, cluster, _pass)),
     )
 
 
-def _groups(rows: Iterable[Row], key: Callable[[Row], str], least: int = 1) -> tuple[Group, ...]:
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        found.setdefault(key(row), []).append(row)
-    return tuple(_group(name, found[name]) for name in sorted(found) if len(found[name]) >= least)
+def _groups(rows: Iterable[Row], key: Callable[[Row], str]) -> tuple[Group, ...]:
+    found = _among(rows, key)
+    return tuple(_group(name, found[name]) for name in sorted(found))
 
 
 def _templates(rows: Iterable[Row]) -> tuple[Group, ...]:
-    groups = _groups((row for row in rows if row.template), lambda row: row.template, least=2)
+    """Within a template the tasks are what is drawn."""
+    found = _among((row for row in rows if row.template), lambda row: row.template)
+    groups = [_group(name, found[name], lambda row: row.task_id) for name in sorted(found) if len(found[name]) > 1]
     return tuple(sorted(groups, key=lambda group: (group.rate.value, -group.total, group.name)))
+
+
+def _among(rows: Iterable[Row], key: Callable[[Row], str]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return found
 
 
 def _causes(rows: Iterable[Row]) -> tuple[Cause, ...]:
@@ -160,19 +164,6 @@ def _charts(rows: Sequence[Row]) -> tuple[Histogram, ...]:
     )
 
 
-def trials_of(rows: Iterable[Row]) -> Trials | None:
-    """What repeated trials say, None without any; over tasks with as many scored trials as the most; an unscored trial is no trial."""
-    found = _by((row for row in rows if row.status != UNSCORED), lambda row: row.task_id, _pass)
-    most = max((len(values) for values in found.values()), default=0)
-    counted = [int(sum(values)) for values in found.values() if len(values) == most]
-    if most < 2:
-        return None
-    at = tuple(
-        (
-            k,
-            sum(pass_at_k(most, passed, k) for passed in counted) / len(counted),
-            sum(pass_hat_k(most, passed, k) for passed in counted) / len(counted),
-        )
-        for k in range(1, most + 1)
-    )
-    return Trials(tasks=len(counted), at=at)
+def repeated(rows: Iterable[Row]) -> Trials | None:
+    """What repeated trials say, None without any; an unscored trial is no trial."""
+    return trials_of(_by((row for row in rows if row.status != UNSCORED), lambda row: row.task_id, _pass))

@@ -13,6 +13,7 @@ from harness.codec import CodecError, loads
 from harness.errors import ConfigError
 from harness.journal.index import Entry, Outcome
 from harness.records import CloseReason, Status, Usage
+from harness.reports.made import Made, made_by
 from harness.reports.summary import PASSED, UNSCORED, judge
 
 DEFAULT_DIALECT = "corrected"
@@ -82,6 +83,8 @@ class About:
     tasks: tuple[str, ...]
     """Task ids of the run, begun or not; empty when nobody wrote them down."""
     trials: int
+    made: tuple[Made, ...] = ()
+    """By what the latest start was made, then earlier ones where that was something else."""
 
 
 def about(folder: Path, dialect: str | None = None) -> About:
@@ -101,6 +104,7 @@ def about(folder: Path, dialect: str | None = None) -> About:
         agent=_text(run.get("agent")),
         tasks=tuple(task for task in tasks if isinstance(task, str)) if isinstance(tasks, list) else (),
         trials=trials if isinstance(trials, int) and 0 < trials < 10_000 else 1,
+        made=made_by(run),
     )
 
 

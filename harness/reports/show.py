@@ -33,7 +33,7 @@ def show_run(console: Console, known: About, rows: Sequence[Row], damaged: Seque
     rate = view.all.rate
     _say(
         console,
-        f"{known.name}: {view.all.passed} of {view.all.total} passed, {percent(rate.value)} "
+        f"{known.name}: {view.all.counted}, {view.all.passed} passed, {percent(rate.value)} "
         f"(95% from {percent(rate.low)} to {percent(rate.high)}), {view.all.failed} failed, {view.all.unscored} unscored; "
         f"{measure(view.tokens, 'count')} tokens, {measure(view.cost_usd, 'usd')}, {duration(view.working_s)} of work"
         + (f"; judge: {said}" if (said := judging(view.judge)) else ""),

@@ -8,10 +8,12 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import comb, sqrt
+from math import atan, comb, cos, pi, sin, sqrt
 from statistics import NormalDist
 
 RESAMPLES = 10_000
+_PRIOR = 0.25
+"""Clusters counted in for each of the two outcomes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,14 +32,41 @@ def wilson(passed: int, total: int, confidence: float = 0.95) -> Interval:
     """
     if total == 0:
         return Interval(value=0.0, low=0.0, high=1.0)
-    z = _z(confidence)
-    rate = passed / total
-    scale = 1 + z * z / total
-    centre = (rate + z * z / (2 * total)) / scale
-    half = z / scale * sqrt(rate * (1 - rate) / total + z * z / (4 * total * total))
-    low = 0.0 if passed == 0 else max(0.0, centre - half)
-    high = 1.0 if passed == total else min(1.0, centre + half)
-    return Interval(value=rate, low=low, high=high)
+    return _wilson(passed / total, total, _z(confidence))
+
+
+def clustered_rate(values: Mapping[str, Sequence[float]], *, confidence: float = 0.95) -> Interval:
+    """Rate of all values, with Wilson's interval for as many independent ones as they are worth.
+
+    Values of one cluster (trials of a task, tasks of an intent template) are alike, so 6 of them may say no more than 2.
+    What they are worth is found from how much the clusters differ, with Student's t as that is an estimate; a quarter of a
+    cluster that passed and of one that did not are counted in, or clusters that happen to agree would promise too much. They
+    are worth a cluster each at least, and one value each at most. So the interval has a width also when all passed.
+
+    Args:
+        values: Cluster name to its values, each 0 or 1.
+        confidence: Of the interval.
+
+    Source: Franco, Little, Louis and Slud 2019, "Comparative study of confidence intervals for proportions in complex sample
+        surveys": Wilson's interval with the effective sample size; Kish 1965 for clusters of several sizes. The quarters
+        were found by simulation, which the tests repeat.
+    """
+    clusters = [(sum(cluster), len(cluster)) for cluster in values.values() if cluster]
+    if not clusters:
+        return wilson(0, 0, confidence)
+    count, total = len(clusters), sum(size for _, size in clusters)
+    rate = sum(part for part, _ in clusters) / total
+    least = total * total / sum(size * size for _, size in clusters)
+    widest = _wilson(rate, least, _z(confidence))
+    if count == 1:
+        return widest
+    middle = (rate * count + _PRIOR) / (count + 2 * _PRIOR)
+    squares = sum((part - middle * size) ** 2 for part, size in clusters) * (count / total) ** 2
+    squares += _PRIOR * ((1 - middle) ** 2 + middle**2)
+    alike = squares / (count + 2 * _PRIOR - 1) / (middle * (1 - middle))
+    worth = min(float(total), max(least, count / alike))
+    found = _wilson(rate, worth, _t(confidence, count - 1))
+    return Interval(value=rate, low=max(found.low, widest.low), high=min(found.high, widest.high))
 
 
 def sign_test(worse: int, better: int) -> float:
@@ -71,26 +100,41 @@ def pass_hat_k(trials: int, passed: int, k: int) -> float:
 
 
 def clustered_bootstrap(
-    values: Mapping[str, Sequence[float]], *, confidence: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
+    values: Mapping[str, Sequence[float]],
+    *,
+    bounds: tuple[float, float],
+    confidence: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
 ) -> Interval:
-    """Mean of all values, with the percentile interval of resampling whole clusters.
+    """Mean of all values, with the expanded percentile interval of resampling whole clusters.
 
     Values of one cluster are alike (tasks of one intent template), so they are drawn together: drawing them one by one
-    would promise more than the data holds.
+    would promise more than the data holds. Where all clusters say the same, every draw does too; then as large a share of
+    clusters as Wilson's interval of none seen allows may be anything within `bounds`.
 
     Args:
         values: Cluster name to its values.
+        bounds: The least and the largest value there can be.
         confidence: Of the interval.
         resamples: How many draws.
         seed: Of the draws.
+
+    Source: Hesterberg 2015, "What teachers should know about the bootstrap", section 5.3: percentiles further out, by
+        Student's t and the factor n / (n - 1) of the variance, as few clusters vary too little among themselves.
     """
     sums = [(sum(cluster), len(cluster)) for cluster in values.values() if cluster]
+    low, high = bounds
     if not sums:
-        return Interval(value=0.0, low=0.0, high=0.0)
+        return Interval(value=0.0, low=low, high=high)
+    mean, count = _mean(sums), len(sums)
+    if all(abs(part - mean * size) < 1e-9 for part, size in sums):
+        other = wilson(0, count, confidence).high
+        return Interval(value=mean, low=mean + other * (low - mean), high=mean + other * (high - mean))
     draw = random.Random(seed)  # a measurement to be repeated, not a secret
-    means = sorted(_mean(draw.choices(sums, k=len(sums))) for _ in range(resamples))
-    tail = (1 - confidence) / 2
-    return Interval(value=_mean(sums), low=quantile(means, tail), high=quantile(means, 1 - tail))
+    means = sorted(_mean(draw.choices(sums, k=count)) for _ in range(resamples))
+    tail = NormalDist().cdf(-sqrt(count / (count - 1)) * _t(confidence, count - 1))
+    return Interval(value=mean, low=quantile(means, tail), high=quantile(means, 1 - tail))
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
@@ -101,9 +145,45 @@ def quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[below] + (place - below) * (ordered[above] - ordered[below])
 
 
+def _wilson(rate: float, total: float, z: float) -> Interval:
+    scale = 1 + z * z / total
+    centre = (rate + z * z / (2 * total)) / scale
+    half = z / scale * sqrt(rate * (1 - rate) / total + z * z / (4 * total * total))
+    low = 0.0 if rate == 0 else max(0.0, centre - half)
+    high = 1.0 if rate == 1 else min(1.0, centre + half)
+    return Interval(value=rate, low=low, high=high)
+
+
 @cache
 def _z(confidence: float) -> float:
     return NormalDist().inv_cdf((1 + confidence) / 2)
+
+
+@cache
+def _t(confidence: float, freedom: int) -> float:
+    """Student's t that is not exceeded, either way, with this confidence."""
+    low, high = _z(confidence), 2.0
+    while _within(high, freedom) < confidence:
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _within(middle, freedom) < confidence else (low, middle)
+    return high
+
+
+def _within(t: float, freedom: int) -> float:
+    """Chance that Student's t is between -t and t.
+
+    Source: Abramowitz and Stegun 1964, 26.7.3 and 26.7.4; exact for whole degrees of freedom.
+    """
+    angle = atan(t / sqrt(freedom))
+    odd, square = freedom % 2, cos(angle) ** 2
+    term = cos(angle) if odd else 1.0
+    total = term if freedom > 1 else 0.0
+    for step in range(2 + odd, freedom - 1, 2):
+        term *= square * (step - 1) / step
+        total += term
+    return 2 / pi * (angle + sin(angle) * total) if odd else sin(angle) * total
 
 
 def _mean(sums: Iterable[tuple[float, int]]) -> float:

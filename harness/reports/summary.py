@@ -1,7 +1,8 @@
 """What a run came to: counts, rates and costs, read back from its journals.
 
 Three outcomes, never two: passed, failed, and unscored (infrastructure gave way, or the evidence could not be judged).
-An unscored task stays in the denominator of `success_rate` and leaves that of `success_rate_scored`.
+An unscored episode stays in the denominator of `success_rate` and leaves that of `success_rate_scored`. An episode is one
+trial of one task; tasks and episodes are counted apart.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import NamedTuple
 
 from harness.journal.index import Outcome, Score
 from harness.records import Status, Task, Usage
+from harness.reports.trials import Trials, counted, trials_of
 
 PASSED, FAILED, UNSCORED = "passed", "failed", "unscored"
 
@@ -47,6 +49,8 @@ class Tally:
     """Sums over some results."""
 
     tasks: int = 0
+    episodes: int = 0
+    """Tasks × trials; so `passed`, `failed` and `unscored`."""
     passed: int = 0
     failed: int = 0
     unscored: int = 0
@@ -58,12 +62,17 @@ class Tally:
 
     @property
     def success_rate(self) -> float:
-        """Mean score over all tasks, unscored ones as 0; 0.0 without tasks."""
-        return self.passed / self.tasks if self.tasks else 0.0
+        """Mean score over all episodes, unscored ones as 0; 0.0 without any."""
+        return self.passed / self.episodes if self.episodes else 0.0
+
+    @property
+    def counted(self) -> str:
+        """How many tasks, trials and episodes."""
+        return counted(self.tasks, self.episodes)
 
     @property
     def success_rate_scored(self) -> float | None:
-        """Over scored tasks; None when there is none."""
+        """Over scored episodes; None when there is none."""
         scored = self.passed + self.failed
         return self.passed / scored if scored else None
 
@@ -78,7 +87,7 @@ class Invocation:
     model_waited_s: float = 0.0
     """For turns to ask, all lanes together."""
     browser_starts: int = 0
-    tasks_run: int = 0
+    episodes_run: int = 0
     wall_s: float = 0.0
 
 
@@ -95,6 +104,8 @@ class Summary:
     working_s: float
     """Deciding and acting over all starts; downtime is not in it."""
     priced: bool
+    trials: Trials | None = None
+    """What repeated trials say; None without any."""
     invocation: Invocation = field(default_factory=Invocation)
 
 
@@ -166,6 +177,7 @@ def summarize(run_id: str, entries: Iterable[Entry], dialect: str, invocation: I
         disagreements=tuple(dict.fromkeys(disagreements)),
         working_s=working_ms / 1000,
         priced=priced,
+        trials=_trials(results),
         invocation=invocation,
     )
 
@@ -179,7 +191,8 @@ class _Found(NamedTuple):
 def _tally(found: Sequence[_Found]) -> Tally:
     statuses = [one.result.status for one in found]
     return Tally(
-        tasks=len(found),
+        tasks=len({one.result.task_id for one in found}),
+        episodes=len(found),
         passed=statuses.count(PASSED),
         failed=statuses.count(FAILED),
         unscored=statuses.count(UNSCORED),
@@ -195,6 +208,7 @@ def as_json(summary: Summary) -> dict[str, object]:
         "run_id": summary.run_id,
         "scoring": summary.dialect,
         **_tally_json(summary.overall),
+        "trials": None if summary.trials is None else _trials_json(summary.trials),
         "priced": summary.priced,
         "working_s": round(summary.working_s, 3),
         "by_site": {site: _tally_json(tally) for site, tally in summary.by_site.items()},
@@ -204,9 +218,26 @@ def as_json(summary: Summary) -> dict[str, object]:
     }
 
 
+def _trials(results: Iterable[Result]) -> Trials | None:
+    passes: dict[str, list[float]] = {}
+    for result in results:
+        if result.status != UNSCORED:
+            passes.setdefault(result.task_id, []).append(float(result.status == PASSED))
+    return trials_of(passes)
+
+
+def _trials_json(trials: Trials) -> dict[str, object]:
+    return {
+        "tasks": trials.tasks,
+        "pass_at_k": {str(k): some for k, some, _ in trials.at},
+        "pass_hat_k": {str(k): every for k, _, every in trials.at},
+    }
+
+
 def _tally_json(tally: Tally) -> dict[str, object]:
     return {
         "tasks": tally.tasks,
+        "episodes": tally.episodes,
         "passed": tally.passed,
         "failed": tally.failed,
         "unscored": tally.unscored,

@@ -1,17 +1,56 @@
 """The table a person reads at the end of a run."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from harness.errors import ExitCode
-from harness.reports.numbers import judging
-from harness.reports.summary import UNSCORED, Invocation, Summary, Tally
+from harness.reports.numbers import judging, percent
+from harness.reports.summary import Invocation, Summary, Tally
+from harness.reports.trials import Trials
 from harness.reports.visible import one_line
 
 
-def print_summary(console: Console, summary: Summary, folder: str) -> None:
-    """Print counts per site and overall, what went wrong, and what this start cost."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """What the same command would still do."""
+
+    owed: int = 0
+    """Unscored episodes it would go on with."""
+    spent: str = ""
+    """The budget of the run that keeps it from that, as `run.max_tokens=100`."""
+
+
+NOTHING_LEFT = Left()
+
+
+def print_summary(console: Console, summary: Summary, folder: str, left: Left = NOTHING_LEFT) -> None:
+    """Print counts per site and overall, what went wrong, what this start cost, and what to do about what has no score."""
+    _table(console, summary)
+    for result in summary.results:
+        if result.status != "passed":
+            _say(console, f"{result.status}: task {result.task_id}{_trial(result.trial)}: {one_line(result.why)}")
+    if summary.disagreements:
+        _say(console, f"the two scoring dialects disagree on: {', '.join(summary.disagreements)}")
+    if said := judging(summary.overall.judge):
+        _say(console, f"judge, besides the above: {said}")
+    if summary.trials is not None:
+        _say(console, f"{summary.overall.counted}; {_at_k(summary.trials)}")
+    now, played = summary.invocation, "tasks" if summary.overall.tasks == summary.overall.episodes else "episodes"
+    _say(
+        console,
+        f"this start: {now.episodes_run} {played}, {now.model_requests} model requests{_limited(now)}, {now.browser_starts} browser starts, "
+        f"{now.wall_s:.1f} s; all starts: {summary.working_s:.1f} s of work; {folder}",
+    )
+    for advice in _advice(summary.overall.unscored, left):
+        _say(console, advice)
+
+
+def _table(console: Console, summary: Summary) -> None:
+    repeated = summary.overall.episodes != summary.overall.tasks
     table = Table(
         title=f"{summary.run_id} ({summary.dialect} scoring)",
         title_justify="left",
@@ -19,41 +58,41 @@ def print_summary(console: Console, summary: Summary, folder: str) -> None:
         padding=(0, 1, 0, 0),
     )
     table.add_column("site")
-    for name in ("tasks", "passed", "failed", "unscored", "rate", "scored", "tokens", "cost"):
+    counts = ("tasks", "episodes") if repeated else ("tasks",)
+    for name in (*counts, "passed", "failed", "unscored", "rate", "scored", "tokens", "cost"):
         table.add_column(name, justify="right", no_wrap=True)
     for site, tally in summary.by_site.items():
-        table.add_row(site, *_cells(tally, summary.priced))
+        table.add_row(site, *_cells(tally, summary.priced, repeated=repeated))
     table.add_section()
-    table.add_row("all", *_cells(summary.overall, summary.priced), style="bold")
+    table.add_row("all", *_cells(summary.overall, summary.priced, repeated=repeated), style="bold")
     console.print(table)
-    for result in summary.results:
-        if result.status != "passed":
-            console.print(
-                f"{result.status}: task {result.task_id}{_trial(result.trial)}: {one_line(result.why)}",
-                markup=False,
-                highlight=False,
-                soft_wrap=True,
-            )
-    if summary.disagreements:
-        console.print(f"the two scoring dialects disagree on: {', '.join(summary.disagreements)}", markup=False)
-    if said := judging(summary.overall.judge):
-        console.print(f"judge, besides the above: {said}", markup=False, highlight=False)
-    now = summary.invocation
-    console.print(
-        f"this start: {now.tasks_run} tasks, {now.model_requests} model requests{_limited(now)}, {now.browser_starts} browser starts, "
-        f"{now.wall_s:.1f} s; all starts: {summary.working_s:.1f} s of work; {folder}",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
+
+
+def _advice(unscored: int, left: Left) -> Iterator[str]:
+    """What to do next: a retry is for what was given up, not for what was never played, nor without a budget for it."""
+    spent = f"{left.spent} is spent; raise it and " if left.spent else ""
+    if left.owed:
+        yield f"{left.owed} not finished: {spent}run the same command to go on"
+    if (given_up := unscored - left.owed) and not (spent and left.owed):
+        yield f"{given_up} unscored: {spent}run the same command with run.retry=infra to try them again"
+
+
+def _at_k(trials: Trials) -> str:
+    last = trials.at[-1]
+    shown = trials.at if len(trials.at) <= 3 else (trials.at[0], last)
+    return (
+        ", ".join(f"pass@{k} {percent(some)}" for k, some, _ in shown)
+        + f", pass^{last[0]} {percent(last[2])} over {trials.tasks} tasks with all trials scored"
     )
-    if summary.overall.unscored:
-        count = sum(result.status == UNSCORED for result in summary.results)
-        console.print(f"{count} unscored: run the same command with run.retry=infra to try them again", markup=False)
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def exit_code(console: Console, tally: Tally, fail_under: float | None) -> ExitCode:
     """What the results come to; that they are below `fail_under` is said."""
-    if fail_under is not None and tally.passed + tally.unscored < fail_under * tally.tasks:
+    if fail_under is not None and tally.passed + tally.unscored < fail_under * tally.episodes:
         console.print(f"below fail_under={fail_under:g}: the success rate is {tally.success_rate:.1%}")
         return ExitCode.BELOW
     return ExitCode.UNSCORED if tally.unscored else ExitCode.DONE
@@ -70,10 +109,11 @@ def _trial(trial: int) -> str:
     return f" trial {trial}" if trial else ""
 
 
-def _cells(tally: Tally, priced: bool) -> tuple[str, ...]:
+def _cells(tally: Tally, priced: bool, *, repeated: bool) -> tuple[str, ...]:
     scored = tally.success_rate_scored
     return (
         str(tally.tasks),
+        *((str(tally.episodes),) if repeated else ()),
         str(tally.passed),
         str(tally.failed),
         str(tally.unscored),

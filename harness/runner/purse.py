@@ -52,11 +52,15 @@ class Purse:
         self._spent = dict(spent)
         self._read = read
         self._on_empty = on_empty
-        self._empty = ""
+        self._empty = self._spent_up = ""
         self._look()
 
     def is_empty(self) -> bool:
         return bool(self._empty)
+
+    def spent_up(self) -> str:
+        """The budget that is spent, as its setting; "" while none is."""
+        return self._spent_up
 
     def watching(self, progress: Progress) -> Progress:
         """A `Progress` that tells `progress` everything, and looks into the journals."""
@@ -78,13 +82,12 @@ class Purse:
             ("run.max_cost_usd", budget.max_cost_usd, sum(one.cost_usd for one in spent)),
             ("run.max_working_s", budget.max_working_s, sum(one.working_s for one in spent)),
         )
-        over = [
-            f"{name}={limit:g} is spent ({total:g})"
-            for name, limit, total in sums
-            if limit is not None and total >= limit
-        ]
+        over = [(f"{name}={limit:g}", total) for name, limit, total in sums if limit is not None and total >= limit]
         if over and not self._empty:
-            self._empty = f"{over[0]}: nothing new begins; raise it and run the same command to go on"
+            self._spent_up, total = over[0]
+            self._empty = (
+                f"{self._spent_up} is spent ({total:g}): nothing new begins; raise it and run the same command to go on"
+            )
             self._on_empty(self._empty)
 
 

@@ -1,17 +1,19 @@
 """A model's folder on disk, shared by any number of processes that log to it.
 
 Invariant: under the lock (released by the kernel when its holder dies) a trajectory file takes its name and its history
-line is written; readers see whole parquet files only; no file that was published is overwritten unless `replace` was asked
-for. A writer that is killed leaves an unfinished file in `.staging/`, which the next one removes.
+line is written; readers see whole parquet files only, and ART's the newest of a step; no file that was published is lost
+unless `replace` was asked for. A writer that is killed leaves an unfinished file in `.staging/`, which the next one removes.
 
-    <base_path>/<project>/models/<name>/trajectories/<split>/<step:04d>.parquet
-    <base_path>/<project>/models/<name>/trajectories/<split>/<step:04d>.v2.parquet     the same step, logged again
+    <base_path>/<project>/models/<name>/trajectories/<split>/<step:04d>.parquet        the newest of the step
+    <base_path>/<project>/models/<name>/trajectories/<split>/<step:04d>.v1.parquet     the first, when it was logged again
     <base_path>/<project>/models/<name>/history.jsonl
 """
 
+import errno
 import fcntl
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
@@ -30,6 +32,8 @@ OnRepeat = Literal["version", "refuse", "once", "replace"]
 ON_REPEAT = ("version", "refuse", "once", "replace")
 ROW_KEY = "cairn.history"
 """Footer key of a trajectory file under which its history line stands."""
+_NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
+"""What a file system says that has no second name for a file."""
 _serial = count()
 
 
@@ -41,8 +45,11 @@ class ModelFolder:
         self.history = History(self.root / "history.jsonl")
 
     def trajectories(self, split: str, step: int) -> tuple[Path, ...]:
-        """The files logged for a step, in the order of their versions."""
-        return tuple(path for _, path in sorted(self._versions(split, step).items()))
+        """The files logged for a step, in the order in which they were; the last is the one ART's readers see."""
+        newest, earlier = self._path(split, step), self._earlier(split, step)
+        if not newest.exists():
+            return tuple(path for _, path in sorted(earlier.items()))
+        return (*(path for _, path in sorted(earlier.items()) if not path.samefile(newest)), newest)
 
     def append(self, row: Row) -> None:
         """Add a row of metrics alone."""
@@ -69,22 +76,44 @@ class ModelFolder:
     def publish(self, staged: Path, split: str, step: int, *, on_repeat: OnRepeat) -> Row:
         """Give a finished file its name, and its history line a place; returns the row that stands there."""
         with self._held():
-            there = self._versions(split, step)
+            there = self.trajectories(split, step)
             row, line = _footer_row(staged)
             if there and on_repeat == "refuse":
-                raise repeated(split, step, there[min(there)])
+                raise repeated(split, step, there[0])
             if on_repeat == "once":
-                for path in there.values():
+                for path in there:
                     if same_content(path, staged):
                         return self._complete(path)
-            number = 1 if not there or on_repeat == "replace" else max(there) + 1
-            target = self._split(split) / (f"{step:04d}.v{number}.parquet" if number > 1 else f"{step:04d}.parquet")
+            target = self._path(split, step)
             with refusals(target):
                 _make_folder(target.parent)
+                if on_repeat != "replace":
+                    self._keep_beside(target, split, step)
                 staged.replace(target)
                 sync_folder(target.parent)
             self.history.append(line)
         return row
+
+    def _keep_beside(self, newest: Path, split: str, step: int) -> None:
+        """Give the newest file of a step, which is about to be followed, a name of its own besides.
+
+        There is a file at ART's path at every moment. Who is killed in between leaves one file of two names, which is one.
+        """
+        earlier = self._earlier(split, step)
+        if not newest.exists() or any(path.samefile(newest) for path in earlier.values()):
+            return
+        number = next(number for number in count(1) if number not in earlier)
+        kept = newest.with_name(f"{step:04d}.v{number}.parquet")
+        try:
+            os.link(newest, kept)
+        except OSError as exc:
+            if exc.errno not in _NO_LINKS:
+                raise
+            copied = self.root / ".staging" / f"{os.getpid()}-{next(_serial)}.copy"
+            shutil.copyfile(newest, copied)
+            _sync(copied)
+            copied.replace(kept)
+        sync_folder(kept.parent)
 
     def _complete(self, path: Path) -> Row:
         """The row of a published file, written now if its writer was killed before it could."""
@@ -93,10 +122,13 @@ class ModelFolder:
             self.history.append(line)
         return row
 
-    def _versions(self, split: str, step: int) -> dict[int, Path]:
-        pattern = re.compile(rf"{step:04d}(?:\.v(\d+))?\.parquet")
+    def _path(self, split: str, step: int) -> Path:
+        return self._split(split) / f"{step:04d}.parquet"
+
+    def _earlier(self, split: str, step: int) -> dict[int, Path]:
+        pattern = re.compile(rf"{step:04d}\.v([0-9]+)\.parquet")
         found = _files(self._split(split))
-        return {int(match[1] or 1): path for path in found if (match := pattern.fullmatch(path.name))}
+        return {int(match[1]): path for path in found if (match := pattern.fullmatch(path.name))}
 
     def _split(self, split: str) -> Path:
         return self.root / "trajectories" / path_part(split, "split")
@@ -143,6 +175,14 @@ def _remove_if_left(path: Path) -> None:
                 path.unlink()
         finally:
             os.close(fd)
+
+
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def _make_folder(folder: Path) -> None:

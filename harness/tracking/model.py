@@ -3,10 +3,13 @@
 Names and meanings are those of ART 0.5.18 (OpenPipe), so its readers, plots and training code find what they expect; no
 back end is needed, and none ever logs. What is logged is on disk, whole and durable, when `log` returns: a parquet file of
 trajectories and a line of `history.jsonl`; any number of processes may log to one model. A call that is refused has
-written nothing. Sinks such as W&B come after that and cannot spoil it.
+written nothing. Sinks such as W&B come after that and cannot spoil it. A value that is not finite ends no training step:
+it is kept, warned of, and left out of the history, where nothing could be decided by it; `strict` refuses it.
 """
 
 import asyncio
+import logging
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
@@ -25,6 +28,7 @@ from harness.tracking.sinks import Identity, Reporting
 from harness.tracking.tally import Tally
 from harness.tracking.trajectory import Raised
 
+logger = logging.getLogger(__name__)
 _TURN_S = 0.002
 """Longest turn on the event loop, one trajectory at least; what blocks (Arrow, disk, locks) is done in threads."""
 _READING_TURN_S = 0.5
@@ -47,6 +51,7 @@ class Model:
         inference_api_key: str | None = None,
         inference_model_name: str | None = None,
         config: Any = None,
+        strict: bool = False,
     ) -> None:
         """Writes nothing yet.
 
@@ -56,6 +61,7 @@ class Model:
             base_path: Relative to the working folder.
             report_metrics: Sinks besides the disk, see `sinks`: None = W&B when its key is in the environment, [] = none.
             config: Free settings, told to the sinks: a mapping, a dataclass or a pydantic model.
+            strict: Whether `log` refuses NaN and infinite values, unless it is told otherwise.
         """
         self.name = path_part(name, "name")
         self.project = path_part(project, "project")
@@ -65,11 +71,12 @@ class Model:
         self.inference_api_key = inference_api_key
         self.inference_model_name = inference_model_name
         self.config = config
+        self.strict = strict
         self.folder = ModelFolder(base_path, project, name)
         self._reporting = Reporting(Identity(project=project, name=name, config=_plain_config(config)), report_metrics)
         self._begun = time.monotonic()
 
-    async def log(
+    async def log(  # noqa: PLR0913  # ART's, and two of ours
         self,
         trajectories: Any = None,
         split: str = "val",
@@ -77,6 +84,7 @@ class Model:
         metrics: Mapping[str, float] | None = None,
         step: int | None = None,
         on_repeat: OnRepeat = "version",
+        strict: bool | None = None,
     ) -> Row:
         """Log trajectories, metrics, or both.
 
@@ -86,11 +94,13 @@ class Model:
             split: `train`, `val`, `test`, or a name of your own; also the prefix of the metrics.
             metrics: Further metrics of this step; with trajectories, they win over custom ones of the same name.
             step: None = `get_step()`.
-            on_repeat: What to do when this step of this split was logged before: `version` keeps both (`0003.v2.parquet`),
-                `refuse` raises, `once` logs what is the same only once, `replace` forgets the older file.
+            on_repeat: What to do when this step of this split was logged before: `version` keeps both (the newest as
+                `0003.parquet`, the first as `0003.v1.parquet`), `refuse` raises, `once` logs what is the same only once,
+                `replace` forgets the newest file there was.
+            strict: Refuse values that are not finite, instead of keeping and warning; None = as the model was made.
 
         Returns:
-            The line of `history.jsonl`; empty when there was nothing to log.
+            The line of `history.jsonl`; empty when there was nothing to log. What is not finite is not in it.
 
         Raises:
             TrackingError: Something given cannot be logged; nothing was written.
@@ -99,14 +109,16 @@ class Model:
         path_part(split, "split")
         if on_repeat not in ON_REPEAT:
             raise TrackingError(f"on_repeat={on_repeat!r} is unknown: use {', '.join(map(repr, ON_REPEAT))}")
-        extra = _given_metrics(metrics or {}, computed=trajectories is not None)
+        strict = self.strict if strict is None else strict
+        extra = _given_metrics(metrics or {}, computed=trajectories is not None, strict=strict)
         at = step_number(await self.get_step() if step is None else step)
+        place = _Place(split, at, on_repeat, strict)
         if trajectories is None:
-            row = await self._log_metrics(extra, split, at)
+            row, odd = await self._log_metrics(extra, place)
         else:
-            row = await self._log_trajectories(trajectories, _Place(split, at, on_repeat), extra)
+            row, odd = await self._log_trajectories(trajectories, place, extra)
         if row:
-            await asyncio.to_thread(self._reporting.log, _numbers(row), split)
+            await asyncio.to_thread(self._reporting.log, {**_numbers(row), **odd}, split)
         return row
 
     async def get_step(self) -> int:
@@ -125,33 +137,42 @@ class Model:
     def _get_wandb_run(self) -> Any:
         return self._reporting.wandb_run()
 
-    async def _log_metrics(self, metrics: Mapping[str, float], split: str, step: int) -> Row:
+    async def _log_metrics(self, metrics: Mapping[str, float], place: "_Place") -> tuple[Row, Mapping[str, float]]:
         if not metrics:
-            return {}
-        row = self._row(metrics, split, step)
+            return {}, {}
+        row, odd = self._row(metrics, place)
         await asyncio.to_thread(self.folder.append, row)
-        return row
+        return row, odd
 
-    async def _log_trajectories(self, given: Any, place: "_Place", extra: Mapping[str, float]) -> Row:
+    async def _log_trajectories(
+        self, given: Any, place: "_Place", extra: Mapping[str, float]
+    ) -> tuple[Row, Mapping[str, float]]:
         if place.on_repeat == "refuse" and (there := self.folder.trajectories(place.split, place.step)):
             raise repeated(place.split, place.step, there[0])  # before the work; `publish` looks again, under the lock
         await asyncio.to_thread(pyarrow)  # missing, it should be missed before a folder is made
         staging = self.folder.staged()
         path = await asyncio.to_thread(staging.__enter__)
         try:
-            writing = await asyncio.to_thread(_Writing, path)
+            writing = await asyncio.to_thread(_Writing, path, strict=place.strict)
             await _fill(writing, given)
             found = await asyncio.to_thread(writing.tally.metrics)
-            row = self._row({**found, **extra}, place.split, place.step)
+            row, odd = self._row({**found, **extra}, place, writing.tally)
             await asyncio.to_thread(writing.file.close, {ROW_KEY: line_of(row).decode()})
-            return await asyncio.to_thread(
-                self.folder.publish, path, place.split, place.step, on_repeat=place.on_repeat
-            )
+            row = await asyncio.to_thread(self.folder.publish, path, place.split, place.step, on_repeat=place.on_repeat)
+            return row, odd
         finally:
             staging.__exit__(None, None, None)
 
-    def _row(self, metrics: Mapping[str, float], split: str, step: int) -> Row:
-        return row_of(prefixed(metrics, split), step, time.monotonic() - self._begun)
+    def _row(
+        self, metrics: Mapping[str, float], place: "_Place", tally: Tally | None = None
+    ) -> tuple[Row, Mapping[str, float]]:
+        """The history line, and what is left out of it: NaN and infinity are no JSON, and would spoil the whole file."""
+        named = prefixed(metrics, place.split)
+        odd = {name: value for name, value in named.items() if not math.isfinite(value)}
+        if odd or (tally is not None and tally.odd):
+            logger.warning("%s", _warning(self.name, place, odd, tally))
+        finite = {name: value for name, value in named.items() if name not in odd}
+        return row_of(finite, place.step, time.monotonic() - self._begun), odd
 
 
 class _Place(NamedTuple):
@@ -160,14 +181,24 @@ class _Place(NamedTuple):
     split: str
     step: int
     on_repeat: OnRepeat
+    strict: bool
+
+
+def _warning(name: str, place: _Place, odd: Mapping[str, float], tally: Tally | None) -> str:
+    parts = [f"model {name}, step {place.step} of split {place.split!r}:"]
+    if tally is not None and tally.odd:
+        parts.append(f"values that are not finite were logged as they are ({tally.odd}, the first: {tally.first_odd});")
+    if odd:
+        parts.append(f"not in history.jsonl: {', '.join(f'{key} ({value})' for key, value in odd.items())};")
+    return " ".join([*parts, "strict=True refuses such values"])
 
 
 class _Writing:
     """A trajectory file and the metrics of what goes into it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, strict: bool) -> None:
         self.file = TrajectoryFile(path)
-        self.tally = Tally()
+        self.tally = Tally(strict=strict)
         self._head: Head | None = None
         self._count = 0
 
@@ -196,7 +227,7 @@ class _Writing:
         if isinstance(item, Raised):
             self.tally.exception()
         elif item is not None:
-            self.tally.trajectory(number(item.reward, f"{place}: reward"), item.metrics or {}, place)
+            self.tally.trajectory(item.reward, item.metrics or {}, place)
             self._count += 1
         self.file.add(entry, place)
 
@@ -215,9 +246,9 @@ async def _fill(writing: _Writing, given: Any) -> None:
             await asyncio.sleep(0)
 
 
-def _given_metrics(metrics: Mapping[str, Any], *, computed: bool) -> dict[str, float]:
+def _given_metrics(metrics: Mapping[str, Any], *, computed: bool, strict: bool) -> dict[str, float]:
     return {
-        metric_name(name, "metrics", reserved=computed): number(value, f"metrics[{name!r}]")
+        metric_name(name, "metrics", reserved=computed): number(value, f"metrics[{name!r}]", strict=strict)
         for name, value in metrics.items()
     }
 

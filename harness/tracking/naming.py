@@ -35,16 +35,21 @@ def step_number(value: Any) -> int:
     return value
 
 
-def number(value: Any, place: str) -> float:
-    """`value` as a finite float; booleans count as 0 and 1."""
+def number(value: Any, place: str, *, strict: bool = True) -> float:
+    """`value` as a float; booleans count as 0 and 1.
+
+    Args:
+        value: What was given.
+        place: Names it when it is no number.
+        strict: Whether NaN and the infinities are none.
+    """
     try:
-        found = float(value) if not isinstance(value, str | bytes) else math.nan
+        found = float(value) if not isinstance(value, str | bytes) else None
     except (TypeError, ValueError, OverflowError):
-        found = math.nan
-    if not math.isfinite(found):
-        raise TrackingError(
-            f"{place} is {_shown(value)}: give a finite number, or log an exception where there is none"
-        )
+        found = None
+    if found is None or (strict and not math.isfinite(found)):
+        wanted = "finite number" if strict else "number"
+        raise TrackingError(f"{place} is {_shown(value)}: give a {wanted}, or log an exception where there is none")
     return found
 
 

@@ -8,6 +8,8 @@ Invariant: memory holds one piece (about 16 MB of text), whatever the number of 
 opened the path; naming and publishing it is `folder`'s business.
 """
 
+import json
+import math
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -135,11 +137,21 @@ class TrajectoryFile:
 
 
 def same_content(one: Path, other: Path) -> bool:
-    """Whether two files hold the same rows."""
+    """Whether two files hold the same rows; NaN is the same as NaN."""
     parquet = pyarrow().parquet
     with parquet.ParquetFile(one) as a, parquet.ParquetFile(other) as b:
         alike = a.num_row_groups == b.num_row_groups and a.schema_arrow.equals(b.schema_arrow)
-        return alike and all(a.read_row_group(i).equals(b.read_row_group(i)) for i in range(a.num_row_groups))
+        return alike and all(
+            _comparable(a.read_row_group(i)).equals(_comparable(b.read_row_group(i))) for i in range(a.num_row_groups)
+        )
+
+
+def _comparable(table: Any) -> Any:
+    """The table with its rewards as bits: Arrow holds NaN for another one than itself."""
+    pa = pyarrow()
+    place = table.schema.get_field_index("reward")
+    bits = pa.chunked_array([chunk.view(pa.int64()) for chunk in table.column(place).chunks], type=pa.int64())
+    return table.set_column(place, "reward", bits)
 
 
 def footer_of(path: Path, key: str) -> str | None:
@@ -179,11 +191,16 @@ def _exception_columns(raised: Raised | None) -> tuple[Any, ...]:
 
 
 def _metrics(metrics: Mapping[str, Any], place: str) -> str | None:
-    """Integers, floats and booleans as they are; `tally` has seen that all of them are finite numbers."""
+    """Integers, floats and booleans as they are; `tally` has seen that all of them are numbers.
+
+    NaN and the infinities stand in it as Python's `json` writes and reads them, which ART uses.
+    """
     values = {
         name: value if type(value) in (float, bool) or _is_int64(value) else float(value)
         for name, value in metrics.items()
     }
+    if not all(map(math.isfinite, values.values())):
+        return json.dumps(values)
     return json_text(values, f"{place}: metrics") if values else None
 
 

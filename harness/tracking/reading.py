@@ -1,11 +1,12 @@
 """Trajectory files read back, ours and ART's, piece by piece."""
 
+import json
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from harness.codec import loads
+from harness.codec import CodecError, loads
 from harness.errors import TrackingError
 from harness.tracking.libraries import pyarrow
 from harness.tracking.trajectory import Raised, Trajectory, TrajectoryGroup
@@ -68,4 +69,9 @@ def _message(flat: dict[str, Any]) -> dict[str, Any]:
 
 
 def _json(text: str | None, otherwise: Any) -> Any:
-    return loads(text) if text else otherwise
+    if not text:
+        return otherwise
+    try:
+        return loads(text)
+    except CodecError:
+        return json.loads(text)  # knows NaN, which may be a metric

@@ -20,7 +20,7 @@ def samples(groups: Iterable[Any], *, min_reward: float) -> Iterator[dict[str, A
     """`{"messages": […], "tools": […]}` of each trajectory whose reward is at least `min_reward`."""
     for entry in entries(groups):
         item = entry.item
-        if item is None or isinstance(item, Raised) or item.reward < min_reward:
+        if item is None or isinstance(item, Raised) or not item.reward >= min_reward:  # NaN is not enough either
             continue
         messages = [flat(message, position, "a sample") for position, message in enumerate(item.messages_and_choices)]
         tools = {"tools": list(item.tools)} if item.tools else {}

@@ -27,7 +27,11 @@ def a_result(number: int, status: str = "passed") -> Result:
 
 
 def a_summary(*statuses: str) -> Summary:
-    tally = Tally(tasks=len(statuses), **{name: statuses.count(name) for name in ("passed", "failed", "unscored")})
+    tally = Tally(
+        tasks=len(statuses),
+        episodes=len(statuses),
+        **{name: statuses.count(name) for name in ("passed", "failed", "unscored")},
+    )
     return Summary(
         run_id="run",
         dialect="corrected",
@@ -37,7 +41,7 @@ def a_summary(*statuses: str) -> Summary:
         disagreements=(),
         working_s=12.5,
         priced=True,
-        invocation=Invocation(model_requests=9, browser_starts=1, tasks_run=2, wall_s=30.0),
+        invocation=Invocation(model_requests=9, browser_starts=1, episodes_run=2, wall_s=30.0),
     )
 
 
@@ -85,7 +89,7 @@ def test_the_same_is_said_again_and_this_start_did_nothing(run: Run) -> None:
     assert "12.5 s of work" in run.said
     after = loads((run.folder / "summary.json").read_bytes())
     assert after.pop("invocation") == {**loads(dumps(Invocation())), "wall_s": pytest.approx(0, abs=60)}
-    assert before.pop("invocation")["tasks_run"] == 2
+    assert before.pop("invocation")["episodes_run"] == 2
     assert after == before
 
 

@@ -43,7 +43,8 @@ def test_a_budget_of_the_whole_run_holds_over_starts_and_can_be_raised(start: St
     spent = start(*TWO, "run.max_tokens=1000")
     asked = [requests_of(spent)]
     assert spent.code == 3, spent.err
-    assert "run.max_tokens=1000 is spent" in spent.out
+    assert "run.max_tokens=1000 is spent; raise it and run the same command to go on" in spent.out
+    assert "run.retry" not in spent.out, "nothing broke: there is nothing to try again"
     assert asked[-1] < 4
     again = start(*TWO, "run.max_tokens=1000")
     assert again.code == 3 and "is spent" in again.out and requests_of(again) == 0

@@ -70,7 +70,7 @@ def test_smoke_passes_and_a_second_start_does_nothing(start: Starter, tmp_path: 
         assert again.code == 0
         assert again.summary["results"] == first.summary["results"]
         done = again.summary["invocation"]
-        assert (done["model_requests"], done["browser_starts"], done["tasks_run"]) == (0, 0, 0)
+        assert (done["model_requests"], done["browser_starts"], done["episodes_run"]) == (0, 0, 0)
         found.append(((again.folder / ".concluded.json").stat().st_ino, again.out.partition("this start")[0]))
     assert found[0] == found[1], "the second was found out anew, or said something else"
     with running("task=smoke", "run.retry=all", root=tmp_path / "results"):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.codec import loads
+from harness.codec import dumps, loads
 from harness.journal.log import Durability
 from harness.journal.store import RunFolder
 from harness.main import main
@@ -128,6 +128,34 @@ def test_templates_never_switch_escaping_off() -> None:
     assert "</script" not in (TEMPLATES / "report.js").read_text()
     assert "innerHTML" not in (TEMPLATES / "report.js").read_text()
     assert "</style" not in (TEMPLATES / "report.css").read_text()
+
+
+def test_the_first_page_says_what_made_the_run(small: Path) -> None:
+    assert "What made it" not in write_report(small).index.read_text(), "nobody wrote it down"
+    known = loads((small / "run.json").read_bytes())
+    made = {
+        "harness": "0.1.0",
+        "revision": {"commit": "abc123", "dirty": True},
+        "browser": {"program": "chromium", "version": "Chromium 150.0.1"},
+        "fonts": {"files": 3, "sha256": "f" * 64},
+        "packages": {"playwright": "1.60.0", "openai": "3.0.0"},
+    }
+    (small / "run.json").write_bytes(
+        dumps({**known, **made, "earlier": [{"browser": {"version": "Chromium 149.0.7"}}]})
+    )
+    index = write_report(small).index.read_text()
+    assert "<dt>Revision</dt><dd>abc123, with changes that are not committed</dd>" in index
+    assert "<dt>Browser</dt><dd>Chromium 150.0.1</dd>" in index and f"3 files, {'f' * 64}" in index
+    assert "playwright 1.60.0, openai 3.0.0" in index
+    assert "An earlier start was made by something else" in index and "Chromium 149.0.7" in index
+
+
+@pytest.mark.parametrize("evil", [None, 3, "x", [], {"x": []}, [{"revision": []}], "<script>alert(1)</script>"])
+def test_whatever_stands_there_the_page_is_made(small: Path, evil: object) -> None:
+    names = ("harness", "revision", "browser", "fonts", "packages", "earlier", "python", "platform")
+    known = loads((small / "run.json").read_bytes())
+    (small / "run.json").write_bytes(dumps({**known, **dict.fromkeys(names, evil)}))
+    assert "<script>alert" not in write_report(small).index.read_text()
 
 
 def test_what_was_made_is_noted_with_its_reasons(small: Path) -> None:

@@ -63,6 +63,43 @@ async def test_arts_reader_gives_back_what_was_logged(tmp_path: Path, art: Any) 
     assert [trajectory.reward for trajectory in read[0].trajectories] == [0.7, 0.1]
 
 
+async def test_art_sees_the_newest_of_a_step_and_only_that(tmp_path: Path, art: Any) -> None:
+    from art.utils.benchmarking.load_trajectories import load_trajectories
+
+    for reward in (0.25, 0.5, 0.75):
+        await model(tmp_path).log([rollout(reward)], "val", step=12)
+    folder = root(tmp_path) / "trajectories/val"
+    (group,) = art.read_trajectory_groups_parquet(folder / "0012.parquet")
+    assert [trajectory.reward for trajectory in group.trajectories] == [0.75]
+    loaded = await load_trajectories("p", models=["m"], art_path=str(tmp_path))
+    assert (loaded["step"].to_list(), loaded["reward"].to_list()) == ([12], [0.75])
+    (first,) = art.read_trajectory_groups_parquet(folder / "0012.v1.parquet")
+    assert first.trajectories[0].reward == 0.25, "an earlier one can still be read by name"
+
+
+async def test_a_nan_is_logged_as_art_logs_it(tmp_path: Path, art: Any) -> None:
+    import art as openpipe
+
+    given = [
+        openpipe.Trajectory(
+            messages_and_choices=[ASKED], reward=float("nan"), metrics={"loss": float("nan"), "steps": 1}
+        ),
+        openpipe.Trajectory(messages_and_choices=[ASKED], reward=1.0),
+    ]
+    ours = await model(tmp_path / "ours").log(given, "train", step=3)
+    theirs_model = openpipe.Model(name="m", project="p", base_path=str(tmp_path / "theirs"), report_metrics=[])
+    await theirs_model.log(given, "train", step=3)
+    theirs = json.loads((root(tmp_path / "theirs") / "history.jsonl").read_text())
+    computed = {key for key in theirs if key.startswith("train/")}
+    assert computed == {key for key in ours if key.startswith("train/")}
+    assert {key: ours[key] for key in computed} == {key: theirs[key] for key in computed}
+    read = [
+        art.read_trajectory_groups_parquet(root(tmp_path / side) / "trajectories/train/0003.parquet")
+        for side in ("ours", "theirs")
+    ]
+    assert repr([group.model_dump() for group in read[0]]) == repr([group.model_dump() for group in read[1]])
+
+
 async def test_we_log_arts_objects_as_art_itself_does(tmp_path: Path, art: Any) -> None:
     import art as openpipe
     from openai.types.chat.chat_completion import Choice

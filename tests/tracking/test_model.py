@@ -1,7 +1,10 @@
 """One log call: what it computes, what it writes, what it refuses."""
 
 import asyncio
+import errno
+import json
 import math
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +16,8 @@ import pytest
 from harness.errors import TrackingError
 from harness.tracking.history import History
 from harness.tracking.model import Model
+from harness.tracking.reading import read_groups
+from harness.tracking.samples import samples
 from harness.tracking.trajectory import TrajectoryGroup
 from tests.tracking.rollouts import history, model, rollout, root, rows
 
@@ -94,7 +99,7 @@ async def test_a_repeated_step_is_kept_beside_the_first(tmp_path: Path) -> None:
     for reward in (0.0, 0.5, 1.0):
         await model(tmp_path).log([rollout(reward)])
     files = model(tmp_path).folder.trajectories("val", 0)
-    assert [path.name for path in files] == ["0000.parquet", "0000.v2.parquet", "0000.v3.parquet"]
+    assert [path.name for path in files] == ["0000.v1.parquet", "0000.v2.parquet", "0000.parquet"]
     assert [rows(path)[0]["reward"] for path in files] == [0.0, 0.5, 1.0]
     assert len(history(tmp_path)) == 3
 
@@ -108,7 +113,78 @@ async def test_a_repeated_step_can_be_refused_replaced_or_logged_once(tmp_path: 
         await logging.log([rollout(0.1)], on_repeat="refuse")
     await logging.log([rollout(0.1)], on_repeat="once")
     await logging.log([rollout(0.2)], on_repeat="replace")
-    assert [rows(path)[0]["reward"] for path in logging.folder.trajectories("val", 0)] == [0.2, 0.1]
+    assert [rows(path)[0]["reward"] for path in logging.folder.trajectories("val", 0)] == [0.5, 0.2]
+
+
+async def test_who_is_killed_between_the_two_names_of_a_file_has_logged_nothing_twice(tmp_path: Path) -> None:
+    logging = model(tmp_path)
+    await logging.log([rollout(0.0)])
+    folder = root(tmp_path) / "trajectories/val"
+    os.link(folder / "0000.parquet", folder / "0000.v1.parquet")  # as if killed before the new file took its place
+    assert [path.name for path in logging.folder.trajectories("val", 0)] == ["0000.parquet"]
+    await logging.log([rollout(0.5)])
+    assert [path.name for path in logging.folder.trajectories("val", 0)] == ["0000.v1.parquet", "0000.parquet"]
+    assert [rows(path)[0]["reward"] for path in logging.folder.trajectories("val", 0)] == [0.0, 0.5]
+
+
+async def test_a_file_system_without_links_keeps_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    for reward in (0.0, 0.5, 1.0):
+        await model(tmp_path).log([rollout(reward)])
+    files = model(tmp_path).folder.trajectories("val", 0)
+    assert [rows(path)[0]["reward"] for path in files] == [0.0, 0.5, 1.0]
+    assert not list((root(tmp_path) / ".staging").iterdir())
+
+
+async def test_a_reward_that_is_no_number_is_kept_and_warned_of(tmp_path: Path, caplog: Any) -> None:
+    given = [rollout(0.5, metrics={"steps": 2.0}), rollout(math.nan, metrics={"loss": math.inf})]
+    row = await model(tmp_path).log(given, step=3)
+    path = root(tmp_path) / "trajectories/val/0003.parquet"
+    assert [str(one["reward"]) for one in rows(path)] == ["0.5", "nan"]
+    assert json.loads(rows(path)[1]["metrics"]) == {"loss": math.inf}
+    (group,) = read_groups(path)
+    assert group.trajectories[1].metrics == {"loss": math.inf}
+    assert history(tmp_path) == [row] and row["val/steps"] == 2.0
+    assert not {"val/reward", "val/reward_std_dev", "val/loss"} & row.keys()
+    (warned,) = caplog.messages
+    assert "step 3 of split 'val'" in warned and "2, the first: trajectory 1 (group 0): reward is nan" in warned
+    assert "not in history.jsonl: val/reward (nan), val/loss (inf)" in warned
+
+
+async def test_a_loss_that_is_no_number_ends_no_training_step(tmp_path: Path, caplog: Any) -> None:
+    row = await model(tmp_path).log(metrics={"loss": math.nan, "lr": 0.1}, split="train", step=1)
+    assert row["train/lr"] == 0.1 and "train/loss" not in row and history(tmp_path) == [row]
+    assert "not in history.jsonl: train/loss (nan)" in caplog.text
+
+
+async def test_sinks_are_told_what_the_history_cannot_hold(tmp_path: Path) -> None:
+    heard: list[dict[str, float]] = []
+    sink = SimpleNamespace(start=lambda _: None, log=lambda row, _: heard.append(dict(row)), close=lambda: None)
+    await model(tmp_path, report_metrics=[sink]).log([rollout(math.nan)])
+    assert math.isnan(heard[0]["val/reward"])
+
+
+async def test_the_strict_way_is_that_of_the_model_or_of_the_call(tmp_path: Path) -> None:
+    with pytest.raises(TrackingError, match="reward is nan: give a finite number"):
+        await model(tmp_path, strict=True).log([rollout(math.nan)])
+    await model(tmp_path, strict=True).log([rollout(math.nan)], strict=False)
+    with pytest.raises(TrackingError, match="reward is nan"):
+        await model(tmp_path).log([rollout(math.nan)], strict=True)
+    assert len(history(tmp_path)) == 1
+
+
+async def test_a_nan_is_the_same_as_itself_when_a_call_is_repeated(tmp_path: Path) -> None:
+    for _ in range(2):
+        await model(tmp_path).log([rollout(math.nan)], on_repeat="once")
+    assert len(model(tmp_path).folder.trajectories("val", 0)) == len(history(tmp_path)) == 1
+
+
+def test_no_sample_is_made_of_a_reward_that_is_no_number() -> None:
+    assert list(samples([rollout(math.nan)], min_reward=0.0)) == []
+    assert len(list(samples([rollout(0.0)], min_reward=0.0))) == 1
 
 
 async def test_once_writes_the_row_its_killed_writer_could_not(tmp_path: Path) -> None:
@@ -146,8 +222,10 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("a split that climbs", {"split": "../x"}, "split='../x' cannot be the name of a folder"),
     ("a nested split", {"split": "a/b"}, "split='a/b'"),
     ("no split", {"split": ""}, "split=''"),
-    ("a NaN reward", {"trajectories": [rollout(), rollout(math.nan)]}, "trajectory 1 .* reward is nan"),
-    ("an infinite metric", {"metrics": {"loss": math.inf}}, r"metrics\['loss'\] is inf"),
+    ("a NaN reward", {"trajectories": [rollout(), rollout(math.nan)], "strict": True}, "trajectory 1 .* reward is nan"),
+    ("an infinite metric", {"metrics": {"loss": math.inf}, "strict": True}, r"metrics\['loss'\] is inf"),
+    ("a reward that is text", {"trajectories": [rollout("1.0")]}, "reward is '1.0': give a number"),  # type: ignore[arg-type]
+    ("a metric that is none", {"metrics": {"loss": None}}, r"metrics\['loss'\] is None: give a number"),
     ("a taken name", {"trajectories": [rollout(metrics={"reward": 1})]}, "the name 'reward' is taken"),
     ("a taken name beside trajectories", {"trajectories": [rollout()], "metrics": {"reward": 1}}, "'reward' is taken"),
     ("a taken key", {"metrics": {"step": 1}}, "'step' is taken"),

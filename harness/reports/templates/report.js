@@ -30,7 +30,8 @@
       row.hidden = !fits;
       shown += fits;
     }
-    one(".shown").textContent = shown === rows.length ? `${rows.length} tasks` : `${shown} of ${rows.length} tasks`;
+    const whole = `${rows.length} ${form.dataset.what}`;
+    one(".shown").textContent = shown === rows.length ? whole : `${shown} of ${whole}`;
   };
   const sort = (head) => {
     const body = one(".tasks tbody");

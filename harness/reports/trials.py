@@ -1,0 +1,54 @@
+"""Repeated trials: what they say of the tasks, and how tasks, trials and episodes are counted apart.
+
+An episode is one trial of one task. A trial without a score is no trial here: what it would have shown is not known.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.reports.statistics import pass_at_k, pass_hat_k
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trials:
+    """What repeated trials of the same tasks say, means over tasks."""
+
+    tasks: int
+    """Those with as many scored trials as the most; only they count here."""
+    at: tuple[tuple[int, float, float], ...]
+    """k, pass@k, pass^k."""
+
+
+def trials_of(passes: Mapping[str, Sequence[float]]) -> Trials | None:
+    """pass@k and pass^k, for each k up to the largest number of trials; None when no task has two.
+
+    Args:
+        passes: Task to 1 or 0 for each of its scored trials.
+    """
+    most = max((len(values) for values in passes.values()), default=0)
+    counted = [int(sum(values)) for values in passes.values() if len(values) == most]
+    if most < 2:
+        return None
+    at = tuple(
+        (
+            k,
+            sum(pass_at_k(most, passed, k) for passed in counted) / len(counted),
+            sum(pass_hat_k(most, passed, k) for passed in counted) / len(counted),
+        )
+        for k in range(1, most + 1)
+    )
+    return Trials(tasks=len(counted), at=at)
+
+
+def counted(tasks: int, episodes: int) -> str:
+    """`40 tasks`, or `40 tasks × 3 trials = 120 episodes`, or `50 episodes of 40 tasks` where trials are missing."""
+    if episodes == tasks:
+        return _noun(tasks, "task")
+    trials, rest = divmod(episodes, tasks)
+    if rest:
+        return f"{_noun(episodes, 'episode')} of {_noun(tasks, 'task')}"
+    return f"{_noun(tasks, 'task')} × {trials} trials = {_noun(episodes, 'episode')}"
+
+
+def _noun(count: int, name: str) -> str:
+    return f"{count:,} {name}{'' if count == 1 else 's'}"

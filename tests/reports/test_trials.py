@@ -1,0 +1,150 @@
+"""Tasks, trials and episodes counted apart, pass@k wherever a run is summed up, and what is advised about the unscored."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from harness.journal.index import scan
+from harness.main import main
+from harness.records import Task
+from harness.reports.ci import markdown
+from harness.reports.overview import overview
+from harness.reports.report import write_report
+from harness.reports.rows import about, rows_of
+from harness.reports.summary import Entry, Invocation, Summary, as_json, summarize
+from harness.reports.table import NOTHING_LEFT, Left, print_summary
+from harness.reports.trials import counted, trials_of
+from tests.reports.runs import Shape, fill, task
+
+BROKEN = Shape(steps=1, failure="BrowserCrashed")
+
+
+@pytest.mark.parametrize(
+    ("tasks", "episodes", "said"),
+    [
+        (40, 40, "40 tasks"),
+        (1, 1, "1 task"),
+        (40, 120, "40 tasks × 3 trials = 120 episodes"),
+        (40, 119, "119 episodes of 40 tasks"),
+        (0, 0, "0 tasks"),
+    ],
+)
+def test_tasks_and_episodes_are_counted_apart(tasks: int, episodes: int, said: str) -> None:
+    assert counted(tasks, episodes) == said
+
+
+def test_pass_at_k_is_a_mean_over_the_tasks_with_all_trials() -> None:
+    found = trials_of({"a": [1, 0, 0], "b": [1, 1, 1], "half": [1]})
+    assert found is not None and found.tasks == 2
+    assert [pytest.approx(row) for row in found.at] == [(1, 2 / 3, 2 / 3), (2, 5 / 6, 1 / 2), (3, 1.0, 1 / 2)]
+    assert trials_of({"a": [1], "b": [0]}) is None and trials_of({}) is None
+
+
+def run(folder: Path, *shapes: Shape, trials: int = 1) -> tuple[Path, Summary]:
+    """A run folder and its summary."""
+    fill(folder, shapes, trials=trials, screenshots=False)
+    outcomes = scan(folder).outcomes
+    tasks: list[Task] = [task(number, template=number // 3) for number in range(len(shapes))]
+    entries = [
+        Entry(task=of, trial=trial, outcome=outcomes.get((of.task_id, trial)))
+        for trial in range(trials)
+        for of in tasks
+    ]
+    return folder, summarize("run", entries, "corrected", Invocation(episodes_run=len(entries)))
+
+
+def printed(summary: Summary, left: Left = NOTHING_LEFT) -> str:
+    console = Console(record=True, width=160)
+    print_summary(console, summary, "results/run", left)
+    return console.export_text()
+
+
+def test_a_summary_of_repeated_trials_says_so_everywhere(tmp_path: Path) -> None:
+    folder, summary = run(tmp_path / "run", *[Shape(steps=1)] * 4, trials=3)  # each passes, fails, passes
+    found = as_json(summary)
+    assert (found["tasks"], found["episodes"], found["passed"]) == (4, 12, 8)
+    assert found["success_rate"] == pytest.approx(2 / 3)
+    assert found["trials"] == {
+        "tasks": 4,
+        "pass_at_k": {"1": pytest.approx(2 / 3), "2": 1.0, "3": 1.0},
+        "pass_hat_k": {"1": pytest.approx(2 / 3), "2": pytest.approx(1 / 3), "3": 0.0},
+    }
+    said = printed(summary)
+    assert "4 tasks × 3 trials = 12 episodes; pass@1 66.7%, pass@2 100.0%, pass@3 100.0%, pass^3 0.0%" in said
+    assert "this start: 12 episodes, " in said
+    known = about(folder)
+    rows = rows_of(scan(folder).entries, known)
+    text = markdown(known, rows, overview(rows))
+    assert "unscored of 4 tasks × 3 trials = 12 episodes" in text and "| site | tasks | episodes | passed |" in text
+    assert "| 2 | 100.0% | 33.3% |" in text
+    assert "<dt>Episodes</dt><dd>4 tasks × 3 trials = 12 episodes</dd>" in write_report(folder).index.read_text()
+
+
+def test_one_trial_of_each_task_is_not_called_anything_else(tmp_path: Path) -> None:
+    folder, summary = run(tmp_path / "run", Shape(steps=1), Shape(steps=1, score=0.0))
+    assert as_json(summary)["trials"] is None
+    said = printed(summary)
+    assert "this start: 2 tasks, " in said and "episode" not in said
+    assert "pisode" not in write_report(folder).index.read_text()
+
+
+def test_two_runs_say_of_how_many_episodes_their_pairs_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (one, _), (three, _) = (run(tmp_path / str(trials), *[Shape(steps=1)] * 4, trials=trials) for trials in (1, 3))
+    assert main(["compare", str(three), str(three)]) == 0
+    assert "scored in both: 4 tasks × 3 trials = 12 episodes" in capsys.readouterr().out
+    assert main(["compare", str(one), str(three)]) == 0
+    assert "scored in both: 4 tasks, 4 and 12 episodes" in capsys.readouterr().out
+
+
+def test_runs_that_do_not_differ_leave_room_for_a_difference(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder, _) = run(tmp_path / "run", *[Shape(steps=1)] * 6)
+    assert main(["compare", str(folder), str(folder)]) == 0
+    assert "difference +0.0 pp (95% from −65.8 pp to +65.8 pp" in capsys.readouterr().out, "two templates"
+
+
+def test_all_of_few_passed_is_not_certainty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, _ = run(tmp_path / "run", *[Shape(steps=1)] * 2, trials=1)
+    fill(tmp_path / "six", [Shape(steps=1)] * 2, trials=1, screenshots=False)
+    rows = rows_of(scan(folder).entries, about(folder))
+    six = [replace(row, trial=trial) for row in rows for trial in range(3)]
+    view = overview(six)
+    assert (view.all.passed, view.all.total, view.all.tasks) == (6, 6, 2)
+    assert view.method == "Wilson over intent templates"
+    assert view.all.rate.low < 0.35 and view.all.rate.high == 1.0
+    assert view.sites[0].rate.low < 0.35, "a part of the run is no surer than the whole"
+    assert view.templates[0].rate.low < 0.35
+
+
+@pytest.mark.parametrize(
+    ("left", "advised", "not_advised"),
+    [
+        (NOTHING_LEFT, ["2 unscored: run the same command with run.retry=infra to try them again"], ["not finished"]),
+        (Left(owed=2), ["2 not finished: run the same command to go on"], ["run.retry"]),
+        (
+            Left(owed=1),
+            ["1 not finished: run the same command to go on", "1 unscored: run the same command with run.retry=infra"],
+            ["is spent"],
+        ),
+        (
+            Left(owed=1, spent="run.max_cost_usd=0.5"),
+            ["1 not finished: run.max_cost_usd=0.5 is spent; raise it and run the same command to go on"],
+            ["run.retry"],
+        ),
+        (
+            Left(spent="run.max_cost_usd=0.5"),
+            ["2 unscored: run.max_cost_usd=0.5 is spent; raise it and run the same command with run.retry=infra"],
+            ["not finished"],
+        ),
+    ],
+)
+def test_a_retry_is_advised_for_what_was_given_up_alone(
+    tmp_path: Path, left: Left, advised: list[str], not_advised: list[str]
+) -> None:
+    _, summary = run(tmp_path / "run", Shape(steps=1), BROKEN, BROKEN)
+    said = printed(summary, left)
+    assert all(line in said for line in advised), said
+    assert not any(line in said for line in not_advised), said
