@@ -52,7 +52,11 @@ def schedule(
     for sentence in configured.missing() if jobs else ():
         raise ConfigError(sentence)
     able = configured.sites - set(shared.read_only)
-    upkeep = Upkeep(configured.reset, able, only_when_asked=configured.only_when_asked or shared.lenient)
+    upkeep = Upkeep(
+        lambda wanted, task: stopping.wait_for(configured.reset(wanted, task)),
+        able,
+        only_when_asked=configured.only_when_asked or shared.lenient,
+    )
     return Schedule(jobs, sharing, upkeep if able else None, stopping=stopping)
 
 
