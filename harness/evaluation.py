@@ -3,14 +3,15 @@
 All state is in the run folder. A start that finds nothing owed starts no server, no browser and no model client.
 """
 
+import asyncio
 import platform
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-
-from rich.console import Console
 
 from harness import __version__
 from harness.choices import Display
@@ -39,6 +40,7 @@ from harness.reports.leaving import leave_reports
 from harness.reports.rows import About
 from harness.reports.summary import Entry, Invocation, Summary, as_json, summarize
 from harness.reports.table import exit_code, print_summary
+from harness.reports.terminal import Terminal
 from harness.runner.family import mark, sweep
 from harness.runner.plan import RETRIES, owed
 from harness.runner.purse import Purse
@@ -46,7 +48,7 @@ from harness.runner.schedule import Schedule
 from harness.runner.stopping import Stopping
 
 
-async def evaluate(config: Config, folder: Path, console: Console, arguments: tuple[str, ...] = ()) -> int:
+async def evaluate(config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...] = ()) -> int:
     """Play what `folder` still owes of the configured tasks; `arguments` compose this configuration anew.
 
     Returns:
@@ -59,7 +61,7 @@ async def evaluate(config: Config, folder: Path, console: Console, arguments: tu
     return await _evaluate(config, folder, console, arguments)
 
 
-async def _evaluate(config: Config, folder: Path, console: Console, arguments: tuple[str, ...]) -> int:
+async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...]) -> int:
     begun = time.monotonic()
     tasks = load_tasks(config)
     redactor = redacting(config)
@@ -68,7 +70,10 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
     def tell(text: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    with RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor) as run:
+    with (
+        RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor) as run,
+        ExitStack() as closing,
+    ):
         sweep(folder)
         mark(folder)
         outcomes = (scanned := _scan(run)).outcomes
@@ -92,8 +97,9 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
                 stopping=stopping,
                 turns=limiter(config, tell),
             )
-            with stopping.listening():
-                invocation = await _play(game, jobs, console, tracker=tracker, purse=purse)
+            closing.enter_context(stopping.listening())  # to the end: what is written last is not cut short either
+            console.lost = partial(asyncio.get_running_loop().call_soon_threadsafe, stopping.ask)
+            invocation = await _play(game, jobs, console, tracker=tracker, purse=purse)
         found = _scan(run) if plays else scanned
         summary = _summary(config, found, tasks, replace(invocation, wall_s=round(time.monotonic() - begun, 3)))
         _leave(run, summary, console)
@@ -111,13 +117,13 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
         return exit_code(console, summary.overall, config.fail_under)
 
 
-def _begin(config: Config, run: RunFolder, tasks: Sequence[Task], jobs: Schedule, *, console: Console) -> None:
+def _begin(config: Config, run: RunFolder, tasks: Sequence[Task], jobs: Schedule, *, console: Terminal) -> None:
     forget(run)
     _say_what_is_not_reset(config, tasks, console)
     _say_who_is_alone(jobs, console)
 
 
-async def _play(game: Game, jobs: Schedule, console: Console, *, tracker: Tracker, purse: Purse) -> Invocation:
+async def _play(game: Game, jobs: Schedule, console: Terminal, *, tracker: Tracker, purse: Purse) -> Invocation:
     from harness.compose.executing import execute  # model and server libraries: a start that owes nothing needs none
 
     with _display(game.config, console, Board(len(jobs), game.turns.flow, lambda: jobs.waits)) as display:
@@ -125,7 +131,7 @@ async def _play(game: Game, jobs: Schedule, console: Console, *, tracker: Tracke
             return await execute(game, jobs, purse.watching(progress))
 
 
-def _display(config: Config, console: Console, board: Board) -> LiveDisplay | PlainDisplay:
+def _display(config: Config, console: Terminal, board: Board) -> LiveDisplay | PlainDisplay:
     wanted = config.run.display
     if wanted is Display.live or (wanted is Display.auto and console.is_terminal):
         return LiveDisplay(console, board)
@@ -144,7 +150,7 @@ def _check(config: Config) -> None:
             raise ConfigError(f"{name}={value} is too few; give at least 1")
 
 
-def _say_what_is_not_reset(config: Config, tasks: Sequence[Task], console: Console) -> None:
+def _say_what_is_not_reset(config: Config, tasks: Sequence[Task], console: Terminal) -> None:
     if unreset := unresettable(config, tasks):
         console.print(
             f"{len(unreset)} tasks ask for a reset of their sites (require_reset) and are played without: "
@@ -153,7 +159,7 @@ def _say_what_is_not_reset(config: Config, tasks: Sequence[Task], console: Conso
         )
 
 
-def _say_who_is_alone(jobs: Schedule, console: Console) -> None:
+def _say_who_is_alone(jobs: Schedule, console: Terminal) -> None:
     if jobs.believed:
         console.print(
             f"{jobs.believed} of {len(jobs)} tasks do not say whether they change their sites (mutates) and have them "
@@ -206,7 +212,7 @@ def _is_done(config: Config, tasks: Sequence[Task], found: Scan) -> bool:
     return not owed(tasks, config.trials, found.outcomes, replace(policy(config), retry=None))
 
 
-def _leave(run: RunFolder, summary: Summary, console: Console) -> None:
+def _leave(run: RunFolder, summary: Summary, console: Terminal) -> None:
     run.write("summary.json", dumps(as_json(summary)) + b"\n")
     print_summary(console, summary, str(run.path))
 

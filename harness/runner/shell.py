@@ -60,7 +60,7 @@ async def run(command: str, *, told: Mapping[str, str], timeout_s: float) -> End
     # A file, not a pipe: a server that the command leaves running holds its output open, and must not die of its first
     # line after we have closed the other end.
     with refusals(Path(tempfile.gettempdir())):
-        file = tempfile.TemporaryFile()  # noqa: SIM115 (closed below; only opening it is the disk's business)
+        file = tempfile.TemporaryFile()
     with file as output:
         code = await _ended(command, told, output=output, timeout_s=timeout_s)
         return Ended(code, "" if code is None else _last_line(output))

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -40,9 +39,13 @@ def alive(pids: Path) -> list[psutil.Process]:
     return found
 
 
+def started(pids: Path) -> int:
+    return len(pids.read_text().split())
+
+
 async def until(condition: Callable[[], object], within_s: float = 10) -> None:
     async with asyncio.timeout(within_s):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 (other processes tell nobody)
             await asyncio.sleep(0.01)
 
 
@@ -85,12 +88,12 @@ async def test_a_command_that_outlived_its_run_is_ended_by_the_next_start_with_i
         "import asyncio, sys; from pathlib import Path; from harness.runner import shell; from harness.runner.family import mark\n"
         "mark(Path(sys.argv[1])); asyncio.run(shell.run(sys.argv[2], told={}, timeout_s=600))"
     )
-    run = subprocess.Popen([sys.executable, "-c", script, str(tmp_path), command])
+    run = await asyncio.create_subprocess_exec(sys.executable, "-c", script, str(tmp_path), command)
     try:
         await until(lambda: len(alive(pids)) == 2)
     finally:
         run.kill()
-        run.wait()
+        await run.wait()
     assert len(alive(pids)) == 2
     assert sweep(tmp_path / "another") == 0
     assert sweep(tmp_path) == 1
@@ -109,7 +112,7 @@ async def test_a_command_that_takes_too_long_is_ended_with_what_left_its_tree(tm
     mark(tmp_path)
     ended = await shell.run(f"{LEAVES_ITS_TREE.format(pids=pids)} sleep 600", told={}, timeout_s=0.5)
     assert ended == shell.Ended(None, "")
-    assert len(pids.read_text().split()) == 2
+    assert started(pids) == 2
     await until(lambda: not alive(pids))
 
 
