@@ -5,7 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import hydra
@@ -14,7 +14,6 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from rich.console import Console
 
 from harness.config import PROJECT, Config, register
 from harness.errors import ConfigError, ExitCode, HarnessError, JournalError, UsageError
@@ -118,8 +117,9 @@ def _run_one(tree: DictConfig) -> int:
 def _evaluate(config: Config, folder: Path) -> int:
     from harness.compose.conclusion import concluded  # `--help` must not wait for it
     from harness.reports.table import exit_code, print_summary
+    from harness.reports.terminal import Terminal
 
-    console = Console()
+    console = Terminal()
     if (summary := concluded(config, folder)) is not None:
         print_summary(console, summary, str(folder))
         return exit_code(console, summary.overall, config.fail_under)
@@ -146,7 +146,8 @@ def _refuse_group(group: ExceptionGroup[Exception]) -> int:
 
 
 def _refuse(sentence: str, code: ExitCode = ExitCode.USAGE) -> int:
-    print(f"run.py: {sentence}", file=sys.stderr)  # noqa: T201
+    with suppress(OSError):  # nobody reads it
+        print(f"run.py: {sentence}", file=sys.stderr)  # noqa: T201
     return code
 
 

@@ -3,12 +3,13 @@
 All state is in the run folder. A start that finds nothing owed starts no server, no browser and no model client.
 """
 
+import asyncio
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-
-from rich.console import Console
 
 from harness.choices import Display
 from harness.codec import dumps
@@ -37,6 +38,7 @@ from harness.reports.leaving import leave_reports
 from harness.reports.rows import About
 from harness.reports.summary import Entry, Invocation, Summary, as_json, summarize
 from harness.reports.table import Left, exit_code, print_summary
+from harness.reports.terminal import Terminal
 from harness.runner.family import mark, sweep
 from harness.runner.plan import RETRIES, owed
 from harness.runner.purse import Purse
@@ -44,7 +46,7 @@ from harness.runner.schedule import Schedule
 from harness.runner.stopping import Stopping
 
 
-async def evaluate(config: Config, folder: Path, console: Console, arguments: tuple[str, ...] = ()) -> int:
+async def evaluate(config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...] = ()) -> int:
     """Play what `folder` still owes of the configured tasks; `arguments` compose this configuration anew.
 
     Returns:
@@ -57,7 +59,7 @@ async def evaluate(config: Config, folder: Path, console: Console, arguments: tu
     return await _evaluate(config, folder, console, arguments)
 
 
-async def _evaluate(config: Config, folder: Path, console: Console, arguments: tuple[str, ...]) -> int:
+async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...]) -> int:
     begun = time.monotonic()
     tasks = load_tasks(config)
     redact_logs(redactor := redacting(config))
@@ -65,7 +67,10 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
     def tell(text: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    with RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor) as run:
+    with (
+        RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor) as run,
+        ExitStack() as closing,
+    ):
         sweep(folder)
         mark(folder)
         outcomes = (scanned := _scan(run)).outcomes
@@ -90,8 +95,9 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
                 turns=limiter(config, tell),
                 embedded=embedded,
             )
-            with stopping.listening():
-                invocation = await _play(game, jobs, console, tracker=tracker, purse=purse)
+            closing.enter_context(stopping.listening())  # to the end: what is written last is not cut short either
+            console.lost = partial(asyncio.get_running_loop().call_soon_threadsafe, stopping.ask)
+            invocation = await _play(game, jobs, console, tracker=tracker, purse=purse)
         found = _scan(run) if plays else scanned
         summary = _summary(config, found, tasks, replace(invocation, wall_s=round(time.monotonic() - begun, 3)))
         left = _left(config, tasks, found, purse)
@@ -109,13 +115,13 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
         return exit_code(console, summary.overall, config.fail_under)
 
 
-def _begin(config: Config, run: RunFolder, tasks: Sequence[Task], jobs: Schedule, *, console: Console) -> None:
+def _begin(config: Config, run: RunFolder, tasks: Sequence[Task], jobs: Schedule, *, console: Terminal) -> None:
     forget(run)
     _say_what_is_not_reset(config, tasks, console)
     _say_who_is_alone(jobs, _jobs_are(config), console)
 
 
-async def _play(game: Game, jobs: Schedule, console: Console, *, tracker: Tracker, purse: Purse) -> Invocation:
+async def _play(game: Game, jobs: Schedule, console: Terminal, *, tracker: Tracker, purse: Purse) -> Invocation:
     from harness.compose.executing import execute  # model and server libraries: a start that owes nothing needs none
 
     board = Board(len(jobs), game.turns.flow, lambda: jobs.waits, _jobs_are(game.config))
@@ -124,7 +130,7 @@ async def _play(game: Game, jobs: Schedule, console: Console, *, tracker: Tracke
             return await execute(game, jobs, purse.watching(progress))
 
 
-def _display(config: Config, console: Console, board: Board) -> LiveDisplay | PlainDisplay:
+def _display(config: Config, console: Terminal, board: Board) -> LiveDisplay | PlainDisplay:
     wanted = config.run.display
     if wanted is Display.live or (wanted is Display.auto and console.is_terminal):
         return LiveDisplay(console, board)
@@ -143,7 +149,7 @@ def _check(config: Config) -> None:
             raise ConfigError(f"{name}={value} is too few; give at least 1")
 
 
-def _say_what_is_not_reset(config: Config, tasks: Sequence[Task], console: Console) -> None:
+def _say_what_is_not_reset(config: Config, tasks: Sequence[Task], console: Terminal) -> None:
     if unreset := unresettable(config, tasks):
         console.print(
             f"{len(unreset)} tasks ask for a reset of their sites (require_reset) and are played without: "
@@ -156,7 +162,7 @@ def _jobs_are(config: Config) -> str:
     return "tasks" if config.trials == 1 else "episodes"
 
 
-def _say_who_is_alone(jobs: Schedule, what: str, console: Console) -> None:
+def _say_who_is_alone(jobs: Schedule, what: str, console: Terminal) -> None:
     if jobs.believed:
         console.print(
             f"{jobs.believed} of {len(jobs)} {what} do not say whether they change their sites (mutates) and have them "
@@ -190,7 +196,7 @@ def _left(config: Config, tasks: Sequence[Task], found: Scan, purse: Purse) -> L
     return Left(owed=len(jobs), spent=purse.spent_up())
 
 
-def _leave(run: RunFolder, summary: Summary, console: Console, left: Left) -> None:
+def _leave(run: RunFolder, summary: Summary, console: Terminal, left: Left) -> None:
     run.write("summary.json", dumps(as_json(summary)) + b"\n")
     print_summary(console, summary, str(run.path), left)
 

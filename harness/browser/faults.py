@@ -4,12 +4,12 @@ Playwright tells its errors apart by their text only, so every test of such a te
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from playwright.async_api import Error
 
-from harness.errors import BrowserCrashed
+from harness.errors import BrowserCrashed, SiteUnavailable
 
 _MOVED = (
     "Execution context was destroyed",
@@ -57,6 +57,8 @@ class Watch:
     """Turns a crash, a lost browser or a step that never ends into `BrowserCrashed`, at once and from anywhere."""
 
     def __init__(self) -> None:
+        self.ended: Callable[[], str] = str
+        """Says which process has ended that the pages cannot do without; "" = none."""
         self._why = ""
         self._running: set[asyncio.Timeout] = set()
 
@@ -71,7 +73,7 @@ class Watch:
         """Watch a block.
 
         Raises:
-            BrowserCrashed: Browser or page died, or the block did not end in time.
+            BrowserCrashed: Browser, page or a process they rely on died, or the block did not end in time.
         """
         if self._why:
             raise BrowserCrashed(self._why)
@@ -86,3 +88,12 @@ class Watch:
             raise BrowserCrashed(self._why or f"the browser hangs: {doing} took more than {limit_s:g} s") from exc
         except Error as exc:
             raise (BrowserCrashed(self._why) if self._why else crashed(exc, doing)) from exc
+        except SiteUnavailable as exc:
+            self._check_ended(exc)
+            raise
+        self._check_ended(None)  # what the block saw, it may have seen without it
+
+    def _check_ended(self, cause: Exception | None) -> None:
+        if ended := self.ended():
+            self.strike(f"Chromium went on, but {ended}")
+            raise BrowserCrashed(self._why) from cause

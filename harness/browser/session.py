@@ -1,7 +1,8 @@
 """One Chromium per worker, one fresh context per episode.
 
 The browser starts when the first episode wants it, and again after it died; `starts` counts. Nothing of one episode is
-left for the next: contexts are closed, and a browser that does not close one in time is replaced.
+left for the next: contexts are closed. A browser that does not close one in time, or opens none any more, is replaced:
+episodes that are in it may go on for as long as it serves them, and it ends with the last of them.
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from harness.browser.guard import Guard
 from harness.browser.receiving import quicken
 from harness.browser.settings import BrowserSettings, RestoreSettings
 from harness.browser.switches import switches
+from harness.browser.vital import Vital
 from harness.browser.window import Lane
 from harness.errors import BrowserCrashed
 from harness.protocols import Artifacts
@@ -31,6 +33,7 @@ from harness.records import Site, Task
 logger = logging.getLogger(__name__)
 
 _CLOSES_WITHIN_S = 5.0
+_OPENS_WITHIN_S = 5.0
 NOWHERE_ELSE: Mapping[str, str] = MappingProxyType({})
 
 
@@ -63,10 +66,12 @@ class Chromium:
             checkpoints=checkpoints,
             tell=tell,
         )
-        self._playwright: Playwright | None = None
-        self._browser: Browser | None = None
+        self._life: _Life | None = None
+        """The browser new episodes get."""
+        self._replaced: list[_Life] = []
+        """Browsers that no new episode gets, and that some are still in."""
         self._launching = asyncio.Lock()
-        self._beginning: asyncio.Task[Browser] | None = None
+        self._beginning: asyncio.Task[_Life] | None = None
 
     async def __aenter__(self) -> "Chromium":
         return self
@@ -76,7 +81,10 @@ class Chromium:
     ) -> None:
         if self._beginning is not None:
             await asyncio.wait([self._beginning])
-        await self._stop()
+        if self._life is not None:
+            self._replace(self._life)
+        while self._replaced:
+            await self._end(self._replaced.pop())
 
     def begin(self) -> None:
         """Start the browser without waiting for it; what is wrong with it is said when an environment is opened."""
@@ -98,50 +106,62 @@ class Chromium:
             ConfigError: No browser is installed.
             BrowserCrashed: It does not start.
         """
-        browser = await self._running()
+        life = await self._running()
         sites = tuple(replace(site, url=instances.get(site.name, site.url)) for site in self._sites(lane))
         place = Lane(
             number=lane,
             sites=sites,
             addresses=Addresses(sites),
             guard=Guard(sites, allowed=self._settings.allowed),
+            vital=life.vital.now,
         )
-        environment = BrowserEnvironment(browser, place, self._gear)
+        environment = BrowserEnvironment(life.browser, place, self._gear)
+        life.users += 1
         try:
             yield environment
+        except BrowserCrashed:
+            if life is self._life and not await _opens_windows(life.browser):
+                logger.warning("a browser that opens no window any more is replaced")
+                self._replace(life)
+            raise
         finally:
-            await self._leave(environment, browser)
+            await self._leave(environment, life)
 
     async def version(self) -> str:
         """Of the browser, which is started for it if need be."""
-        return (await self._running()).version
+        return (await self._running()).browser.version
 
-    async def _running(self) -> Browser:
+    async def _running(self) -> "_Life":
         async with self._launching:
-            if self._browser is None or not self._browser.is_connected():
-                await self._stop()
-                self._browser = await self._start()
-            return self._browser
+            if self._life is not None and not self._life.browser.is_connected():
+                await self._forgo(self._life)
+            if self._life is None:
+                self._life = await self._start()
+            return self._life
 
-    async def _start(self) -> Browser:
+    async def _start(self) -> "_Life":
         path = await asyncio.to_thread(executable.find, self._settings.executable, headless=self._settings.headless)
         try:
             _keep_compiled()
             driver = async_playwright()
-            self._playwright = await driver.start()
+            playwright = await driver.start()
             quicken(driver)
-            sandbox = os.geteuid() != 0
+        except Error as exc:
+            raise BrowserCrashed(f"the browser's driver does not start: {first_line(exc)}") from exc
+        sandbox = os.geteuid() != 0
+        try:
             try:
-                browser = await self._launch(self._playwright, path, sandbox=sandbox)
+                browser = await self._launch(playwright, path, sandbox=sandbox)
             except Error as exc:
                 if not sandbox or "sandbox" not in exc.message.lower():
                     raise
                 logger.warning("Chromium's sandbox does not work here (%s); going on without it", first_line(exc))
-                browser = await self._launch(self._playwright, path, sandbox=False)
+                browser = await self._launch(playwright, path, sandbox=False)
         except Error as exc:
+            await _stop(playwright)
             raise BrowserCrashed(f"{path} does not start: {first_line(exc)}") from exc
         self.starts += 1
-        return browser
+        return _Life(browser, playwright)
 
     async def _launch(self, playwright: Playwright, path: str, *, sandbox: bool) -> Browser:
         return await playwright.chromium.launch(
@@ -155,34 +175,68 @@ class Chromium:
             handle_sighup=False,
         )
 
-    async def _leave(self, environment: BrowserEnvironment, browser: Browser) -> None:
+    async def _leave(self, environment: BrowserEnvironment, life: "_Life") -> None:
         try:
             async with asyncio.timeout(_CLOSES_WITHIN_S):
                 await environment.close()
         except (TimeoutError, Error, BrowserCrashed) as exc:
             logger.warning("a browser that does not let go of an episode is replaced: %s", exc)
-            if self._browser is browser:
-                self._browser = None
-                await self._end(browser)
+            self._replace(life)
+        finally:
+            life.users -= 1
+            if life in self._replaced and not life.users:
+                self._replaced.remove(life)
+                await self._end(life)
 
-    async def _stop(self) -> None:
-        browser, self._browser = self._browser, None
-        if browser is not None:
-            await self._end(browser)
-        playwright, self._playwright = self._playwright, None
-        if playwright is not None:
-            try:
-                async with asyncio.timeout(_CLOSES_WITHIN_S):
-                    await playwright.stop()
-            except (TimeoutError, Error) as exc:
-                logger.warning("the browser's driver did not stop: %s", exc)
+    def _replace(self, life: "_Life") -> None:
+        """Give it to no new episode."""
+        if self._life is life:
+            self._life = None
+            self._replaced.append(life)
 
-    async def _end(self, browser: Browser) -> None:
+    async def _forgo(self, life: "_Life") -> None:
+        """As `_replace`, and end it if no episode is in it."""
+        self._replace(life)
+        if not life.users:
+            self._replaced.remove(life)
+            await self._end(life)
+
+    async def _end(self, life: "_Life") -> None:
         try:
             async with asyncio.timeout(_CLOSES_WITHIN_S):
-                await browser.close()
+                await life.browser.close()
         except (TimeoutError, Error) as exc:
             logger.warning("the browser did not close: %s", exc)
+        await _stop(life.playwright)
+
+
+class _Life:
+    """One started browser, with the driver it is spoken to through."""
+
+    def __init__(self, browser: Browser, playwright: Playwright) -> None:
+        self.browser = browser
+        self.playwright = playwright
+        self.vital = Vital(browser)
+        self.users = 0
+        """Episodes that are in it."""
+
+
+async def _stop(playwright: Playwright) -> None:
+    try:
+        async with asyncio.timeout(_CLOSES_WITHIN_S):
+            await playwright.stop()
+    except (TimeoutError, Error) as exc:
+        logger.warning("the browser's driver did not stop: %s", exc)
+
+
+async def _opens_windows(browser: Browser) -> bool:
+    """Whether it does; one whose processes were lost may be connected all the same."""
+    try:
+        async with asyncio.timeout(_OPENS_WITHIN_S):
+            await (await browser.new_page()).close()
+    except (TimeoutError, Error):
+        return False
+    return True
 
 
 def _keep_compiled() -> None:

@@ -4,8 +4,8 @@ A window never reuses anything of an earlier one. What it shows is canonical; wh
 """
 
 import asyncio
-from collections.abc import Collection, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from harness.records import Tab as TabRecord
 
 _LOOKS = 3
 _TITLE_S = 2.0
+_UNDONE_WITHIN_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,8 @@ class Lane:
     sites: tuple[Site, ...]
     addresses: Addresses
     guard: Guard
+    vital: Callable[[], Awaitable[Callable[[], str]]]
+    """See `Vital.now`."""
 
 
 class Window:
@@ -99,11 +102,12 @@ class Window:
             permissions=["geolocation"] if state.geolocation else None,
         )
         async with AsyncExitStack() as undo:
-            undo.push_async_callback(context.close)
+            undo.push_async_callback(_close, context)
             context.set_default_timeout(settings.action_timeout_s * 1000)
             await context.add_init_script(INIT_SCRIPT)
             window = cls(context, lane, settings=settings, state=state, watch=watch)
             await window.tabs.open()
+            watch.ended = await lane.vital()
             undo.pop_all()
         return window
 
@@ -233,6 +237,13 @@ class State:
     storage: Any = None
     """Cookies and local storage in playwright's shape, real addresses."""
     geolocation: Any = None
+
+
+async def _close(context: BrowserContext) -> None:
+    """Of a window that could not be opened; the browser that opened none may not close one either."""
+    with suppress(TimeoutError, Error):
+        async with asyncio.timeout(_UNDONE_WITHIN_S):
+            await context.close()
 
 
 def tab_header(tabs: Sequence[TabRecord]) -> str:

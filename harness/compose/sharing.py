@@ -20,7 +20,7 @@ from harness.journal.site_log import SiteLog
 from harness.journal.store import RunFolder
 from harness.records import Task
 from harness.runner.plan import owed
-from harness.runner.resetting import Upkeep, When
+from harness.runner.resetting import Instance, Upkeep, When
 from harness.runner.schedule import Schedule
 from harness.runner.sharing import SharedSites, Sharing
 from harness.runner.stopping import Stopping
@@ -67,7 +67,11 @@ def _upkeep(
         raise ConfigError(sentence)
     able = {site for site in shared.instances if configured.covers(site)} - set(shared.read_only)
     when = When.ASKED if shared.lenient else configured.when
-    return Upkeep(configured.reset, able, when=when, together=shared.together, log=log) if able else None
+
+    async def reset(wanted: tuple[Instance, ...], task: Task) -> None:
+        await stopping.wait_for(configured.reset(wanted, task))
+
+    return Upkeep(reset, able, when=when, together=shared.together, log=log) if able else None
 
 
 def shared_sites(config: Config, tasks: Sequence[Task]) -> SharedSites:

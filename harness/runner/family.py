@@ -1,7 +1,9 @@
 """Processes that belong to a run: marked in their environment, found again and ended, however their parent died.
 
 Everything a run starts inherits `CAIRN_RUN`, whose value names the run folder. A start that holds the folder's lock
-may end whatever still carries its mark: nobody else can be alive on purpose.
+may end whatever still carries its mark: nobody else can be alive on purpose. The commands of a person's own (reset hooks)
+do not inherit it, as they may start servers that outlive the run. They carry `CAIRN_HOOK`, the run and the process id of
+the command itself: a start ends a command that is still at work, with its descendants, and leaves what it left behind.
 """
 
 import contextlib
@@ -14,6 +16,7 @@ import psutil
 
 MARK = "CAIRN_RUN"
 WORKER_MARK = "CAIRN_WORKER"
+HOOK_MARK = "CAIRN_HOOK"
 
 
 def mark(folder: Path) -> None:
@@ -27,8 +30,27 @@ def marks(folder: Path, worker: int) -> dict[str, str]:
 
 
 def sweep(folder: Path) -> int:
-    """End what an earlier start of this run left behind; returns how many processes that were."""
-    return end_marked({MARK: _name(folder)})
+    """End what an earlier start of this run left behind, its hooks at work included; returns how many processes that were."""
+    hooks = [process for process in psutil.process_iter() if _is_hook_at_work(process, _name(folder))]
+    for hook in hooks:
+        kill_tree(hook.pid)
+    return len(hooks) + end_marked({MARK: _name(folder)})
+
+
+def hook_environment() -> dict[str, str]:
+    """The environment for a person's own command: ours without the marks, as what it starts is not the run's."""
+    return {name: value for name, value in os.environ.items() if name not in (MARK, WORKER_MARK, HOOK_MARK)}
+
+
+def hook_mark(pid: int | str) -> str:
+    """The value of `HOOK_MARK` for a command of this run, by its process id."""
+    return f"{os.environ.get(MARK, '')}:{pid}"
+
+
+def end_hook(pid: int) -> None:
+    """End a command with all it started, also what has left its process tree; for one that did not do its work."""
+    kill_tree(pid)
+    end_marked({HOOK_MARK: hook_mark(pid)})
 
 
 def end_marked(wanted: Mapping[str, str]) -> int:
@@ -74,6 +96,11 @@ def _carries(process: psutil.Process, wanted: Mapping[str, str]) -> bool:
         return wanted.items() <= process.environ().items()
     except (psutil.Error, OSError):
         return False
+
+
+def _is_hook_at_work(process: psutil.Process, run: str) -> bool:
+    """Whether it is the command itself. What a command started inherits its mark, but has another process id."""
+    return _carries(process, {HOOK_MARK: f"{run}:{process.pid}"})
 
 
 def _name(folder: Path) -> str:

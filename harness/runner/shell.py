@@ -1,17 +1,30 @@
-"""Commands of the person's own, which the shell runs: whether there is one, and how it ended."""
+"""Commands of the person's own, which the shell runs: whether there is one, and how it ended.
+
+What a command started and left running is the person's, not the run's: it is not waited for, and no later start ends it.
+A command that is cut short, or takes too long, is ended with all it started.
+"""
 
 import asyncio
 import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
 
-from harness.runner.family import kill_tree
+from harness.journal.disk import refusals
+from harness.runner.family import HOOK_MARK, end_hook, hook_environment, hook_mark
 
 NO_COMMAND = frozenset({126, 127})
 """With these codes a shell ends that found something that may not be run, or nothing at all (POSIX, 2.8.2)."""
+
+_MARKED = f'{HOOK_MARK}="$0$$"; export {HOOK_MARK}; exec /bin/sh -c "$1"'
+"""Runs the command as the same process, marked with its own process id (`family`)."""
+_LAST_BYTES = 1 << 16
+"""So much of what a command said is looked at for its last line."""
 
 _FIRST_WORD = re.compile(r"\s*([\w./+~-]+)(?=\s|[;&|<>]|$)")
 """Only one that the shell takes as it stands: looking must not do anything."""
@@ -44,25 +57,41 @@ async def run(command: str, *, told: Mapping[str, str], timeout_s: float) -> End
         told: Variables of its environment, beside our own.
         timeout_s: How long it may take.
     """
-    process = await asyncio.create_subprocess_shell(
-        command,
-        env={**os.environ, **told},
+    # A file, not a pipe: a server that the command leaves running holds its output open, and must not die of its first
+    # line after we have closed the other end.
+    with refusals(Path(tempfile.gettempdir())):
+        file = tempfile.TemporaryFile()
+    with file as output:
+        code = await _ended(command, told, output=output, timeout_s=timeout_s)
+        return Ended(code, "" if code is None else _last_line(output))
+
+
+async def _ended(command: str, told: Mapping[str, str], *, output: BinaryIO, timeout_s: float) -> int | None:
+    """The code the command ended with, whatever it left running; None = it took too long."""
+    process = await asyncio.create_subprocess_exec(
+        *("/bin/sh", "-c", _MARKED, hook_mark(""), command),
+        env={**hook_environment(), **told},
         stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
+        stdout=output,
         stderr=asyncio.subprocess.STDOUT,
         start_new_session=True,
     )
     try:
         async with asyncio.timeout(timeout_s):
-            said, _ = await process.communicate()
+            return await process.wait()
     except TimeoutError:
-        return Ended(None, "")
+        return None
     finally:
         if process.returncode is None:
-            kill_tree(process.pid)
+            end_hook(process.pid)
             await process.wait()
-    lines = said.decode("utf-8", "replace").strip().splitlines()
-    return Ended(process.returncode, lines[-1] if lines else "")
+
+
+def _last_line(output: BinaryIO) -> str:
+    output.seek(0, os.SEEK_END)
+    output.seek(max(0, output.tell() - _LAST_BYTES))
+    lines = output.read().decode("utf-8", "replace").strip().splitlines()
+    return lines[-1] if lines else ""
 
 
 def _is_builtin(word: str) -> bool:

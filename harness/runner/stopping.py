@@ -2,8 +2,9 @@
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 from harness.errors import InfraError
@@ -23,6 +24,7 @@ class Stopping:
         """A sentence for the person."""
         self._event = asyncio.Event()
         self._waits: set[asyncio.Timeout] = set()
+        self._listening: Mapping[signal.Signals, Callable[[], None]] = {}
 
     def __call__(self) -> bool:
         return self._event.is_set()
@@ -67,20 +69,36 @@ class Stopping:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Let SIGINT and SIGTERM ask; a second one cancels the task that listens."""
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        """Let SIGINT, SIGTERM and SIGHUP ask; a second SIGINT or SIGTERM cancels the task that listens.
 
-        def hear() -> None:
-            if self() and task is not None:
+        May be nested: whoever else takes over the signals meanwhile (Ray does) has them until the inner one begins, and
+        the outer one hears them again when it ends. A hang-up that is ignored (`nohup`) stays ignored, and one that comes
+        twice, from the terminal and from the shell, is one.
+        """
+        loop, task, outer = asyncio.get_running_loop(), asyncio.current_task(), self._listening
+
+        def hear(number: signal.Signals) -> None:
+            if not self():
+                self.ask()
+                self.tell("stopping: steps under way are finished, nothing new begins; once more to stop at once")
+            elif task is not None and number is not signal.SIGHUP:
                 task.cancel()
-                return
-            self.ask()
-            self.tell("stopping: steps under way are finished, nothing new begins; once more to stop at once")
 
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, hear)
+        self._listening = {
+            number: partial(hear, number)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+            if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN
+        }
+        _listen(loop, self._listening)
         try:
             yield
         finally:
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in self._listening:
                 loop.remove_signal_handler(number)
+            self._listening = outer
+            _listen(loop, outer)
+
+
+def _listen(loop: asyncio.AbstractEventLoop, handlers: Mapping[signal.Signals, Callable[[], None]]) -> None:
+    for number, hear in handlers.items():
+        loop.add_signal_handler(number, hear)

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import suppress
 from dataclasses import replace
 
 import psutil
@@ -161,6 +162,70 @@ async def test_a_killed_browser_is_an_infrastructure_error_and_is_started_again(
         async with visiting(pool, web) as visit:
             assert "'alive'" in visit.text
         assert pool.starts == 2
+
+
+def helpers(word: str) -> list[psutil.Process]:
+    """Processes of the newest Chromium with a word in their command line."""
+    found = the_browser().children(recursive=True)
+    return [process for process in found if any(word in part for part in process.cmdline())]
+
+
+async def test_a_browser_that_opens_no_window_any_more_is_replaced_and_serves_those_who_are_in_it(web: Web) -> None:
+    web.page("/", "<p>alive</p>")
+    async with pool_for(web, replace(QUICK, step_deadline_s=3.0)) as pool:
+        async with visiting(pool, web) as neighbour:
+            old = the_browser()
+            zygotes = helpers("--type=zygote")
+            assert zygotes
+            for zygote in zygotes:
+                zygote.kill()
+            # One window may come up in a process that Chromium had ready.
+            for _ in range(2):
+                with suppress(BrowserCrashed):
+                    async with visiting(pool, web):
+                        pass
+            async with visiting(pool, web) as visit:
+                assert "'alive'" in visit.text
+            assert pool.starts == 2
+            assert "'alive'" in await neighbour.act(Nothing()), "nobody took it away from those it still serves"
+        with pytest.raises(psutil.NoSuchProcess):
+            assert old.wait(timeout=5) is None and psutil.Process(old.pid)
+        async with visiting(pool, web) as visit:
+            assert pool.starts == 2
+
+
+@pytest.mark.parametrize("at", ["act", "gather", "restore"])
+async def test_a_network_service_that_ends_is_noticed_before_anything_is_recorded(web: Web, at: str) -> None:
+    async def greeted(asked: Asked) -> Answer:
+        if asked.path == "/dies":
+            kill_network_service()
+        name = "known" if "who=me" in asked.headers.get("cookie", "") else "a stranger"
+        return html(f"<p>{name}</p><a href='/'>again</a>", headers={"set-cookie": "who=me"})
+
+    web.pages["/"] = web.pages["/dies"] = greeted
+    async with pool_for(web) as pool:
+        async with visiting(pool, web) as visit:
+            await visit.click("link", "again")
+            assert "'known'" in visit.text
+            if at != "restore":
+                kill_network_service()
+            with pytest.raises(BrowserCrashed, match="its network service ended, and with it the cookies"):
+                match at:
+                    case "act":
+                        await visit.act(Nothing())
+                    case "gather":
+                        await visit.env.gather(a_task(web))
+                    case _:
+                        await visit.env.restore(a_task(web, "/dies"), Episode())
+        async with visiting(pool, web) as visit:
+            await visit.click("link", "again")
+            assert "'known'" in visit.text
+        assert pool.starts == 1, "Chromium starts that process again by itself"
+
+
+def kill_network_service() -> None:
+    (service,) = helpers("--utility-sub-type=network.mojom.NetworkService")
+    service.kill()
 
 
 async def test_a_browser_that_hangs_runs_into_the_deadline_of_the_step(web: Web) -> None:
