@@ -33,6 +33,8 @@ _TASK_ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,200}")
 _TRIAL_ENDING = re.compile(r"\.trial-\d+$")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _STAGING = ".staging"
+_VERIFIED_LIMIT = 1 << 16
+"""Digests a store remembers to have verified; some 10 MB."""
 
 
 class ArtifactStore:
@@ -52,20 +54,37 @@ class ArtifactStore:
         self._redactor = redactor
         self._durable = durable
         self._folder_mode, self._file_mode = (0o700, 0o600) if private else (0o755, 0o644)
+        self._verified: set[str] = set()
 
     def put(self, data: bytes) -> str:
-        """Store durably and return the sha256 hex digest of what was stored, secrets taken out."""
+        """Store durably and return the sha256 hex digest of what was stored, secrets taken out.
+
+        A file that is there already is believed once its bytes were compared; a damaged one is replaced.
+        """
         data = self._redactor.data(data)
         digest = sha256(data).hexdigest()
         path = self.path(digest)
         with refusals(path):
-            if path.exists() and path.stat().st_size == len(data):
+            if self._is_there(path, digest, data):
                 if self._durable:  # its writer may not have come to that yet
                     sync_folder(path.parent)
+                self._remember(digest)
                 return digest
             self._make_folder(path.parent)
         write_atomic(path, data, mode=self._file_mode, durable=self._durable, staging=self._staging)
+        self._remember(digest)
         return digest
+
+    def _is_there(self, path: Path, digest: str, data: bytes) -> bool:
+        """Whether the file holds these bytes; they are read once in the life of this store."""
+        if not path.is_file() or path.stat().st_size != len(data):
+            return False
+        return digest in self._verified or path.read_bytes() == data
+
+    def _remember(self, digest: str) -> None:
+        if len(self._verified) >= _VERIFIED_LIMIT:
+            self._verified.clear()
+        self._verified.add(digest)
 
     def read(self, digest: str) -> bytes:
         """The bytes named `digest`.

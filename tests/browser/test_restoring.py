@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from harness.browser.restoring import plan, replay
 from harness.browser.session import Chromium
 from harness.browser.settings import RestoreSettings
 from harness.errors import EnvironmentDiverged, InfraError
-from harness.protocols import Landed
+from harness.journal.store import ArtifactStore
+from harness.protocols import Artifacts, Landed
 from harness.records import (
     Acted,
     Decided,
@@ -183,7 +185,7 @@ class Shop:
         return html("")
 
 
-async def recorded(pool: Chromium, web: Web, kept: Memory) -> Episode:
+async def recorded(pool: Chromium, web: Web, kept: Artifacts) -> Episode:
     """An episode of four steps, as the runner would have written it."""
     task = a_task(web)
     async with pool.open(task, 0) as env:
@@ -212,7 +214,7 @@ async def recorded(pool: Chromium, web: Web, kept: Memory) -> Episode:
         return episode
 
 
-def a_pool(shop: Shop, kept: Memory, **restoring: Any) -> Chromium:
+def a_pool(shop: Shop, kept: Artifacts, **restoring: Any) -> Chromium:
     return Chromium(QUICK, sites=lambda _: (shop.site,), restoring=RestoreSettings(**restoring), checkpoints=kept)
 
 
@@ -305,6 +307,17 @@ class TestInABrowser:
         assert home.checkpoint is None
         assert all(request.method == "GET" for request in web.asked[asked:])
         assert shop.items == ["item=lamp&size=Large"]
+
+    @pytest.mark.parametrize("damage", ["missing", "damaged"])
+    async def test_a_checkpoint_that_cannot_be_read_is_divergence(self, web: Web, tmp_path: Path, damage: str) -> None:
+        shop, kept = Shop(web, resettable=False), ArtifactStore(tmp_path)
+        async with a_pool(shop, kept) as pool:
+            episode = await recorded(pool, web, kept)
+            for path in [path for path in tmp_path.rglob("*") if path.is_file()]:
+                path.write_bytes(b"damaged") if damage == "damaged" else path.unlink()
+            async with pool.open(a_task(web), 0) as env:
+                with pytest.raises(EnvironmentDiverged, match="the recorded storage state cannot be used"):
+                    await env.restore(a_task(web), episode)
 
     async def test_a_pending_click_is_not_repeated_on_a_site_that_moved_on(self, web: Web) -> None:
         shop, kept = Shop(web, resettable=False), Memory()

@@ -1,6 +1,7 @@
 """Whatever dies, hangs or goes away comes back within the same run, or is left owed and said; never a score of 0."""
 
 import asyncio
+import shutil
 import signal
 import subprocess
 from collections.abc import AsyncIterator
@@ -14,8 +15,9 @@ from harness.sites.server import serving
 from tests.e2e.trouble import TroubledSites, World, endpoint, first
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-WISHLIST, PRICE = 12, 0
-"""Demo tasks on the shop: one that writes twice, and one that needs no login and starts at `/`."""
+WISHLIST, PRICE, ACCOUNT = 12, 0, 25
+"""Demo tasks: two on the shop, one that writes twice, and one that needs no login and starts at `/`; one on the forum, whose
+cookie is another one after its last step."""
 
 
 @pytest.fixture
@@ -150,6 +152,23 @@ async def test_interrupting_twice_ends_at_once_and_the_run_goes_on_later(world: 
     world.endpoint_port = fast
     async with world.playing("task.ids=[0]") as play:
         assert await play.ended() == 0, play.text
+
+
+async def test_a_run_without_its_checkpoints_goes_on_and_only_what_needed_one_begins_anew(world: World) -> None:
+    both = (f"task.ids=[{ACCOUNT},{PRICE}]", "resume=checkpoint")
+    fast = world.endpoint_port
+    async with endpoint(latency_ms=2000) as world.endpoint_port, world.playing(*both) as play:
+        journal = play.folder / f"{ACCOUNT}.traj.jsonl"
+        await play.until(lambda: journal.exists() and b'"checkpoint":"' in journal.read_bytes())
+        play.process.kill()
+        await play.ended()
+    shutil.rmtree(play.folder / "private")
+    world.endpoint_port = fast
+    async with world.playing(*both) as play:
+        assert await play.ended() == 0, play.text
+    assert play.summary["passed"] == 2
+    assert set(play.failures(ACCOUNT)) == {"EnvironmentDiverged"} and play.episode(ACCOUNT).attempt == 2
+    assert play.failures(PRICE) == []
 
 
 async def test_a_second_process_on_a_run_folder_is_refused_and_told_who_has_it(world: World) -> None:
