@@ -24,7 +24,7 @@ from typing import Self
 
 from harness.errors import JournalError, TaskError
 from harness.journal.disk import refusals, sync_folder, write_atomic
-from harness.journal.index import INDEX_NAME, JOURNAL_SUFFIX, Scan, index_of, note, scan
+from harness.journal.index import INDEX_NAME, Scan, index_of, name_of, note, scan
 from harness.journal.lock import RunLock
 from harness.journal.log import LOCK_NAME, Durability, Journal
 from harness.journal.redaction import NO_SECRETS, Redactor
@@ -220,7 +220,7 @@ def journal_name(task_id: str, trial: int = 0) -> str:
             f"task_id {task_id!r} cannot name a file: use 1 to 200 letters, digits, '.', '_' or '-', "
             "not starting with '.' and not ending in '.trial-' and a number"
         )
-    return f"{task_id}.trial-{trial}{JOURNAL_SUFFIX}" if trial else f"{task_id}{JOURNAL_SUFFIX}"
+    return name_of(task_id, trial)
 
 
 def _empty(folder: Path) -> None:
