@@ -90,7 +90,7 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
                 arguments=arguments,
                 say=tell,
                 stopping=stopping,
-                turns=limiter(config, tell),
+                turns=limiter(config, tell, answered=any(outcome.steps for outcome in outcomes.values())),
             )
             with stopping.listening():
                 invocation = await _play(game, jobs, console, tracker=tracker, purse=purse)

@@ -38,7 +38,8 @@ class ChatModel(Protocol):
         """Answer one chat request.
 
         Raises:
-            ModelRejected: The endpoint refuses the request as such; the run must stop.
+            ModelRejected: The endpoint refuses everybody; the run must stop.
+            RequestRefused: It refuses this request as such.
             ModelUnavailable: No answer after all retries.
         """
         ...

@@ -313,8 +313,9 @@ class TestInABrowser:
         shop, kept = Shop(web, resettable=False), ArtifactStore(tmp_path)
         async with a_pool(shop, kept) as pool:
             episode = await recorded(pool, web, kept)
-            for path in [path for path in tmp_path.rglob("*") if path.is_file()]:
-                path.write_bytes(b"damaged") if damage == "damaged" else path.unlink()
+            for digest in [step.acted.checkpoint for step in episode.steps if step.acted.checkpoint]:
+                path = kept.path(digest)
+                path.write_bytes(b"damaged") if damage == "damaged" else path.unlink(missing_ok=True)
             async with pool.open(a_task(web), 0) as env:
                 with pytest.raises(EnvironmentDiverged, match="the recorded storage state cannot be used"):
                     await env.restore(a_task(web), episode)
