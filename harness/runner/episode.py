@@ -13,6 +13,7 @@ from pathlib import PurePath
 from typing import Protocol
 
 from harness.actions import describe
+from harness.actions.cutting import MOST_OF_A_MESSAGE, cut
 from harness.codec import digest
 from harness.errors import InfraError, JournalError, SiteUnavailable, UsageError
 from harness.protocols import (
@@ -263,15 +264,17 @@ class EpisodeRunner:
     async def _record_failure(self, error: Exception) -> None:
         if self._kit.stopping():
             return  # a browser that goes down with the interrupted run says nothing about the task
-        episode = self._journal.episode
+        episode, message = self._journal.episode, cut(str(error), MOST_OF_A_MESSAGE)
         failed = Failed(
             attempt=episode.attempt,
             boundary=self._boundary,
             type=type(error).__name__,
-            message=str(error),
+            message=message,
             at=self._kit.clock(),
         )
-        logger.error("task %s: %s while trying to %s: %s", self._job.task.task_id, failed.type, failed.boundary, error)
+        logger.error(
+            "task %s: %s while trying to %s: %s", self._job.task.task_id, failed.type, failed.boundary, message
+        )
         await self._append(failed)
 
     def _tell(self, phase: str) -> None:
