@@ -84,6 +84,8 @@ class LlmConfig:
     """Retries of one request end after this long."""
     max_outage_s: float = 3600.0
     """The run pauses this long for an endpoint that stays down, before tasks are given up."""
+    max_answer_mb: float = 32.0
+    """A longer answer of the endpoint, or of the judge's, is refused, and only its own task fails; decompressed."""
     max_concurrency: int | None = None
     """Requests at once, over all workers; null = no limit of ours. So the next two."""
     requests_per_minute: float | None = None

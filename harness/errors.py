@@ -5,7 +5,7 @@
     │  ├─ ConfigError        a setting is wrong or missing
     │  ├─ TaskError          a task or plan file is wrong
     │  ├─ ResumeMismatch     the run folder was made from other tasks or measuring settings
-    │  ├─ ModelRejected      the endpoint answers 400, 401, 403 or 404: no retry can help
+    │  ├─ ModelRejected      the endpoint refuses everybody (401, 403, 404 …): no retry can help
     │  ├─ JournalLocked      another process holds the run folder
     │  ├─ StorageError       the disk refuses (full, read-only, no permission): free it, run again
     │  └─ TrackingError      what was given to be logged, exported or trained on is wrong, or its library is missing
@@ -14,6 +14,7 @@
     │  └─ ActionFailed       the action cannot be done on this page
     ├─ InfraError            the world's doing: recorded, the episode stays owed
     │  ├─ ModelUnavailable   no answer after all retries
+    │  ├─ RequestRefused     the endpoint refuses this prompt (400, 413, 422), or its answer is beyond all bounds
     │  ├─ BrowserCrashed     the browser or its page is gone or hangs
     │  ├─ SiteUnavailable    a site does not answer, or a login does not take
     │  ├─ EnvironmentDiverged  replaying the journal did not lead back to the recorded page
@@ -64,7 +65,7 @@ class ResumeMismatch(UsageError):
 
 
 class ModelRejected(UsageError):
-    """The endpoint refuses the request as such (400, 401, 403, 404)."""
+    """The endpoint refuses whatever it is asked (401, 403, 404 …), so that the run must stop."""
 
 
 class StorageError(UsageError):
@@ -98,6 +99,10 @@ class ModelUnavailable(InfraError):
         super().__init__(why)
         self.requests = requests
         """How many were sent."""
+
+
+class RequestRefused(InfraError):
+    """One question that no retry gets answered; another task's may be."""
 
 
 class BrowserCrashed(InfraError):

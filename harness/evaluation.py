@@ -92,7 +92,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
                 arguments=arguments,
                 say=tell,
                 stopping=stopping,
-                turns=limiter(config, tell),
+                turns=limiter(config, tell, answered=any(outcome.steps for outcome in outcomes.values())),
                 embedded=embedded,
             )
             closing.enter_context(stopping.listening())  # to the end: what is written last is not cut short either

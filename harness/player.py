@@ -33,7 +33,7 @@ from harness.journal.store import RunFolder, hold_of
 from harness.llm.turns import RemoteTurns
 from harness.protocols import News
 from harness.runner.executors.desk import FarStore, Store
-from harness.runner.executors.wire import heard, job_of, line, news_values
+from harness.runner.executors.wire import check_data, heard, job_of, line, news_values
 from harness.runner.family import kill_children
 from harness.runner.job import Job
 from harness.runner.stopping import Stopping
@@ -64,6 +64,7 @@ class Wire:
         say(line("news", **news_values(news)))
 
     def __call__(self, kind: str, data: bytes | None = None, **values: Any) -> dict[str, Any]:
+        check_data(kind, data)
         with _speaking:
             self._asked += 1
             number = self._asked

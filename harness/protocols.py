@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from harness.actions.cutting import cut
 from harness.actions.space import Action
 from harness.records import Closed, DoubtResolution, Effect, Episode, Outcome, Scored, Task, Usage, View
 
@@ -38,7 +39,8 @@ class ChatModel(Protocol):
         """Answer one chat request.
 
         Raises:
-            ModelRejected: The endpoint refuses the request as such; the run must stop.
+            ModelRejected: The endpoint refuses everybody; the run must stop.
+            RequestRefused: It refuses this request as such.
             ModelUnavailable: No answer after all retries.
         """
         ...
@@ -199,9 +201,13 @@ class Progress(Protocol):
     def tell(self, news: "News") -> None: ...
 
 
+MOST_NEWS = 1000
+"""Characters of a text that nobody reads to the end."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class News:
-    """What one lane is doing now."""
+    """What one lane is doing now; its texts are cut, for a page or a model may have made them."""
 
     lane: int
     task_id: str
@@ -218,3 +224,7 @@ class News:
     """With phase `ended`: what the episode cost in this start."""
     score: float | None = None
     """With phase `ended`: the score; None = unscored."""
+
+    def __post_init__(self) -> None:
+        for name in ("action", "note"):
+            object.__setattr__(self, name, cut(getattr(self, name), MOST_NEWS))

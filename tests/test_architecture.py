@@ -31,6 +31,7 @@ FLOORS = (
 OWNERS = {
     "playwright": {"browser"},
     "openai": {"llm"},
+    "httpx2": {"llm"},
     "tenacity": {"llm"},
     "orjson": {"codec"},
     "ahocorasick_rs": {"journal"},

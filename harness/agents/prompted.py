@@ -5,16 +5,26 @@ without a readable action becomes `Nothing`, which counts as a step; only errors
 """
 
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.actions import describe, extract, parse, resolve
-from harness.actions.space import Action, Nothing
+from harness.actions.cutting import cut
+from harness.actions.space import Action, Aimed, Drag, Nothing, Target
 from harness.agents.prompt import Prompt
 from harness.agents.trimming import trim
 from harness.errors import ActionSyntaxError, ConfigError
 from harness.protocols import ChatModel, Decision, Message, Reply
 from harness.records import Episode, Refused, Step, Task, Unknown, Usage, View
+
+MOST_OF_AN_ADDRESS = 2000
+"""Characters; so the next three. No page may fill the prompt with what is not its text, for which there is a limit of its own."""
+MOST_OF_A_LINE = 500
+"""A notice, a tab's title, an element's name, why an action was refused."""
+MOST_OF_AN_ACTION = 4000
+"""A line of the history; the agent may have typed that much."""
+MOST_NOTICES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,25 +62,26 @@ class PromptedAgent:
         history = [f"{number}. {self._line(step)}" for number, step in enumerate(episode.steps, start=1)]
         return {
             "observation": self._observation(seen.text),
-            "notices": "\n".join(["NOTICES:", *(f"- {_on_one_line(one)}" for one in seen.notices)])
-            if seen.notices
-            else "",
-            "url": seen.url,
+            "notices": "\n".join(["NOTICES:", *(f"- {one}" for one in _notices(seen.notices))]) if seen.notices else "",
+            "url": cut(seen.url, MOST_OF_AN_ADDRESS),
             "objective": task.intent,
             "previous_actions": "\n".join(history) or "None",
         }
 
     def _observation(self, text: str) -> str:
-        if self.sees:
-            return text.partition("\n\n")[0]
-        return trim(text, self.max_observation_tokens)
+        tabs, blank, page = text.partition("\n\n")
+        tabs = "\n".join(cut(tab, MOST_OF_A_LINE) for tab in tabs.split("\n"))
+        return trim(tabs if self.sees else f"{tabs}{blank}{page}", self.max_observation_tokens)
 
     def _line(self, step: Step) -> str:
         """A step of the history on one line."""
         decided, outcome = step.decided, step.acted.outcome
-        line = describe(decided.action, self.action_set, reply=decided.reply, splitter=self.prompt.splitter)
+        action = _with_short_names(decided.action)
+        reply = cut(decided.reply, MOST_OF_AN_ACTION - 1000)
+        line = describe(action, self.action_set, reply=reply, splitter=self.prompt.splitter)
+        line = cut(line, MOST_OF_AN_ACTION)
         if isinstance(outcome, Refused):
-            line = f"{line} -> refused: {outcome.why}"
+            line = f"{line} -> refused: {cut(outcome.why, MOST_OF_A_LINE)}"
         elif isinstance(outcome, Unknown) and outcome.why:
             line = f"{line} -> outcome unknown: {outcome.why}"
         return _on_one_line(line)
@@ -90,6 +101,30 @@ def _with_picture(messages: Sequence[Message], view: View) -> tuple[Message, ...
     url = f"data:image/png;base64,{b64encode(view.image).decode()}"
     parts = ({"type": "text", "text": last.content}, {"type": "image_url", "image_url": {"url": url}})
     return (*before, replace(last, content=parts))
+
+
+def _notices(notices: Sequence[str]) -> list[str]:
+    """Each once, the first and the last of them when they are very many."""
+    lines = [
+        cut(_on_one_line(notice), MOST_OF_A_LINE) + (f" ({times} times)" if times > 1 else "")
+        for notice, times in Counter(notices).items()
+    ]
+    if len(lines) <= MOST_NOTICES:
+        return lines
+    half = MOST_NOTICES // 2
+    return [*lines[:half], f"({len(lines) - 2 * half} more notices)", *lines[-half:]]
+
+
+def _with_short_names(action: Action) -> Action:
+    """What elements are called, a page decides."""
+    if not isinstance(action, Aimed):
+        return action
+    action = replace(action, target=_with_short_name(action.target))
+    return replace(action, onto=_with_short_name(action.onto)) if isinstance(action, Drag) else action
+
+
+def _with_short_name(target: Target) -> Target:
+    return replace(target, name=cut(target.name, MOST_OF_A_LINE), line=cut(target.line, MOST_OF_A_LINE))
 
 
 def _on_one_line(text: str) -> str:

@@ -20,7 +20,7 @@ from harness.browser.storage import real_state
 from harness.browser.trace import Trace
 from harness.browser.window import Lane, State, Window
 from harness.codec import digest, loads
-from harness.errors import EnvironmentDiverged, SiteUnavailable, TaskError
+from harness.errors import EnvironmentDiverged, JournalError, SiteUnavailable, TaskError
 from harness.protocols import Artifacts, Gathered, InDoubt, Landed, Restored
 from harness.records import Acted, Effect, Episode, Observation, Refused, Site, Step, Tab, Task, View
 
@@ -245,7 +245,11 @@ class BrowserEnvironment:
             return None
         if self._gear.checkpoints is None:
             raise EnvironmentDiverged("the recorded storage state is not at hand")
-        return real_state(self._gear.checkpoints.read(digests[-1]), self._lane.addresses)
+        try:
+            state = self._gear.checkpoints.read(digests[-1])
+        except JournalError as error:
+            raise EnvironmentDiverged(f"the recorded storage state cannot be used: {error}") from error
+        return real_state(state, self._lane.addresses)
 
     async def _final(self, view: View, last: Acted) -> View:
         """The restored view as the agent saw it then: with its picture, and with the notices of the record."""

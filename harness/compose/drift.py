@@ -6,12 +6,14 @@ lets it happen, and `drift.jsonl` in the run folder keeps what was changed when.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from harness.codec import dumps, loads
+from harness.codec import CodecError, dumps, loads
 from harness.compose.settings import measuring
 from harness.config import Config
-from harness.errors import ResumeMismatch
+from harness.errors import JournalError, ResumeMismatch
+from harness.journal.disk import refusals
 from harness.journal.index import Outcome
 from harness.journal.store import RunFolder
 from harness.records import Task
@@ -35,6 +37,7 @@ def settle(
 
     Raises:
         ResumeMismatch: Naming the task, or the settings, that changed.
+        JournalError: `drift.jsonl` is damaged.
     """
     now = measuring(config)
     config_digest = run.artifacts.put(dumps(dict(sorted(now.items()))))
@@ -46,31 +49,66 @@ def settle(
                 f"{run.path} was made from another version of task {outcome.task_id} of {config.task.path}; "
                 "put the task file back, or choose another folder with run.id=NAME"
             )
+    known = _known(run.path / DRIFT_NAME)
     for other in sorted({outcome.config_digest for outcome in mine} - {config_digest}):
-        changed = _changed(loads(run.artifacts.read(other)), now)
+        changed = _changed(_settings(run, other), now)
+        names = ", ".join(sorted(changed or {"nobody can say which: their artifact is missing or damaged"}))
         if not config.resume.accept_drift:
             raise ResumeMismatch(
-                f"{run.path} was made with other settings ({', '.join(sorted(changed))}); set them back, choose another"
+                f"{run.path} was made with other settings ({names}); set them back, choose another"
                 " folder with run.id=NAME, or go on with both in one run by resume.accept_drift=true"
             )
-        if _record(run, other, config_digest, changed):
-            tell(f"goes on with other settings ({', '.join(sorted(changed))}), as {run.path / DRIFT_NAME} keeps")
+        if (other, config_digest) not in known:
+            _record(run, other, config_digest, changed)
+            tell(f"goes on with other settings ({names}), as {run.path / DRIFT_NAME} keeps")
     return config_digest
 
 
-def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, list[Any]]:
+def _settings(run: RunFolder, config_digest: str) -> Mapping[str, Any] | None:
+    """The measuring settings of that digest; None when they are not there any more."""
+    try:
+        kept = loads(run.artifacts.read(config_digest))
+    except (JournalError, CodecError):
+        return None
+    return kept if isinstance(kept, dict) else None
+
+
+def _changed(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> dict[str, list[Any]]:
+    if before is None:
+        return {}
     return {
         key: [before.get(key), now.get(key)] for key in now.keys() | before.keys() if now.get(key) != before.get(key)
     }
 
 
-def _record(run: RunFolder, before: str, now: str, changed: Mapping[str, list[Any]]) -> bool:
-    """Keep one drift, once; True when it was not known."""
+def _known(path: Path) -> set[tuple[str, str]]:
+    """From which digest to which the run went on before.
+
+    Raises:
+        JournalError: The file is damaged.
+    """
+    found: set[tuple[str, str]] = set()
+    with refusals(path, "read"):
+        lines = path.read_bytes().splitlines() if path.exists() else []
+    for number, line in enumerate(lines, start=1):
+        try:
+            drift = loads(line)
+        except CodecError:
+            drift = None
+        match drift:
+            case {"from": str(before), "to": str(now)}:
+                found.add((before, now))
+            case _:
+                raise JournalError(
+                    f"{path}:{number}: this line is damaged; restore the file, or move it away (it only tells which"
+                    " settings were accepted before), then run again"
+                )
+    return found
+
+
+def _record(run: RunFolder, before: str, now: str, changed: Mapping[str, list[Any]]) -> None:
+    """Keep one drift."""
     path = run.path / DRIFT_NAME
     kept = path.read_bytes() if path.exists() else b""
-    known = {(line["from"], line["to"]) for line in map(loads, kept.splitlines())}
-    if (before, now) in known:
-        return False
     line = {"at": time.time(), "from": before, "to": now, "changed": dict(sorted(changed.items()))}
     run.write(DRIFT_NAME, kept + dumps(line) + b"\n")
-    return True

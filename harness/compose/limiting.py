@@ -7,9 +7,9 @@ from harness.errors import ConfigError
 from harness.llm.limiter import Limiter, Limits
 
 
-def limiter(config: Config, tell: Callable[[str], None] = lambda text: None) -> Limiter:
-    """The one of the run, `tell` hears of outages; raises as `limits_of`."""
-    return Limiter(limits_of(config.llm), tell=tell)
+def limiter(config: Config, tell: Callable[[str], None] = lambda text: None, *, answered: bool = False) -> Limiter:
+    """The one of the run, see `Limiter`; raises as `limits_of`."""
+    return Limiter(limits_of(config.llm), tell=tell, answered=answered)
 
 
 def limits_of(llm: LlmConfig) -> Limits:
@@ -22,4 +22,6 @@ def limits_of(llm: LlmConfig) -> Limits:
     for name, limit in limits.items():
         if limit is not None and limit <= 0:
             raise ConfigError(f"llm.{name}={limit:g} lets nothing through; give more than 0, or null for no limit")
-    return Limits(**limits, max_outage_s=llm.max_outage_s)
+    if not llm.max_answer_mb > 0:
+        raise ConfigError(f"llm.max_answer_mb={llm.max_answer_mb:g} lets no answer through; give more than 0")
+    return Limits(**limits, max_outage_s=llm.max_outage_s, longest_wait_s=llm.max_retry_s)

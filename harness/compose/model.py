@@ -13,9 +13,10 @@ from yaml import YAMLError
 
 from harness.config import PROJECT, Config, JudgeConfig
 from harness.errors import ConfigError
+from harness.llm.bounding import connections
 from harness.llm.breaker import GuardedModel
 from harness.llm.chat import ChatSettings, OpenAIChat
-from harness.llm.endpoint import Endpoint, connections
+from harness.llm.endpoint import Endpoint
 from harness.llm.pricing import Price, read_prices
 from harness.llm.retrying import Retrier, RetryNotice, RetryPolicy, Timing
 from harness.llm.turns import NoLimit, Turn, Turns, Want
@@ -46,6 +47,9 @@ class LaneTurns:
     async def outage(self, why: str, requests: int) -> float | None:
         return await self.stopping.wait_for(self.turns.outage(why, requests))
 
+    async def rejection(self) -> bool:
+        return await self.stopping.wait_for(self.turns.rejection())
+
 
 @dataclass(frozen=True, kw_only=True)
 class Models:
@@ -61,7 +65,7 @@ class Models:
 
     @cached_property
     def _connections(self) -> Any:
-        return connections()
+        return connections(int(self.config.llm.max_answer_mb * (1 << 20)))
 
     async def agent_model(self, base_url: str | None, tell: Callable[[str], None], lane: int = 0) -> GuardedModel:
         """The model under test; `base_url` overrides the configured one, `tell` hears of retries."""

@@ -24,6 +24,7 @@ EXECUTING = frozenset(
             "llm.max_attempts",
             "llm.max_retry_s",
             "llm.max_outage_s",
+            "llm.max_answer_mb",
             "llm.max_concurrency",
             "llm.requests_per_minute",
             "llm.tokens_per_minute",

@@ -6,7 +6,7 @@ an error, never a 0.
 
 import re
 
-from harness.errors import EvaluatorError, ModelUnavailable
+from harness.errors import EvaluatorError, ModelUnavailable, RequestRefused
 from harness.evaluators.finding import WEBARENA, shown
 from harness.protocols import ChatModel, Message
 from harness.records import Usage
@@ -80,7 +80,7 @@ class Session:
         messages = (Message(role="system", content=_SYSTEM), Message(role="user", content=asked))
         try:
             reply = await self._judge.model.ask(messages)
-        except ModelUnavailable as exc:
+        except (ModelUnavailable, RequestRefused) as exc:
             raise EvaluatorError(f"the judge did not answer ({exc}); score the run again") from exc
         self.replies.append(reply.text)
         self.usage += reply.usage

@@ -10,6 +10,7 @@ from pathlib import Path
 from harness.codec import CodecError, NewerSchema, decode, unseal
 from harness.errors import JournalCorrupt, JournalError
 from harness.journal.disk import refusals
+from harness.journal.index import check_name
 from harness.records import Closed, Opened, Scored
 
 _WANTED = tuple(b'{"kind":"%s",' % kind.kind.encode() for kind in (Opened, Closed, Scored))
@@ -31,7 +32,7 @@ def read_ended(path: Path) -> Ended | None:
 
     Raises:
         JournalCorrupt: A terminated line is damaged.
-        JournalError: It was made by a newer version.
+        JournalError: It was made by a newer version, or is another task's or trial's.
         StorageError: The file cannot be read.
     """
     with refusals(path, "read"):
@@ -53,4 +54,7 @@ def read_ended(path: Path) -> Ended | None:
                 closed = record
             case Scored():
                 scores[record.dialect] = record
-    return None if opened is None else Ended(opened=opened, closed=closed, scores=scores)
+    if opened is None:
+        return None
+    check_name(path, opened.task.task_id, opened.trial)
+    return Ended(opened=opened, closed=closed, scores=scores)

@@ -98,8 +98,9 @@ class Entry:
     outcome: Outcome
 
     def holds(self, status: os.stat_result) -> bool:
-        """Whether the journal is still the one this was made from."""
-        return (self.size, self.mtime_ns) == (status.st_size, status.st_mtime_ns)
+        """Whether the journal is still the one this was made from, under its own name."""
+        stamp = (self.name, self.size, self.mtime_ns)
+        return stamp == (name_of(self.outcome.task_id, self.outcome.trial), status.st_size, status.st_mtime_ns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,10 +206,24 @@ def read_entry(path: Path, status: os.stat_result) -> Entry | None:
         status: Its file status before it is read.
 
     Raises:
-        JournalError: It cannot be read.
+        JournalError: It cannot be read, or is another task's or trial's.
     """
     outcome = outcome_of(read(path))
-    return None if outcome is None else _entry(path.name, status, outcome)
+    if outcome is None:
+        return None
+    check_name(path, outcome.task_id, outcome.trial)
+    return _entry(path.name, status, outcome)
+
+
+def name_of(task_id: str, trial: int) -> str:
+    """File name of the journal of a task and trial."""
+    return f"{task_id}.trial-{trial}{JOURNAL_SUFFIX}" if trial else f"{task_id}{JOURNAL_SUFFIX}"
+
+
+def check_name(path: Path, task_id: str, trial: int) -> None:
+    """Raises: JournalError: The journal at `path`, of this task and trial, was copied or renamed."""
+    if (own := name_of(task_id, trial)) != path.name:
+        raise JournalError(f"{path} is a copy of {own}, or was renamed: move it away, or give it its own name again")
 
 
 def note(path: Path, episode: Episode, status: os.stat_result, *, redactor: Redactor = NO_SECRETS) -> None:

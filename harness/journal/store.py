@@ -24,7 +24,7 @@ from typing import Self
 
 from harness.errors import JournalError, TaskError
 from harness.journal.disk import refusals, sync_folder, write_atomic
-from harness.journal.index import INDEX_NAME, JOURNAL_SUFFIX, Scan, index_of, note, scan
+from harness.journal.index import INDEX_NAME, Scan, index_of, name_of, note, scan
 from harness.journal.lock import RunLock
 from harness.journal.log import LOCK_NAME, Durability, Journal
 from harness.journal.redaction import NO_SECRETS, Redactor
@@ -33,6 +33,8 @@ _TASK_ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,200}")
 _TRIAL_ENDING = re.compile(r"\.trial-\d+$")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _STAGING = ".staging"
+_VERIFIED_LIMIT = 1 << 16
+"""Digests a store remembers to have verified; some 10 MB."""
 
 
 class ArtifactStore:
@@ -52,20 +54,37 @@ class ArtifactStore:
         self._redactor = redactor
         self._durable = durable
         self._folder_mode, self._file_mode = (0o700, 0o600) if private else (0o755, 0o644)
+        self._verified: set[str] = set()
 
     def put(self, data: bytes) -> str:
-        """Store durably and return the sha256 hex digest of what was stored, secrets taken out."""
+        """Store durably and return the sha256 hex digest of what was stored, secrets taken out.
+
+        A file that is there already is believed once its bytes were compared; a damaged one is replaced.
+        """
         data = self._redactor.data(data)
         digest = sha256(data).hexdigest()
         path = self.path(digest)
         with refusals(path):
-            if path.exists() and path.stat().st_size == len(data):
+            if self._is_there(path, digest, data):
                 if self._durable:  # its writer may not have come to that yet
                     sync_folder(path.parent)
+                self._remember(digest)
                 return digest
             self._make_folder(path.parent)
         write_atomic(path, data, mode=self._file_mode, durable=self._durable, staging=self._staging)
+        self._remember(digest)
         return digest
+
+    def _is_there(self, path: Path, digest: str, data: bytes) -> bool:
+        """Whether the file holds these bytes; they are read once in the life of this store."""
+        if not path.is_file() or path.stat().st_size != len(data):
+            return False
+        return digest in self._verified or path.read_bytes() == data
+
+    def _remember(self, digest: str) -> None:
+        if len(self._verified) >= _VERIFIED_LIMIT:
+            self._verified.clear()
+        self._verified.add(digest)
 
     def read(self, digest: str) -> bytes:
         """The bytes named `digest`.
@@ -201,7 +220,7 @@ def journal_name(task_id: str, trial: int = 0) -> str:
             f"task_id {task_id!r} cannot name a file: use 1 to 200 letters, digits, '.', '_' or '-', "
             "not starting with '.' and not ending in '.trial-' and a number"
         )
-    return f"{task_id}.trial-{trial}{JOURNAL_SUFFIX}" if trial else f"{task_id}{JOURNAL_SUFFIX}"
+    return name_of(task_id, trial)
 
 
 def _empty(folder: Path) -> None:

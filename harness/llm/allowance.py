@@ -51,7 +51,7 @@ def _allowance(headers: Mapping[str, str], kind: str) -> Allowance | None:
 
 
 def _number(text: str) -> float | None:
-    return float(text) if text.isascii() and text.isdigit() else None
+    return float(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
 
 
 class Budget:

@@ -3,6 +3,9 @@
 When a request has failed all its retries and nobody else was answered meanwhile, the circuit opens for all lanes of the run,
 wherever they run, for it is part of the limiter they share: one request at a time goes out, ever more seldom, whoever's turn
 it is. The first answer closes it. After `max_outage_s` the outage is given up and told as what it is.
+
+An endpoint that refuses a request as such is there, and the request's own business; one that has done nothing else, ever,
+refuses the settings.
 """
 
 import math
@@ -10,23 +13,28 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from harness.errors import ModelUnavailable
+from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
 from harness.llm.turns import Outcome, Turns
 from harness.protocols import ChatModel, Message, Reply
 
 FIRST_PAUSE_S = 15.0
 LONGEST_PAUSE_S = 240.0
+REJECTED = 8
+"""Requests refused as such while nobody was ever answered: more than the attempts at two tasks, which may be at fault."""
 
 
 class Breaker:
     """The circuit; knows no clock."""
 
-    def __init__(self, *, max_outage_s: float, tell: Callable[[str], None]) -> None:
+    def __init__(self, *, max_outage_s: float, tell: Callable[[str], None], answered: bool = False) -> None:
         """
         Args:
             max_outage_s: An outage that lasts longer is no reason to pause any more.
             tell: Hears when it opens and when it closes, each once.
+            answered: Whether the run has had an answer in an earlier start.
         """
+        self._answered = answered
+        self._rejected = 0
         self._max_outage_s = max_outage_s
         self._tell = tell
         self._since: float | None = None
@@ -35,14 +43,14 @@ class Breaker:
         self._unanswered = 0
         """Requests in a row, of everybody."""
 
-    def open(self, why: str, requests: int, now: float) -> float | None:
-        """See `Turns.outage`."""
+    def open(self, why: str, requests: int, now: float, opens_at: float = -math.inf) -> float | None:
+        """See `Turns.outage`; `opens_at`: nothing is sent before then anyway, as the endpoint asked for."""
         if self._since is None:
             if self._unanswered < requests:
                 return None
             self._since, self._pause_s = now, FIRST_PAUSE_S
-            self._ready_at = now + min(self._pause_s, self._max_outage_s)
-            self._tell(f"{why}; the run is paused, and the endpoint asked again in {FIRST_PAUSE_S:.0f} s")
+            self._ready_at = max(opens_at, now + min(self._pause_s, self._max_outage_s))
+            self._tell(f"{why}; the run is paused, and the endpoint asked again in {self._ready_at - now:.0f} s")
         return now - self._since
 
     def down_s(self, now: float) -> float:
@@ -58,15 +66,21 @@ class Breaker:
         """What came of a request; one that was under way before the pause was over says nothing new by failing."""
         if outcome is Outcome.unused:
             return
-        self._unanswered = 0 if outcome is Outcome.answered else self._unanswered + 1
+        self._answered = self._answered or outcome is Outcome.answered
+        self._rejected += outcome is Outcome.rejected
+        self._unanswered = 0 if outcome.is_heard else self._unanswered + 1
         if self._since is None:
             return
-        if outcome is Outcome.answered:
+        if outcome.is_heard:
             self._tell(f"the endpoint answers again, after {now - self._since:.0f} s")
             self._since = None
         elif now >= self._ready_at:
             self._pause_s = min(self._pause_s * 2, LONGEST_PAUSE_S)
             self._ready_at = max(now, min(now + self._pause_s, self._since + self._max_outage_s))
+
+    def rejects_all(self) -> bool:
+        """See `Turns.rejection`."""
+        return not self._answered and self._rejected >= REJECTED
 
 
 class GuardedModel:
@@ -97,6 +111,8 @@ class GuardedModel:
 
         Raises:
             ModelUnavailable: The endpoint stayed down for `max_outage_s`; or it answers others, and not this request.
+            RequestRefused: It refuses this request as such.
+            ModelRejected: It refuses everybody.
         """
         begun = asked_at = self._monotonic()
         while True:
@@ -109,5 +125,11 @@ class GuardedModel:
                 if down_s >= self._max_outage_s:
                     raise ModelUnavailable(f"{error}; the endpoint was down for {down_s:.0f} s") from error
                 asked_at = self._monotonic()
+            except RequestRefused as error:
+                if await self._turns.rejection():
+                    raise ModelRejected(
+                        f"{error}, and so it did with every request so far; check the llm settings, then run again"
+                    ) from error
+                raise
             else:
                 return replace(reply, waited_s=reply.waited_s + asked_at - begun)

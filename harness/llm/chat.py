@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
-from harness.errors import ModelUnavailable
+from harness.errors import ModelUnavailable, RequestRefused
 from harness.llm.allowance import told
 from harness.llm.completion import Completion, read_completion
 from harness.llm.endpoint import Endpoint
@@ -126,6 +126,9 @@ class OpenAIChat:
         except Transient as exc:
             outcome = Outcome.refused if exc.refused else Outcome.failed
             ending = Ending(outcome=outcome, wait_s=exc.wait_s, told=exc.told or ending.told)
+            raise
+        except RequestRefused:
+            ending = replace(ending, outcome=Outcome.rejected)
             raise
         finally:
             turn.end(ending)

@@ -4,11 +4,17 @@ OpenAI-compatible servers differ in what they leave out, so only what we need is
 message. Anything less is `Transient`: proxies answer with half JSON, HTML or an empty list when they are in trouble.
 """
 
+import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
-from harness.codec import loads
+from harness.codec import CodecError, loads
 from harness.llm.retrying import Transient
+
+_HALF = re.compile("[\ud800-\udfff]")
+_MOST_TOKENS = 1 << 40
+"""Beyond it an endpoint does not count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +30,8 @@ class Completion:
 def read_completion(content: bytes) -> Completion:
     """Raises: Transient: not JSON, or not a chat completion."""
     try:
-        data = loads(content)
-    except ValueError as exc:
+        data = _parsed(content)
+    except (ValueError, RecursionError) as exc:
         raise Transient(f"malformed answer, not JSON: {_excerpt(content)}") from exc
     message = _message(data)
     if message is None:
@@ -34,10 +40,17 @@ def read_completion(content: bytes) -> Completion:
     counts = usage if isinstance(usage, dict) else {}
     return Completion(
         text=_text(message.get("content")),
-        model=str(data.get("model") or ""),
+        model=_whole(str(data.get("model") or "")),
         prompt_tokens=_count(counts.get("prompt_tokens")),
         completion_tokens=_count(counts.get("completion_tokens")),
     )
+
+
+def _parsed(content: bytes) -> Any:
+    try:
+        return loads(content)
+    except CodecError:  # half a surrogate pair is what a model may say, and no JSON to the codec
+        return json.loads(content)
 
 
 def _message(data: Any) -> dict[str, Any] | None:
@@ -52,12 +65,17 @@ def _text(content: Any) -> str:
     """Some servers answer in content parts, as requests may."""
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, dict)]
-        return "".join(part for part in parts if isinstance(part, str))
-    return content if isinstance(content, str) else ""
+        return _whole("".join(part for part in parts if isinstance(part, str)))
+    return _whole(content) if isinstance(content, str) else ""
+
+
+def _whole(text: str) -> str:
+    """With U+FFFD for what is no character: half a surrogate pair."""
+    return text if text.isascii() else _HALF.sub("\ufffd", text)
 
 
 def _count(value: Any) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
+    return value if isinstance(value, int) and 0 < value <= _MOST_TOKENS else 0
 
 
 def _excerpt(content: bytes) -> str:

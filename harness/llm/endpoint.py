@@ -9,17 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from openai import AsyncAzureOpenAI, AsyncOpenAI, DefaultAsyncHttpxClient
+from openai import AsyncAzureOpenAI, AsyncOpenAI
 
 from harness.errors import ConfigError
+from harness.llm.bounding import connections
 
 OPENAI_URL = "https://api.openai.com/v1"
 NO_KEY = "none"
-
-
-def connections() -> Any:
-    """An HTTP client for many endpoints: making one costs tens of milliseconds, which each lane need not spend."""
-    return DefaultAsyncHttpxClient(timeout=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +31,7 @@ class Endpoint:
     headers: Mapping[str, str] = field(default_factory=dict)
     """Sent with every request."""
     http_client: Any = None
-    """Made by `connections`; None = a new one."""
+    """Made by `bounding.connections`; None = a new one."""
 
     def __post_init__(self) -> None:
         if self.azure and not self.base_url:
@@ -64,7 +60,7 @@ class Endpoint:
             "max_retries": 0,
             "timeout": None,
             "default_headers": dict(self.headers),
-            "http_client": self.http_client,
+            "http_client": self.http_client or connections(),
         }
         if not self.azure:
             return AsyncOpenAI(base_url=self.base_url or OPENAI_URL, **shared)

@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 from openai import NotFoundError
 from tenacity import AsyncRetrying, retry_if_result, wait_exponential
 
-from harness.errors import ModelUnavailable
+from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
 from harness.llm.endpoint import Endpoint
 from harness.llm.refusing import mapped
 from harness.llm.retrying import Retrier, RetryPolicy, Timing, Transient
@@ -156,8 +156,11 @@ class FineTuning:
 
     async def _run(self, action: Callable[[], Awaitable[T]], model: str) -> T:
         async def attempt() -> T:
-            with mapped(self._endpoint, model=model, timeout_s=self._timeout_s):
-                return await action()
+            try:
+                with mapped(self._endpoint, model=model, timeout_s=self._timeout_s):
+                    return await action()
+            except RequestRefused as exc:
+                raise ModelRejected(f"{exc}; check the llm settings, then run again") from exc
 
         try:
             return await self._retrier.run(attempt)

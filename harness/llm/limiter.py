@@ -21,6 +21,8 @@ from harness.llm.ramp import Ramp
 from harness.llm.turns import Ending, Outcome, Turn, Want
 
 MINUTE_S = 60.0
+LONG_WAIT_S = 30.0
+"""A wait the endpoint asks for is said from here on, or when it is cut; what a limit per minute holds back is everyday."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,8 @@ class Limits:
     tokens_per_minute: float | None = None
     max_outage_s: float = math.inf
     """For so long at most everybody pauses while the endpoint is down."""
+    longest_wait_s: float = math.inf
+    """For so long at most everybody waits because the endpoint asks for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,14 +106,22 @@ class Limiter:
     """Hands out turns; fits `Turns`."""
 
     def __init__(
-        self, limits: Limits | None = None, clock: Clock | None = None, tell: Callable[[str], None] = lambda text: None
+        self,
+        limits: Limits | None = None,
+        clock: Clock | None = None,
+        tell: Callable[[str], None] = lambda text: None,
+        *,
+        answered: bool = False,
     ) -> None:
-        """`tell` hears of outages."""
+        """`tell` hears of outages and of long waits; `answered`: whether the run had an answer in an earlier start."""
         limits = limits or Limits()
+        self._longest_wait_s = limits.longest_wait_s
+        self._tell = tell
+        self._told_until = -math.inf
         self._most = limits.max_concurrency or math.inf
         self._clock = clock or Clock()
         self._pace, self._ramp = Pace(), Ramp()
-        self._breaker = Breaker(max_outage_s=limits.max_outage_s, tell=tell)
+        self._breaker = Breaker(max_outage_s=limits.max_outage_s, tell=tell, answered=answered)
         self._requests, self._tokens = Budget(), Budget()
         self._each_request, self._each_token = Spacing(limits.requests_per_minute), Spacing(limits.tokens_per_minute)
         self._queue: deque[_Ticket] = deque()
@@ -164,9 +176,17 @@ class Limiter:
 
     def down(self, why: str, requests: int) -> float | None:
         """The same, without waiting."""
-        down_s = self._breaker.open(why, requests, self._clock.monotonic())
+        down_s = self._breaker.open(why, requests, self._clock.monotonic(), self._pace.opens_at)
         self._pump()
         return down_s
+
+    async def rejection(self) -> bool:
+        """See `Turns.rejection`."""
+        return self.rejects_all()
+
+    def rejects_all(self) -> bool:
+        """The same, without waiting."""
+        return self._breaker.rejects_all()
 
     def flow(self) -> Flow:
         now = self._clock.monotonic()
@@ -189,22 +209,38 @@ class Limiter:
             self._timer = None
         while self._queue and self._in_flight < self._most:
             now = self._clock.monotonic()
-            ready_at = self._ready_at(self._queue[0].want, now)
+            ready_at = self._ready_at(self._queue[0], now)
             if ready_at > now:
                 if math.isfinite(ready_at):
                     self._timer = self._clock.call_later(ready_at - now, self._pump)
                 return
             self._grant(self._queue.popleft(), now)
 
-    def _ready_at(self, want: Want, now: float) -> float:
+    def _ready_at(self, ticket: _Ticket, now: float) -> float:
+        asked_at = max(self._requests.ready_at(1, now), self._tokens.ready_at(ticket.want.tokens, now))
+        # What is said to be left is no reason to wait for days.
+        last_at = ticket.since + max(self._longest_wait_s, MINUTE_S)
+        if asked_at - now > MINUTE_S:
+            self._say_wait(asked_at - now, min(asked_at, last_at), now)
         return max(
             self._pace.ready_at,
             self._ramp.ready_at(self._in_flight),
             self._breaker.ready_at(self._in_flight),
             self._each_request.ready_at,
             self._each_token.ready_at,
-            self._requests.ready_at(1, now),
-            self._tokens.ready_at(want.tokens, now),
+            min(asked_at, last_at),
+        )
+
+    def _say_wait(self, asked_s: float, until: float, now: float) -> None:
+        """Tell of a long wait the endpoint asks for, once for as long as it lasts."""
+        wait_s = until - now
+        is_cut = wait_s < asked_s - 1
+        if now < self._told_until or wait_s <= 0 or not (is_cut or wait_s >= LONG_WAIT_S):
+            return
+        self._told_until = until
+        self._tell(
+            f"the endpoint asks for {asked_s:.0f} s without requests; it is asked again in {wait_s:.0f} s"
+            + " (llm.max_retry_s)" * is_cut
         )
 
     def _grant(self, ticket: _Ticket, now: float) -> None:
@@ -231,13 +267,16 @@ class Limiter:
             return
         now = self._clock.monotonic()
         self._in_flight -= 1
+        wait_s = None if ending.wait_s is None else min(ending.wait_s, self._longest_wait_s)
         if ending.outcome is Outcome.refused:
             self._refused += 1
             self._refusing_since = now if self._refusing_since is None else self._refusing_since
-            self._pace.refused(sent, ending.wait_s, now)
-        elif ending.wait_s:
-            self._pace.close(now + ending.wait_s)
-        if ending.outcome is Outcome.answered:
+            self._pace.refused(sent, wait_s, now)
+        elif wait_s:
+            self._pace.close(now + wait_s)
+        if wait_s:
+            self._say_wait(ending.wait_s or 0.0, now + wait_s, now)
+        if ending.outcome.is_heard:
             self._refusing_since = None
         self._ramp.end(ending.outcome, now)
         self._breaker.end(ending.outcome, now)

@@ -36,7 +36,7 @@ class Ramp:
             self._widened_at = now
 
     def end(self, outcome: Outcome, now: float) -> None:
-        if outcome is Outcome.answered:
+        if outcome.is_heard:
             if self._failures >= FAILURES:
                 self._widened_at = now
             self._failures = 0

@@ -32,7 +32,14 @@ class Outcome(StrEnum):
     """With 429."""
     failed = "failed"
     """No answer, or a server's error."""
+    rejected = "rejected"
+    """The endpoint is there and refuses the request as such."""
     unused = "unused"
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether it shows that the endpoint is there and lets requests in."""
+        return self in (Outcome.answered, Outcome.rejected)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,12 +77,16 @@ class Turns(Protocol):
         """
         ...
 
+    async def rejection(self) -> bool:
+        """Say that a request was refused as such; gives whether it is the settings, as nobody was ever answered."""
+        ...
+
 
 class RemoteTurns:
     """Turns from a limiter in another process, over any transport that keeps the order of messages.
 
     Sends `{"do": "take", "id", "want"}` and `{"do": "end", "id", "ending"}`, hears `{"id", "closed_s"}`; sends `{"do": "outage",
-    "id", "why", "requests"}`, hears `{"id", "down_s"}`.
+    "id", "why", "requests"}`, hears `{"id", "down_s"}`; sends `{"do": "rejection", "id"}`, hears `{"id", "all"}`.
     """
 
     def __init__(self, send: Callable[[Mapping[str, Any]], None], monotonic: Callable[[], float]) -> None:
@@ -107,8 +118,14 @@ class RemoteTurns:
         down_s: float | None = (await answered)["down_s"]
         return down_s
 
+    async def rejection(self) -> bool:
+        number = next(self._numbers)
+        answered = self._waiting[number] = asyncio.get_running_loop().create_future()
+        self._send({"do": "rejection", "id": number})
+        return bool((await answered)["all"])
+
     def hear(self, message: Mapping[str, Any]) -> None:
-        """A turn was granted, or an outage noted; a turn nobody waits for any more has been given back already."""
+        """A turn was granted, or something noted; a turn nobody waits for any more has been given back already."""
         waiting = self._waiting.pop(message["id"], None)
         if waiting is not None and not waiting.done():
             waiting.set_result(message)
@@ -123,6 +140,10 @@ class Asked(Protocol):
 
     def down(self, why: str, requests: int) -> float | None:
         """See `Turns.outage`."""
+        ...
+
+    def rejects_all(self) -> bool:
+        """See `Turns.rejection`."""
         ...
 
 
@@ -149,6 +170,8 @@ class TurnServer:
             self._leave[number] = self._limiter.ask(want, lambda turn: self._grant(number, turn))
         elif message["do"] == "outage":
             self._send({"id": number, "down_s": self._limiter.down(message["why"], message["requests"])})
+        elif message["do"] == "rejection":
+            self._send({"id": number, "all": self._limiter.rejects_all()})
         elif (turn := self._turns.pop(number, None)) is not None:
             del self._leave[number]
             turn.end(build(Ending, message["ending"]))
@@ -190,3 +213,6 @@ class NoLimit:
 
     async def outage(self, why: str, requests: int) -> float | None:
         return None
+
+    async def rejection(self) -> bool:
+        return False

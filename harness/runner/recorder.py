@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from harness.actions.cutting import MOST_OF_A_MESSAGE, cut
 from harness.protocols import Agent, Artifacts, Evaluator, InDoubt, Progress
 from harness.records import Doubt, DoubtReason, Effect, Episode, Failed, Late, Limits, Observation, Record, View
 from harness.runner.writing import Writer
@@ -85,16 +86,16 @@ class Recorder:
         """Record that infrastructure gave way, with what the interrupted action had done already."""
         if self._kit.stopping():  # a browser that goes down with the interrupted run says nothing about the task
             return await self.late()
-        opened = self._journal.episode.opened
+        opened, message = self._journal.episode.opened, cut(str(error), MOST_OF_A_MESSAGE)
         assert opened is not None
         failed = Failed(
             attempt=opened.attempt,
             boundary=boundary,
             type=type(error).__name__,
-            message=str(error),
+            message=message,
             effects=self._unrecorded,
             at=self._kit.clock(),
         )
-        logger.error("task %s: %s while trying to %s: %s", opened.task.task_id, failed.type, boundary, error)
+        logger.error("task %s: %s while trying to %s: %s", opened.task.task_id, failed.type, boundary, message)
         await self.append(failed)
         self._unrecorded = ()

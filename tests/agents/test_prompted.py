@@ -240,3 +240,23 @@ def test_webarenas_action_set_is_not_offered_what_it_lacks() -> None:
 
 
 BLANK = dict.fromkeys(("observation", "notices", "url", "objective", "previous_actions"), "")
+
+
+@pytest.mark.parametrize("further", [{}, {"sees": True}])
+async def test_no_page_can_grow_the_prompt_by_what_is_not_its_text(further: dict[str, Any]) -> None:
+    model = Canned("```stop []```", "```stop []```")
+    await agent(model, **further).decide(TASK, episode(), replace(view(), image=b"png"))
+    usual = len(str(model.asked[-1]))
+    huge = view("[4] link 'Tea'", *(f"notice {number} {'n' * 9000}" for number in range(300)), *("again",) * 4000)
+    title = f"Tab 0 (current): {'t' * 140_000}\nTab 1: u\n\n[4] link 'Tea'"
+    seen = replace(huge.observation, url=f"http://shop.localhost/{'a' * 1_900_000}", text=title)
+    name = "l" * 18_000_000
+    clicked = Click(target=Target(id="4", role="link", name=name, line=f"link '{name}'"))
+    steps = episode(*[(clicked, Refused(why="w" * 900_000))] * 3, (Nothing(why=""), Done(), "r" * 500_000))
+    await agent(model, **further).decide(TASK, steps, View(observation=seen, nodes={}, image=b"png"))
+    assert len(str(model.asked[-1])) < usual + 30_000
+    (part, *_) = [model.asked[-1][-1].content] if not further else [model.asked[-1][-1].content[0]["text"]]  # type: ignore[index]
+    text = str(part)
+    assert "more characters)" in text
+    assert "(281 more notices)" in text and "- again (4000 times)" in text and "Tab 1: u" in text
+    assert f"URL:\nhttp://shop.localhost/{'a' * 100}" in text

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from harness.browser.restoring import aim_pending, plan, replay, sites_at_risk
 from harness.browser.session import Chromium
 from harness.browser.settings import RestoreSettings
 from harness.errors import ActionInDoubt, EnvironmentDiverged, InfraError
-from harness.protocols import Landed
+from harness.journal.store import ArtifactStore
+from harness.protocols import Artifacts, Landed
 from harness.records import (
     Acted,
     Decided,
@@ -322,7 +324,7 @@ class Shop:
         )
 
 
-async def recorded(pool: Chromium, web: Web, kept: Memory) -> Episode:
+async def recorded(pool: Chromium, web: Web, kept: Artifacts) -> Episode:
     """An episode of four steps, as the runner would have written it."""
     task = a_task(web)
     async with pool.open(task, 0) as env:
@@ -351,7 +353,7 @@ async def recorded(pool: Chromium, web: Web, kept: Memory) -> Episode:
         return episode
 
 
-def a_pool(shop: Shop, kept: Memory, **restoring: Any) -> Chromium:
+def a_pool(shop: Shop, kept: Artifacts, **restoring: Any) -> Chromium:
     return Chromium(QUICK, sites=lambda _: (shop.site,), restoring=RestoreSettings(**restoring), checkpoints=kept)
 
 
@@ -446,6 +448,18 @@ class TestInABrowser:
         assert home.checkpoint is None
         assert all(request.method == "GET" for request in web.asked[asked:])
         assert shop.items == ["item=lamp&size=Large"]
+
+    @pytest.mark.parametrize("damage", ["missing", "damaged"])
+    async def test_a_checkpoint_that_cannot_be_read_is_divergence(self, web: Web, tmp_path: Path, damage: str) -> None:
+        shop, kept = Shop(web), ArtifactStore(tmp_path)
+        async with a_pool(shop, kept) as pool:
+            episode = await recorded(pool, web, kept)
+            for digest in [step.acted.checkpoint for step in episode.steps if step.acted.checkpoint]:
+                path = kept.path(digest)
+                path.write_bytes(b"damaged") if damage == "damaged" else path.unlink(missing_ok=True)
+            async with pool.open(a_task(web), 0) as env:
+                with pytest.raises(EnvironmentDiverged, match="the recorded storage state cannot be used"):
+                    await env.restore(a_task(web), episode)
 
     @pytest.mark.parametrize("policy", ["ask_page", "skip", "repeat", "restart", "unscored"])
     async def test_a_pending_click_on_a_site_that_was_not_reset_is_in_doubt(self, web: Web, policy: str) -> None:

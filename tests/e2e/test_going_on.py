@@ -39,6 +39,29 @@ def test_other_measuring_settings_are_refused_by_name_or_accepted_and_kept(start
     assert start(*ONE, "workers=2", "llm.timeout_s=60").code == 0, "how it is executed may change freely"
 
 
+def test_what_is_damaged_beside_the_journals_is_a_sentence_before_anything_is_played(start: Starter) -> None:
+    done = start(*ONE)
+    assert done.code == 0
+    journal = (done.folder / "0.traj.jsonl").read_bytes()
+    (done.folder / "drift.jsonl").write_bytes(b'{"at":1,"from":"a","to":"b","changed":{}}\n{"at"')
+    refused = start(*ONE, "limits.max_steps=20", "resume.accept_drift=true")
+    assert refused.code == 3 and "Traceback" not in refused.err + refused.out
+    assert "drift.jsonl:2: this line is damaged; restore the file, or move it away" in refused.err
+    (done.folder / "drift.jsonl").unlink()
+
+    (config,) = {record["config_digest"] for record in lines(done.folder / "0.traj.jsonl") if "config_digest" in record}
+    (done.folder / "artifacts" / config[:2] / config).write_bytes(b"{}")
+    refused = start(*ONE, "limits.max_steps=20")
+    assert refused.code == 2 and "with other settings (nobody can say which" in refused.err
+    assert start(*ONE, "run.retry=all").code == 0, "with the same settings it is put back"
+
+    journal = (done.folder / "0.traj.jsonl").read_bytes()
+    (done.folder / "1.traj.jsonl").write_bytes(journal)
+    refused = start(*TWO)
+    assert refused.code == 3 and "1.traj.jsonl is a copy of 0.traj.jsonl, or was renamed" in refused.err
+    assert (done.folder / "1.traj.jsonl").read_bytes() == journal, "nothing was played on"
+
+
 def test_a_budget_of_the_whole_run_holds_over_starts_and_can_be_raised(start: Starter) -> None:
     spent = start(*TWO, "run.max_tokens=1000")
     asked = [requests_of(spent)]

@@ -1,6 +1,8 @@
 """Whatever dies, hangs or goes away comes back within the same run, or is left owed and said; never a score of 0."""
 
 import asyncio
+import json
+import shutil
 import signal
 import subprocess
 from collections.abc import AsyncIterator
@@ -14,8 +16,9 @@ from harness.sites.server import serving
 from tests.e2e.trouble import TroubledSites, World, endpoint, first
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-WISHLIST, PRICE = 12, 0
-"""Demo tasks on the shop: one that writes twice, and one that needs no login and starts at `/`."""
+WISHLIST, PRICE, BRANCH, ACCOUNT = 12, 0, 6, 25
+"""Demo tasks: three on the shop, one that writes twice, and two that need no login, of which the first starts at `/`; one on the forum, whose
+cookie is another one after its last step."""
 
 
 @pytest.fixture
@@ -97,6 +100,48 @@ async def test_a_storm_of_429_is_waited_out(world: World) -> None:
     assert play.summary["invocation"]["model_requests"] == 4 * play.decisions
 
 
+def a_reply(text: str) -> bytes:
+    return json.dumps({"choices": [{"message": {"content": text}}]}).encode()
+
+
+async def test_one_refused_prompt_and_one_endless_answer_cost_their_own_tasks_only(world: World) -> None:
+    refused = {"error": {"message": "context is too long", "code": "context_length_exceeded"}}
+    special = {b"Harbour Floor Lamp": json.dumps(refused).encode(), b"my order 1034": a_reply("x" * 40_000_000)}
+    async with endpoint(special=special) as world.endpoint_port:
+        async with world.playing(f"task.ids=[7,{WISHLIST},{PRICE}]") as play:
+            assert await play.ended() == 3, play.text
+    assert play.failures(7) == play.failures(WISHLIST) == ["RequestRefused"] * 3 and play.failures(PRICE) == []
+    why = {result["task_id"]: (result["status"], result["why"]) for result in play.summary["results"]}
+    assert why["0"][0] == "passed" and why["7"][0] == why["12"][0] == "unscored"
+    assert "with HTTP 400 (context is too long)" in why["12"][1]
+    assert "is longer than 32 MB (llm.max_answer_mb)" in why["7"][1]
+
+
+async def test_a_setting_that_every_request_is_refused_for_stops_the_run_with_a_sentence(world: World) -> None:
+    async with endpoint(faults='[{"do": "400"}]') as world.endpoint_port:
+        async with world.playing("task.ids=[0,1,3,6]") as play:
+            assert await play.ended() == 2, play.text
+    assert "refuses this request to model 'scripted' with HTTP 400 (injected fault 400), and so it did" in play.text
+    assert "Traceback" not in play.text
+
+
+async def test_a_reply_of_18_mb_neither_ends_the_run_nor_reaches_the_display(world: World) -> None:
+    long = a_reply("```stop [" + "w" * 18_000_000 + "]```")
+    async with endpoint(special={b"What does the Storm Lantern cost": long}) as world.endpoint_port:
+        async with world.playing(f"task.ids=[{PRICE},{BRANCH}]", "workers=2") as play:
+            assert await play.ended() == 0, play.text
+    assert play.summary["passed"] == 1 and play.summary["failed"] == 1, "the answer is wrong, and long"
+    assert len(play.text) < 20_000
+
+
+async def test_a_wait_asked_for_is_bounded_and_said(world: World) -> None:
+    day = '[{"do": "503", "retry_after": 86400, "on": {"first": 1}}]'
+    async with endpoint(faults=day) as world.endpoint_port:
+        async with world.playing(f"task.ids=[{PRICE}]", "llm.max_retry_s=3", "limits.max_steps=1") as play:
+            assert await play.ended(60) == 0, play.text
+    assert "the endpoint asks for 86400 s without requests; it is asked again in 3 s (llm.max_retry_s)" in play.text
+
+
 async def test_a_site_that_stays_broken_leaves_its_task_unscored_until_it_is_asked_for_again(world: World) -> None:
     world.sites.trouble = lambda method, path: "500" if path == "/__reset__" else None
     async with world.playing("task.ids=[0]", "browser.navigation_timeout_s=1") as play:
@@ -150,6 +195,23 @@ async def test_interrupting_twice_ends_at_once_and_the_run_goes_on_later(world: 
     world.endpoint_port = fast
     async with world.playing("task.ids=[0]") as play:
         assert await play.ended() == 0, play.text
+
+
+async def test_a_run_without_its_checkpoints_goes_on_and_only_what_needed_one_begins_anew(world: World) -> None:
+    both = (f"task.ids=[{ACCOUNT},{PRICE}]", "resume=checkpoint")
+    fast = world.endpoint_port
+    async with endpoint(latency_ms=2000) as world.endpoint_port, world.playing(*both) as play:
+        journal = play.folder / f"{ACCOUNT}.traj.jsonl"
+        await play.until(lambda: journal.exists() and b'"checkpoint":"' in journal.read_bytes())
+        play.process.kill()
+        await play.ended()
+    shutil.rmtree(play.folder / "private")
+    world.endpoint_port = fast
+    async with world.playing(*both) as play:
+        assert await play.ended() == 0, play.text
+    assert play.summary["passed"] == 2
+    assert set(play.failures(ACCOUNT)) == {"EnvironmentDiverged"} and play.episode(ACCOUNT).attempt == 2
+    assert play.failures(PRICE) == []
 
 
 async def test_a_second_process_on_a_run_folder_is_refused_and_told_who_has_it(world: World) -> None:

@@ -153,11 +153,38 @@ async def _read(process: asyncio.subprocess.Process, out: bytearray) -> None:
 
 
 @asynccontextmanager
-async def endpoint(port: int = 0, *, faults: str = "[]", latency_ms: float = 0.0) -> AsyncIterator[int]:
-    """The scripted endpoint with the demo's plans."""
+async def endpoint(
+    port: int = 0, *, faults: str = "[]", latency_ms: float = 0.0, special: dict[bytes, bytes] | None = None
+) -> AsyncIterator[int]:
+    """The scripted endpoint with the demo's plans; `special`: part of a prompt to the whole HTTP body it is answered with,
+    by 200 when it holds choices, else by 400."""
     intents = {task.task_id: task.intent for task in load(str(PROJECT / "tasks" / "demo.json"), CANONICAL)}
     placeholders = {f"__{name.upper()}__": base for name, base in CANONICAL.items()}
     plans = read_plans(PROJECT / "tasks" / "demo.plans.json", intents, placeholders=placeholders)
     app = endpoint_app(plans, read_faults(json.loads(faults)), latency_ms=latency_ms)
-    async with serving(app, port=port) as taken:
+    async with serving(_with_special(app, special or {}), port=port) as taken:
         yield taken
+
+
+def _with_special(app: Any, special: dict[bytes, bytes]) -> Any:
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http" or not special:
+            return await app(scope, receive, send)  # type: ignore[no-any-return]
+        body, more = b"", True
+        while more:
+            part = await receive()
+            body, more = body + part.get("body", b""), part.get("more_body", False)
+        for words, said in special.items():
+            if words in body:
+                status = 200 if b"choices" in said else 400
+                headers = [(b"content-type", b"application/json")]
+                await send({"type": "http.response.start", "status": status, "headers": headers})
+                await send({"type": "http.response.body", "body": said})
+                return None
+
+        async def again() -> Any:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        return await app(scope, again, send)  # type: ignore[no-any-return]
+
+    return answer

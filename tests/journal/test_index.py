@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import JournalCorrupt
+from harness.errors import JournalCorrupt, JournalError
+from harness.journal.ended import read_ended
 from harness.journal.index import INDEX_NAME, Outcome, outcome_of, scan
 from harness.journal.redaction import Redactor
 from harness.journal.store import RunFolder
@@ -138,10 +139,27 @@ def test_what_has_no_record_yet_has_no_outcome(folder: Path) -> None:
 
 def test_no_secret_reaches_the_index(tmp_path: Path) -> None:
     with RunFolder.open(tmp_path, redactor=Redactor({"shop": "hunter2secret"})) as run:
-        fill(run, "1", (opened(), failed(message="login with hunter2secret failed")))
+        fill(run, "7", (opened(), failed(message="login with hunter2secret failed")))
         assert not (tmp_path / INDEX_NAME).exists()
         assert (
             run.scan().outcomes["7", 0].failure
             == "BrowserCrashed while trying to act: login with [redacted:shop] failed"
         )
     assert b"hunter2secret" not in (tmp_path / INDEX_NAME).read_bytes()
+
+
+def test_a_journal_under_the_name_of_another_is_said_and_never_counted(folder: Path) -> None:
+    scan(folder)
+    for name in ("9.traj.jsonl", "2.trial-1.traj.jsonl"):
+        (folder / name).write_bytes((folder / "2.traj.jsonl").read_bytes())
+    for _ in range(2):
+        with RunFolder.open(folder) as run:
+            found = run.scan()
+            run.journal("9").close()  # leaves a line in the index
+        assert sorted(found.outcomes) == [("1", 0), ("2", 0), ("3", 0)]
+        assert sorted(str(damage).partition(":")[0] for damage in found.damaged) == [
+            f"{folder}/2.trial-1.traj.jsonl is a copy of 2.traj.jsonl, or was renamed",
+            f"{folder}/9.traj.jsonl is a copy of 2.traj.jsonl, or was renamed",
+        ]
+    with pytest.raises(JournalError, match="is a copy of 2"):
+        read_ended(folder / "9.traj.jsonl")

@@ -110,6 +110,19 @@ def test_a_damaged_artifact_is_found_when_read_and_mended_when_its_size_shows_it
     assert store.read(digest) == b"page"
 
 
+def test_what_an_earlier_process_left_is_compared_before_it_is_believed_and_only_once(tmp_path: Path) -> None:
+    digest = ArtifactStore(tmp_path).put(b"page")
+    path = tmp_path / digest[:2] / digest
+    path.write_bytes(b"pagf")
+    later = ArtifactStore(tmp_path)
+    assert later.put(b"page") == digest
+    assert later.read(digest) == b"page", "a damaged file of the right size was replaced"
+    read_at = path.stat().st_atime_ns
+    os.utime(path, ns=(0, path.stat().st_mtime_ns))
+    assert later.put(b"page") == digest
+    assert path.stat().st_atime_ns == 0 != read_at, "it was not read again"
+
+
 @pytest.mark.parametrize("name", ["", "../../etc/passwd", "0" * 63, "G" * 64, "0" * 64 + "\n"])
 def test_only_a_hash_names_an_artifact(tmp_path: Path, name: str) -> None:
     with pytest.raises(JournalError, match="is not the name of an artifact"):

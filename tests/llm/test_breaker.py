@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from harness.errors import ModelUnavailable
-from harness.llm.breaker import LONGEST_PAUSE_S, GuardedModel
+from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
+from harness.llm.breaker import LONGEST_PAUSE_S, REJECTED, Breaker, GuardedModel
 from harness.llm.limiter import Clock, Limiter, Limits
 from harness.llm.turns import Ending, NoLimit, Outcome, Turns, Want
 from harness.protocols import ChatModel, Message, Reply
@@ -167,3 +167,56 @@ def test_where_nobody_hands_out_turns_an_outage_is_told_at_once() -> None:
     with pytest.raises(ModelUnavailable, match=r"^no answer$"):
         passed(world.lane(NoLimit()).ask(QUESTION))
     assert len(world.asked) == ATTEMPTS
+
+
+def test_the_pause_that_is_told_is_the_one_that_is_kept() -> None:
+    said: list[str] = []
+    office = Breaker(max_outage_s=5.0, tell=said.append)
+    office.end(Outcome.failed, 0.0)
+    assert office.open("no answer", 1, 0.0) == 0.0
+    assert office.ready_at(0) == 5.0 and said.pop().endswith("asked again in 5 s"), "an outage may not last longer"
+    office.end(Outcome.answered, 6.0)
+    said.clear()
+    office.end(Outcome.failed, 7.0)
+    office.open("HTTP 503", 1, 7.0, opens_at=307.0)
+    assert office.ready_at(0) == 307.0 and said == [
+        "HTTP 503; the run is paused, and the endpoint asked again in 300 s"
+    ]
+
+
+class Rejecting:
+    """Refuses every request as such but those of `answered`."""
+
+    def __init__(self, turns: Turns) -> None:
+        self.turns = turns
+        self.answered = False
+
+    async def ask(self, messages: Sequence[Message]) -> Reply:
+        turn = await self.turns.take(Want())
+        turn.end(Ending(outcome=Outcome.answered if self.answered else Outcome.rejected))
+        if not self.answered:
+            raise RequestRefused("HTTP 400 (too long)")
+        return REPLY
+
+
+async def _errors(world: World, requests: int, *, answered_first: bool = False) -> list[type[BaseException]]:
+    worker = Worker(world.limiter)
+    model = Rejecting(worker.turns)
+    guarded = GuardedModel(model, worker.turns, max_outage_s=60, monotonic=now)
+    model.answered = answered_first
+    if answered_first:
+        await guarded.ask(QUESTION)
+    model.answered = False
+    errors = await asyncio.gather(*(guarded.ask(QUESTION) for _ in range(requests)), return_exceptions=True)
+    return [type(error) for error in errors if isinstance(error, BaseException)]
+
+
+def test_requests_refused_as_such_are_their_tasks_business_until_nobody_was_ever_answered() -> None:
+    world = World()
+    assert passed(_errors(world, REJECTED - 1)) == [RequestRefused] * (REJECTED - 1)
+    assert passed(_errors(world, 1)) == [ModelRejected], "so many, and nobody was answered: it is the settings"
+    assert passed(_errors(World(), 3 * REJECTED, answered_first=True)) == [RequestRefused] * 3 * REJECTED
+    world = World()
+    world.limiter = Limiter(Limits(), Clock(monotonic=now), answered=True)
+    assert set(passed(_errors(world, 3 * REJECTED))) == {RequestRefused}, "an earlier start was answered"
+    assert world.said == [], "and it is no outage"

@@ -13,7 +13,7 @@ import httpx
 import httpx2
 import pytest
 
-from harness.errors import ConfigError, ModelRejected, ModelUnavailable
+from harness.errors import ConfigError, ModelRejected, ModelUnavailable, RequestRefused
 from harness.llm.chat import ChatSettings, OpenAIChat
 from harness.llm.endpoint import Endpoint
 from harness.llm.pricing import Price
@@ -115,11 +115,15 @@ async def test_a_hung_request_is_given_up_after_its_time_and_tried_again() -> No
         assert waits.notices[0].why == "no answer within 0.3 s"
 
 
-@pytest.mark.parametrize("do", ["400", "401", "403", "404", "422", "402", "413"])
-async def test_a_rejection_stops_at_once_with_the_servers_words(do: str) -> None:
+@pytest.mark.parametrize(
+    ("do", "error"),
+    [(status, ModelRejected) for status in ("401", "402", "403", "404")]
+    + [(status, RequestRefused) for status in ("400", "413", "422")],
+)
+async def test_a_rejection_is_never_tried_again_and_tells_the_servers_words(do: str, error: type[Exception]) -> None:
     waits = Waits()
     async with scripted({"do": do}, waits=waits) as (model, url):
-        with pytest.raises(ModelRejected) as caught:
+        with pytest.raises(error) as caught:
             await model.ask(ASKED)
         told = str(caught.value)
         assert f"HTTP {do}" in told and f"injected fault {do}" in told and "'scripted'" in told and f"{url}/v1" in told

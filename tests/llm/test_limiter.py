@@ -20,7 +20,8 @@ class Office:
 
     def __init__(self, **limits: Any) -> None:
         self.events = Events()
-        self.limiter = Limiter(Limits(**limits), self.events.clock)
+        self.said: list[str] = []
+        self.limiter = Limiter(Limits(**limits), self.events.clock, self.said.append)
         self.granted: list[tuple[str, float]] = []
         self.turns: dict[str, Turn] = {}
 
@@ -112,6 +113,37 @@ def test_a_server_error_that_asks_for_a_wait_stops_everybody_too() -> None:
     office.ask("b")
     office.events.run(20)
     assert office.granted == [("a", 0), ("b", 9)]
+
+
+@pytest.mark.parametrize("outcome", [Outcome.refused, Outcome.failed])
+def test_no_endpoint_holds_up_a_run_for_longer_than_the_person_allows_and_it_is_said(outcome: Outcome) -> None:
+    office = Office(longest_wait_s=600.0)
+    office.ask("a")
+    office.end("a", Ending(outcome=outcome, wait_s=2.5e11))
+    office.ask("b", again=True)
+    office.ask("c")
+    assert office.said == [
+        "the endpoint asks for 250000000000 s without requests; it is asked again in 600 s (llm.max_retry_s)"
+    ]
+    office.events.run(599)
+    assert office.names == "a"
+    office.events.run(601)
+    assert office.names.startswith("ab")
+    office.end("b", Ending(outcome=outcome, wait_s=40.0))
+    office.end("b" if "c" not in office.turns else "c", Ending(outcome=outcome, wait_s=40.0))
+    assert office.said[1:] == ["the endpoint asks for 40 s without requests; it is asked again in 40 s"], "once"
+
+
+def test_what_is_said_to_be_left_holds_up_nobody_for_longer_either() -> None:
+    office = Office(longest_wait_s=600.0)
+    office.ask("a")
+    nothing_left = Told(requests=Allowance(limit=100, remaining=0, reset_s=9e7))
+    office.end("a", Ending(outcome=Outcome.answered, told=nothing_left))
+    office.ask("b")
+    office.events.run(599)
+    assert office.names == "a" and "it is asked again in 600 s (llm.max_retry_s)" in office.said[0]
+    office.events.run(601)
+    assert office.names == "ab" and len(office.said) == 1
 
 
 def test_after_an_outage_lanes_come_back_one_by_one() -> None:

@@ -17,6 +17,8 @@ NOW = 1_600_000_000.0
         ({"retry-after": "Sun, 13 Sep 2020 12:26:30 GMT"}, 429, 0.0),
         ({"retry-after": "soon"}, 429, None),
         ({"retry-after": "-3"}, 429, None),
+        ({"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}, 500, 251802300799.0),
+        ({"x-ratelimit-reset-requests": "9" * 400 + "d"}, 429, None),
         ({"retry-after-ms": "250", "retry-after": "7"}, 429, 0.25),
         ({"retry-after": "2", "x-ratelimit-reset-requests": "9s"}, 429, 2.0),
         ({"x-ratelimit-reset-requests": "1s", "x-ratelimit-reset-tokens": "6m0s"}, 429, 360.0),

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from harness.runner.executors.wire import LINE_LIMIT, messages
+from harness.runner.executors.wire import BUFFERED, messages
 from harness.runner.family import kill_tree
 
 
@@ -22,7 +22,7 @@ def child_processes(command: Sequence[str], log: Path) -> Callable[[int], Abstra
                 stdout=asyncio.subprocess.PIPE,
                 stderr=errors,
                 start_new_session=True,
-                limit=LINE_LIMIT,
+                limit=BUFFERED,
             )
         try:
             yield Pipes(process)

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 
 from harness.errors import ConfigError
 from harness.runner.capacity import Room
-from harness.runner.executors.wire import LINE_LIMIT, messages
+from harness.runner.executors.wire import BUFFERED, messages
 from harness.runner.family import end_marked, kill_tree, marks
 
 logger = logging.getLogger(__name__)
@@ -141,7 +141,7 @@ class Wires:
         self._ray = ray
         self._actor = actor
         self._log = log
-        self._reader = asyncio.StreamReader(limit=LINE_LIMIT)
+        self._reader = asyncio.StreamReader(limit=BUFFERED)
         self._unsent = bytearray()
         self._more = asyncio.Event()
         self._killed = False
