@@ -7,6 +7,7 @@ the seed. Site and endpoint are in the driver's process, so an event is known be
 import asyncio
 import contextlib
 import json
+import os
 import random
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -91,6 +92,7 @@ class Watch:
     def __init__(self) -> None:
         self._strike: Strike | None = None
         self._left = 0
+        self._spared: set[str] = set()
         self._found: asyncio.Future[Event] | None = None
 
     def arm(self, strike: Strike) -> asyncio.Future[Event]:
@@ -101,12 +103,13 @@ class Watch:
     def disarm(self) -> None:
         self._strike = None
 
-    def is_armed(self, aim: str) -> bool:
-        return self._strike is not None and self._strike.aim == aim
+    def spare(self, task: str) -> None:
+        """Nothing that this task does is an event any more."""
+        self._spared.add(task)
 
     async def happened(self, aim: str, task: str = "") -> None:
         """Returns when whoever caused it may have its answer."""
-        if self._strike is None or self._strike.aim != aim or self._found is None:
+        if self._strike is None or self._strike.aim != aim or self._found is None or (task and task in self._spared):
             return
         if self._left:
             self._left -= 1
@@ -121,15 +124,29 @@ class Watch:
 
     async def watch_journals(self, folder: Path) -> None:
         """Look for new decisions until cancelled."""
-        sizes = {path: path.stat().st_size for path in folder.glob("*.traj.jsonl")}
+        sizes: dict[str, int] | None = None
         while True:
-            for path in folder.glob("*.traj.jsonl"):
-                known, size = sizes.get(path, 0), path.stat().st_size
-                if size > known:
-                    sizes[path] = size
-                    if _DECIDED in path.read_bytes()[known:]:
-                        await self.happened(DECIDED, f"t{path.name.partition('.')[0]}")
+            now = _sizes(folder)
+            for path, size in now.items() if sizes is not None else ():
+                known = sizes.get(path, 0)
+                if size > known and _DECIDED in _written(path, known):
+                    await self.happened(DECIDED, f"t{Path(path).name.partition('.')[0]}")
+            sizes = now
             await asyncio.sleep(WATCH_S)
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    try:
+        with os.scandir(folder) as entries:
+            return {one.path: one.stat().st_size for one in entries if one.name.endswith(".traj.jsonl")}
+    except FileNotFoundError:
+        return {}
+
+
+def _written(path: str, known: int) -> bytes:
+    with Path(path).open("rb") as journal:
+        journal.seek(known)
+        return journal.read()
 
 
 def watched(site: Site, watch: Watch) -> None:
@@ -150,9 +167,7 @@ Serve = Callable[[Any, Any, Any], Awaitable[None]]
 class Endpoint:
     """The scripted endpoint; it tells of every question, and thinks long where a task's late effect is to arrive first."""
 
-    def __init__(
-        self, plans: Plans, tasks: Sequence[Posed], *, site: Site, watch: Watch, latency_s: float
-    ) -> None:
+    def __init__(self, plans: Plans, tasks: Sequence[Posed], *, site: Site, watch: Watch, latency_s: float) -> None:
         self._plans = plans
         self._app: Serve = endpoint_app(plans, latency_ms=latency_s * 1000)
         self._tasks = {task.name: task for task in tasks}
@@ -186,7 +201,7 @@ class Endpoint:
         """Wait for what the page that was opened last sends; only the page knows whether it still will."""
         loop = asyncio.get_running_loop()
         until = loop.time() + task.kind.awaits_s + PATIENCE_S
-        while not self._site.has_come(task.name, task.kind.awaits) and loop.time() < until:
+        while not self._site.has_come(task.name, task.kind.awaits) and loop.time() < until:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
 

@@ -119,9 +119,7 @@ def _beacon(visit: Visit) -> str:
 
 def _links(visit: Visit) -> str:
     subscribe, download = _path(visit, "Subscribe", "&next=done"), _path(visit, "Download", "&file=1")
-    return (
-        f'<p><a href="{escape(subscribe)}">Subscribe</a></p><p><a href="{escape(download)}">Download</a></p>{_on(visit)}'
-    )
+    return f'<p><a href="{escape(subscribe)}">Subscribe</a></p><p><a href="{escape(download)}">Download</a></p>{_on(visit)}'
 
 
 def _basket(visit: Visit) -> str:

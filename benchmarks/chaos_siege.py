@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Any
 from chaos_aiming import DECIDED, Endpoint, Event, Strike, Watch, watched
 from chaos_site import Site
 from chaos_tasks import OWN, TWIN, Posed, intent, write
-from chaos_victims import PARENT, choose, kill, members
+from chaos_victims import FRESH_S, PARENT, Family, kill
 
 from harness.runner.family import survivors
 from harness.sites.plans import read_plans
@@ -25,6 +26,8 @@ DONE = (0, 3)
 """Exit codes of a run that has ended by itself: all scored, or not all."""
 FRUITLESS = 3
 """Starts in a row that may end early without a new journal line, before the run counts as stuck."""
+MOST = 4
+"""Strikes on one task; after that others are waited for, so that the last one is not struck by all that are left."""
 LOOK_S = 0.2
 GONE_WITHIN_S = 10.0
 
@@ -165,9 +168,7 @@ class _Start:
 class Siege:
     """The run under way."""
 
-    def __init__(
-        self, mode: Mode, tasks: tuple[Posed, ...], *, site: Site, watch: Watch, start: _Start
-    ) -> None:
+    def __init__(self, mode: Mode, tasks: tuple[Posed, ...], *, site: Site, watch: Watch, start: _Start) -> None:
         self._mode = mode
         self._tasks = tasks
         self._site = site
@@ -175,6 +176,10 @@ class Siege:
         self._start = start
         self._process: asyncio.subprocess.Process | None = None
         self._kills: list[Struck] = []
+        self._often: Counter[str] = Counter()
+        self._family = Family()
+        self._meeting: set[asyncio.Task[None]] = set()
+        site.met = self._meet
         self._starts = 0
         self._fruitless = 0
         self._lines = 0
@@ -194,6 +199,12 @@ class Siege:
             await self._process.wait()
         return await self._ended(code)
 
+    def _meet(self, port: int) -> None:
+        if self._process is not None:
+            task = asyncio.create_task(asyncio.to_thread(self._family.meet, self._process.pid, port))
+            self._meeting.add(task)
+            task.add_done_callback(self._meeting.discard)
+
     async def _begin(self) -> None:
         self._process = await self._start.process()
         self._starts += 1
@@ -201,7 +212,7 @@ class Siege:
     async def _reach(self, strike: Strike) -> Event | None:
         """What the strike waits for; None when the run was done first."""
         found = self._watch.arm(strike)
-        looking = asyncio.create_task(self._watch.watch_journals(self._start.folder)) if strike.aim == DECIDED else None
+        looking = asyncio.create_task(self._look_out()) if strike.aim == DECIDED else None
         try:
             while not found.done():
                 assert self._process is not None
@@ -216,6 +227,15 @@ class Siege:
             self._watch.disarm()
             if looking is not None:
                 looking.cancel()
+
+    async def _look_out(self) -> None:
+        """For decisions; whoever is to be struck is known before one is there, because it is followed at once."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._watch.watch_journals(self._start.folder))
+            while True:
+                if self._process is not None:
+                    self._family.look(self._process.pid)
+                await asyncio.sleep(FRESH_S / 2)
 
     async def _goes_on(self) -> bool:
         """After a start has ended: begin another one, unless the run is done or stuck."""
@@ -234,15 +254,17 @@ class Siege:
         assert self._process is not None
         loop = asyncio.get_running_loop()
         pid = self._process.pid
-        looking = asyncio.create_task(asyncio.to_thread(members, pid))  # takes a few ms, and is of use while one waits
+        if strike.delay_s < FRESH_S:
+            self._family.refresh(pid)
         await asyncio.sleep(max(0.0, event.at + strike.delay_s - loop.time()))
-        victim = choose(await looking, strike.victim, strike.which, port=self._site.ports.get(event.task))
+        victim = self._family.choose(pid, strike.victim, strike.which, port=self._site.ports.get(event.task))
         if victim is not None and kill(victim):
             self._kills.append(
-                Struck(
-                    victim=victim.kind, aim=strike.aim, task=event.task, after_ms=(loop.time() - event.at) * 1000
-                )
+                Struck(victim=victim.kind, aim=strike.aim, task=event.task, after_ms=(loop.time() - event.at) * 1000)
             )
+            self._often[event.task] += 1
+            if self._often[event.task] == MOST:
+                self._watch.spare(event.task)
         event.struck.set()
         if victim is not None and victim.kind == PARENT:
             await self._process.wait()
@@ -258,7 +280,7 @@ class Siege:
     async def _ended(self, code: int | None) -> Ended:
         folder = self._start.folder
         until = time.monotonic() + GONE_WITHIN_S
-        while (left := len(survivors(folder))) and time.monotonic() < until:
+        while (left := len(survivors(folder))) and time.monotonic() < until:  # noqa: ASYNC110
             await asyncio.sleep(LOOK_S)
         path = folder / "summary.json"
         return Ended(

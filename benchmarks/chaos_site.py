@@ -71,10 +71,13 @@ class Site:
         """Task to the port its newest request came from: whose socket that is says which browser plays it."""
         self.arrived: Callable[[Effect], Awaitable[None]] | None = None
         """Told of each effect before it is answered."""
+        self.met: Callable[[int], None] | None = None
+        """Told of a port when a task's requests begin to come from it."""
+        self.resetting: Callable[[Place], Awaitable[None]] | None = None
+        """Told of each reset before it is answered."""
         self._seed = seed
         self._chance = random.Random(seed)
         self._longest_reset_s = longest_reset_s
-        self.resetting: Callable[[Place], Awaitable[None]] | None = None
         self._counts: dict[tuple[Place, str], Counter[str]] = {}
         self._baskets: dict[Place, set[str]] = {}
         self._epochs: Counter[Place] = Counter()
@@ -101,8 +104,10 @@ class Site:
         if len(parts) != 2 or not _TASK.fullmatch(parts[0]):
             return Response("no such page", status_code=404)
         task, page = parts
-        if request.client is not None:
+        if request.client is not None and self.ports.get(task) != request.client.port:
             self.ports[task] = request.client.port
+            if self.met is not None:
+                self.met(request.client.port)
         if page == "do":
             return await self._do(request, place, task)
         if page == "state":

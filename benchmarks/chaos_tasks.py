@@ -51,7 +51,14 @@ def _order(name: str, *, configured: bool = True) -> Kind:
 def _later(delay_ms: int) -> Kind:
     label = f"Send in {delay_ms} ms"
     steps = (click(label), click("Show more"), click("Show less"), STOP)
-    return Kind(name=f"late {delay_ms} ms", start=f"later{delay_ms}", steps=steps, wanted={label: 1}, awaits=label, awaits_s=delay_ms / 1000)
+    return Kind(
+        name=f"late {delay_ms} ms",
+        start=f"later{delay_ms}",
+        steps=steps,
+        wanted={label: 1},
+        awaits=label,
+        awaits_s=delay_ms / 1000,
+    )
 
 
 KINDS = (
@@ -135,7 +142,9 @@ def write(tasks: Sequence[Posed], folder: Path, *, port: int) -> tuple[Path, Pat
     for task in tasks:
         base = f"http://{OWN}.test" if task.kind.configured else f"http://{FREE}:{port}"
         entries.append(_entry(task, base))
-        steps = [_filled(step, {"task": task.name, "base": base, "twin": f"http://{TWIN}.test"}) for step in task.kind.steps]
+        steps = [
+            _filled(step, {"task": task.name, "base": base, "twin": f"http://{TWIN}.test"}) for step in task.kind.steps
+        ]
         plans.append({"task_id": int(task.name[1:]), "steps": steps})
     paths = folder / "tasks.json", folder / "plans.json"
     for path, content in zip(paths, (entries, plans), strict=True):
@@ -153,7 +162,11 @@ def _entry(task: Posed, base: str) -> dict[str, Any]:
     if task.kind.wanted_on_twin:
         states.append((f"http://{TWIN}.test/{task.name}/state{whole}", _state(task.kind.wanted_on_twin, task)))
     targets = [
-        {"url": url, "locator": "document.querySelector('#state').outerText", "required_contents": {"exact_match": text}}
+        {
+            "url": url,
+            "locator": "document.querySelector('#state').outerText",
+            "required_contents": {"exact_match": text},
+        }
         for url, text in states
     ]
     sites = [OWN, *([TWIN] if task.kind.wanted_on_twin else [])] if task.kind.configured else ["elsewhere"]
