@@ -232,8 +232,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--project", type=Path, default=PROJECT, help="checkout whose run.py is run")
     made.add_argument("--site", choices=("embedded", "own", "both"), default="embedded", help="where to play")
     made.add_argument("--episodes", type=int, default=200, help="of one's own site: over all its modes")
+    names = ", ".join(one.name for one in chaos_own.MODES)
     made.add_argument(
-        "--modes", default="", help=f"of one's own site: of {', '.join(one.name for one in chaos_own.MODES)}"
+        "--modes", type=chaos_own.modes_of, default=chaos_own.MODES, help=f"of one's own site: of {names}"
     )
     made.add_argument("--exact", action="store_true", help="of one's own site: only a kill 20 ms after an order's POST")
     made.add_argument("--keep", type=Path, default=None, help="folder for the runs, else a temporary one")
@@ -242,7 +243,7 @@ def parser() -> argparse.ArgumentParser:
 
 async def own(options: argparse.Namespace, folder: Path) -> bool:
     """On a site of one's own; True when nothing is violated."""
-    wanted = chaos_own.Wanted(episodes=options.episodes, modes=chaos_own.modes_of(options.modes))
+    wanted = chaos_own.Wanted(episodes=options.episodes, modes=options.modes)
     setting = Setting(
         project=options.project.resolve(),
         folder=folder,

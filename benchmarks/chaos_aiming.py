@@ -29,7 +29,7 @@ _WEIGHTS = (6, 3, 2, 1)
 _VICTIM_WEIGHTS = (4, 4, 4, 2, 2)
 WITHIN_S: Mapping[str, float] = {EFFECT: 0.5, DECIDED: 0.02, THINKING: 0.12, RESET: 0.4}
 """By aim: the longest time between event and strike."""
-WATCH_S = 0.003
+WATCH_S = 0.005
 HELD_S = 5.0
 """An answer that is kept back until the strike is given after this long anyway."""
 PATIENCE_S = 1.0
@@ -178,6 +178,8 @@ class Endpoint:
         body, more = b"", True
         while more:
             message = await receive()
+            if message["type"] == "http.disconnect":
+                return  # whoever asked was killed in the middle of it
             body, more = body + message.get("body", b""), message.get("more_body", False)
         if scope["path"].endswith("/chat/completions"):
             answer = reply(json.loads(body)["messages"], self._plans)

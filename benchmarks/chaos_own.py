@@ -7,6 +7,7 @@ changes a site by GET is told apart where no hook is: resume cannot know it, and
 
 import random
 import sys
+from argparse import ArgumentTypeError
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
@@ -38,18 +39,19 @@ class Wanted:
 
     episodes: int
     modes: tuple[Mode, ...]
+    kinds: tuple[Kind, ...] = KINDS
 
 
 def modes_of(names: str) -> tuple[Mode, ...]:
     """`auto-hook,replay-none` to modes; "" = all.
 
     Raises:
-        SystemExit: There is no such mode.
+        ArgumentTypeError: There is no such mode.
     """
     known = {mode.name: mode for mode in MODES}
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     if strange := [name for name in wanted if name not in known]:
-        raise SystemExit(f"--modes: there is no {strange[0]}; there are {', '.join(known)}")
+        raise ArgumentTypeError(f"there is no {strange[0]}; there are {', '.join(known)}")
     return tuple(known[name] for name in wanted) or MODES
 
 
@@ -58,9 +60,9 @@ def share(episodes: int, modes: int) -> list[int]:
     return [max(1, episodes // modes + (number < episodes % modes)) for number in range(modes)]
 
 
-def kinds_for(count: int, first: int, seed: str) -> list[Kind]:
+def kinds_for(count: int, first: int, seed: str, *, kinds: Sequence[Kind] = KINDS) -> list[Kind]:
     """So many kinds, every one as often as the others; `first` of them were had by other modes."""
-    order = list(KINDS)
+    order = list(kinds)
     random.Random(seed).shuffle(order)
     return [order[(first + number) % len(order)] for number in range(count)]
 
@@ -70,7 +72,7 @@ async def siege(wanted: Wanted, setting: Setting) -> list[Verdict]:
     found, had = [], 0
     for mode, count in zip(wanted.modes, share(wanted.episodes, len(wanted.modes)), strict=True):
         seed = f"{setting.seed} {mode.name}"
-        tasks = posed(kinds_for(count, had, setting.seed), hook=mode.hook)
+        tasks = posed(kinds_for(count, had, setting.seed, kinds=wanted.kinds), hook=mode.hook)
         had += count
         drawn = strikes(seed, round(count * KILLS_EACH), hook=mode.hook)
         ended = await play(mode, tasks, drawn, replace(setting, seed=seed))

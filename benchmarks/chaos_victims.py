@@ -16,7 +16,7 @@ import psutil
 PARENT = "parent"
 VICTIMS = (PARENT, "worker", "browser", "renderer", "network")
 SETTLED_S = 1.0
-FRESH_S = 0.15
+FRESH_S = 0.3
 """A look this long ago will do."""
 _TYPE = re.compile(r"--type=([a-z-]+)")
 
