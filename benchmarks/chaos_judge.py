@@ -122,6 +122,8 @@ class Case:
     attempts: int
     has_failed: bool
     doubtful: frozenset[int] = field(default_factory=frozenset)
+    why: str = ""
+    """Of the score, as the summary says it."""
 
     @property
     def differs(self) -> bool:
@@ -155,10 +157,10 @@ class Case:
         known = not self.task.hooked and self.task.kind.by_get and bool(self.within)
         if self.is_unsaid and not known:
             said = "a failure, but no doubt and no new attempt" if self.has_failed else "nothing"
-            yield f"{name}: score {self.score}, undisturbed {UNDISTURBED}, and {said} is recorded"
+            yield f"{name}: score {self.score}, undisturbed {UNDISTURBED}, and {said} is recorded; {self.why[:90]}"
 
 
-def judge(task: Posed, story: Story, effects: Sequence[Effect], score: float | None) -> Case:
+def judge(task: Posed, story: Story, effects: Sequence[Effect], score: float | None, *, why: str = "") -> Case:
     """One task, by its effects on the site (those of other tasks are left out) and by its journal."""
     mine = [effect for effect in effects if effect.task == task.name]
     return Case(
@@ -174,6 +176,7 @@ def judge(task: Posed, story: Story, effects: Sequence[Effect], score: float | N
         attempts=len(story.attempts),
         has_failed=story.has_failed,
         doubtful=story.doubtful,
+        why=why,
     )
 
 
@@ -196,9 +199,9 @@ def _doubled(task: Posed, story: Story, effects: Sequence[Effect], *, apart: boo
             )
 
 
-def scores_of(summary: Mapping[str, Any]) -> dict[str, float | None]:
-    """Task's name to the score a person is shown."""
-    return {f"t{result['task_id']}": result["score"] for result in summary.get("results", ())}
+def results_of(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Task's name to what a person is shown of it."""
+    return {f"t{result['task_id']}": result for result in summary.get("results", ())}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from chaos_aiming import Strike, at_arrival, strikes
-from chaos_judge import UNDISTURBED, Case, Story, Verdict, judge, lines_of, scores_of, uncounted, verdict
+from chaos_judge import UNDISTURBED, Case, Story, Verdict, judge, lines_of, results_of, uncounted, verdict
 from chaos_siege import DONE, Ended, Mode, Setting, play
 from chaos_tasks import KINDS, Kind, posed
 from chaos_victims import PARENT
@@ -82,11 +82,13 @@ async def siege(wanted: Wanted, setting: Setting) -> list[Verdict]:
 
 
 def cases_of(ended: Ended) -> list[Case]:
-    scores = scores_of(ended.summary)
-    return [
-        judge(task, Story(lines_of(ended.journals.get(task.name, b""))), ended.site.effects, scores.get(task.name))
-        for task in ended.tasks
-    ]
+    shown = results_of(ended.summary)
+    found = []
+    for task in ended.tasks:
+        result = shown.get(task.name, {})
+        story = Story(lines_of(ended.journals.get(task.name, b"")))
+        found.append(judge(task, story, ended.site.effects, result.get("score"), why=result.get("why", "")))
+    return found
 
 
 def _judged(ended: Ended) -> Verdict:

@@ -28,6 +28,7 @@ FRUITLESS = 3
 """Starts in a row that may end early without a new journal line, before the run counts as stuck."""
 MOST = 4
 """Strikes on one task; after that others are waited for, so that the last one is not struck by all that are left."""
+PROMPT_S = 0.05
 LOOK_S = 0.2
 GONE_WITHIN_S = 10.0
 
@@ -212,7 +213,8 @@ class Siege:
     async def _reach(self, strike: Strike) -> Event | None:
         """What the strike waits for; None when the run was done first."""
         found = self._watch.arm(strike)
-        looking = asyncio.create_task(self._look_out()) if strike.aim == DECIDED else None
+        is_prompt = strike.aim == DECIDED or 0 < strike.delay_s < PROMPT_S
+        looking = asyncio.create_task(self._look_out()) if is_prompt else None
         try:
             while not found.done():
                 assert self._process is not None
@@ -229,7 +231,7 @@ class Siege:
                 looking.cancel()
 
     async def _look_out(self) -> None:
-        """For decisions; whoever is to be struck is known before one is there, because it is followed at once."""
+        """For decisions, and for who is there: whoever is struck within some ms is known before the event."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._watch.watch_journals(self._start.folder))
             while True:
