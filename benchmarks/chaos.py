@@ -1,8 +1,11 @@
 """Kills a run again and again, starts the same command until it is done, and shows that nothing was lost or paid twice.
 
-Run: `python benchmarks/chaos.py [--seed 0] [--kills 40] [--task demo|smoke] [--workers 2] [--shifting] [--project DIR]`, or
-`make chaos`. The parent, its workers and its browsers get SIGKILL at seeded moments: after so much progress, then after
-a moment's wait or in the middle of a write on a site. Exit code 1 when anything that must hold does not.
+Run: `python benchmarks/chaos.py [--seed 0] [--kills 40] [--task demo|smoke] [--workers 2] [--shifting] [--project DIR]`.
+The parent, its workers and its browsers get SIGKILL at seeded moments: after so much progress, then after a moment's wait or
+in the middle of a write on a site. Exit code 1 when anything that must hold does not.
+
+`--site own [--episodes 200] [--modes auto-hook,replay-none]` does so on a site of one's own, which counts effects on its side and
+is struck where they arrive (`chaos_own`); `--exact` is one certain case of that alone. `make chaos` is `--site both`.
 """
 
 import argparse
@@ -18,8 +21,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import chaos_own
 import psutil
 from chaos_checks import Kill, Row, Run, Seen, rows
+from chaos_siege import Setting
 from chaos_stage import PROJECT, Stage, stage
 
 from harness.runner.family import survivors
@@ -225,20 +230,49 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--shifting", action="store_true", help="sites change with every reset, so no replay leads back")
     made.add_argument("--deadline-s", type=float, default=900.0, help="without progress for this long, give up")
     made.add_argument("--project", type=Path, default=PROJECT, help="checkout whose run.py is run")
+    made.add_argument("--site", choices=("embedded", "own", "both"), default="embedded", help="where to play")
+    made.add_argument("--episodes", type=int, default=200, help="of one's own site: over all its modes")
+    names = ", ".join(one.name for one in chaos_own.MODES)
+    made.add_argument(
+        "--modes", type=chaos_own.modes_of, default=chaos_own.MODES, help=f"of one's own site: of {names}"
+    )
+    made.add_argument("--exact", action="store_true", help="of one's own site: only a kill 20 ms after an order's POST")
     made.add_argument("--keep", type=Path, default=None, help="folder for the runs, else a temporary one")
     return made
+
+
+async def own(options: argparse.Namespace, folder: Path) -> bool:
+    """On a site of one's own; True when nothing is violated."""
+    wanted = chaos_own.Wanted(episodes=options.episodes, modes=options.modes)
+    setting = Setting(
+        project=options.project.resolve(),
+        folder=folder,
+        seed=str(options.seed),
+        deadline_s=options.deadline_s,
+        overrides=tuple(options.override),
+    )
+    return await chaos_own.own(None if options.exact else wanted, setting)
+
+
+async def embedded(options: argparse.Namespace, folder: Path) -> bool:
+    """On the sites that come with the project; True when nothing is violated."""
+    table = await chaos(options, folder)
+    tell(table)
+    return not any(row.faults for row in table)
 
 
 def main() -> int:
     options = parser().parse_args()
     started = time.monotonic()
+    places = {"embedded": (embedded,), "own": (own,), "both": (embedded, own)}["own" if options.exact else options.site]
+    fine = True
     with tempfile.TemporaryDirectory(prefix="chaos-") as temporary:
         folder = options.keep or Path(temporary)
-        folder.mkdir(parents=True, exist_ok=True)
-        table = asyncio.run(chaos(options, folder))
-    tell(table)
+        for play in places:
+            (folder / play.__name__).mkdir(parents=True, exist_ok=True)
+            fine &= asyncio.run(play(options, folder / play.__name__))
     print(f"seed {options.seed}, {time.monotonic() - started:.0f} s")  # noqa: T201
-    return 1 if any(row.faults for row in table) else 0
+    return 0 if fine else 1
 
 
 if __name__ == "__main__":

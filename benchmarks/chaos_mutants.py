@@ -1,7 +1,8 @@
 """Breaks three promises on purpose, in copies of the package, and demands that the chaos run notices each of them.
 
 Run: `python benchmarks/chaos_mutants.py [--seed 0] [--kills 8]`, or `make chaos-mutants`. The code as it is must pass first,
-also on sites that change with every reset. Exit code 1 when it does not, or when a mutant gets through.
+also on sites that change with every reset. Then the same for promises about a site of one's own (`chaos_own_mutants`; `--site`
+chooses one of the two). Exit code 1 when the code does not pass, or when a mutant gets through.
 """
 
 import argparse
@@ -15,6 +16,8 @@ from pathlib import Path
 
 from chaos import Plan, Playing, moments
 from chaos_checks import Row, Run, rows
+from chaos_own_mutants import attack_own
+from chaos_patches import Patch, apply
 from chaos_stage import PROJECT, Stage, stage
 
 TASKS = "[8,9,12,22,24,37]"
@@ -72,16 +75,28 @@ MUTANTS = (
 )
 
 
+def patched(project: Path, patches: tuple[Patch, ...]) -> Path:
+    """The package with these patches in it.
+
+    Raises:
+        SystemExit: What a patch replaces is not there any more: the mutant must follow the code.
+    """
+    project.mkdir()
+    shutil.copy(PROJECT / "run.py", project)
+    for name in COPIED:
+        shutil.copytree(PROJECT / name, project / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for patch in patches:
+        apply(project, patch)
+    return project
+
+
 def copy_of(project: Path, mutant: Mutant) -> Path:
     """The package with the mutation in it.
 
     Raises:
         SystemExit: The text to replace is not there any more: the mutant must follow the code.
     """
-    project.mkdir()
-    shutil.copy(PROJECT / "run.py", project)
-    for name in COPIED:
-        shutil.copytree(PROJECT / name, project / name, ignore=shutil.ignore_patterns("__pycache__"))
+    patched(project, ())
     for before, after in mutant.changes:
         path = project / mutant.file
         text = path.read_text()
@@ -140,9 +155,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Show that a chaos run notices what it is there for.")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kills", type=int, default=8)
+    parser.add_argument("--site", choices=("embedded", "own", "both"), default="both", help="whose promises are broken")
+    parser.add_argument("--episodes", type=int, default=18, help="of each mutant on a site of one's own")
     options = parser.parse_args()
+    fine = True
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        return 0 if asyncio.run(attack(Path(folder), seed=options.seed, kills=options.kills)) else 1
+        if options.site != "own":
+            fine &= asyncio.run(attack(Path(folder), seed=options.seed, kills=options.kills))
+        if options.site != "embedded":
+            fine &= asyncio.run(attack_own(patched, Path(folder), seed=options.seed, episodes=options.episodes))
+    return 0 if fine else 1
 
 
 if __name__ == "__main__":

@@ -1,0 +1,254 @@
+"""What a run on a site of one's own came to, judged by the site's log: pure questions to what was seen from outside.
+
+The journals are asked three things only: which attempt was current when an effect arrived, which elements the agent had decided
+upon by then, and whether somebody who reads the results is told (a doubt, a new attempt, no score at all).
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from chaos_site import Effect
+from chaos_tasks import Posed, site_of
+
+from harness.codec import loads
+
+DOUBT = "doubt"
+"""Kind of the journal's record of an action in doubt."""
+_COUNTS = (("doubts",), ("overall", "doubts"), ("in_doubt",), ("overall", "in_doubt"))
+"""Where in `summary.json` the number of scores that carry a doubt may stand."""
+UNDISTURBED = 1.0
+"""Every task's score when nothing is killed."""
+
+
+def counted_doubts(summary: Mapping[str, Any]) -> int | None:
+    """How many scores carry a doubt, as the summary says it; None = it says nothing about that."""
+    for path in _COUNTS:
+        value: Any = summary
+        for key in path:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        if isinstance(value, int):
+            return value
+    return None
+
+
+def lines_of(journal: bytes) -> list[dict[str, Any]]:
+    return [loads(line) for line in journal.splitlines() if line]
+
+
+@dataclass(frozen=True)
+class Story:
+    """What one task's journal tells."""
+
+    lines: Sequence[Mapping[str, Any]]
+
+    @cached_property
+    def attempts(self) -> tuple[tuple[float, int, str], ...]:
+        """When each attempt began, its number, and why."""
+        return tuple(
+            (line["at"], line["attempt"], line.get("why", "first")) for line in self.lines if line["kind"] == "opened"
+        )
+
+    def attempt_at(self, at: float) -> int:
+        """The attempt that was current then; 0 before the first."""
+        return max((number for begun, number, _ in self.attempts if begun <= at), default=0)
+
+    def aimed_at(self, at: float) -> set[str]:
+        """Names of all elements decided upon by then."""
+        decided = [line for line in self.lines if line["kind"] == "decided" and line["at"] <= at]
+        targets = [line["action"].get(name) for line in decided for name in ("target", "onto")]
+        return {target["name"] for target in targets if isinstance(target, Mapping)}
+
+    @cached_property
+    def doubtful(self) -> frozenset[int]:
+        """Attempts with a recorded doubt."""
+        found, attempt = set(), 0
+        for line in self.lines:
+            attempt = line["attempt"] if line["kind"] == "opened" else attempt
+            if line["kind"] == DOUBT:
+                found.add(attempt)
+        return frozenset(found)
+
+    @property
+    def doubts(self) -> int:
+        return sum(line["kind"] == DOUBT for line in self.lines)
+
+    @property
+    def last(self) -> int:
+        """Number of the attempt that counts."""
+        return self.attempts[-1][1] if self.attempts else 0
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether any failure stands in the journal."""
+        return any(line["kind"] == "failed" for line in self.lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Double:
+    """An effect that was there more often than the task does it."""
+
+    task: str
+    what: str
+    attempt: int | None
+    """None = counted over all attempts."""
+    epoch: int
+    times: int
+    """Too many."""
+    by_get: bool
+
+    def __str__(self) -> str:
+        attempt = "in all attempts" if self.attempt is None else f"in attempt {self.attempt}"
+        return f"{self.what} {self.times} times too often {attempt}, epoch {self.epoch}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One task, judged."""
+
+    task: Posed
+    score: float | None
+    within: tuple[Double, ...]
+    """Doubled within an attempt and epoch."""
+    at_all: tuple[Double, ...]
+    """Doubled within an epoch, whichever attempts."""
+    wrong: tuple[str, ...]
+    """Effects of elements nobody had decided upon."""
+    doubts: int
+    has_doubt: bool
+    """Of the attempt that counts."""
+    attempts: int
+    has_failed: bool
+    doubtful: frozenset[int] = field(default_factory=frozenset)
+    why: str = ""
+    """Of the score, as the summary says it."""
+
+    @property
+    def differs(self) -> bool:
+        return self.score != UNDISTURBED
+
+    @property
+    def is_unsaid(self) -> bool:
+        """Whether the score differs, and nothing tells whoever reads it: no doubt, no further attempt, and it is a score."""
+        return self.differs and self.score is not None and not self.has_doubt and self.attempts == 1
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether not even a failure was recorded."""
+        return self.is_unsaid and not self.has_failed
+
+    @property
+    def silent_doubles(self) -> tuple[Double, ...]:
+        """Those of an attempt that records no doubt; a link by GET is a known limit where nothing can be put back."""
+        return tuple(
+            one for one in self.within if one.attempt not in self.doubtful and not (one.by_get and not self.task.hooked)
+        )
+
+    def faults(self) -> Iterator[str]:
+        """What must not be."""
+        name = f"{self.task.name} ({self.task.kind.name})"
+        yield from (f"{name}: {one} was done, and not decided upon" for one in self.wrong)
+        if self.task.hooked:
+            yield from (f"{name}: {one}" for one in self.within)
+        else:
+            yield from (f"{name}: {one}, and no doubt is recorded" for one in self.silent_doubles)
+        known = not self.task.hooked and self.task.kind.by_get and bool(self.within)
+        if self.is_unsaid and not known:
+            said = "a failure, but no doubt and no new attempt" if self.has_failed else "nothing"
+            yield f"{name}: score {self.score}, undisturbed {UNDISTURBED}, and {said} is recorded; {self.why[:90]}"
+
+
+def judge(task: Posed, story: Story, effects: Sequence[Effect], score: float | None, *, why: str = "") -> Case:
+    """One task, by its effects on the site (those of other tasks are left out) and by its journal."""
+    mine = [effect for effect in effects if effect.task == task.name]
+    return Case(
+        task=task,
+        score=score,
+        within=tuple(_doubled(task, story, mine, apart=True)),
+        at_all=tuple(_doubled(task, story, mine, apart=False)),
+        wrong=tuple(
+            f"'{effect.label}' ({effect.method})" for effect in mine if effect.label not in story.aimed_at(effect.at)
+        ),
+        doubts=story.doubts,
+        has_doubt=story.last in story.doubtful,
+        attempts=len(story.attempts),
+        has_failed=story.has_failed,
+        doubtful=story.doubtful,
+        why=why,
+    )
+
+
+def _doubled(task: Posed, story: Story, effects: Sequence[Effect], *, apart: bool) -> Iterator[Double]:
+    """Effects that are there too often within an epoch; `apart`: of one attempt."""
+    counts = Counter(
+        (effect.place, effect.epoch, story.attempt_at(effect.at) if apart else None, effect.key, effect.method)
+        for effect in effects
+    )
+    for (place, epoch, attempt, key, method), count in counts.items():
+        wanted = max(1, task.wanted[site_of(place), key])
+        if count > wanted:
+            yield Double(
+                task=task.name,
+                what=f"{method} '{key}'",
+                attempt=attempt,
+                epoch=epoch,
+                times=count - wanted,
+                by_get=method == "GET",
+            )
+
+
+def results_of(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Task's name to what a person is shown of it."""
+    return {f"t{result['task_id']}": result for result in summary.get("results", ())}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One run, as a row of the table."""
+
+    mode: str
+    episodes: int
+    kills: int
+    within: int
+    """POSTs doubled within an attempt and epoch."""
+    by_get: int
+    """The same of links by GET."""
+    at_all: int
+    """All that was doubled within an epoch."""
+    doubts: int
+    differing: int
+    unsaid: int
+    """Scores that differ with nothing but a failure recorded, or not even that."""
+    silent: int
+    """Of these, with nothing recorded."""
+    wrong: int
+    faults: tuple[str, ...]
+
+
+def verdict(mode: str, cases: Sequence[Case], *, kills: int, faults: Sequence[str] = ()) -> Verdict:
+    """Add up."""
+    within = [one for case in cases for one in case.within]
+    return Verdict(
+        mode=mode,
+        episodes=len(cases),
+        kills=kills,
+        within=sum(one.times for one in within if not one.by_get),
+        by_get=sum(one.times for one in within if one.by_get),
+        at_all=sum(one.times for case in cases for one in case.at_all),
+        doubts=sum(case.doubts for case in cases),
+        differing=sum(case.differs for case in cases),
+        unsaid=sum(case.is_unsaid for case in cases),
+        silent=sum(case.is_silent for case in cases),
+        wrong=sum(len(case.wrong) for case in cases),
+        faults=(*faults, *(fault for case in cases for fault in case.faults())),
+    )
+
+
+def uncounted(cases: Sequence[Case], summary: Mapping[str, Any]) -> Iterator[str]:
+    """Every score that carries a doubt stands in the summary's count."""
+    carrying = sum(case.has_doubt and case.score is not None for case in cases)
+    counted = counted_doubts(summary)
+    if carrying != (counted or 0):
+        yield f"{carrying} scores carry a doubt, and the summary says {counted}"
