@@ -1,0 +1,102 @@
+"""Every target of the Makefile is run by the gate or by the nightly script, and the script tells what failed."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parent.parent
+BY_HAND = {"setup", "format", "clean"}
+"""What a person runs when wanted; the README says so."""
+
+
+def targets(text: str) -> set[str]:
+    return set(re.findall(r"make ([a-z-]+)", text))
+
+
+def steps() -> list[str]:
+    (found,) = re.findall(r"^STEPS=\((.*)\)$", (PROJECT / ".ci" / "nightly").read_text(), re.MULTILINE)
+    return found.split()
+
+
+def test_every_target_is_run_by_something_the_readme_names() -> None:
+    (phony,) = re.findall(r"^\.PHONY: (.*)$", (PROJECT / "Makefile").read_text(), re.MULTILINE)
+    gate = targets("\n".join(line for line in (PROJECT / ".ci" / "run").read_text().splitlines() if line[:1] != "#"))
+    assert gate | set(steps()) | BY_HAND == set(phony.split())
+    development = (PROJECT / "README.md").read_text().partition("## Development")[2]
+    assert {".ci/run", ".ci/nightly"} <= set(re.findall(r"`(\.ci/\w+)`", development))
+    assert targets(development) >= set(steps()) | BY_HAND | {"test", "check", "run"}
+    assert all(step in (PROJECT / ".ci" / "run").read_text() for step in steps()), "the gate says what it leaves out"
+
+
+@pytest.fixture
+def night(tmp_path: Path) -> Path:
+    """A checkout with the script, and a `make` that notes what it is asked, and fails at golden and at bench."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(PROJECT / ".ci" / "nightly", tmp_path / ".ci")
+    make = tmp_path / "bin" / "make"
+    make.write_text('#!/bin/sh\necho "$@" >> asked\ncase $1 in golden|bench) exit 2;; esac\n')
+    make.chmod(0o755)
+    return tmp_path
+
+
+def started(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    path = f"{folder / 'bin'}:{os.environ['PATH']}"
+    return subprocess.run(
+        [folder / ".ci" / "nightly", *arguments],
+        cwd="/",
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_failed_step_ends_nothing_and_is_told_at_the_end(night: Path) -> None:
+    done = started(night)
+    assert [line.split()[0] for line in (night / "asked").read_text().splitlines()] == steps()
+    table = dict(line.split()[:2] for line in done.stdout.partition("== nightly\n")[2].splitlines())
+    assert {step for step, outcome in table.items() if outcome == "FAILED"} == {"golden", "bench"}
+    assert set(table) == set(steps()) and done.returncode == 1
+
+
+def test_some_steps_can_be_named_and_others_are_refused(night: Path) -> None:
+    assert started(night, "test-art", "docs").returncode == 0
+    assert (night / "asked").read_text() == "test-art\ndocs\n"
+    refused = started(night, "docs", "lunch")
+    assert refused.returncode == 2 and refused.stderr.startswith("lunch is no step")
+    assert (night / "asked").read_text() == "test-art\ndocs\n", "nothing was begun"
+
+
+def test_what_the_environments_of_others_need_is_installed_with_the_project() -> None:
+    recipe = (PROJECT / "Makefile").read_text().partition(".venv-art/installed:")[2].partition("@touch")[0]
+    assert "-e '.[tracking]'" in recipe, "a dependency of ours that is added must not be missing there"
+
+
+@pytest.mark.parametrize("refuses", [False, True], ids=["npm is missing", "npm refuses"])
+def test_without_axe_core_a_sentence_says_so_and_the_tests_go_on(tmp_path: Path, refuses: bool) -> None:
+    shutil.copy(PROJECT / "Makefile", tmp_path)
+    (tmp_path / "tests").mkdir()
+    shutil.copy(PROJECT / "tests" / "package.json", tmp_path / "tests")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "sh").symlink_to(shutil.which("sh") or "/bin/sh")
+    if refuses:
+        (tmp_path / "bin" / "npm").write_text("#!/bin/sh\necho 'E404 not there' >&2\nexit 1\n")
+        (tmp_path / "bin" / "npm").chmod(0o755)
+    make = shutil.which("make")
+    assert make is not None
+    done = subprocess.run(
+        [make, "tests/node_modules/installed"],
+        cwd=tmp_path,
+        env={"PATH": str(tmp_path / "bin")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "tests of accessibility are skipped" in done.stderr and ("E404" in done.stderr) is refuses
+    assert not (tmp_path / "tests" / "node_modules" / "installed").exists()
