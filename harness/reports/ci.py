@@ -7,10 +7,10 @@ escaped for each format, so no page can add a line, a cell or a workflow command
 from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from harness.reports.numbers import duration, judging, measure, percent
+from harness.reports.numbers import duration, in_doubt, judging, measure, percent
 from harness.reports.overview import Overview
 from harness.reports.rows import About, Row
-from harness.reports.summary import FAILED, PASSED
+from harness.reports.summary import FAILED, PASSED, UNSCORED
 from harness.reports.visible import one_line, visible
 
 MOST_ANNOTATIONS = 10
@@ -42,7 +42,8 @@ def markdown(known: About, rows: Sequence[Row], view: Overview) -> str:
         f"{whole.passed} passed, {whole.failed} failed, {whole.unscored} unscored of {whole.counted}; "
         f"95% interval {percent(rate.low)} to {percent(rate.high)} ({view.method}); {known.dialect} scoring; "
         f"{measure(view.tokens, 'count')} tokens, {measure(view.cost_usd, 'usd')}, {duration(view.working_s)} of work"
-        + (f"; judge: {said}." if (said := judging(view.judge)) else "."),
+        + (f"; judge: {said}" if (said := judging(view.judge)) else "")
+        + (f"; {in_doubt(view.doubts)}." if view.doubts else "."),
         "",
         *_sites(view),
         *_trials(view),
@@ -55,6 +56,12 @@ def markdown(known: About, rows: Sequence[Row], view: Overview) -> str:
         ]
         if len(missed) > _MOST_LISTED:
             lines += ["", f"and {len(missed) - _MOST_LISTED} more"]
+    if doubted := [row for row in rows if row.doubts and row.status != UNSCORED]:
+        lines += ["", "| in doubt | outcome | what is not known |", "| --- | --- | --- |"]
+        lines += [
+            f"| {_cell(row.name)} | {row.status} | {_cell('; '.join(row.doubts), 300)} |"
+            for row in doubted[:_MOST_LISTED]
+        ]
     return "\n".join(lines) + "\n"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from harness.reports.overview import repeated
+from harness.reports.overview import doubtful, repeated
 from harness.reports.rows import About, Row
 from harness.reports.statistics import Interval, clustered_bootstrap, sign_test
 from harness.reports.summary import PASSED, UNSCORED
@@ -86,6 +86,9 @@ class Comparison:
     unscored_before: tuple[str, ...]
     unscored_after: tuple[str, ...]
     """Common tasks without a score; those unscored in both stand in both."""
+    doubts_before: int
+    """Scores of these tasks that carry a doubt; so `doubts_after`."""
+    doubts_after: int
     trials_before: Trials | None
     trials_after: Trials | None
 
@@ -134,6 +137,8 @@ def compare(before: Side, after: Side, *, seed: int = 0) -> Comparison:
         differing=differing,
         unscored_before=tuple(task for task in same if not _scored(old[task])),
         unscored_after=tuple(task for task in same if not _scored(new[task])),
+        doubts_before=doubtful(row for task in paired for row in old[task]),
+        doubts_after=doubtful(row for task in paired for row in new[task]),
         trials_before=repeated(before.rows),
         trials_after=repeated(after.rows),
     )

@@ -21,6 +21,8 @@ def print_comparison(console: Console, found: Comparison) -> None:
         f"difference {points(found.difference.value)} (95% from {low} to {high}, bootstrap over intent templates)",
     )
     _say(console, f"gained {len(found.gained)}, lost {len(found.lost)}, exact two-sided p = {found.p:.6g}")
+    if found.doubts_before or found.doubts_after:
+        _say(console, f"scores that carry a doubt: {found.doubts_before} before, {found.doubts_after} after")
     _flips(console, "lost", found.lost)
     _flips(console, "gained", found.gained)
     _table(

@@ -69,6 +69,8 @@ class Overview:
     working_s: float
     resumes: int
     divergences: int
+    doubts: int
+    """Scores that carry one."""
     retries: int
     """Attempts beyond the first of each."""
 
@@ -91,8 +93,14 @@ def overview(rows: Sequence[Row]) -> Overview:
         working_s=sum(row.elapsed_ms for row in rows) / 1000,
         resumes=sum(row.resumes for row in rows),
         divergences=sum(row.divergences for row in rows),
+        doubts=doubtful(rows),
         retries=sum(max(0, row.attempts - 1) for row in rows),
     )
+
+
+def doubtful(rows: Iterable[Row]) -> int:
+    """How many scores carry a doubt."""
+    return sum(bool(row.doubts) and row.status != UNSCORED for row in rows)
 
 
 def _pass(row: Row) -> float:

@@ -50,6 +50,8 @@ class Row:
     attempts: int
     resumes: int
     divergences: int
+    doubts: tuple[str, ...]
+    """What nobody knows of the actions its score was made from, a sentence for each."""
     failures: int
     tokens: int
     cost_usd: float
@@ -144,6 +146,7 @@ def row_of(entry: Entry, dialect: str) -> Row:
         attempts=outcome.attempt,
         resumes=outcome.resumes,
         divergences=outcome.divergences,
+        doubts=outcome.doubts,
         failures=outcome.failures,
         tokens=usage.tokens,
         cost_usd=usage.cost_usd,
@@ -202,6 +205,7 @@ def _not_begun(task_id: str, trial: int) -> Row:
         attempts=0,
         resumes=0,
         divergences=0,
+        doubts=(),
         failures=0,
         tokens=0,
         cost_usd=0.0,

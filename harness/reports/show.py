@@ -57,6 +57,9 @@ def show_task(console: Console, row: Row, story: Story) -> None:
         _say(console, f"answer: {visible(closed.answer) or '(none)'}")
     for scored in story.scores:
         _verdicts(console, scored)
+    for doubt in story.episode.doubts:
+        about = f"step {doubt.step}" if doubt.step else "the attempt"
+        _say(console, f"in doubt, {about}: {one_line(doubt.why, 300)}", "yellow")
     for failed in story.failures:
         _say(
             console,

@@ -32,6 +32,8 @@ class Result:
     """Last step that did not have to be done again in the current attempt; None = never interrupted."""
     why: str = ""
     """Why it is unscored or was closed for the agent."""
+    doubts: tuple[str, ...] = ()
+    """What nobody knows of the actions its score was made from, a sentence for each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,8 @@ class Tally:
     passed: int = 0
     failed: int = 0
     unscored: int = 0
+    doubts: int = 0
+    """Scores that carry a doubt: an action may have been performed or not, or began on what an earlier attempt had left."""
     tokens: int = 0
     """Of the model under test; so `cost_usd`."""
     cost_usd: float = 0.0
@@ -131,6 +135,7 @@ def result_of(entry: Entry, dialect: str) -> Result:
         attempts=outcome.attempt if outcome else 0,
         resumed_from=outcome.resumed_from if outcome else None,
         why=judged.why,
+        doubts=outcome.doubts if outcome else (),
     )
 
 
@@ -196,6 +201,7 @@ def _tally(found: Sequence[_Found]) -> Tally:
         passed=statuses.count(PASSED),
         failed=statuses.count(FAILED),
         unscored=statuses.count(UNSCORED),
+        doubts=sum(bool(one.result.doubts) and one.result.status != UNSCORED for one in found),
         tokens=sum(one.usage.tokens for one in found),
         cost_usd=sum(one.usage.cost_usd for one in found),
         judge=sum((one.judge_usage for one in found), Usage()),
@@ -241,6 +247,7 @@ def _tally_json(tally: Tally) -> dict[str, object]:
         "passed": tally.passed,
         "failed": tally.failed,
         "unscored": tally.unscored,
+        "doubts": tally.doubts,
         "success_rate": tally.success_rate,
         "success_rate_scored": tally.success_rate_scored,
         "tokens": tally.tokens,

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.errors import ExitCode
-from harness.reports.numbers import judging, percent
+from harness.reports.numbers import in_doubt, judging, percent
 from harness.reports.summary import Invocation, Summary, Tally
 from harness.reports.trials import Trials
 from harness.reports.visible import one_line
@@ -33,6 +33,9 @@ def print_summary(console: Console, summary: Summary, folder: str, left: Left = 
     for result in summary.results:
         if result.status != "passed":
             _say(console, f"{result.status}: task {result.task_id}{_trial(result.trial)}: {one_line(result.why)}")
+    for result in summary.results:
+        for doubt in result.doubts if result.status != "unscored" else ():
+            _say(console, f"in doubt: task {result.task_id}{_trial(result.trial)}: {one_line(doubt)}")
     if summary.disagreements:
         _say(console, f"the two scoring dialects disagree on: {', '.join(summary.disagreements)}")
     if said := judging(summary.overall.judge):
@@ -43,10 +46,14 @@ def print_summary(console: Console, summary: Summary, folder: str, left: Left = 
     _say(
         console,
         f"this start: {now.episodes_run} {played}, {now.model_requests} model requests{_limited(now)}, {now.browser_starts} browser starts, "
-        f"{now.wall_s:.1f} s; all starts: {summary.working_s:.1f} s of work; {folder}",
+        f"{now.wall_s:.1f} s; all starts: {summary.working_s:.1f} s of work{_doubts(summary.overall)}; {folder}",
     )
     for advice in _advice(summary.overall.unscored, left):
         _say(console, advice)
+
+
+def _doubts(tally: Tally) -> str:
+    return f"; {in_doubt(tally.doubts)}" if tally.doubts else ""
 
 
 def _table(console: Console, summary: Summary) -> None:
