@@ -76,6 +76,16 @@ class Story:
         return sum(line["kind"] == DOUBT for line in self.lines)
 
     @property
+    def recorded(self) -> int:
+        """Requests that may change a site, in whichever record."""
+        return sum(len(line.get("effects", ())) for line in self.lines)
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether it was ever interrupted."""
+        return self.has_failed or len(self.attempts) != 1 or any(line["kind"] == "resumed" for line in self.lines)
+
+    @property
     def last(self) -> int:
         """Number of the attempt that counts."""
         return self.attempts[-1][1] if self.attempts else 0
@@ -116,6 +126,8 @@ class Case:
     """Doubled within an epoch, whichever attempts."""
     wrong: tuple[str, ...]
     """Effects of elements nobody had decided upon."""
+    unrecorded: int
+    """Requests (GET aside) that the site saw and no record holds, of an episode that was never interrupted."""
     doubts: int
     has_doubt: bool
     """Of the attempt that counts."""
@@ -141,10 +153,8 @@ class Case:
 
     @property
     def silent_doubles(self) -> tuple[Double, ...]:
-        """Those of an attempt that records no doubt; a link by GET is a known limit where nothing can be put back."""
-        return tuple(
-            one for one in self.within if one.attempt not in self.doubtful and not (one.by_get and not self.task.hooked)
-        )
+        """Those of an attempt that records no doubt."""
+        return tuple(one for one in self.within if one.attempt not in self.doubtful)
 
     def faults(self) -> Iterator[str]:
         """What must not be."""
@@ -154,8 +164,9 @@ class Case:
             yield from (f"{name}: {one}" for one in self.within)
         else:
             yield from (f"{name}: {one}, and no doubt is recorded" for one in self.silent_doubles)
-        known = not self.task.hooked and self.task.kind.by_get and bool(self.within)
-        if self.is_unsaid and not known:
+        if self.unrecorded:
+            yield f"{name}: {self.unrecorded} requests that the site saw are in no record"
+        if self.is_unsaid:
             said = "a failure, but no doubt and no new attempt" if self.has_failed else "nothing"
             yield f"{name}: score {self.score}, undisturbed {UNDISTURBED}, and {said} is recorded; {self.why[:90]}"
 
@@ -163,6 +174,7 @@ class Case:
 def judge(task: Posed, story: Story, effects: Sequence[Effect], score: float | None, *, why: str = "") -> Case:
     """One task, by its effects on the site (those of other tasks are left out) and by its journal."""
     mine = [effect for effect in effects if effect.task == task.name]
+    posts = sum(effect.method != "GET" for effect in mine)
     return Case(
         task=task,
         score=score,
@@ -171,6 +183,7 @@ def judge(task: Posed, story: Story, effects: Sequence[Effect], score: float | N
         wrong=tuple(
             f"'{effect.label}' ({effect.method})" for effect in mine if effect.label not in story.aimed_at(effect.at)
         ),
+        unrecorded=0 if story.is_disturbed else max(0, posts - story.recorded),
         doubts=story.doubts,
         has_doubt=story.last in story.doubtful,
         attempts=len(story.attempts),

@@ -1,4 +1,4 @@
-"""Breaks three promises on purpose, in copies of the package, and demands that the chaos run notices each of them.
+"""Breaks promises on purpose, in copies of the package, and demands that the chaos run notices each of them.
 
 Run: `python benchmarks/chaos_mutants.py [--seed 0] [--kills 8]`, or `make chaos-mutants`. The code as it is must pass first,
 also on sites that change with every reset. Then the same for promises about a site of one's own (`chaos_own_mutants`; `--site`
@@ -28,11 +28,11 @@ COPIED = ("harness", "configs", "tasks")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
-    """One way to break a promise: in a file, each text replaced by another."""
+    """One way to break a promise."""
 
     name: str
-    file: str = ""
-    changes: tuple[tuple[str, str], ...] = ()
+    patches: tuple[Patch, ...] = ()
+    """None = the code as it is."""
     shifting: bool = False
     """On sites that change with every reset."""
 
@@ -41,35 +41,61 @@ AS_IS = Mutant(name="the code as it is, on changing sites", shifting=True)
 MUTANTS = (
     Mutant(
         name="acts before the decision is on disk",
-        file="harness/runner/episode.py",
-        changes=(
-            ("view = await self._restore(env)", "self._env = env; view = await self._restore(env)"),
-            (
-                "        took_ms = max(0.0, elapsed_ms() - decision.reply.waited_s * 1000)\n",
-                "        took_ms = max(0.0, elapsed_ms() - decision.reply.waited_s * 1000)\n"
-                "        self._early = None if decision.action.kind == 'stop' else await self._env.act(decision.action)\n",
-            ),
-            (
-                "landed = await env.act(pending.action)",
-                "landed = getattr(self, '_early', None) or await env.act(pending.action); self._early = None",
-            ),
-        ),
-    ),
-    Mutant(
-        name="repeats a pending decision blindly",
-        file="harness/browser/restoring.py",
-        changes=(
-            ('    fresh = strategy == "replay" and whole', '    strategy, fresh = "checkpoint", False'),
-            (
-                "        least_at_end=1.0 if unsure and not fresh else settings.min_similarity,",
-                "        least_at_end=0.0,",
+        patches=(
+            Patch(
+                file="harness/runner/episode.py",
+                code="""
+_mutant_decide, _mutant_act = EpisodeRunner._decide, EpisodeRunner._act
+
+async def _mutant_early_decide(self, env, view):
+    keep = self._recorder.keep
+
+    async def act_first(make):
+        record = make()
+        if record.kind == "decided" and record.action.kind != "stop":
+            self._early = await env.act(record.action)
+        await keep(lambda: record)
+
+    self._recorder.keep = act_first
+    try:
+        await _mutant_decide(self, env, view)
+    finally:
+        self._recorder.keep = keep
+
+async def _mutant_late_act(self, env, pending, action):
+    early, self._early = getattr(self, "_early", None), None
+
+    class Acted:
+        take_effects = env.take_effects
+
+        async def act(self, action):
+            return early
+
+    return await _mutant_act(self, env if early is None else Acted(), pending, action)
+
+EpisodeRunner._decide = _mutant_early_decide
+EpisodeRunner._act = _mutant_late_act
+""",
             ),
         ),
     ),
     Mutant(
         name="replays without comparing",
-        file="harness/browser/restoring.py",
-        changes=(("    alike = similarity(view.observation, recorded.observation)", "    alike = 1.0"),),
+        patches=(
+            Patch(
+                file="harness/browser/restoring.py",
+                code="""
+def _mutant_similarity(seen, recorded):
+    return 1.0
+
+def _mutant_difference(seen, recorded):
+    return None
+
+similarity = _mutant_similarity
+difference = _mutant_difference
+""",
+            ),
+        ),
         shifting=True,
     ),
 )
@@ -90,29 +116,13 @@ def patched(project: Path, patches: tuple[Patch, ...]) -> Path:
     return project
 
 
-def copy_of(project: Path, mutant: Mutant) -> Path:
-    """The package with the mutation in it.
-
-    Raises:
-        SystemExit: The text to replace is not there any more: the mutant must follow the code.
-    """
-    patched(project, ())
-    for before, after in mutant.changes:
-        path = project / mutant.file
-        text = path.read_text()
-        if text.count(before) != 1:
-            raise SystemExit(f"mutant '{mutant.name}': {mutant.file} does not hold this once: {before.strip()}")
-        path.write_text(text.replace(before, after))
-    return project
-
-
 async def attack(folder: Path, *, seed: int, kills: int) -> bool:
     """Whether the code passes and every mutant fails."""
     async with stage(tenants=WORKERS, shifting=False, latency_ms=50) as scene:
         calm = await Playing(_plan(PROJECT, folder / "calm", AS_IS), scene, "calm").play()
         fine = True
         for number, mutant in enumerate((AS_IS, *MUTANTS)):
-            project = copy_of(folder / f"mutant-{number}", mutant)
+            project = patched(folder / f"mutant-{number}", mutant.patches)
             plan = _plan(project, folder / f"runs-{number}", mutant)
             table = await _disturbed(calm, scene, plan, mutant=mutant, strikes=(seed, kills))
             fine &= _judge(mutant, table)
@@ -143,7 +153,7 @@ async def _disturbed(
 def _judge(mutant: Mutant, table: Sequence[Row]) -> bool:
     """Print what was noticed; True when that is what should have been."""
     violated = [row for row in table if row.faults]
-    right = bool(violated) == bool(mutant.changes)
+    right = bool(violated) == bool(mutant.patches)
     verdict = f"noticed: {', '.join(row.name for row in violated)}" if violated else "nothing noticed"
     print(f"{'ok   ' if right else 'WRONG'} {mutant.name}: {verdict}", flush=True)  # noqa: T201
     for row in violated:

@@ -1,8 +1,8 @@
 """Chaos on a site of one's own, in every mode: which ones, how many episodes of each, the table, and the exact case.
 
 A violation is, with a reset hook, an effect that was doubled within an attempt and epoch, or a score that differs without a
-word; without one, either of the two without a word; and anywhere an element used that nobody had decided upon. A link that
-changes a site by GET is told apart where no hook is: resume cannot know it, and docs/pages/resume.md says so.
+word; without one, either of the two without a word; and anywhere an element used that nobody had decided upon, or a request of
+an undisturbed episode that is in no record. Doubles of links by GET have a column of their own.
 """
 
 import random
@@ -40,6 +40,7 @@ class Wanted:
     episodes: int
     modes: tuple[Mode, ...]
     kinds: tuple[Kind, ...] = KINDS
+    kills_each: float = KILLS_EACH
 
 
 def modes_of(names: str) -> tuple[Mode, ...]:
@@ -74,7 +75,7 @@ async def siege(wanted: Wanted, setting: Setting) -> list[Verdict]:
         seed = f"{setting.seed} {mode.name}"
         tasks = posed(kinds_for(count, had, setting.seed, kinds=wanted.kinds), hook=mode.hook)
         had += count
-        drawn = strikes(seed, round(count * KILLS_EACH), hook=mode.hook)
+        drawn = strikes(seed, round(count * wanted.kills_each), hook=mode.hook)
         ended = await play(mode, tasks, drawn, replace(setting, seed=seed))
         found.append(_judged(ended))
         _tell_row(found[-1], ended)

@@ -1,6 +1,6 @@
 """Promises about a site of one's own, broken on purpose: each mutant plays the modes and tasks in which that must be noticed.
 
-A mutant without patches is one whose code is not written yet: it is told as such, and the whole does not pass.
+A patch replaces functions by name (`chaos_patches`); each brings back a rule that was found wanting.
 """
 
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from chaos_judge import Verdict
-from chaos_own import Wanted, exact, modes_of, siege
+from chaos_own import KILLS_EACH, Wanted, exact, modes_of, siege
 from chaos_patches import Patch
 from chaos_siege import Setting
 from chaos_tasks import KINDS
@@ -23,6 +23,7 @@ class OwnMutant:
     modes: str
     kinds: tuple[str, ...] = ()
     """Names of the kinds of task to play; () = all."""
+    kills_each: float = KILLS_EACH
     exactly: bool = False
     """Only the exact case: a kill 20 ms after an order's POST."""
     as_is: bool = False
@@ -33,24 +34,110 @@ OWN_AS_IS = (
     OwnMutant(name="the code as it is, a kill 20 ms after an order", modes="auto-hook", exactly=True, as_is=True),
     OwnMutant(name="the code as it is, with a hook and without", modes="auto-hook,checkpoint-none", as_is=True),
 )
-DIRTY, LATE, DOUBT, TARGET = (
+BLIND, DIRTY, LATE, DOUBT, TARGET = (
+    "repeats a pending decision blindly",
     "does not mark a site dirty before an action is sent",
     "drops effects that arrive late",
     "hides a doubt",
     "performs a pending decision on the target of the dead window",
 )
-PATCHES: dict[str, tuple[Patch, ...]] = {DIRTY: (), LATE: (), DOUBT: (), TARGET: ()}
-"""What breaks each promise; filled in once there is code that keeps it."""
+PATCHES: dict[str, tuple[Patch, ...]] = {
+    BLIND: (
+        Patch(
+            file="harness/browser/restoring.py",
+            code="""
+_mutant_plan = plan
+
+def _mutant_sure(task, episode, *, sites, settings, clean):
+    return replace(_mutant_plan(task, episode, sites=sites, settings=settings, clean=clean), in_doubt=False)
+
+plan = _mutant_sure
+""",
+        ),
+    ),
+    DIRTY: (
+        Patch(
+            file="harness/runner/resetting.py",
+            code="""
+def _mutant_used(self, instance, by, *, goes_on):
+    return None
+
+Upkeep.used = _mutant_used
+""",
+        ),
+        Patch(
+            file="harness/runner/site_state.py",
+            code="""
+def _mutant_note_use(self, job, at, outcome):
+    changed = {self._sharing.sites.site_of(url) for url in outcome.effects}
+    for site, url in at.items():
+        if site in changed:
+            self._upkeep.soiled(Instance(site, url), (job.task.task_id, job.trial))
+
+SiteState.note_use = _mutant_note_use
+""",
+        ),
+    ),
+    LATE: (
+        Patch(
+            file="harness/runner/recorder.py",
+            code="""
+async def _mutant_late(self):
+    self._unrecorded = ()
+
+Recorder.late = _mutant_late
+""",
+        ),
+    ),
+    DOUBT: (
+        Patch(
+            file="harness/runner/recorder.py",
+            code="""
+async def _mutant_doubt(self, step, reason, found):
+    return None
+
+Recorder.doubt = _mutant_doubt
+""",
+        ),
+    ),
+    TARGET: (
+        Patch(
+            file="harness/browser/restoring.py",
+            code="""
+def _mutant_aim_pending(action, view, recorded):
+    return action
+
+aim_pending = _mutant_aim_pending
+""",
+        ),
+        Patch(
+            file="harness/browser/observing.py",
+            code="""
+def _mutant_recognize(self, body, shown, recorded):
+    return {}
+
+def _mutant_reserve(self, used):
+    return None
+
+Observer.recognize = _mutant_recognize
+Observer.reserve = _mutant_reserve
+""",
+        ),
+    ),
+}
+"""What breaks each promise."""
 OWN_MUTANTS = (
+    OwnMutant(name=BLIND, patches=PATCHES[BLIND], modes="auto-none", kinds=("order", "like", "note", "popup")),
     OwnMutant(name=DIRTY, patches=PATCHES[DIRTY], modes="auto-hook", exactly=True),
     OwnMutant(
         name=LATE,
         patches=PATCHES[LATE],
         modes="auto-hook",
-        kinds=("late 1000 ms", "after the last step", "order", "like", "late 2500 ms", "note"),
+        kinds=("late 1000 ms", "after the last step", "late 2500 ms"),
+        kills_each=0.0,
     ),
     OwnMutant(name=DOUBT, patches=PATCHES[DOUBT], modes="auto-none", kinds=("order", "like", "note", "popup")),
-    OwnMutant(name=TARGET, patches=PATCHES[TARGET], modes="checkpoint-none", kinds=("vote", "votes")),
+    OwnMutant(name=TARGET, patches=PATCHES[TARGET], modes="auto-hook", kinds=("vote", "votes")),
 )
 
 
@@ -67,10 +154,6 @@ async def attack_own(
     """
     fine = True
     for number, mutant in enumerate((*OWN_AS_IS, *OWN_MUTANTS)):
-        if not mutant.patches and not mutant.as_is:
-            print(f"WRONG {mutant.name}: its code is not written yet (PATCHES in chaos_own_mutants.py)", flush=True)  # noqa: T201
-            fine = False
-            continue
         setting = Setting(
             project=copy_of(folder / f"own-{number}", mutant.patches),
             folder=folder / f"own-runs-{number}",
@@ -83,7 +166,7 @@ async def attack_own(
 
 
 def _wanted(mutant: OwnMutant, episodes: int) -> Wanted:
-    wanted = Wanted(episodes=episodes, modes=modes_of(mutant.modes))
+    wanted = Wanted(episodes=episodes, modes=modes_of(mutant.modes), kills_each=mutant.kills_each)
     if not mutant.kinds:
         return wanted
     return replace(wanted, kinds=tuple(kind for kind in KINDS if kind.name in mutant.kinds))

@@ -63,10 +63,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
     begun = time.monotonic()
     tasks = load_tasks(config)
     redact_logs(redactor := redacting(config))
-
-    def tell(text: str) -> None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
-
+    tell = partial(console.print, markup=False, highlight=False, soft_wrap=True)
     with (
         RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor) as run,
         ExitStack() as closing,

@@ -40,6 +40,7 @@ def effect(label: str, at: float, *, epoch: int = 1, place: str = PLACE, method:
 
 DOUBT: Line = {"kind": "doubt", "step": 1, "reason": "…", "resolution": "…"}
 FAILED: Line = {"kind": "failed", "attempt": 1}
+RESUMED: Line = {"kind": "resumed", "step": 0}
 
 
 def case(
@@ -48,10 +49,15 @@ def case(
     *more: Line,
     hook: bool = True,
     score: float | None = 1.0,
+    recorded: int | None = None,
 ) -> Case:
-    """A journal of one attempt that decided upon the kind's element at 1.0, and what came after."""
+    """A journal of one attempt that decided upon the kind's element at 1.0, and what came after.
+
+    `recorded`: how many requests its records hold; None = all that the site saw.
+    """
     (task,) = posed([one for one in KINDS if one.name == kind], hook=hook)
-    return judge(task, Story([opened(1, 0.0), decided(LABEL[kind], 1.0), *more]), effects, score)
+    acted: Line = {"kind": "acted", "effects": [{}] * (len(effects) if recorded is None else recorded)}
+    return judge(task, Story([opened(1, 0.0), decided(LABEL[kind], 1.0), acted, *more]), effects, score)
 
 
 ONCE = [effect("Place order", 2.0)]
@@ -66,7 +72,7 @@ FINE: Mapping[str, Callable[[], Case]] = {
     "the same on the other site": lambda: case("two sites", [*ONCE, effect("Place order", 3.0, place="i0.twin.localhost")]),
     "twice without a hook, and a doubt says so": lambda: case("order", TWICE, DOUBT, hook=False, score=0.0),
     "twice without a hook, in two attempts": lambda: case("order", TWICE, *AGAIN, hook=False, score=0.0),
-    "a link by GET twice without a hook": lambda: case("link by GET", GET, hook=False, score=0.0),
+    "in no record, of an episode that was interrupted": lambda: case("order", ONCE, RESUMED, recorded=0),
     "not done, and a doubt says so": lambda: case("order", [], DOUBT, hook=False, score=0.0),
     "unscored": lambda: case("order", [], FAILED, score=None),
 }  # fmt: skip
@@ -78,6 +84,8 @@ WRONG: Mapping[str, tuple[Callable[[], Case], str]] = {
         "1 times too often in attempt 2, epoch 1, and no doubt is recorded",
     ),
     "a link by GET twice with a hook": (lambda: case("link by GET", GET), "GET 'Subscribe' 1 times too often"),
+    "a link by GET twice without a hook": (lambda: case("link by GET", GET, hook=False), "and no doubt is recorded"),
+    "in no record": (lambda: case("order", ONCE, recorded=0), "1 requests that the site saw are in no record"),
     "another score without a word": (lambda: case("order", ONCE, score=0.0), "and nothing is recorded"),
     "the same without a hook": (lambda: case("order", ONCE, hook=False, score=0.0), "and nothing is recorded"),
     "another score after a failure": (
@@ -114,7 +122,7 @@ def test_a_row_counts_posts_and_links_apart_and_silence_by_degrees() -> None:
     assert (row.episodes, row.kills, row.doubts) == (5, 3, 2)
     assert (row.within, row.by_get, row.at_all) == (1, 1, 3)
     assert (row.differing, row.unsaid, row.silent, row.wrong) == (3, 2, 1, 1)
-    assert row.faults[0] == "left" and len(row.faults) == 5
+    assert row.faults[0] == "left" and len(row.faults) == 6
 
 
 def test_every_doubt_stands_in_the_summary() -> None:

@@ -18,6 +18,9 @@ from harness.records import (
     CloseReason,
     Decided,
     Done,
+    Doubt,
+    DoubtReason,
+    DoubtResolution,
     Effect,
     Eval,
     Evidence,
@@ -32,6 +35,7 @@ from harness.records import (
     Status,
     Tab,
     Task,
+    Unknown,
     Usage,
     Verdict,
 )
@@ -69,6 +73,8 @@ class Shape:
     resumed: int = 0
     """Step the episode was resumed at; 0 = never."""
     diverged: bool = False
+    doubted: int = 0
+    """Step whose action was interrupted and not repeated; 0 = none."""
     judge_tokens: int = 0
     """What a judge was asked for each score, at a cent a token; 0 = none was asked."""
 
@@ -102,7 +108,18 @@ def episode(run: RunFolder, of: Task, shape: Shape, *, trial: int = 0, screensho
     records.append(_acted(run, 0, of, clock, screenshots=screenshots))
     for step in range(1, shape.steps + 1):
         records.append(_decided(run, step, _action(step), of=of, clock=clock))
-        outcome = Refused(why=f"no element [{step}9] on this page") if step == shape.refused else Done()
+        outcome: Outcome = Refused(why=f"no element [{step}9] on this page") if step == shape.refused else Done()
+        if step == shape.doubted:
+            records.append(
+                Doubt(
+                    step=step,
+                    reason=DoubtReason.INTERRUPTED,
+                    resolution=DoubtResolution.ASK_PAGE,
+                    why=f"click <b>Order</b> (step {step}) was interrupted",
+                    at=clock(),
+                )
+            )
+            outcome = Unknown(why="it is not known")
         records.append(_acted(run, step, of, clock, outcome=outcome, screenshots=screenshots))
         if step == shape.resumed:
             records.append(Resumed(step=step, strategy="replay", similarity=(1.0, 0.98), elapsed_ms=812.0, at=clock()))
