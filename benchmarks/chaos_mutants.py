@@ -45,7 +45,8 @@ MUTANTS = (
             Patch(
                 file="harness/runner/episode.py",
                 code="""
-_mutant_decide, _mutant_act = EpisodeRunner._decide, EpisodeRunner._act
+_mutant_decide = EpisodeRunner._decide
+_mutant_act = EpisodeRunner._act
 
 async def _mutant_early_decide(self, env, view):
     keep = self._recorder.keep

@@ -74,10 +74,9 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
         digest = settle(config, run, tasks, outcomes=outcomes, tell=tell)
         stopping = Stopping(tell)
         jobs, embedded = schedule(config, run, tasks, outcomes=outcomes, stopping=stopping)
-        spent = outcomes if len(jobs) else {}  # with nothing owed there is nothing to stop
-        purse = run_purse(config, run, spent, stopping=stopping, tell=tell)
-        tracker = Tracker(config, folder)
-        invocation = Invocation()
+        # With nothing owed there is nothing to stop.
+        purse = run_purse(config, run, outcomes if len(jobs) else {}, stopping=stopping, tell=tell)
+        tracker, invocation = Tracker(config, folder), Invocation()
         if plays := bool(len(jobs)) and not purse.is_empty():
             _begin(config, run, tasks, jobs, console=console)
             describe(config, run, digest, tasks)

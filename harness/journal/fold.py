@@ -13,6 +13,7 @@ for a decision that was still pending when a limit closed the episode.
 
 from dataclasses import replace
 
+from harness.actions.effects import may_change_sites
 from harness.actions.space import Stop
 from harness.records import (
     Acted,
@@ -77,6 +78,7 @@ def fold(episode: Episode, record: Record) -> Episode:  # noqa: PLR0911 (one cas
                 total_usage=episode.total_usage,
                 total_judge_usage=episode.total_judge_usage,
                 total_elapsed_ms=episode.total_elapsed_ms,
+                has_acted=episode.has_acted,
                 total_effects=episode.total_effects,
             )
         case Decided():
@@ -84,6 +86,7 @@ def fold(episode: Episode, record: Record) -> Episode:  # noqa: PLR0911 (one cas
                 episode,
                 pending=record,
                 usage=episode.usage + record.usage,
+                has_acted=episode.has_acted or may_change_sites(record.action),
                 total_usage=episode.total_usage + record.usage,
                 elapsed_ms=episode.elapsed_ms + record.elapsed_ms,
                 total_elapsed_ms=episode.total_elapsed_ms + record.elapsed_ms,

@@ -78,6 +78,8 @@ class Outcome:
     """Of its sites, on which this attempt is played, see `Opened.instances`."""
     goes_on: bool
     """Whether this attempt has arrived somewhere and is to be led back there."""
+    has_acted: bool
+    """See `Episode.has_acted`."""
     is_in_doubt: bool
     """Whether its pending action may have reached a site without anybody knowing."""
     pages: tuple[str, ...]
@@ -154,6 +156,7 @@ def outcome_of(episode: Episode) -> Outcome | None:
         effects=episode.total_effects,
         instances=opened.instances,
         goes_on=episode.arrival is not None and episode.closed is None and not episode.has_diverged,
+        has_acted=episode.has_acted,
         is_in_doubt=episode.closed is None and episode.is_in_doubt,
         pages=_pages(episode),
         doubts=tuple(doubt.why for doubt in episode.doubts if not doubt.is_proven),

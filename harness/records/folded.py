@@ -46,6 +46,8 @@ class Episode:
     total_judge_usage: Usage = field(default_factory=Usage)
     """What judging all attempts cost, in every dialect; in no other sum."""
     total_elapsed_ms: float = 0.0
+    has_acted: bool = False
+    """Whether any attempt decided upon an action that may change a site."""
     total_effects: tuple[str, ...] = ()
     """Where the effects of all attempts went: canonical URLs without their queries, each once."""
 

@@ -128,8 +128,8 @@ class EpisodeRunner:
         )
         await self._recorder.append(opened)
         if self._job.leftovers and opened.attempt > 1:
-            sites = ", ".join(self._job.leftovers)
-            why = f"attempt {opened.attempt} began on {sites} as attempt {episode.attempt} had left it: not reset"
+            sites = ", ".join(site or "a site that is not configured" for site in self._job.leftovers)
+            why = f"attempt {opened.attempt} began on {sites} without a reset; an earlier attempt may have changed it"
             restarts = InDoubt(resolution=DoubtResolution.RESTART, why=why)
             await self._recorder.doubt(0, DoubtReason.EARLIER_ATTEMPT, restarts)
 

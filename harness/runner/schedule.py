@@ -212,7 +212,7 @@ class Schedule:
     def _given(self, job: Job, at: Mapping[str, str]) -> Job:
         assert self._sharing is not None, "a job is given a place only where sites are shared"
         given = job if self._state is None else self._state.given(job, at)
-        left = self._sharing.left_over(job, at, given.clean)
+        left = self._sharing.left_over(job, given.clean)
         return replace(given, instances=self._sharing.played_at(job, at), leftovers=left)
 
     def _count(self, granted: Need, passed: Iterable[Need]) -> None:

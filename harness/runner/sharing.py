@@ -93,16 +93,18 @@ class Sharing:
         urls = (*outcome.effects, *(outcome.pages if outcome.goes_on else ()))
         return frozenset(site for url in urls if (site := self.sites.site_of(url)) is not None)
 
-    def left_over(self, job: Job, chosen: Mapping[str, str], clean: Collection[str]) -> tuple[str, ...]:
-        """Sites on which earlier attempts changed something, or may have, where it still is; "" = none that is configured."""
+    def left_over(self, job: Job, clean: Collection[str]) -> tuple[str, ...]:
+        """Sites that earlier attempts may have changed and that were not reset since; "" = none that is configured.
+
+        What they did to other instances counts, too: a journal does not say what was done on which.
+        """
         outcome = self.outcome(job)
-        if outcome is None:
+        if outcome is None or not outcome.has_acted:
             return ()
         found = {self.sites.site_of(url) or "" for url in outcome.effects}
-        if outcome.is_in_doubt or outcome.doubts:
-            found |= {*job.task.sites, *(self.sites.site_of(url) or "" for url in outcome.pages)}
-        moved = {site for site, url in chosen.items() if outcome.instances.get(site, url) != url}
-        return tuple(sorted(found - set(clean) - moved - set(self.sites.read_only)))
+        if job.task.mutates is not False:
+            found |= set(job.task.mutates or () if isinstance(job.task.mutates, tuple) else job.task.sites or ("",))
+        return tuple(sorted(found - set(clean) - set(self.sites.read_only)))
 
     def need(self, job: Job) -> Need:
         place = (job.task.task_id, job.trial, job.reopen)
