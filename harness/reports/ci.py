@@ -11,6 +11,7 @@ from harness.reports.numbers import duration, in_doubt, judging, measure, percen
 from harness.reports.overview import Overview
 from harness.reports.rows import About, Row
 from harness.reports.summary import FAILED, PASSED, UNSCORED
+from harness.reports.trials import amount
 from harness.reports.visible import one_line, visible
 
 MOST_ANNOTATIONS = 10
@@ -79,7 +80,7 @@ def _sites(view: Overview) -> Iterator[str]:
 
 def _trials(view: Overview) -> Iterator[str]:
     if view.trials is not None:
-        yield from ("", f"Repeated trials, means over the {view.trials.tasks} tasks with all trials scored:", "")
+        yield from ("", f"Repeated trials, means over {amount(view.trials.tasks, 'task')} with all trials scored:", "")
         yield from ("| k | pass@k: at least one of k | pass^k: all of k |", "| ---: | ---: | ---: |")
         yield from (f"| {k} | {percent(some)} | {percent(every)} |" for k, some, every in view.trials.at)
 

@@ -5,7 +5,7 @@ from harness.records import Usage
 
 def in_doubt(scores: int) -> str:
     """How many scores carry a doubt."""
-    return f"{scores} score{'s' * (scores != 1)} {'carry' if scores != 1 else 'carries'} a doubt"
+    return f"{scores} score{'s carry' if scores != 1 else ' carries'} a doubt"
 
 
 def percent(share: float) -> str:

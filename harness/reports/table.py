@@ -10,7 +10,7 @@ from rich.table import Table
 from harness.errors import ExitCode
 from harness.reports.numbers import in_doubt, judging, percent
 from harness.reports.summary import Invocation, Summary, Tally
-from harness.reports.trials import Trials
+from harness.reports.trials import Trials, amount
 from harness.reports.visible import one_line
 
 
@@ -42,10 +42,10 @@ def print_summary(console: Console, summary: Summary, folder: str, left: Left = 
         _say(console, f"judge, besides the above: {said}")
     if summary.trials is not None:
         _say(console, f"{summary.overall.counted}; {_at_k(summary.trials)}")
-    now, played = summary.invocation, "tasks" if summary.overall.tasks == summary.overall.episodes else "episodes"
+    now, played = summary.invocation, "task" if summary.overall.tasks == summary.overall.episodes else "episode"
     _say(
         console,
-        f"this start: {now.episodes_run} {played}, {now.model_requests} model requests{_limited(now)}, {now.browser_starts} browser starts, "
+        f"this start: {amount(now.episodes_run, played)}, {now.model_requests} model requests{_limited(now)}, {now.browser_starts} browser starts, "
         f"{now.wall_s:.1f} s; all starts: {summary.working_s:.1f} s of work{_doubts(summary.overall)}; {folder}",
     )
     for advice in _advice(summary.overall.unscored, left):
@@ -57,7 +57,6 @@ def _doubts(tally: Tally) -> str:
 
 
 def _table(console: Console, summary: Summary) -> None:
-    repeated = summary.overall.episodes != summary.overall.tasks
     table = Table(
         title=f"{summary.run_id} ({summary.dialect} scoring)",
         title_justify="left",
@@ -65,13 +64,12 @@ def _table(console: Console, summary: Summary) -> None:
         padding=(0, 1, 0, 0),
     )
     table.add_column("site")
-    counts = ("tasks", "episodes") if repeated else ("tasks",)
-    for name in (*counts, "passed", "failed", "unscored", "rate", "scored", "tokens", "cost"):
+    for name in ("tasks", "passed", "failed", "unscored", "rate", "scored", "tokens", "cost"):
         table.add_column(name, justify="right", no_wrap=True)
     for site, tally in summary.by_site.items():
-        table.add_row(site, *_cells(tally, summary.priced, repeated=repeated))
+        table.add_row(site, *_cells(tally, summary.priced))
     table.add_section()
-    table.add_row("all", *_cells(summary.overall, summary.priced, repeated=repeated), style="bold")
+    table.add_row("all", *_cells(summary.overall, summary.priced), style="bold")
     console.print(table)
 
 
@@ -89,7 +87,7 @@ def _at_k(trials: Trials) -> str:
     shown = trials.at if len(trials.at) <= 3 else (trials.at[0], last)
     return (
         ", ".join(f"pass@{k} {percent(some)}" for k, some, _ in shown)
-        + f", pass^{last[0]} {percent(last[2])} over {trials.tasks} tasks with all trials scored"
+        + f", pass^{last[0]} {percent(last[2])} over {amount(trials.tasks, 'task')} with all trials scored"
     )
 
 
@@ -116,11 +114,10 @@ def _trial(trial: int) -> str:
     return f" trial {trial}" if trial else ""
 
 
-def _cells(tally: Tally, priced: bool, *, repeated: bool) -> tuple[str, ...]:
+def _cells(tally: Tally, priced: bool) -> tuple[str, ...]:
     scored = tally.success_rate_scored
     return (
-        str(tally.tasks),
-        *((str(tally.episodes),) if repeated else ()),
+        str(tally.tasks) if tally.tasks == tally.episodes else f"{tally.tasks} × {tally.episodes // tally.tasks}",
         str(tally.passed),
         str(tally.failed),
         str(tally.unscored),

@@ -43,12 +43,13 @@ def trials_of(passes: Mapping[str, Sequence[float]]) -> Trials | None:
 def counted(tasks: int, episodes: int) -> str:
     """`40 tasks`, or `40 tasks × 3 trials = 120 episodes`, or `50 episodes of 40 tasks` where trials are missing."""
     if episodes == tasks:
-        return _noun(tasks, "task")
+        return amount(tasks, "task")
     trials, rest = divmod(episodes, tasks)
     if rest:
-        return f"{_noun(episodes, 'episode')} of {_noun(tasks, 'task')}"
-    return f"{_noun(tasks, 'task')} × {trials} trials = {_noun(episodes, 'episode')}"
+        return f"{amount(episodes, 'episode')} of {amount(tasks, 'task')}"
+    return f"{amount(tasks, 'task')} × {trials} trials = {amount(episodes, 'episode')}"
 
 
-def _noun(count: int, name: str) -> str:
+def amount(count: int, name: str) -> str:
+    """`1 task`, `1,200 tasks`."""
     return f"{count:,} {name}{'' if count == 1 else 's'}"

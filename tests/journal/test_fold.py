@@ -171,6 +171,7 @@ def test_a_new_attempt_starts_empty_and_keeps_the_totals() -> None:
     after = fold(before, opened(2, why="retry"))
     assert after == Episode(
         opened=opened(2, why="retry"),
+        has_acted=True,
         total_usage=before.usage,
         total_elapsed_ms=before.elapsed_ms,
         total_effects=("http://shop.localhost/",),

@@ -55,8 +55,8 @@ def run(folder: Path, *shapes: Shape, trials: int = 1) -> tuple[Path, Summary]:
     return folder, summarize("run", entries, "corrected", Invocation(episodes_run=len(entries)))
 
 
-def printed(summary: Summary, left: Left = NOTHING_LEFT) -> str:
-    console = Console(record=True, width=160)
+def printed(summary: Summary, left: Left = NOTHING_LEFT, *, width: int = 160) -> str:
+    console = Console(record=True, width=width)
     print_summary(console, summary, "results/run", left)
     return console.export_text()
 
@@ -74,6 +74,9 @@ def test_a_summary_of_repeated_trials_says_so_everywhere(tmp_path: Path) -> None
     said = printed(summary)
     assert "4 tasks × 3 trials = 12 episodes; pass@1 66.7%, pass@2 100.0%, pass@3 100.0%, pass^3 0.0%" in said
     assert "this start: 12 episodes, " in said
+    narrow = printed(summary, width=80)
+    assert any(line.split()[:5] == ["all", "4", "×", "3", "8"] for line in narrow.splitlines()), narrow
+    assert " shop " in narrow, "the name of a site is not cut away"
     known = about(folder)
     rows = rows_of(scan(folder).entries, known)
     text = markdown(known, rows, overview(rows))
