@@ -13,11 +13,15 @@ from harness.records import (
     CloseReason,
     Decided,
     Done,
+    Doubt,
+    DoubtReason,
+    DoubtResolution,
     Effect,
     Episode,
     Eval,
     Evidence,
     Failed,
+    Late,
     Observation,
     Opened,
     Record,
@@ -77,6 +81,16 @@ def resumed(step: int) -> Resumed:
 
 def failed(attempt: int = 1, message: str = "gone") -> Failed:
     return Failed(attempt=attempt, boundary="act", type="BrowserCrashed", message=message, at=5.0)
+
+
+def late(step: int) -> Late:
+    effect = Effect(method="POST", url=f"{URL}late?n=1", status=None)
+    return Late(step=step, effects=(effect,), at=5.5)
+
+
+def doubt(step: int, *, resolution: DoubtResolution = DoubtResolution.ASK_PAGE) -> Doubt:
+    reason = DoubtReason.INTERRUPTED if step else DoubtReason.EARLIER_ATTEMPT
+    return Doubt(step=step, reason=reason, resolution=resolution, why="nobody knows", at=5.6)
 
 
 def closed(reason: CloseReason = CloseReason.STOPPED) -> Closed:

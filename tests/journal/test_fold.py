@@ -8,13 +8,16 @@ from hypothesis import strategies as st
 
 from harness.actions.space import Stop
 from harness.journal.fold import check, fold
-from harness.records import Acted, CloseReason, Effect, Episode, Record, Status, Step, Usage
+from harness.journal.index import outcome_of
+from harness.records import Acted, CloseReason, DoubtResolution, Effect, Episode, Record, Status, Step, Usage
 from tests.journal.episodes import (
     acted,
     closed,
     decided,
+    doubt,
     failed,
     folded,
+    late,
     opened,
     resumed,
     scored,
@@ -42,6 +45,11 @@ LEGAL: list[tuple[tuple[Record, ...], Record]] = [
     (STEPPED, closed(CloseReason.MAX_STEPS)),
     (PENDING, acted(2)),
     (PENDING, resumed(1)),
+    (PENDING, doubt(2)),
+    (PENDING, doubt(0)),
+    ((*PENDING, failed(), opened(2)), doubt(0)),
+    (BEGUN, late(0)),
+    (PENDING, late(1)),
     (PENDING, failed()),
     (PENDING, closed(CloseReason.BUDGET)),
     (STOPPING, closed()),
@@ -62,7 +70,7 @@ LEGAL: list[tuple[tuple[Record, ...], Record]] = [
 ILLEGAL: list[tuple[tuple[Record, ...], Record, str]] = [
     *[
         ((), record, f"{record.kind} before the episode was")
-        for record in (acted(0), decided(1), resumed(0), failed(), closed(), scored())
+        for record in (acted(0), decided(1), resumed(0), failed(), late(0), doubt(0), closed(), scored())
     ],
     ((), opened(2), "attempt 2 opened after attempt 0"),
     ((opened(),), opened(2), "had neither failed nor closed"),
@@ -83,6 +91,10 @@ ILLEGAL: list[tuple[tuple[Record, ...], Record, str]] = [
     (STEPPED, scored(), "scored before the episode was closed"),
     (STEPPED, opened(2), "had neither failed nor closed"),
     (STEPPED, failed(2), "failure of attempt 2 in attempt 1"),
+    (STEPPED, doubt(1), "doubt about step 1, which is not pending"),
+    (PENDING, doubt(1), "doubt about step 1, which is not pending"),
+    ((opened(),), late(0), "late effects before anything was observed"),
+    (STEPPED, late(0), "late effects after step 0 although the last whole step is 1"),
     (PENDING, decided(2), "decision 2 while decision 2 is pending"),
     (PENDING, decided(3), "decision 3 while decision 2 is pending"),
     (PENDING, acted(1), "step 1 acted while decision 2 is pending"),
@@ -91,7 +103,7 @@ ILLEGAL: list[tuple[tuple[Record, ...], Record, str]] = [
     (STOPPING, acted(2), "a stop is never acted upon"),
     *[
         (CLOSED, record, f"{record.kind} after the episode was closed")
-        for record in (acted(2), decided(3), resumed(1), failed(), closed())
+        for record in (acted(2), decided(3), resumed(1), failed(), late(1), doubt(0), closed())
     ],
     (CLOSED, opened(1), "attempt 1 opened after attempt 1"),
     (CLOSED, opened(3), "attempt 3 opened after attempt 1"),
@@ -207,6 +219,23 @@ def test_only_the_newest_failure_of_this_attempt_says_that_it_has_diverged() -> 
     assert folded((*STEPPED, diverged)).has_diverged
     assert not folded((*STEPPED, diverged, failed())).has_diverged
     assert not folded((*STEPPED, diverged, opened(2, why="diverged"))).has_diverged
+
+
+def test_late_effects_count_and_doubts_are_of_their_attempt() -> None:
+    proven = doubt(2, resolution=DoubtResolution.PERFORMED)
+    episode = folded((*STEPPED, late(1), decided(2), doubt(2), proven))
+    assert "http://shop.localhost/late" in episode.total_effects
+    assert [one.is_proven for one in episode.doubts] == [False, True]
+    outcome = outcome_of(episode)
+    assert outcome is not None and outcome.doubts == ("nobody knows",) and outcome.is_in_doubt
+    again = folded((*STEPPED, late(1), decided(2), doubt(2), failed(), opened(2, why="diverged")))
+    assert (again.late, again.doubts, again.has_acted) == ((), (), True)
+    assert "http://shop.localhost/late" in again.total_effects
+
+
+def test_what_was_seen_of_an_action_that_broke_counts_too() -> None:
+    seen = replace(failed(), effects=(Effect(method="POST", url="http://a.test/x?n=1", status=None),))
+    assert "http://a.test/x" in folded((*PENDING, seen)).total_effects
 
 
 @given(st.lists(st.sampled_from([*whole_episode(), *PENDING, opened(2), failed(2), acted(3)]), max_size=30))
