@@ -1,7 +1,6 @@
 """Chooses the executor and lets it play."""
 
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -25,6 +24,7 @@ from harness.runner.executors.processes import child_processes
 from harness.runner.executors.ray import Cluster, on_cluster
 from harness.runner.executors.supervising import Launch, Supervision, Terms, run_supervised
 from harness.runner.schedule import Schedule
+from harness.runner.working_time import working_s
 
 _PLAYER = ("-m", "harness.player")
 SLACK_S = 30.0
@@ -86,7 +86,7 @@ async def _supervised(
     supervision = Supervision(
         launch=launch,
         hello=lambda number: {**hello(game, where), "number": number},
-        turns=lambda send: TurnServer(game.turns, send, time.monotonic),
+        turns=lambda send: TurnServer(game.turns, send, working_s),
         desk=lambda: Desk(game.run),
         lanes=lanes_of(config),
         schedule=schedule,

@@ -42,6 +42,7 @@ from harness.records import (
 from harness.runner.evidence import stored_evidence, stored_message
 from harness.runner.opening import why_opened
 from harness.runner.verdict import Ending, ending
+from harness.runner.working_time import working_s
 from harness.runner.writing import Writer
 
 logger = logging.getLogger(__name__)
@@ -291,7 +292,7 @@ class EpisodeRunner:
 
     @contextmanager
     def _timed(self, boundary: str) -> Iterator[Callable[[], float]]:
-        """Name the boundary being crossed and measure it, in ms."""
+        """Name the boundary being crossed and measure it, in ms of working time."""
         self._boundary = boundary
-        begun = time.monotonic()
-        yield lambda: (time.monotonic() - begun) * 1000
+        begun = working_s()
+        yield lambda: (working_s() - begun) * 1000

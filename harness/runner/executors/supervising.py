@@ -7,7 +7,6 @@ when its browser crashes, and is given up after as many attempts: one task canno
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
@@ -23,6 +22,7 @@ from harness.runner.executors.losses import Company, Losses
 from harness.runner.executors.wire import job_values, line, news_of
 from harness.runner.schedule import Schedule
 from harness.runner.stopping import Stopping
+from harness.runner.working_time import working_s
 
 logger = logging.getLogger(__name__)
 
@@ -158,7 +158,7 @@ class Supervisor:
 
     async def _one_life(self) -> bool:
         """Run one process to its end; True when it left because nothing was owed."""
-        self._heard, self._spoke, self._since, self._done = time.monotonic(), False, {}, False
+        self._heard, self._spoke, self._since, self._done = working_s(), False, {}, False
         self._company, self._settled = Company(self._all.losses), False
         self._counts.restarted(self._number)
         async with self._all.launch(self._number) as channel, self._all.desk() as desk:
@@ -173,7 +173,7 @@ class Supervisor:
         async with asyncio.TaskGroup() as group:
             attending = {group.create_task(self._watch(channel)), group.create_task(self._tell_stop(channel))}
             async for message in channel.messages():
-                self._heard, self._spoke = time.monotonic(), True
+                self._heard, self._spoke = working_s(), True
                 if (answering := self._answering(message, channel, desk)) is None:
                     await self._hear(message)
                 else:  # it may have to be waited for; others are heard meanwhile
@@ -203,11 +203,11 @@ class Supervisor:
                 note = f"worker {self._number} waits for a place on the cluster"
                 self._all.progress.tell(News(lane=self._lanes[0], task_id="", phase="retrying", note=note))
             await asyncio.sleep(WATCH_EVERY_S)
-        self._heard = time.monotonic()
+        self._heard = working_s()
         return True
 
     def _overdue(self) -> str | None:
-        now, terms = time.monotonic(), self._all.terms
+        now, terms = working_s(), self._all.terms
         silence_s = terms.silence_s if self._spoke else max(START_S, terms.silence_s)
         if now - self._heard > silence_s:
             return f"no sign of life for {silence_s:g} s"
@@ -221,7 +221,7 @@ class Supervisor:
 
     def _lane_time(self, lane: int) -> float:
         """A clock that stands still while the lane waits for a turn to ask the model: that is nobody's delay."""
-        return time.monotonic() - (self._turns.waited_s(lane) if self._turns else 0.0)
+        return working_s() - (self._turns.waited_s(lane) if self._turns else 0.0)
 
     async def _tell_stop(self, channel: Channel) -> None:
         await self._all.stopping.asked()
