@@ -9,7 +9,6 @@ import logging
 import os
 import socket
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import suppress
@@ -37,6 +36,7 @@ from harness.runner.executors.wire import check_data, heard, job_of, line, news_
 from harness.runner.family import kill_children
 from harness.runner.job import Job
 from harness.runner.stopping import Stopping
+from harness.runner.working_time import working_s
 
 BEAT_S = 1.0
 _speaking = Lock()
@@ -50,7 +50,7 @@ class Wire:
         self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._replies: dict[int, Future[dict[str, Any]]] = {}
         self._asked = 0
-        self.turns = RemoteTurns(lambda message: say(line("turn", **message)), time.monotonic)
+        self.turns = RemoteTurns(lambda message: say(line("turn", **message)), working_s)
 
     async def take(self, lane: int) -> Job | None:
         answer = self._answers[lane] = asyncio.get_running_loop().create_future()

@@ -11,6 +11,7 @@ from playwright.async_api import Error
 
 from harness.errors import BrowserCrashed, SiteUnavailable
 
+_LOOKS_EVERY_S = 0.5
 _MOVED = (
     "Execution context was destroyed",
     "Cannot find context with specified id",
@@ -61,12 +62,25 @@ class Watch:
         """Says which process has ended that the pages cannot do without; "" = none."""
         self._why = ""
         self._running: set[asyncio.Timeout] = set()
+        self._looking: asyncio.TimerHandle | None = None
 
     def strike(self, why: str) -> None:
         """Something died: whatever is under way ends now, and nothing new begins."""
         self._why = self._why or why
         for limit in self._running:
             limit.reschedule(asyncio.get_running_loop().time())
+
+    def _look(self) -> None:
+        """Strike if a process has ended: what it was asked may never be answered."""
+        if ended := self.ended():
+            self.strike(_went_on(ended))
+        self._looking = None
+        self._look_later()
+
+    def _look_later(self) -> None:
+        """Have a look soon, for as long as anything is under way."""
+        if self._running and not self._why and self._looking is None:
+            self._looking = asyncio.get_running_loop().call_later(_LOOKS_EVERY_S, self._look)
 
     @asynccontextmanager
     async def over(self, doing: str, *, limit_s: float) -> AsyncIterator[None]:
@@ -80,10 +94,14 @@ class Watch:
         try:
             async with asyncio.timeout(limit_s) as limit:
                 self._running.add(limit)
+                self._look_later()
                 try:
                     yield
                 finally:
                     self._running.discard(limit)
+                    if self._looking is not None and not self._running:
+                        self._looking.cancel()
+                        self._looking = None
         except TimeoutError as exc:
             raise BrowserCrashed(self._why or f"the browser hangs: {doing} took more than {limit_s:g} s") from exc
         except Error as exc:
@@ -95,5 +113,9 @@ class Watch:
 
     def _check_ended(self, cause: Exception | None) -> None:
         if ended := self.ended():
-            self.strike(f"Chromium went on, but {ended}")
+            self.strike(_went_on(ended))
             raise BrowserCrashed(self._why) from cause
+
+
+def _went_on(ended: str) -> str:
+    return f"Chromium went on, but {ended}"

@@ -1,12 +1,12 @@
 """Chooses the executor and lets it play."""
 
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 
 from harness import __version__
 from harness.compose.game import Game
+from harness.compose.owing import policy
 from harness.compose.services import Services, services
 from harness.compose.settings import as_plain
 from harness.compose.sharding import play_shards
@@ -19,10 +19,12 @@ from harness.protocols import Progress
 from harness.reports.summary import Invocation
 from harness.runner.capacity import Room, room
 from harness.runner.executors.desk import Desk
+from harness.runner.executors.losses import Losses
 from harness.runner.executors.processes import child_processes
 from harness.runner.executors.ray import Cluster, on_cluster
 from harness.runner.executors.supervising import Launch, Supervision, Terms, run_supervised
 from harness.runner.schedule import Schedule
+from harness.runner.working_time import working_s
 
 _PLAYER = ("-m", "harness.player")
 SLACK_S = 30.0
@@ -84,7 +86,7 @@ async def _supervised(
     supervision = Supervision(
         launch=launch,
         hello=lambda number: {**hello(game, where), "number": number},
-        turns=lambda send: TurnServer(game.turns, send, time.monotonic),
+        turns=lambda send: TurnServer(game.turns, send, working_s),
         desk=lambda: Desk(game.run),
         lanes=lanes_of(config),
         schedule=schedule,
@@ -96,6 +98,7 @@ async def _supervised(
             step_s=restore_deadline_s(config),
             task_s=config.executor.task_deadline_s,
         ),
+        losses=Losses(policy(config)),
     )
     with game.stopping.listening():
         counts = await run_supervised(supervision, _workers(game, schedule))

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from harness.codec import dumps
@@ -66,7 +67,16 @@ async def _sites(game: Game, closing: AsyncExitStack) -> int:
         if type(port) is not int or not 0 < port < 65536:
             raise ConfigError(f"sites.port={port} is no port; give the one the sites are served on, or null")
         return port
-    return await closing.enter_async_context(launched("harness.sites", log=game.run.path / "sites.log"))
+    # Not in the run folder, which may be far away; the server deletes it, too, when the run was killed.
+    state = closing.enter_context(TemporaryDirectory(prefix="cairn-sites-", ignore_cleanup_errors=True))
+    return await closing.enter_async_context(
+        launched(
+            *("harness.sites", "--state", state),
+            log=game.run.path / "sites.log",
+            name="the embedded sites",
+            tell=game.say,
+        )
+    )
 
 
 def _is_embedded_endpoint(config: Config) -> bool:
@@ -89,5 +99,12 @@ async def _endpoint(game: Game, closing: AsyncExitStack) -> str:
         "--latency-ms": str(llm.latency_ms),
     }
     pairs = [part for pair in arguments.items() for part in pair]
-    port = await closing.enter_async_context(launched("harness.sites.endpoint", *pairs, log=run.path / "endpoint.log"))
+    port = await closing.enter_async_context(
+        launched(
+            *("harness.sites.endpoint", *pairs),
+            log=run.path / "endpoint.log",
+            name="the scripted endpoint",
+            tell=game.say,
+        )
+    )
     return f"http://127.0.0.1:{port}/v1"

@@ -5,7 +5,6 @@ from an empty file, and being killed anywhere is safe. Scoring reads the evidenc
 """
 
 import logging
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import replace
@@ -38,6 +37,7 @@ from harness.runner.job import Job, task_digest
 from harness.runner.opening import why_opened
 from harness.runner.recorder import Kit, Log, Recorder
 from harness.runner.verdict import Ending, ending
+from harness.runner.working_time import working_s
 
 logger = logging.getLogger(__name__)
 
@@ -268,7 +268,7 @@ class EpisodeRunner:
 
     @contextmanager
     def _timed(self, boundary: str) -> Iterator[Callable[[], float]]:
-        """Name the boundary being crossed and measure it, in ms."""
+        """Name the boundary being crossed and measure it, in ms of working time."""
         self._boundary = boundary
-        begun = time.monotonic()
-        yield lambda: (time.monotonic() - begun) * 1000
+        begun = working_s()
+        yield lambda: (working_s() - begun) * 1000

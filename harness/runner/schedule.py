@@ -115,12 +115,12 @@ class Schedule:
             self._owed.append(bare(job))
         self._give_back(lane, stay)
 
-    def reclaim(self, lane: int) -> Job | None:
-        """Owe again what a lane that is gone was playing; it goes first, being half done."""
+    def reclaim(self, lane: int, *, last: bool = False) -> Job | None:
+        """Owe again what a lane that is gone was playing; it goes first, being half done, unless it had better go last."""
         stay = self._leave(lane)
         if stay is not None:
             self.played -= 1
-            self._owed.appendleft(bare(stay.job))
+            (self._owed.append if last else self._owed.appendleft)(bare(stay.job))
         self._give_back(lane, stay)
         return None if stay is None else stay.job
 

@@ -1,6 +1,7 @@
 """`python -m harness.sites --port 0`: serve the embedded sites."""
 
 import argparse
+from pathlib import Path
 
 from harness.sites.registry import SITES
 from harness.sites.server import run
@@ -11,8 +12,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m harness.sites", description="Serve the embedded demo sites.")
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 = any free one")
     parser.add_argument("--no-stdin", action="store_true", help="keep running when standard input ends")
+    parser.add_argument(
+        "--state",
+        type=Path,
+        help="folder to keep what tenants did in, for a next server after a crash; its files are deleted at the end",
+    )
     options = parser.parse_args()
-    run(SitesApp(SITES), name="sites", port=options.port, watch_stdin=not options.no_stdin)
+    app = SitesApp(SITES, options.state)
+    run(app, name="sites", port=options.port, watch_stdin=not options.no_stdin)
+    app.forget()
 
 
 if __name__ == "__main__":

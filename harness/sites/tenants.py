@@ -2,14 +2,18 @@
 
 A tenant's database is a copy of the seeded master, made at the first visit and again at every reset. The log of writes
 is kept beside it and outlives resets, so that a test can prove that no effect ran twice. Logins outlive a reset too (for
-users the seed knows): a reset puts back what a site holds, not who is signed in. No tenant ever sees another.
+users the seed knows): a reset puts back what a site holds, not who is signed in. No tenant ever sees another. With a folder
+for it, all of this outlives the process (not the machine): a server that is started again after a crash knows what it knew.
 """
 
+import json
 import re
 import sqlite3
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hmac import compare_digest
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote
 
@@ -25,11 +29,16 @@ HOST = re.compile(r"(?:([a-z0-9]{1,16})\.)?([a-z][a-z0-9]*)\.localhost(?::\d+)?"
 SAFE = ("GET", "HEAD", "OPTIONS")
 UNLOGGED = ("csrf", "password", "password2", "old_password")
 MAX_BODY = 256 * 1024
+_SEEDED = 1
+"""The `user_version` of a database that holds a seed; an empty one has 0."""
 
 
-def _connect() -> sqlite3.Connection:
-    db = sqlite3.connect(":memory:", check_same_thread=False)
+def _connect(path: Path | None = None) -> sqlite3.Connection:
+    db = sqlite3.connect(path or ":memory:", check_same_thread=False)
     db.row_factory = sqlite3.Row
+    if path is not None:  # its transactions must survive a killed process, which the page cache does without a sync
+        for pragma in ("locking_mode = EXCLUSIVE", "synchronous = OFF", "journal_mode = TRUNCATE"):
+            db.execute(f"PRAGMA {pragma}")
     db.execute("PRAGMA foreign_keys = ON")
     return db
 
@@ -40,6 +49,7 @@ def seeded(site: SiteApp) -> sqlite3.Connection:
     with db:
         db.executescript(SCHEMA + site.schema)
         site.seed(db)
+        db.execute(f"PRAGMA user_version = {_SEEDED}")
     return db
 
 
@@ -50,11 +60,30 @@ class Tenant:
     db: sqlite3.Connection
     writes: list[dict[str, Any]] = field(default_factory=list)
     """Every non-safe request so far, in order."""
+    kept: Path | None = None
+    """Where `writes` are kept, too, one line of JSON each."""
+
+    @classmethod
+    def open(cls, path: Path, master: sqlite3.Connection) -> "Tenant":
+        """As an earlier process left it in the database at `path`, or new."""
+        tenant = cls(_connect(path), kept=path.with_suffix(".jsonl"))
+        if tenant.db.execute("PRAGMA user_version").fetchone()[0] != _SEEDED:
+            master.backup(tenant.db)
+        kept = path.with_suffix(".jsonl")
+        with kept.open("a+b") as file:
+            file.seek(0)
+            whole, _, _ = file.read().rpartition(b"\n")
+            tenant.writes.extend(map(json.loads, whole.splitlines()))
+            file.truncate(len(whole) + bool(whole))  # what a killed process was writing
+        return tenant
 
     def log(self, request: Request, form: Form, status: int) -> None:
         fields = {name: values for name, values in form.items() if name not in UNLOGGED}
         entry = {"method": request.method, "path": request.url.path, "form": fields, "status": status}
         self.writes.append({"seq": len(self.writes) + 1, **entry})
+        if self.kept is not None:
+            with self.kept.open("ab") as file:
+                file.write(json.dumps(self.writes[-1]).encode() + b"\n")
 
     def restore(self, master: sqlite3.Connection) -> None:
         """Copy the master over, then put back the sessions of users it knows."""
@@ -71,14 +100,17 @@ class Tenant:
 class _Site:
     """A site with its compiled routes, its master database and its tenants."""
 
-    def __init__(self, app: SiteApp) -> None:
+    def __init__(self, app: SiteApp, state: Path | None) -> None:
         self.app = app
+        self._state = state
         self.routes = [(compile_path(route.path), route) for route in app.routes]
         self.master = seeded(app)
         self.tenants: dict[str, Tenant] = {}
 
     def tenant(self, name: str) -> Tenant:
-        if name not in self.tenants:
+        if name not in self.tenants and self._state is not None:
+            self.tenants[name] = Tenant.open(self._state / f"{self.app.name}-{name}.db", self.master)
+        elif name not in self.tenants:
             self.tenants[name] = Tenant(_connect())
             self.master.backup(self.tenants[name].db)
         return self.tenants[name]
@@ -97,8 +129,22 @@ class _Site:
 class SitesApp:
     """The ASGI application: finds tenant and site by host name, then lets the site's view answer."""
 
-    def __init__(self, sites: Iterable[SiteApp]) -> None:
-        self._sites = {site.name: _Site(site) for site in sites}
+    def __init__(self, sites: Iterable[SiteApp], state: Path | None = None) -> None:
+        """`state`: folder to keep what tenants do in, and to find it again; None = it ends with the process."""
+        if state is not None:
+            state.mkdir(parents=True, exist_ok=True)
+        self._state = state
+        self._sites = {site.name: _Site(site, state) for site in sites}
+
+    def forget(self) -> None:
+        """Delete what was kept, and the folder if nothing else is in it."""
+        if self._state is None:
+            return
+        for name in self._sites:
+            for path in self._state.glob(f"{name}-*"):
+                path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self._state.rmdir()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http", "the sites are served without lifespan and websockets"

@@ -5,7 +5,10 @@ import pty
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import psutil
 import pytest
@@ -24,14 +27,22 @@ ORDER = [
 LOOK = [*[{"do": "goto", "url": "__SHOPPING__/product/DES-503"}] * 4, {"do": "stop", "answer": "one desk"}]
 
 
-def starting(overrides: list[str], deployment: Deployment, root: Path, **more: object) -> "subprocess.Popen[str]":
+@contextmanager
+def starting(
+    overrides: list[str], deployment: Deployment, root: Path, *, stderr: int | IO[bytes] = subprocess.STDOUT
+) -> Iterator["subprocess.Popen[str]"]:
     settings = ("run.report=false", "run.display=plain", "executor.lanes=1")
-    return subprocess.Popen(
+    with subprocess.Popen(
         command(*overrides, *settings, root=root),
         env={**environment(), **deployment.env},
         text=True,
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, **more},  # type: ignore[call-overload]
-    )
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+    ) as run:
+        try:
+            yield run
+        finally:
+            run.kill()
 
 
 def acted(folder: Path) -> int:
@@ -56,7 +67,8 @@ def test_a_run_that_is_ended_in_its_last_reset_ends_the_command_and_says_what_it
     hooked = f'+sites.shopping.reset_command="sh {hook}"'
     with starting([*overrides, hooked], deployment, tmp_path / "results") as run:
         wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
-        wait_until(lambda: "worker 0 ended" in (tmp_path / "results" / "run" / "run.log").read_text())
+        log = tmp_path / "results" / "run" / "run.log"
+        wait_until(lambda: log.exists() and "worker 0 ended" in log.read_text())
         run.send_signal(signal.SIGTERM)
         said, _ = run.communicate(timeout=30)
     assert run.returncode == 0, said
@@ -105,7 +117,10 @@ def test_a_hang_up_stops_a_run_kindly_unless_it_is_ignored(
             os.close(ours)
         else:
             run.send_signal(signal.SIGHUP)
-        code = run.wait(timeout=60)
+        try:
+            code = run.wait(timeout=60)
+        finally:
+            run.kill()
     if hangs_up != "the terminal":
         os.close(ours)
     assert code == (0 if hangs_up == "ignored" else 130), errors.read_text()

@@ -12,8 +12,10 @@ from harness.llm.limiter import Limiter
 from harness.llm.turns import TurnServer
 from harness.protocols import News
 from harness.runner.executors import supervising
+from harness.runner.executors.losses import Losses
 from harness.runner.executors.supervising import Channel, Supervision, Terms, run_supervised
 from harness.runner.executors.wire import news_values
+from harness.runner.plan import Policy
 from harness.runner.schedule import Schedule
 from harness.runner.stopping import Stopping
 from tests.runner.sites import a_job
@@ -94,6 +96,7 @@ async def test_a_lane_that_waits_for_its_site_is_not_taken_for_one_that_hangs(
         progress=nothing,
         stopping=stopping,
         terms=Terms(silence_s=60, step_s=STEP_S),
+        losses=Losses(Policy(dialect="corrected", max_attempts=3)),
     )
     await run_supervised(supervision, 1)
     assert worker.killed.is_set() == killed

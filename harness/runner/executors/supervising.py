@@ -1,14 +1,12 @@
 """Workers under supervision, wherever they run: each may die, hang or be frozen, and the run goes on.
 
 How a worker process is started, and how bytes get to it and back, is the business of a launch (`processes`, `ray`). A worker that is gone, or silent for too long, is ended with everything it started; its jobs are owed again, and
-their journals say where to go on. A job under which workers die again and again without getting one record further is
-recorded as failed, so that one task cannot hold up a run for ever.
+their journals say where to go on. A job that loses one worker after the other at the same point, by itself, fails as it does
+when its browser crashes, and is given up after as many attempts: one task cannot hold up a run (`losses`).
 """
 
 import asyncio
 import logging
-import time
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
@@ -17,13 +15,14 @@ from typing import Any, Protocol
 from harness.errors import JournalError, UsageError
 from harness.llm.turns import TurnServer
 from harness.protocols import News, Progress
-from harness.records import Failed, Task
+from harness.records import Task
 from harness.runner.executors.desk import ASKED, Desk
+from harness.runner.executors.losses import Company, Losses
 from harness.runner.executors.wire import job_values, line, news_of
-from harness.runner.job import Job
 from harness.runner.recorder import Log
 from harness.runner.schedule import Schedule
 from harness.runner.stopping import Stopping
+from harness.runner.working_time import working_s
 
 logger = logging.getLogger(__name__)
 
@@ -46,8 +45,6 @@ class Terms:
     """One step of an episode; waiting for the model is not counted."""
     task_s: float | None = None
     """One stay on a task."""
-    deaths: int = 3
-    """Workers lost under one job without a new record, before the job counts as failed."""
 
 
 @dataclass
@@ -110,7 +107,7 @@ class Supervision:
     progress: Progress
     stopping: Stopping
     terms: Terms
-    clock: Callable[[], float] = time.time
+    losses: Losses
 
 
 async def run_supervised(supervision: Supervision, workers: int) -> Counts:
@@ -137,20 +134,20 @@ class Supervisor:
         self._heard = 0.0
         self._spoke = False
         self._since: dict[int, tuple[str, float, float]] = {}
-        self._deaths: Counter[tuple[str, int, int]] = Counter()
+        self._company = Company(supervision.losses)
+        self._settled = False
         self._done = False
         self._turns: TurnServer | None = None
 
     async def run(self) -> None:
         fruitless = 0
         while not self._all.stopping() and (len(self._all.schedule) or self._holds()):
-            taken = self._all.schedule.played
             ended = await self._one_life()
-            for lane in self._lanes:
-                await self._reclaim(lane)
+            alone = len(self._company.jobs) == 1
+            begun = [await self._reclaim(lane, alone=alone) for lane in self._lanes]
             if ended:
                 return
-            fruitless = fruitless + 1 if self._all.schedule.played == taken else 0
+            fruitless = 0 if self._settled or any(begun) else fruitless + 1
             if fruitless >= STARTS_WITHOUT_WORK:
                 raise UsageError(
                     f"worker {self._number} ended {fruitless} times before it began a task; run.log and worker.log say why"
@@ -161,7 +158,8 @@ class Supervisor:
 
     async def _one_life(self) -> bool:
         """Run one process to its end; True when it left because nothing was owed."""
-        self._heard, self._spoke, self._since, self._done = time.monotonic(), False, {}, False
+        self._heard, self._spoke, self._since, self._done = working_s(), False, {}, False
+        self._company, self._settled = Company(self._all.losses), False
         self._counts.restarted(self._number)
         async with self._all.launch(self._number) as channel, self._all.desk() as desk:
             channel.send(line("hello", **self._all.hello(self._number)))
@@ -175,7 +173,7 @@ class Supervisor:
         async with asyncio.TaskGroup() as group:
             attending = {group.create_task(self._watch(channel)), group.create_task(self._tell_stop(channel))}
             async for message in channel.messages():
-                self._heard, self._spoke = time.monotonic(), True
+                self._heard, self._spoke = working_s(), True
                 if (answering := self._answering(message, channel, desk)) is None:
                     await self._hear(message)
                 else:  # it may have to be waited for; others are heard meanwhile
@@ -205,11 +203,11 @@ class Supervisor:
                 note = f"worker {self._number} waits for a place on the cluster"
                 self._all.progress.tell(News(lane=self._lanes[0], task_id="", phase="retrying", note=note))
             await asyncio.sleep(WATCH_EVERY_S)
-        self._heard = time.monotonic()
+        self._heard = working_s()
         return True
 
     def _overdue(self) -> str | None:
-        now, terms = time.monotonic(), self._all.terms
+        now, terms = working_s(), self._all.terms
         silence_s = terms.silence_s if self._spoke else max(START_S, terms.silence_s)
         if now - self._heard > silence_s:
             return f"no sign of life for {silence_s:g} s"
@@ -223,7 +221,7 @@ class Supervisor:
 
     def _lane_time(self, lane: int) -> float:
         """A clock that stands still while the lane waits for a turn to ask the model: that is nobody's delay."""
-        return time.monotonic() - (self._turns.waited_s(lane) if self._turns else 0.0)
+        return working_s() - (self._turns.waited_s(lane) if self._turns else 0.0)
 
     async def _tell_stop(self, channel: Channel) -> None:
         await self._all.stopping.asked()
@@ -238,6 +236,8 @@ class Supervisor:
         match message["kind"]:
             case "settle":
                 lane = message["lane"]
+                self._company.leave(lane)
+                self._settled = True
                 await self._all.schedule.settle(
                     lane, replace(self._all.schedule.held[lane], reopen=False), over=message["over"]
                 )
@@ -254,6 +254,12 @@ class Supervisor:
 
     async def _give(self, channel: Channel, lane: int) -> None:
         job = await self._all.schedule.take(lane)
+        if job is not None:
+            await self._company.admit(lane, job)
+            if self._all.stopping():
+                self._company.leave(lane)
+                await self._all.schedule.settle(lane, job, over=False)
+                job = None
         channel.send(line("job", lane=lane, **job_values(job)))
 
     async def _answer(self, channel: Channel, desk: Desk, message: dict[str, Any]) -> None:
@@ -264,33 +270,29 @@ class Supervisor:
             now = self._lane_time(news.lane)
             begun = self._since.get(news.lane, ("", now, now))[2] if news.phase != "restoring" else now
             self._since[news.lane] = (news.phase, now, begun)
+        self._company.hear(news)
         self._all.progress.tell(news)
 
-    async def _reclaim(self, lane: int) -> None:
-        job = self._all.schedule.reclaim(lane)
-        if job is None or self._all.stopping():
-            return
+    async def _reclaim(self, lane: int, *, alone: bool) -> bool:
+        """Take back what a lane of a lost worker was playing; whether the worker had begun it."""
+        schedule, losses, job = self._all.schedule, self._all.losses, self._all.schedule.held.get(lane)
+        if job is None or lane not in self._company.jobs or self._all.stopping():
+            schedule.reclaim(lane)
+            return False
         with self._all.journals(job.task, job.trial) as journal:
-            self._count_death(job, journal)
-        self._all.progress.tell(
-            News(lane=lane, task_id=job.task.task_id, trial=job.trial, phase="retrying", note="its worker was lost")
+            loss = losses.judge(job, journal, alone=alone)
+        if loss.over:
+            await schedule.settle(lane, job, over=True)
+        else:
+            schedule.reclaim(lane, last=losses.is_suspect(job))
+        news = News(
+            lane=lane,
+            task_id=job.task.task_id,
+            trial=job.trial,
+            phase="ended" if loss.over else "retrying",
+            step=loss.step,
+            note=loss.note,
+            usage=loss.usage,
         )
-
-    def _count_death(self, job: Job, journal: Log) -> None:
-        episode = journal.episode
-        if episode.opened is None or episode.closed is not None:
-            return
-        place = (job.task.task_id, job.trial, len(episode.steps) * 2 + (episode.pending is not None))
-        self._deaths[place] += 1
-        if self._deaths[place] < self._all.terms.deaths:
-            return
-        del self._deaths[place]
-        journal.append(
-            Failed(
-                attempt=episode.attempt,
-                boundary="worker",
-                type="WorkerLost",
-                message=f"{self._all.terms.deaths} workers were lost at step {len(episode.steps) + 1}",
-                at=self._all.clock(),
-            )
-        )
+        self._all.progress.tell(news)
+        return loss.begun

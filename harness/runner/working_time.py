@@ -1,0 +1,59 @@
+"""A clock that stands still while this process does not run: stopped (SIGSTOP, Ctrl-Z), frozen with its container, asleep.
+
+A thread looks at the time twice a second. A gap between two looks that is far longer, and in which the process used next to
+no processor time, is time in which it did not run. What it computed in a gap counts: a library may hold the interpreter
+for long.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+
+LOOKS_EVERY_S = 0.5
+GAP_S = 2.0
+"""A gap from which on the process is taken to have stood still."""
+
+
+class WorkingTime:
+    """Seconds this process has run, from an arbitrary beginning; needs a look every now and then."""
+
+    def __init__(
+        self, monotonic: Callable[[], float] = time.monotonic, processor: Callable[[], float] = time.process_time
+    ) -> None:
+        self._monotonic = monotonic
+        self._processor = processor
+        self._lock = threading.Lock()
+        self._looked, self._used = monotonic(), processor()
+        self._stood_still_s = 0.0
+
+    def __call__(self) -> float:
+        with self._lock:
+            now, used = self._monotonic(), self._processor()
+            gap_s = now - self._looked
+            if gap_s > GAP_S:
+                self._stood_still_s += max(0.0, gap_s - LOOKS_EVERY_S - (used - self._used))
+            self._looked, self._used = now, used
+            return now - self._stood_still_s
+
+
+class _Process:
+    """The clock of this process; its thread begins when it is first asked."""
+
+    def __init__(self) -> None:
+        self._clock: WorkingTime | None = None
+
+    def __call__(self) -> float:
+        if self._clock is None:
+            clock = self._clock = WorkingTime()
+            threading.Thread(target=_look, args=(clock,), name="working time", daemon=True).start()
+        return self._clock()
+
+
+def _look(clock: WorkingTime) -> None:
+    while True:
+        time.sleep(LOOKS_EVERY_S)
+        clock()
+
+
+working_s: Callable[[], float] = _Process()
+"""Seconds this process has run. To be asked at the beginning and at the end of what is measured."""

@@ -1,0 +1,245 @@
+"""Workers that are lost: whose fault it was, and that one task cannot hold up the others.
+
+The workers are played by the test, as are their deaths; schedule, supervisor and journals are the real ones.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.actions.space import Stop
+from harness.codec import loads
+from harness.errors import UsageError
+from harness.journal.log import read
+from harness.journal.store import RunFolder
+from harness.llm.limiter import Limiter
+from harness.llm.turns import TurnServer
+from harness.protocols import News
+from harness.records import Episode, Record, Status, Task
+from harness.runner.episode import Job
+from harness.runner.executors.losses import Company, Losses
+from harness.runner.executors.supervising import STARTS_WITHOUT_WORK, Channel, Supervision, Terms, run_supervised
+from harness.runner.executors.wire import job_of, news_values
+from harness.runner.plan import Policy
+from harness.runner.schedule import Schedule
+from harness.runner.stopping import Stopping
+from tests.journal.episodes import acted, closed, decided, opened, scored, task
+
+ATTEMPTS = 3
+STEPS = 3
+Fate = Callable[[str, Episode | None], bool]
+"""Task id and its episode (None = taken, and nothing written yet) to whether the worker dies there."""
+
+
+class Life:
+    """One life of a worker: its lanes take jobs, write what they do, and may take the worker with them. Fits `Channel`."""
+
+    begun = True
+
+    def __init__(self, scene: "Scene", number: int) -> None:
+        self._scene = scene
+        self._lanes = range(number * scene.lanes, (number + 1) * scene.lanes)
+        self._said: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        self._playing: dict[int, asyncio.Task[None]] = {}
+
+    def send(self, data: bytes) -> None:
+        message = loads(data)
+        if message["kind"] == "hello":
+            for lane in self._lanes:
+                self._said.put_nowait({"kind": "take", "lane": lane})
+        elif message["kind"] == "job" and (job := job_of(message)) is not None:
+            self._playing[message["lane"]] = asyncio.create_task(self._play(message["lane"], job))
+        elif message["kind"] == "job":
+            self._lanes = range(0, len(self._lanes) - 1)
+            if not self._lanes:
+                self._said.put_nowait({"kind": "done"})
+                self._said.put_nowait(None)
+
+    async def messages(self) -> AsyncIterator[dict[str, Any]]:
+        while (message := await self._said.get()) is not None:
+            yield message
+
+    async def kill(self) -> None:
+        self._said.put_nowait(None)
+
+    async def end(self) -> None:
+        for playing in self._playing.values():
+            playing.cancel()
+        await asyncio.gather(*self._playing.values(), return_exceptions=True)
+
+    async def _play(self, lane: int, job: Job) -> None:
+        if self._dies(job, None):
+            return
+        with self._scene.run.journal(job.task.task_id) as journal:
+            self._tell(lane, job, "restoring", journal.episode)
+            while (record := following(job.task, journal.episode)) is not None:
+                pending = journal.episode.pending is not None
+                self._tell(lane, job, "acting" if pending else "deciding", journal.episode)
+                await asyncio.sleep(0)
+                if self._dies(job, journal.episode):
+                    return
+                journal.append(record)
+        self._playing.pop(lane)
+        self._said.put_nowait({"kind": "settle", "lane": lane, "over": True})
+        self._said.put_nowait({"kind": "take", "lane": lane})
+
+    def _dies(self, job: Job, episode: Episode | None) -> bool:
+        dies = self._scene.fate(job.task.task_id, episode)
+        if dies:
+            self._scene.deaths[job.task.task_id] += 1
+            self._said.put_nowait(None)
+        return dies
+
+    def _tell(self, lane: int, job: Job, phase: str, episode: Episode) -> None:
+        news = News(lane=lane, task_id=job.task.task_id, phase=phase, step=len(episode.steps) + 1)
+        self._said.put_nowait({"kind": "news", **news_values(news)})
+
+
+def following(of: Task, episode: Episode) -> Record | None:
+    """What comes after the last record of an episode of some steps."""
+    if episode.opened is None:
+        return opened(of=of)
+    if episode.arrival is None:
+        return acted(0)
+    if episode.closed is not None:
+        return None if episode.scores else scored(dialect="corrected")
+    step = len(episode.steps) + 1
+    if episode.pending is not None:
+        return closed() if isinstance(episode.pending.action, Stop) else acted(step)
+    return decided(step, Stop(answer="yes") if step > STEPS else None)
+
+
+class Scene:
+    """A run whose workers die as `fate` has it."""
+
+    def __init__(self, run: RunFolder, fate: Fate, *, lanes: int = 1) -> None:
+        self.run = run
+        self.fate = fate
+        self.lanes = lanes
+        self.deaths = Counter[str]()
+        self.told: list[News] = []
+
+    def tell(self, news: News) -> None:
+        self.told.append(news)
+
+    async def play(self, *task_ids: str, workers: int = 1) -> None:
+        @asynccontextmanager
+        async def launch(number: int) -> AsyncIterator[Channel]:
+            life = Life(self, number)
+            try:
+                yield life
+            finally:
+                await life.end()
+
+        nobody: Any = AsyncExitStack
+        supervision = Supervision(
+            launch=launch,
+            hello=lambda number: {},
+            turns=lambda send: TurnServer(Limiter(), send, time.monotonic),
+            desk=nobody,
+            lanes=self.lanes,
+            schedule=Schedule([Job(task=task(task_id)) for task_id in task_ids]),
+            journals=lambda task, trial: self.run.journal(task.task_id, trial),
+            progress=self,
+            stopping=Stopping(),
+            terms=Terms(silence_s=60, step_s=60),
+            losses=Losses(Policy(dialect="corrected", max_attempts=ATTEMPTS), clock=lambda: 8.0),
+        )
+        async with asyncio.timeout(20):
+            await run_supervised(supervision, workers)
+
+    def episode(self, task_id: str) -> Episode:
+        return read(self.run.journal_path(task_id))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[RunFolder]:
+    with RunFolder.open(tmp_path / "run") as run:
+        yield run
+
+
+@pytest.mark.parametrize(("lanes", "workers"), [(1, 1), (3, 1), (4, 2)])
+async def test_a_task_that_kills_its_worker_each_time_uses_up_its_own_attempts_and_no_other_tasks(
+    run: RunFolder, lanes: int, workers: int
+) -> None:
+    def poisonous(task_id: str, episode: Episode | None) -> bool:
+        return task_id == "3" and episode is not None and episode.pending is not None and len(episode.steps) == 1
+
+    scene = Scene(run, poisonous, lanes=lanes)
+    others = [str(number) for number in range(12) if number != 3]
+    await scene.play(*sorted([*others, "3"], key=int), workers=workers)
+    episode = scene.episode("3")
+    assert [(failed.type, failed.message) for failed in episode.failures] == [
+        ("WorkerLost", "its worker was lost at step 2, while no other task was on it")
+    ] * ATTEMPTS
+    assert episode.attempt == 1 and episode.closed is None
+    assert scene.deaths["3"] <= ATTEMPTS + 2
+    ended = [news for news in scene.told if news.task_id == "3" and news.phase == "ended"]
+    assert len(ended) == 1 and ended[0].score is None and "no other task" in ended[0].note
+    for task_id in others:
+        assert scene.episode(task_id).failures == () and "corrected" in scene.episode(task_id).scores
+
+
+async def test_workers_that_are_lost_with_progress_between_cost_nothing(run: RunFolder) -> None:
+    met = set[tuple[str, int, bool]]()
+
+    def everywhere_once(task_id: str, episode: Episode | None) -> bool:
+        if episode is None:
+            return False
+        place = (task_id, len(episode.steps), episode.pending is not None)
+        known = place in met
+        met.add(place)
+        return not known
+
+    scene = Scene(run, everywhere_once, lanes=2)
+    await scene.play("0", "1", "2")
+    assert scene.deaths.total() > 2 * STARTS_WITHOUT_WORK
+    assert all(scene.episode(task_id).failures == () for task_id in "012")
+    assert all("corrected" in scene.episode(task_id).scores for task_id in "012")
+
+
+async def test_a_task_that_kills_its_worker_while_it_is_scored_is_unscored_with_the_reason(run: RunFolder) -> None:
+    scene = Scene(
+        run, lambda task_id, episode: task_id == "0" and episode is not None and bool(episode.closed), lanes=2
+    )
+    await scene.play("0", "1", "2")
+    score = scene.episode("0").scores["corrected"]
+    assert (score.status, score.value) == (Status.ERROR, None)
+    assert score.verdicts[0].why == "3 workers were lost while it was scored, and no other task was on them"
+    assert "corrected" in scene.episode("1").scores and scene.episode("2").scores["corrected"].value == 1.0
+
+
+async def test_workers_that_die_before_they_write_anything_are_broken_and_end_the_run(run: RunFolder) -> None:
+    scene = Scene(run, lambda task_id, episode: episode is None)
+    with pytest.raises(ExceptionGroup) as failed:
+        await scene.play("0", "1")
+    (error,) = failed.value.exceptions
+    assert isinstance(error, UsageError) and "ended 5 times before it began a task" in str(error)
+    assert scene.deaths.total() == STARTS_WITHOUT_WORK
+
+
+async def test_a_suspect_is_alone_only_until_it_has_got_further(run: RunFolder) -> None:
+    suspect, other = Job(task=task("1")), Job(task=task("2"))
+    losses = Losses(Policy(dialect="corrected", max_attempts=ATTEMPTS))
+    with run.journal("1") as journal:
+        for record in (opened(of=suspect.task), acted(0), decided(1)):
+            journal.append(record)
+        for note in ("its worker was lost", "its worker was lost again; it is played alone until it gets further"):
+            assert losses.judge(suspect, journal, alone=False).note == note
+        assert not journal.episode.failures
+    company = Company(losses)
+    await company.admit(0, suspect)
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        waiting = group.create_task(company.admit(1, other))
+        for phase, step, waits in (("restoring", 1, True), ("acting", 1, True), ("deciding", 2, False)):
+            company.hear(News(lane=0, task_id="1", phase=phase, step=step))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert waiting.done() != waits
+    assert set(company.jobs) == {0, 1}
