@@ -47,7 +47,7 @@ __all__ = [
     "unseal",
 ]
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of the lines written; bump it, and add to UPGRADES, when a record changes shape."""
 
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
@@ -58,7 +58,12 @@ def _instances(tree: dict[str, Any]) -> dict[str, Any]:
     return {**tree, "instances": {}} if tree.get("kind") == "opened" else tree
 
 
-UPGRADES: Mapping[int, Upgrade] = MappingProxyType({1: _instances})
+def _as_it_is(tree: dict[str, Any]) -> dict[str, Any]:
+    """Schema 3 has one more kind of record, `judged`."""
+    return tree
+
+
+UPGRADES: Mapping[int, Upgrade] = MappingProxyType({1: _instances, 2: _as_it_is})
 """Schema version to the function that turns its tree into one of the next version."""
 
 T = TypeVar("T")

@@ -3,7 +3,7 @@
 Invariant: an episode depends on nothing but the records folded into it, one after the other; nothing is changed in place.
 `check` says why a record may not come next; `fold` takes for granted that it may. Pure: knows no files and no clock.
 
-    opened(1) ─► acted(0) ─► decided(1) ─► acted(1) ─► … ─► decided(k: stop) ─► closed ─► scored …
+    opened(1) ─► acted(0) ─► decided(1) ─► acted(1) ─► … ─► decided(k: stop) ─► closed ─► judged … scored …
     opened(n+1) may follow failed, closed or scored, and anything when the attempt has moved to other instances of its sites;
     failed and resumed come at any time while the attempt is open.
 
@@ -21,6 +21,7 @@ from harness.records import (
     Decided,
     Episode,
     Failed,
+    Judged,
     Opened,
     Record,
     Resumed,
@@ -35,7 +36,7 @@ def check(episode: Episode, record: Record) -> str | None:  # noqa: PLR0911 (one
     match record:
         case Opened():
             return _check_opened(episode, record)
-        case Scored():
+        case Scored() | Judged():
             return _check_scored(episode, record)
     if episode.opened is None:
         return f"{record.kind} before the episode was opened"
@@ -96,8 +97,13 @@ def fold(episode: Episode, record: Record) -> Episode:  # noqa: PLR0911 (one cas
             return replace(episode, closed=record)
         case Failed():
             return replace(episode, failures=(*episode.failures, record))
+        case Judged():
+            judged, spent = {**episode.judged, record.key: record}, episode.total_judge_usage + record.usage
+            return replace(episode, judged=judged, total_judge_usage=spent)
         case Scored():
-            spent = sum((verdict.usage for verdict in record.verdicts), episode.total_judge_usage)
+            spent = episode.total_judge_usage
+            if not episode.judged:  # before schema 3, verdicts alone told what their replies cost
+                spent = sum((verdict.usage for verdict in record.verdicts), spent)
             return replace(episode, scores={**episode.scores, record.dialect: record}, total_judge_usage=spent)
 
 
@@ -157,9 +163,11 @@ def _check_closed(episode: Episode, record: Closed) -> str | None:
     return None
 
 
-def _check_scored(episode: Episode, record: Scored) -> str | None:
+def _check_scored(episode: Episode, record: Scored | Judged) -> str | None:
     if episode.closed is None:
-        return "scored before the episode was closed"
+        return f"{record.kind} before the episode was closed"
+    if isinstance(record, Judged):
+        return None
     return _misjudged(record.status, record.value) or next(
         (why for verdict in record.verdicts if (why := _misjudged(verdict.status, verdict.value))), None
     )

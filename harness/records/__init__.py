@@ -1,6 +1,6 @@
 """Everything the harness knows, as frozen records.
 
-Task is what was asked; Opened, Decided, Acted, Resumed, Closed, Failed and Scored are the lines of a journal, each
+Task is what was asked; Opened, Decided, Acted, Resumed, Closed, Failed, Judged and Scored are the lines of a journal, each
 with its `kind` tag; Episode is what the fold makes of them and is never written. Records hold no behaviour beyond
 reading themselves. URLs in records are canonical (see `Site`), never those of one deployment.
 """
@@ -16,6 +16,7 @@ from harness.records.lines import (
     Effect,
     Evidence,
     Failed,
+    Judged,
     Opened,
     Outcome,
     Record,
@@ -41,6 +42,7 @@ __all__ = [
     "Evidence",
     "Failed",
     "HtmlTarget",
+    "Judged",
     "Limits",
     "Login",
     "Node",

@@ -36,11 +36,11 @@ from harness.records import (
     Opened,
     Record,
     Resumed,
-    Scored,
     Task,
     View,
 )
 from harness.runner.evidence import stored_evidence, stored_message
+from harness.runner.hearing import JournalHearing
 from harness.runner.opening import why_opened
 from harness.runner.verdict import Ending, ending
 from harness.runner.writing import Writer
@@ -136,10 +136,10 @@ class EpisodeRunner:
         if closed is None:
             return
         self._tell("scoring")
+        hearing = JournalHearing(lambda: self._journal.episode, self._append)
         for dialect, evaluator in self._kit.evaluators.items():
             if dialect not in self._journal.episode.scores:
-                scored: Scored = await evaluator.score(self._job.task, closed, self._kit.artifacts)
-                await self._append(scored)
+                await self._append(await evaluator.score(self._job.task, closed, self._kit.artifacts, hearing))
 
     async def _play(self, env: Environment) -> None:
         view = await self._restore(env)
