@@ -7,6 +7,7 @@ import platform
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from rich.console import Console
 from harness import __version__
 from harness.choices import Display
 from harness.codec import dumps
+from harness.compose import retrying
 from harness.compose.budget import run_purse
 from harness.compose.conclusion import conclude, forget
 from harness.compose.deployment import load_tasks
@@ -64,10 +66,7 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
     tasks = load_tasks(config)
     redactor = redacting(config)
     redact_logs(redactor)
-
-    def tell(text: str) -> None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
-
+    tell = partial(console.print, markup=False, highlight=False, soft_wrap=True)
     with RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor) as run:
         sweep(folder)
         mark(folder)
@@ -107,12 +106,14 @@ async def _evaluate(config: Config, folder: Path, console: Console, arguments: t
             console.print("interrupted: nothing is lost; the same command goes on from here")
             return ExitCode.INTERRUPTED
         if done:
+            retrying.settle(config, run, tasks, found.outcomes)
             conclude(config, run, summary)
         return exit_code(console, summary.overall, config.fail_under)
 
 
 def _begin(config: Config, run: RunFolder, tasks: Sequence[Task], jobs: Schedule, *, console: Console) -> None:
     forget(run)
+    retrying.remember(config, run, tasks)
     _say_what_is_not_reset(config, tasks, console)
     _say_who_is_alone(jobs, console)
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
 from harness.compose.deployment import canonical_bases, instances, site_trees
-from harness.compose.owing import policy
 from harness.compose.resetting import resets
+from harness.compose.retrying import standing
 from harness.config import Config
 from harness.errors import ConfigError
 from harness.journal.index import Outcome, outcome_of
@@ -38,7 +38,7 @@ def schedule(
     Raises:
         ConfigError: The settings of the sites do not fit.
     """
-    jobs = owed(tasks, config.trials, outcomes, policy(config))
+    jobs = owed(tasks, config.trials, outcomes, standing(config, run.path, tasks, outcomes))
     shared = shared_sites(config)
     if shared is None:
         return Schedule(jobs, stopping=stopping)
