@@ -13,6 +13,7 @@ from pathlib import Path
 
 from harness.choices import Display
 from harness.codec import dumps
+from harness.compose import retrying
 from harness.compose.budget import run_purse
 from harness.compose.conclusion import conclude, forget
 from harness.compose.deployment import load_tasks
@@ -99,7 +100,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
         left = _left(config, tasks, found, purse)
         _leave(run, summary, console, left)
         # Asked to stop when nothing was left to do: by its last decision, a budget may be spent.
-        whole = not stopping() or (not len(jobs) and not left.owed)
+        whole = not stopping() or not (len(jobs) or left.owed)
         leave_reports(run, _about(config, tasks), found, console=console, pages=config.run.report and whole)
         await tracker.log(whole=whole)
         await tracker.close()
@@ -107,14 +108,20 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
             console.print("interrupted: nothing is lost; the same command goes on from here")
             return ExitCode.INTERRUPTED
         if not left.owed:
-            conclude(config, run, summary)
+            _over(config, run, tasks, found, summary)
         return exit_code(console, summary.overall, config.fail_under)
 
 
 def _begin(config: Config, run: RunFolder, tasks: Sequence[Task], jobs: Schedule, *, console: Terminal) -> None:
     forget(run)
+    retrying.remember(config, run, tasks)
     _say_what_is_not_reset(config, tasks, console)
     _say_who_is_alone(jobs, _jobs_are(config), console)
+
+
+def _over(config: Config, run: RunFolder, tasks: Sequence[Task], found: Scan, summary: Summary) -> None:
+    retrying.settle(config, run, tasks, found.outcomes)
+    conclude(config, run, summary)
 
 
 async def _play(game: Game, jobs: Schedule, console: Terminal, *, tracker: Tracker, purse: Purse) -> Invocation:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from harness.actions.cutting import cut
 from harness.actions.space import Action
-from harness.records import Closed, DoubtResolution, Effect, Episode, Outcome, Scored, Task, Usage, View
+from harness.records import Closed, DoubtResolution, Effect, Episode, Judged, Outcome, Scored, Task, Usage, View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,9 +189,20 @@ class Artifacts(Protocol):
         ...
 
 
+class Hearing(Protocol):
+    """What judges have said about one attempt: each reply is kept for good before anything depends on it."""
+
+    def said(self, key: str) -> Judged | None: ...
+
+    async def keep(self, judged: Judged) -> None: ...
+
+
 class Evaluator(Protocol):
-    async def score(self, task: Task, closed: Closed, artifacts: Artifacts) -> Scored:
-        """Judge the evidence in one dialect; errors become `Status.ERROR`, never an exception."""
+    async def score(self, task: Task, closed: Closed, artifacts: Artifacts, hearing: Hearing | None = None) -> Scored:
+        """Judge the evidence in one dialect; errors become `Status.ERROR`, never an exception.
+
+        A judge is asked only what `hearing` has no reply to; None = nothing is known, nor kept.
+        """
         ...
 
 

@@ -129,7 +129,9 @@ async def _agent(
 
 async def _evaluators(config: Config, models: "Models") -> dict[str, Evaluator]:
     """Both dialects, the one that counts last: when it is there, the other is too."""
-    judge = Judge(await models.judge_model(config.judge)) if config.judge.model else None
+    judge = None
+    if config.judge.model:
+        judge = Judge(await models.judge_model(config.judge), name=config.judge.model)
     ordered = sorted(Dialect, key=lambda dialect: dialect is config.scoring)
     return {dialect.value: Scorer(dialect.value, judge) for dialect in ordered}
 

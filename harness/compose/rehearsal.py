@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness.compose.deployment import instances, load_tasks, site_trees
-from harness.compose.owing import policy
 from harness.compose.resetting import resets, unresettable
+from harness.compose.retrying import standing
 from harness.config import Config
 from harness.journal.index import Outcome, scan
 from harness.records import Task
@@ -21,7 +21,7 @@ def rehearsed(config: Config, folder: Path) -> str:
     """A line per task, then what is missing and how much is owed."""
     tasks = load_tasks(config)
     outcomes = scan(folder).outcomes
-    terms = policy(config)
+    terms = standing(config, folder, tasks, outcomes)
     counts: Counter[str] = Counter()
     lines = []
     for task in tasks:

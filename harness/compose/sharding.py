@@ -12,6 +12,7 @@ from pathlib import Path
 from harness.codec import loads
 from harness.compose.game import Game
 from harness.compose.owing import policy
+from harness.compose.retrying import standing
 from harness.compose.settings import secrets
 from harness.config import Config
 from harness.errors import ConfigError, ExitCode, UsageError
@@ -106,7 +107,9 @@ class Shards:
         """A job for every shard that owes something and has none."""
         owing: defaultdict[int, set[str]] = defaultdict(set)
         config, run = self._game.config, self._game.run
-        for job in owed(self._game.tasks, config.trials, run.scan().outcomes, self._policy):
+        outcomes = run.scan().outcomes
+        terms = standing(config, run.path, self._game.tasks, outcomes)
+        for job in owed(self._game.tasks, config.trials, outcomes, terms):
             owing[shard_of(job.task.task_id, self._count)].add(journal_name(job.task.task_id, job.trial))
         wanted = sorted(owing.keys() - set(jobs.running()))
         for shard in wanted:

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from harness.browser.addresses import SiteFinder
 from harness.choices import Strategy
 from harness.compose.deployment import canonical_bases, instances, is_embedded, is_read_only, lane_base, site_trees
-from harness.compose.owing import policy
 from harness.compose.resetting import EmbeddedResets, resets
+from harness.compose.retrying import standing
 from harness.config import Config
 from harness.errors import ConfigError
 from harness.journal.index import Outcome, outcome_of
@@ -41,7 +41,7 @@ def schedule(
     Raises:
         ConfigError: The settings of the sites do not fit.
     """
-    jobs = owed(tasks, config.trials, outcomes, policy(config))
+    jobs = owed(tasks, config.trials, outcomes, standing(config, run.path, tasks, outcomes))
     shared = shared_sites(config, tasks)
 
     def now(task_id: str, trial: int) -> Outcome | None:

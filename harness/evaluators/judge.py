@@ -5,11 +5,14 @@ an error, never a 0.
 """
 
 import re
+import time
+from collections.abc import Callable, Sequence
 
+from harness.codec import digest, plain
 from harness.errors import EvaluatorError, ModelUnavailable, RequestRefused
 from harness.evaluators.finding import WEBARENA, shown
-from harness.protocols import ChatModel, Message
-from harness.records import Usage
+from harness.protocols import ChatModel, Hearing, Message
+from harness.records import Judged, Usage
 
 MAX_JUDGED = 100_000
 """Characters of an answer that a judge is shown."""
@@ -46,14 +49,26 @@ _DECORATION = re.compile(r"^[\s*_`'\"#>.-]+|[\s*_`'\".!]+$")
 class Judge:
     """Judges by asking a chat model; keeps nothing between two scores."""
 
-    def __init__(self, model: ChatModel) -> None:
+    def __init__(self, model: ChatModel, *, name: str = "") -> None:
+        """`name`: of the model; another one's replies are not taken for its own."""
         self.model = model
+        self.name = name
 
 
 class Session:
-    """The jury of one verdict: asks, reads, and keeps count of replies and cost."""
+    """The jury of one verdict: asks what was not asked before, reads, and keeps count of replies and cost."""
 
-    def __init__(self, judge: Judge | None, dialect: str) -> None:
+    def __init__(
+        self,
+        judge: Judge | None,
+        dialect: str,
+        hearing: Hearing | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._hearing = hearing
+        self._clock = clock
+        self._dialect = dialect
         self.replies: list[str] = []
         self.usage = Usage()
         self._judge = judge
@@ -78,13 +93,24 @@ class Session:
             raise EvaluatorError(f"the answer has {len(pred)} characters; a judge is shown at most {MAX_JUDGED}")
         asked = prompt.format(pred=_fenced(pred), reference=reference, question=question)
         messages = (Message(role="system", content=_SYSTEM), Message(role="user", content=asked))
+        judged = await self._heard(self._judge, messages)
+        self.replies.append(judged.reply)
+        self.usage += judged.usage
+        return judged.reply
+
+    async def _heard(self, judge: Judge, messages: Sequence[Message]) -> Judged:
+        """What was said to this, now or before this process began."""
+        key = digest({"dialect": self._dialect, "model": judge.name, "messages": [plain(one) for one in messages]})
+        if self._hearing is not None and (known := self._hearing.said(key)) is not None:
+            return known
         try:
-            reply = await self._judge.model.ask(messages)
+            reply = await judge.model.ask(messages)
         except (ModelUnavailable, RequestRefused) as exc:
             raise EvaluatorError(f"the judge did not answer ({exc}); score the run again") from exc
-        self.replies.append(reply.text)
-        self.usage += reply.usage
-        return reply.text
+        judged = Judged(key=key, reply=reply.text, model=reply.model, usage=reply.usage, at=self._clock())
+        if self._hearing is not None:
+            await self._hearing.keep(judged)
+        return judged
 
 
 def _fenced(answer: str) -> str:

@@ -14,7 +14,7 @@ from harness.evaluators.judge import Judge, Session
 from harness.evaluators.program_html import program_html
 from harness.evaluators.string_match import string_match
 from harness.evaluators.url_match import url_match
-from harness.protocols import Artifacts
+from harness.protocols import Artifacts, Hearing
 from harness.records import Closed, CloseReason, Scored, Status, Task, Verdict
 
 EVALUATOR_VERSION = 1
@@ -37,8 +37,13 @@ class Scorer:
         self._judge = judge
         self._clock = clock
 
-    async def score(self, task: Task, closed: Closed, artifacts: Artifacts) -> Scored:
-        verdicts = tuple([await self._verdict(name, task, closed, artifacts) for name in task.eval.eval_types])
+    async def score(self, task: Task, closed: Closed, artifacts: Artifacts, hearing: Hearing | None = None) -> Scored:
+        verdicts = tuple(
+            [
+                await self._verdict(name, task, closed, artifacts=artifacts, hearing=hearing)
+                for name in task.eval.eval_types
+            ]
+        )
         values = [verdict.value for verdict in verdicts if verdict.value is not None]
         complete = len(values) == len(verdicts)
         return Scored(
@@ -50,8 +55,10 @@ class Scorer:
             at=self._clock(),
         )
 
-    async def _verdict(self, name: str, task: Task, closed: Closed, artifacts: Artifacts) -> Verdict:
-        jury = Session(self._judge, self._dialect)
+    async def _verdict(
+        self, name: str, task: Task, closed: Closed, *, artifacts: Artifacts, hearing: Hearing | None
+    ) -> Verdict:
+        jury = Session(self._judge, self._dialect, hearing, clock=self._clock)
         status, value = Status.OK, None
         try:
             found = await self._find(name, task, closed, artifacts=artifacts, jury=jury)

@@ -3,7 +3,7 @@
 Invariant: an episode depends on nothing but the records folded into it, one after the other; nothing is changed in place.
 `check` says why a record may not come next; `fold` takes for granted that it may. Pure: knows no files and no clock.
 
-    opened(1) ─► acted(0) ─► decided(1) ─► acted(1) ─► … ─► decided(k: stop) ─► closed ─► scored …
+    opened(1) ─► acted(0) ─► decided(1) ─► acted(1) ─► … ─► decided(k: stop) ─► closed ─► judged … scored …
     opened(n+1) may follow failed, closed or scored, and anything when the attempt has moved to other instances of its sites;
     failed, resumed, late and doubt come at any time while the attempt is open.
 
@@ -24,6 +24,7 @@ from harness.records import (
     Effect,
     Episode,
     Failed,
+    Judged,
     Late,
     Opened,
     Record,
@@ -38,7 +39,7 @@ def check(episode: Episode, record: Record) -> str | None:
     """Why `record` may not come next; None when it may."""
     if isinstance(record, Opened):
         return _check_opened(episode, record)
-    if isinstance(record, Scored):
+    if isinstance(record, Scored | Judged):
         return _check_scored(episode, record)
     if episode.opened is None:
         return f"{record.kind} before the episode was opened"
@@ -68,54 +69,83 @@ def _check_in_attempt(  # noqa: PLR0911 (one case per kind)
             return None if right else f"failure of attempt {record.attempt} in attempt {episode.attempt}"
 
 
-def fold(episode: Episode, record: Record) -> Episode:  # noqa: PLR0911 (one case per kind)
+def fold(episode: Episode, record: Record) -> Episode:
     """The episode after `record`, which `check` must have let pass."""
     match record:
         case Opened():
-            return Episode(
-                opened=record,
-                failures=() if record.why == "retry" else episode.failures,
-                total_usage=episode.total_usage,
-                total_judge_usage=episode.total_judge_usage,
-                total_elapsed_ms=episode.total_elapsed_ms,
-                has_acted=episode.has_acted,
-                total_effects=episode.total_effects,
-            )
+            return _opened(episode, record)
         case Decided():
-            return replace(
-                episode,
-                pending=record,
-                usage=episode.usage + record.usage,
-                has_acted=episode.has_acted or may_change_sites(record.action),
-                total_usage=episode.total_usage + record.usage,
-                elapsed_ms=episode.elapsed_ms + record.elapsed_ms,
-                total_elapsed_ms=episode.total_elapsed_ms + record.elapsed_ms,
-            )
+            return _decided(episode, record)
         case Acted():
-            pending = episode.pending
-            return replace(
-                episode,
-                arrival=episode.arrival or record,
-                steps=(*episode.steps, Step(decided=pending, acted=record)) if pending else episode.steps,
-                pending=None,
-                elapsed_ms=episode.elapsed_ms + record.elapsed_ms,
-                total_elapsed_ms=episode.total_elapsed_ms + record.elapsed_ms,
-                total_effects=_with_effects(episode.total_effects, record.effects),
-            )
+            return _acted(episode, record)
+        case Closed() | Judged() | Scored():
+            return _ended(episode, record)
+    return _happened(episode, record)
+
+
+def _opened(episode: Episode, record: Opened) -> Episode:
+    return Episode(
+        opened=record,
+        failures=() if record.why == "retry" else episode.failures,
+        total_usage=episode.total_usage,
+        total_judge_usage=episode.total_judge_usage,
+        total_elapsed_ms=episode.total_elapsed_ms,
+        has_acted=episode.has_acted,
+        total_effects=episode.total_effects,
+    )
+
+
+def _decided(episode: Episode, record: Decided) -> Episode:
+    return replace(
+        episode,
+        pending=record,
+        usage=episode.usage + record.usage,
+        has_acted=episode.has_acted or may_change_sites(record.action),
+        total_usage=episode.total_usage + record.usage,
+        elapsed_ms=episode.elapsed_ms + record.elapsed_ms,
+        total_elapsed_ms=episode.total_elapsed_ms + record.elapsed_ms,
+    )
+
+
+def _acted(episode: Episode, record: Acted) -> Episode:
+    pending = episode.pending
+    return replace(
+        episode,
+        arrival=episode.arrival or record,
+        steps=(*episode.steps, Step(decided=pending, acted=record)) if pending else episode.steps,
+        pending=None,
+        elapsed_ms=episode.elapsed_ms + record.elapsed_ms,
+        total_elapsed_ms=episode.total_elapsed_ms + record.elapsed_ms,
+        total_effects=_with_effects(episode.total_effects, record.effects),
+    )
+
+
+def _happened(episode: Episode, record: Resumed | Late | Doubt | Failed) -> Episode:
+    """What is none of the agent's doing."""
+    match record:
         case Resumed():
             return replace(episode, resumed=(*episode.resumed, record))
+        case Doubt():
+            return replace(episode, doubts=(*episode.doubts, record))
         case Late():
             total = _with_effects(episode.total_effects, record.effects)
             return replace(episode, late=(*episode.late, record), total_effects=total)
-        case Doubt():
-            return replace(episode, doubts=(*episode.doubts, record))
-        case Closed():
-            return replace(episode, closed=record)
         case Failed():
             total = _with_effects(episode.total_effects, record.effects)
             return replace(episode, failures=(*episode.failures, record), total_effects=total)
+
+
+def _ended(episode: Episode, record: Closed | Judged | Scored) -> Episode:
+    match record:
+        case Closed():
+            return replace(episode, closed=record)
+        case Judged():
+            judged, spent = {**episode.judged, record.key: record}, episode.total_judge_usage + record.usage
+            return replace(episode, judged=judged, total_judge_usage=spent)
         case Scored():
-            spent = sum((verdict.usage for verdict in record.verdicts), episode.total_judge_usage)
+            spent = episode.total_judge_usage
+            if not episode.judged:  # before schema 3, verdicts alone told what their replies cost
+                spent = sum((verdict.usage for verdict in record.verdicts), spent)
             return replace(episode, scores={**episode.scores, record.dialect: record}, total_judge_usage=spent)
 
 
@@ -191,9 +221,11 @@ def _check_closed(episode: Episode, record: Closed) -> str | None:
     return None
 
 
-def _check_scored(episode: Episode, record: Scored) -> str | None:
+def _check_scored(episode: Episode, record: Scored | Judged) -> str | None:
     if episode.closed is None:
-        return "scored before the episode was closed"
+        return f"{record.kind} before the episode was closed"
+    if isinstance(record, Judged):
+        return None
     return _misjudged(record.status, record.value) or next(
         (why for verdict in record.verdicts if (why := _misjudged(verdict.status, verdict.value))), None
     )

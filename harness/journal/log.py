@@ -23,7 +23,7 @@ from harness.journal.disk import refusal, refusals, sync_folder, write_whole
 from harness.journal.fold import check, fold
 from harness.journal.lock import hold, holder_named_in
 from harness.journal.redaction import NO_SECRETS, Redactor
-from harness.records import Closed, Episode, Failed, Record, Scored
+from harness.records import Closed, Episode, Failed, Judged, Record, Scored
 
 LOCK_NAME = ".lock"
 """Lock file of a run folder; its content names the holder."""
@@ -39,7 +39,7 @@ class Durability(StrEnum):
     record = "record"
     """Before the append returns."""
     task = "task"
-    """When the attempt has closed, failed or been scored."""
+    """When the attempt has closed, failed or been scored, or a judge was paid for it."""
     none = "none"
     """Whenever the kernel likes; a power cut may then damage a journal."""
 
@@ -174,7 +174,7 @@ class Journal:
 
     def _is_due(self, record: Record) -> bool:
         if self._durability is Durability.task:
-            return isinstance(record, Closed | Failed | Scored)
+            return isinstance(record, Closed | Failed | Judged | Scored)
         return self._durability is Durability.record
 
 

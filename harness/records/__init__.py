@@ -1,6 +1,6 @@
 """Everything the harness knows, as frozen records.
 
-Task is what was asked; Opened, Decided, Acted, Resumed, Late, Doubt, Closed, Failed and Scored are the lines of a
+Task is what was asked; Opened, Decided, Acted, Resumed, Late, Doubt, Closed, Failed, Judged and Scored are the lines of a
 journal, each with its `kind` tag; Episode is what the fold makes of them and is never written. Records hold no behaviour beyond
 reading themselves. URLs in records are canonical (see `Site`), never those of one deployment.
 """
@@ -17,6 +17,7 @@ from harness.records.lines import (
     Effect,
     Evidence,
     Failed,
+    Judged,
     Late,
     Opened,
     Outcome,
@@ -47,6 +48,7 @@ __all__ = [
     "Evidence",
     "Failed",
     "HtmlTarget",
+    "Judged",
     "Late",
     "Limits",
     "Login",

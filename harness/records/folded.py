@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from harness.actions.effects import may_change_sites
 from harness.errors import EnvironmentDiverged
 from harness.records.doubts import Doubt
-from harness.records.lines import Acted, Closed, Decided, Failed, Late, Opened, Resumed, Scored, Usage
+from harness.records.lines import Acted, Closed, Decided, Failed, Judged, Late, Opened, Resumed, Scored, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,8 @@ class Episode:
     closed: Closed | None = None
     failures: tuple[Failed, ...] = ()
     """Since the person last asked for an attempt: an `Opened` with why `retry` clears them."""
+    judged: Mapping[str, Judged] = field(default_factory=dict)
+    """Key to what a judge has said about this attempt."""
     scores: Mapping[str, Scored] = field(default_factory=dict)
     """Dialect to its newest score."""
     usage: Usage = field(default_factory=Usage)

@@ -251,6 +251,20 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A judge's reply, durable before a verdict is drawn from it: it was paid for."""
+
+    kind: ClassVar[str] = "judged"
+    key: str
+    """Digest of what was asked, of whom, and in which dialect."""
+    reply: str
+    """Verbatim."""
+    model: str
+    usage: Usage
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
     """The product of all verdicts, in one dialect."""
 
@@ -265,4 +279,4 @@ class Scored:
     at: float
 
 
-Record = Opened | Decided | Acted | Resumed | Late | Doubt | Closed | Failed | Scored
+Record = Opened | Decided | Acted | Resumed | Late | Doubt | Closed | Failed | Judged | Scored

@@ -27,12 +27,12 @@ from harness.records import (
     DoubtResolution,
     Opened,
     Resumed,
-    Scored,
     Unknown,
     View,
 )
 from harness.runner.beside import beside
 from harness.runner.evidence import stored_evidence, stored_message
+from harness.runner.hearing import JournalHearing
 from harness.runner.job import Job, task_digest
 from harness.runner.opening import why_opened
 from harness.runner.recorder import Kit, Log, Recorder
@@ -81,10 +81,10 @@ class EpisodeRunner:
         if closed is None:
             return
         self._tell("scoring")
+        hearing = JournalHearing(lambda: self._journal.episode, self._recorder.append)
         for dialect, evaluator in self._kit.evaluators.items():
             if dialect not in self._journal.episode.scores:
-                scored: Scored = await evaluator.score(self._job.task, closed, self._kit.artifacts)
-                await self._recorder.append(scored)
+                await self._recorder.append(await evaluator.score(self._job.task, closed, self._kit.artifacts, hearing))
 
     async def _play_in(self, opening: AbstractAsyncContextManager[Environment]) -> None:
         env: Environment | None = None

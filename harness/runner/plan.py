@@ -19,6 +19,8 @@ class Policy:
     max_attempts: int
     retry: str | None = None
     """`infra`, `failed` or `all`: ended tasks to open again."""
+    asked: Mapping[tuple[str, int], int] | None = None
+    """Which ones, by task and trial, and the attempt each was at when that was asked; None = it is asked now."""
 
 
 def owed(
@@ -48,7 +50,9 @@ def is_over(became: Outcome, policy: Policy) -> bool:
 
 
 def wants_retry(became: Outcome, policy: Policy) -> bool:
-    """Whether the person asked for this ended task to be opened again."""
+    """Whether the person asked for this ended task to be opened again, and it was not yet."""
+    if policy.retry is not None and policy.asked is not None:
+        return policy.asked.get((became.task_id, became.trial)) == became.attempt
     score = became.scores.get(policy.dialect)
     unscored = score is None or score.status is Status.ERROR
     match policy.retry:

@@ -1,6 +1,8 @@
 """The same command again, and with something changed: what is kept, what is refused, what is done anew."""
 
 import json
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Start
+from tests.e2e.test_run import running, wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 Starter = Callable[..., Start]
@@ -93,6 +96,29 @@ def test_a_retry_is_a_new_attempt_that_leaves_the_old_one_on_disk(start: Starter
     assert again.code == 0 and after.startswith(before) and len(after) > len(before)
     opened = [line for line in lines(again.folder / "0.traj.jsonl") if line["kind"] == "opened"]
     assert [(line["attempt"], line["why"]) for line in opened] == [(1, "first"), (2, "retry")]
+
+
+def test_a_retry_that_is_killed_half_way_plays_nothing_a_third_time(start: Starter, tmp_path: Path) -> None:
+    few = ("task=smoke", "task.limit=4", "workers=1", "run.report=false")
+    done = start(*few)
+    assert done.code == 0
+    begun = {path.name: len(lines(path)) for path in done.folder.glob("*.traj.jsonl")}
+
+    def retried() -> list[int]:
+        """Attempts of each task."""
+        paths = sorted(done.folder.glob("*.traj.jsonl"))
+        return [path.read_bytes().count(b'{"kind":"opened"') for path in paths]
+
+    with running(*few, "run.retry=all", root=tmp_path / "results") as process:
+        wait_until(lambda: sum(retried()) >= len(begun) + 2)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    again = start(*few, "run.retry=all")
+    assert again.code == 0, again.err
+    assert retried() == [2, 2, 2, 2], "the same command finished what was asked for"
+    assert not (done.folder / "retry.json").exists()
+    once_more = start(*few, "run.retry=all")
+    assert once_more.code == 0 and retried() == [3, 3, 3, 3], "and then asks anew"
 
 
 def test_trials_are_journals_of_their_own_and_more_can_be_asked_for_later(start: Starter) -> None:

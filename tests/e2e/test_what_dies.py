@@ -8,11 +8,13 @@ import subprocess
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.records import Done
 from harness.sites.server import serving
+from tests.e2e.conftest import PROJECT
 from tests.e2e.trouble import TroubledSites, World, endpoint, first
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -140,6 +142,46 @@ async def test_a_wait_asked_for_is_bounded_and_said(world: World) -> None:
         async with world.playing(f"task.ids=[{PRICE}]", "llm.max_retry_s=3", "limits.max_steps=1") as play:
             assert await play.ended(60) == 0, play.text
     assert "the endpoint asks for 86400 s without requests; it is asked again in 3 s (llm.max_retry_s)" in play.text
+
+
+class Judging:
+    """A judge that answers so many questions, and lets further ones wait."""
+
+    def __init__(self) -> None:
+        self.asked = self.answered = self.may_answer = 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.asked += 1
+        gone = False
+        while not gone and self.answered >= self.may_answer:
+            gone = (await receive())["type"] == "http.disconnect"
+        if gone:
+            return
+        self.answered += 1
+        headers = [(b"content-type", b"application/json")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": a_reply("It does.\ncorrect")})
+
+
+async def test_a_judge_is_paid_once_for_each_reply_however_often_scoring_is_killed(world: World) -> None:
+    task = json.loads((PROJECT / "tasks" / "demo.json").read_bytes())[PRICE]
+    task["eval"]["reference_answers"] = {"fuzzy_match": ["$44.50", "in dollars"]}
+    (world.root / "tasks.json").write_text(json.dumps([task]))
+    judge = Judging()
+    async with serving(judge) as port:
+        settings = (f"task.path={world.root}/tasks.json", "judge.model=j", f"judge.base_url=http://127.0.0.1:{port}/v1")
+        for kills in (1, 2, 3):
+            judge.may_answer = kills
+            async with world.playing(*settings, "task=demo") as play:
+                await play.until(lambda kills=kills: judge.asked == 2 * kills)  # type: ignore[misc]
+                play.process.kill()
+                await play.ended()
+            assert len(play.episode(PRICE).judged) == kills, "on disk before the next is asked for"
+        judge.may_answer = 100
+        async with world.playing(*settings, "task=demo") as play:
+            assert await play.ended() == 0, play.text
+    assert (judge.answered, judge.asked) == (4, 7), "two references in two dialects; each kill lost what was under way"
+    assert play.summary["judge"]["requests"] == 4 and play.summary["passed"] == 1
 
 
 async def test_a_site_that_stays_broken_leaves_its_task_unscored_until_it_is_asked_for_again(world: World) -> None:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from harness.errors import ModelRejected, ModelUnavailable
+from harness.errors import ModelRejected, ModelUnavailable, RequestRefused, StorageError
 from harness.evaluators import DIALECTS, Judge, Scorer
 from harness.protocols import Message, Reply
-from harness.records import Closed, CloseReason, HtmlTarget, Scored, Selected, Status, Task, Usage
+from harness.records import Closed, CloseReason, HtmlTarget, Judged, Scored, Selected, Status, Task, Usage
 from tests.evaluators.evidence import Memory, closed, gathered, html_task, task
 
 
@@ -102,6 +102,46 @@ async def test_each_reference_is_judged_and_what_it_cost_is_kept() -> None:
     assert verdict.usage.requests == 2
     assert all('<answer>"Five Lamps"</answer>' in asked for asked in judge.asked)
     assert all("How many lamps are there?" in asked for asked in judge.asked)
+
+
+class Kept:
+    """A hearing that outlives scorers; gives way before it keeps the reply of that number."""
+
+    def __init__(self, gives_way_at: int = 0) -> None:
+        self.known: dict[str, Judged] = {}
+        self.gives_way_at = gives_way_at
+
+    def said(self, key: str) -> Judged | None:
+        return self.known.get(key)
+
+    async def keep(self, judged: Judged) -> None:
+        if len(self.known) + 1 == self.gives_way_at:
+            raise StorageError("the disk is full")
+        self.known[judged.key] = judged
+
+
+async def test_a_reply_is_kept_before_the_next_is_asked_for_and_never_asked_for_again() -> None:
+    kept, judge = Kept(gives_way_at=2), Scripted("yes\ncorrect", "yes\ncorrect")
+    with pytest.raises(StorageError):
+        await Scorer("corrected", Judge(judge)).score(FUZZY, closed("5"), Memory(), kept)
+    assert len(kept.known) == 1 and len(judge.asked) == 2
+    kept.gives_way_at, judge = 0, Scripted("no\nincorrect")
+    for _ in range(2):
+        scored = await Scorer("corrected", Judge(judge)).score(FUZZY, closed("5"), Memory(), kept)
+        assert scored.verdicts[0].replies == ("yes\ncorrect", "no\nincorrect") and scored.value == 0.0
+        assert scored.verdicts[0].usage.requests == 2, "what its replies cost, whenever that was"
+    assert len(judge.asked) == 1 and "two shades" in judge.asked[0]
+    for scorer in (
+        Scorer("webarena", Judge(other := Scripted(*["correct"] * 4))),
+        Scorer("corrected", Judge(other, name="b")),
+    ):
+        await scorer.score(FUZZY, closed("5"), Memory(), kept)
+    assert len(other.asked) == 4, "another dialect and another judge are asked themselves"
+
+
+async def test_a_judge_that_refuses_one_prompt_leaves_one_score_out() -> None:
+    scored = await score(FUZZY, judge=Scripted(RequestRefused("HTTP 400 (content filter)")), answer="5")
+    assert scored.status is Status.ERROR and "HTTP 400 (content filter)" in scored.verdicts[0].why
 
 
 async def test_webarena_shows_the_judge_the_cleaned_answer() -> None:

@@ -21,6 +21,7 @@ from harness.records import (
     Eval,
     Evidence,
     Failed,
+    Judged,
     Late,
     Observation,
     Opened,
@@ -95,6 +96,11 @@ def doubt(step: int, *, resolution: DoubtResolution = DoubtResolution.ASK_PAGE) 
 
 def closed(reason: CloseReason = CloseReason.STOPPED) -> Closed:
     return Closed(reason=reason, detail="", answer="yes", evidence=Evidence(url=URL, title="Shop", html=None), at=6.0)
+
+
+def judged(key: str = "k", *, requests: int = 1) -> Judged:
+    usage = Usage(prompt_tokens=10, completion_tokens=1, requests=requests)
+    return Judged(key=key, reply="It fits.\ncorrect", model="judge", usage=usage, at=6.5)
 
 
 def scored(

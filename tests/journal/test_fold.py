@@ -17,6 +17,7 @@ from tests.journal.episodes import (
     doubt,
     failed,
     folded,
+    judged,
     late,
     opened,
     resumed,
@@ -62,6 +63,9 @@ LEGAL: list[tuple[tuple[Record, ...], Record]] = [
     ((*PENDING, failed()), opened(2)),
     (CLOSED, opened(2)),
     (CLOSED, scored()),
+    (CLOSED, judged()),
+    ((*CLOSED, judged()), scored()),
+    (SCORED, judged("other")),
     (SCORED, scored(0.5)),
     (SCORED, scored(None, status=Status.ERROR)),
     (SCORED, opened(2)),
@@ -89,6 +93,7 @@ ILLEGAL: list[tuple[tuple[Record, ...], Record, str]] = [
     (STEPPED, resumed(2), "resumed at step 2 although the last whole step is 1"),
     (STEPPED, closed(), "closed as stopped without a pending stop"),
     (STEPPED, scored(), "scored before the episode was closed"),
+    (STEPPED, judged(), "judged before the episode was closed"),
     (STEPPED, opened(2), "had neither failed nor closed"),
     (STEPPED, failed(2), "failure of attempt 2 in attempt 1"),
     (STEPPED, doubt(1), "doubt about step 1, which is not pending"),
@@ -176,6 +181,16 @@ def test_what_judges_cost_is_a_sum_of_its_own_over_dialects_and_attempts() -> No
     episode = folded((opened(), *end, opened(2, why="retry"), *end))
     assert episode.total_judge_usage == asked + asked + asked + asked
     assert episode.total_usage == decided(1).usage + decided(1).usage
+
+
+def test_a_reply_of_a_judge_is_known_in_its_attempt_and_its_cost_counts_once() -> None:
+    paid = Usage(prompt_tokens=10, completion_tokens=1, requests=1)
+    asked = folded((*CLOSED, judged("a"), judged("b")))
+    assert set(asked.judged) == {"a", "b"} and asked.total_judge_usage == paid + paid
+    concluded = folded((*CLOSED, judged("a"), judged("b"), scored(judge=paid + paid)))
+    assert concluded.total_judge_usage == paid + paid, "the verdict tells the same cost again"
+    anew = folded((*CLOSED, judged("a"), scored(judge=paid), opened(2, why="retry")))
+    assert anew.judged == {} and anew.total_judge_usage == paid
 
 
 def test_a_new_attempt_starts_empty_and_keeps_the_totals() -> None:

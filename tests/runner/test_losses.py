@@ -22,10 +22,10 @@ from harness.llm.limiter import Limiter
 from harness.llm.turns import TurnServer
 from harness.protocols import News
 from harness.records import Episode, Record, Status, Task
-from harness.runner.episode import Job
 from harness.runner.executors.losses import Company, Losses
 from harness.runner.executors.supervising import STARTS_WITHOUT_WORK, Channel, Supervision, Terms, run_supervised
 from harness.runner.executors.wire import job_of, news_values
+from harness.runner.job import Job
 from harness.runner.plan import Policy
 from harness.runner.schedule import Schedule
 from harness.runner.stopping import Stopping
