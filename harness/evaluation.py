@@ -108,7 +108,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
             console.print("interrupted: nothing is lost; the same command goes on from here")
             return ExitCode.INTERRUPTED
         if not left.owed:
-            _over(config, run, tasks, found, summary)
+            _over(config, run, tasks, found, summary=summary)
         return exit_code(console, summary.overall, config.fail_under)
 
 
@@ -119,7 +119,7 @@ def _begin(config: Config, run: RunFolder, tasks: Sequence[Task], jobs: Schedule
     _say_who_is_alone(jobs, _jobs_are(config), console)
 
 
-def _over(config: Config, run: RunFolder, tasks: Sequence[Task], found: Scan, summary: Summary) -> None:
+def _over(config: Config, run: RunFolder, tasks: Sequence[Task], found: Scan, *, summary: Summary) -> None:
     retrying.settle(config, run, tasks, found.outcomes)
     conclude(config, run, summary)
 
