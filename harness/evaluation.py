@@ -5,8 +5,8 @@ All state is in the run folder. A start that finds nothing owed starts no server
 
 import asyncio
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -64,7 +64,6 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
     begun = time.monotonic()
     tasks = load_tasks(config)
     redact_logs(redactor := redacting(config))
-    tell = partial(console.print, markup=False, highlight=False, soft_wrap=True)
     with (
         RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor) as run,
         ExitStack() as closing,
@@ -72,11 +71,11 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
         sweep(folder)
         mark(folder)
         outcomes = (scanned := _scan(run)).outcomes
-        digest = settle(config, run, tasks, outcomes=outcomes, tell=tell)
-        stopping = Stopping(tell)
+        digest = settle(config, run, tasks, outcomes=outcomes, tell=console.say)
+        stopping = Stopping(console.say)
         jobs, embedded = schedule(config, run, tasks, outcomes=outcomes, stopping=stopping)
-        # With nothing owed there is nothing to stop.
-        purse = run_purse(config, run, outcomes if len(jobs) else {}, stopping=stopping, tell=tell)
+        spent = outcomes if len(jobs) else {}  # with nothing owed there is nothing to stop
+        purse = run_purse(config, run, spent, stopping=stopping, tell=console.say)
         tracker, invocation = Tracker(config, folder), Invocation()
         if plays := bool(len(jobs)) and not purse.is_empty():
             _begin(config, run, tasks, jobs, console=console)
@@ -87,13 +86,12 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
                 tasks=tasks,
                 config_digest=digest,
                 arguments=arguments,
-                say=tell,
+                say=console.say,
                 stopping=stopping,
-                turns=limiter(config, tell, answered=any(outcome.steps for outcome in outcomes.values())),
+                turns=limiter(config, console.say, answered=any(outcome.steps for outcome in outcomes.values())),
                 embedded=embedded,
             )
-            closing.enter_context(stopping.listening())  # to the end: what is written last is not cut short either
-            console.lost = partial(asyncio.get_running_loop().call_soon_threadsafe, stopping.ask)
+            closing.enter_context(_heeding(stopping, console))  # to the end: what is written last is not cut short
             invocation = await _play(game, jobs, console, tracker=tracker, purse=purse)
         found = _scan(run) if plays else scanned
         summary = _summary(config, found, tasks, replace(invocation, wall_s=round(time.monotonic() - begun, 3)))
@@ -110,6 +108,14 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
         if not left.owed:
             _over(config, run, tasks, found, summary=summary)
         return exit_code(console, summary.overall, config.fail_under)
+
+
+@contextmanager
+def _heeding(stopping: Stopping, console: Terminal) -> Iterator[None]:
+    """Stop when asked to, and when nobody reads any more what is said."""
+    console.lost = partial(asyncio.get_running_loop().call_soon_threadsafe, stopping.ask)
+    with stopping.listening():
+        yield
 
 
 def _begin(config: Config, run: RunFolder, tasks: Sequence[Task], jobs: Schedule, *, console: Terminal) -> None:

@@ -1,7 +1,7 @@
 """What an episode sees of the browser: restore, act, gather, each bounded and each ending in a record or our error."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from harness.errors import EnvironmentDiverged, JournalError, SiteUnavailable, T
 from harness.protocols import Artifacts, Gathered, InDoubt, Landed, Restored
 from harness.records import Acted, Effect, Episode, Observation, Refused, Site, Step, Tab, Task, View
 
+_ASKED_WITHIN_S = 5.0
 _CLOSES_WITHIN_S = 5.0
 
 
@@ -106,11 +107,14 @@ class BrowserEnvironment:
         return await self._answers([site.name for site in self._lane.sites if site.effects_url])
 
     async def _answers(self, names: Iterable[str]) -> dict[str, str]:
-        """Site to a hash of what its `effects_url` answers."""
+        """Site to a hash of what its `effects_url` answers, for those of the sites that have one and answer."""
         urls = {site.name: site.effects_url for site in self._lane.sites if site.effects_url}
-        timeout_s = self._settings.navigation_timeout_s
-        answers = {name: await fetch(urls[name], timeout_s=timeout_s) for name in names if name in urls}
-        return {name: digest([answer.status, answer.text]) for name, answer in answers.items()}
+        found: dict[str, str] = {}
+        for name in urls.keys() & set(names):
+            with suppress(SiteUnavailable):  # what cannot be asked is not known, and no reason to lose a decision
+                answer = await fetch(urls[name], timeout_s=_ASKED_WITHIN_S)
+                found[name] = digest([answer.status, answer.text])
+        return found
 
     async def effects_begun(self) -> None:
         if not self._unrecorded:

@@ -163,8 +163,10 @@ class Window:
         self._observer.reserve(used)
 
     async def cut_off(self) -> None:
-        """Let nothing leave the browser any more."""
-        await self.context.set_offline(True)
+        """Let nothing leave the browser any more; a page whose script never ends cannot be told, and sends nothing either."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_UNDONE_WITHIN_S):
+                await self.context.set_offline(True)
 
     async def close(self) -> None:
         await self.context.close()

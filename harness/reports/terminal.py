@@ -20,6 +20,10 @@ class Terminal(Console):
         self.lost: Callable[[], object] = lambda: None
         """Told when nobody reads any more; maybe in another thread."""
 
+    def say(self, text: str) -> None:
+        """One sentence, as it is."""
+        self.print(text, markup=False, highlight=False, soft_wrap=True)
+
     def on_broken_pipe(self) -> None:
         """Rich would end the process with code 1."""
         self.quiet = True

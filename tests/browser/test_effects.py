@@ -55,9 +55,8 @@ async def test_a_request_that_was_sent_before_the_browser_died_is_not_forgotten(
             visit = Visit(env, (await env.restore(task, Episode())).view)
             acting = asyncio.create_task(env.act(Click(target=visit.target("button", "Order"))))
             await arrived.wait()
-            browser = pool._browser
-            assert browser is not None
-            await browser.close()
+            assert pool._life is not None
+            await pool._life.browser.close()
             with pytest.raises(BrowserCrashed):
                 await acting
         assert env.take_effects() == (an_effect("/order", None),)

@@ -154,14 +154,15 @@ class TestInABrowser:
         shop, kept, task = Shop(web), Memory(), a_task(web)
         async with Chromium(TRACING, sites=lambda _: (shop.site,), checkpoints=kept) as pool:
             episode = await recorded(pool, web, kept)
+            shop.items.clear()
             async with pool.open(task, 0) as env:
-                restored = await env.restore(task, episode)
+                restored = await env.restore(task, episode, ("shop",))
                 trace = (await env.gather(task)).trace
         assert restored.strategy == "replay" and trace is not None and "comment" not in loads(trace)["log"]
         assert asked(trace) == ["GET /", "POST /add", "GET /list"]
 
     async def test_a_trace_that_lacks_its_beginning_says_so(self, web: Web) -> None:
-        shop, kept, task = Shop(web, resettable=False), Memory(), a_task(web)
+        shop, kept, task = Shop(web), Memory(), a_task(web)
         async with Chromium(TRACING, sites=lambda _: (shop.site,), checkpoints=kept) as pool:
             episode = await recorded(pool, web, kept)
             async with pool.open(task, 0) as env:
@@ -169,7 +170,7 @@ class TestInABrowser:
                 trace = (await env.gather(task)).trace
         assert restored.strategy == "checkpoint" and trace is not None
         assert asked(trace) == ["GET /list"]
-        assert loads(trace)["log"]["comment"].startswith("begins after step 5")
+        assert loads(trace)["log"]["comment"].startswith("begins after step 4")
 
     async def test_an_episode_that_is_left_leaves_nothing_of_its_raw_trace(
         self, web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

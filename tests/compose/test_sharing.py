@@ -39,8 +39,8 @@ def test_a_site_without_a_canonical_address_is_shown_at_its_own(tree: dict[str, 
     config = a_config(shop=tree)
     assert canonical_bases(config) == {"shop": shown}
     assert {site.canonical for site in Deployment(config, None).everywhere(0)} == {shown}
-    shared = shared_sites(config)
-    assert shared is not None and shared.site_of(f"{shown}/cart") == "shop"
+    shared = shared_sites(config, ())
+    assert shared.site_of(f"{shown}/cart") == "shop"
 
 
 @pytest.mark.parametrize("tree", [{}, {"url": None, "canonical": None}, {"instances": []}])
@@ -51,10 +51,11 @@ def test_a_site_without_any_address_is_refused_by_name(tree: dict[str, Any]) -> 
 
 def test_a_site_of_ones_own_beside_the_embedded_ones_is_where_its_url_says() -> None:
     config = a_config(embedded=True, shop={"canonical": "http://shop.localhost"}, mine={"url": "http://10.0.0.1:9"})
-    assert [(site.url, site.reset_url) for site in Deployment(config, 80).sites(2)] == [
-        ("http://t2.shop.localhost:80", "http://t2.shop.localhost:80/__reset__"),
-        ("http://10.0.0.1:9", None),
+    assert [site.url for site in Deployment(config, 80).sites(2)] == [
+        "http://t2.shop.localhost:80",
+        "http://10.0.0.1:9",
     ]
+    assert list(shared_sites(config, ()).instances) == ["shop"], "what every lane has its own of, and is reset"
 
 
 def test_of_the_embedded_sites_every_lane_has_its_own() -> None:

@@ -8,13 +8,13 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.actions.space import Stop
-from harness.codec import loads
 from harness.errors import UsageError
 from harness.journal.log import read
 from harness.journal.store import RunFolder
@@ -24,7 +24,7 @@ from harness.protocols import News
 from harness.records import Episode, Record, Status, Task
 from harness.runner.executors.losses import Company, Losses
 from harness.runner.executors.supervising import STARTS_WITHOUT_WORK, Channel, Supervision, Terms, run_supervised
-from harness.runner.executors.wire import job_of, news_values
+from harness.runner.executors.wire import heard, job_of, news_values
 from harness.runner.job import Job
 from harness.runner.plan import Policy
 from harness.runner.schedule import Schedule
@@ -49,7 +49,7 @@ class Life:
         self._playing: dict[int, asyncio.Task[None]] = {}
 
     def send(self, data: bytes) -> None:
-        message = loads(data)
+        (message,) = heard(BytesIO(data))
         if message["kind"] == "hello":
             for lane in self._lanes:
                 self._said.put_nowait({"kind": "take", "lane": lane})
