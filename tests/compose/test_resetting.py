@@ -10,10 +10,14 @@ import psutil
 import pytest
 
 from harness.compose.resetting import resets, unresettable
+from harness.compose.sharing import shared_sites
 from harness.config import Config
 from harness.errors import ConfigError, SiteUnavailable
 from harness.records import Eval, Task
-from harness.runner.resetting import Instance
+from harness.runner.job import Job
+from harness.runner.resetting import Instance, Upkeep
+from harness.runner.schedule import Schedule
+from harness.runner.sharing import Sharing
 
 BOTH = (Instance("shop", "http://shop.test"), Instance("forum", "http://forum.test"))
 
@@ -263,3 +267,54 @@ def test_tasks_that_ask_in_vain_are_found() -> None:
 def test_wrong_settings_are_named(sites: dict[str, Any], word: str) -> None:
     with pytest.raises(ConfigError, match=word):
         resets(a_config(**sites))
+
+
+NAMED = {"shop": {"reset_command": "true"}}
+
+
+@pytest.mark.parametrize(
+    ("sites", "covered"),
+    [
+        ({"reset": {"command": "true"}}, {"shop", "unknown", ""}),
+        ({"reset": {"url": "http://x.test/reset"}}, {"shop", "unknown", ""}),
+        ({"reset": {"command": "reset {url}"}}, {"shop"}),
+        (NAMED, {"shop"}),
+        ({}, set()),
+    ],
+)
+def test_a_hook_for_all_is_for_tasks_on_sites_without_settings_too(sites: dict[str, Any], covered: set[str]) -> None:
+    config = a_config(**sites)
+    found = resets(config)
+    assert {site for site in ("shop", "unknown", "") if found.covers(site)} == covered
+    tasks = [a_task("shop"), a_task("unknown"), a_task()]
+    assert unresettable(config, tasks) == ["7"] * (3 - len(covered))
+    assert {site for site in ("unknown", "") if site in shared_sites(config, tasks).instances} == covered - {"shop"}
+
+
+async def test_a_task_on_a_site_without_settings_finds_it_reset(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    config = a_config(reset={"command": f'echo "$CAIRN_SITES at $CAIRN_URLS" >> {log}'})
+    task = a_task("elsewhere", require_reset=False)
+    configured, shared = resets(config), shared_sites(config, [task])
+    able = [site for site in shared.instances if configured.covers(site)]
+    upkeep = Upkeep(configured.reset, able)
+    async with Schedule([Job(task=task)], Sharing(shared, (), lambda *_: None), upkeep) as schedule:
+        job = await schedule.take(0)
+    assert job is not None and job.clean == ("elsewhere",)
+    assert log.read_text() == "elsewhere at elsewhere\n"
+
+
+@pytest.mark.parametrize(
+    ("reset", "together"),
+    [
+        ({"url": "http://x.test/reset"}, {"shop", "forum"}),
+        ({"url": "{url}/reset"}, set()),
+        ({"command": "true"}, set()),
+    ],
+)
+def test_an_address_that_cannot_be_told_which_sites_are_meant_resets_them_all(
+    reset: dict[str, Any], together: set[str]
+) -> None:
+    config = a_config(reset=reset)
+    assert shared_sites(config, ()).together == together
+    assert "shop" not in shared_sites(a_config(reset=reset, **NAMED), ()).together
