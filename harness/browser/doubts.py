@@ -4,7 +4,7 @@ First what is known counts: a request of the action that the site answered, or w
 Where nothing is known, `resume.in_doubt` decides. By default an action that may change something is not performed again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from harness.actions import describe
 from harness.errors import ActionInDoubt, EnvironmentDiverged
@@ -22,10 +22,11 @@ _TELLS_PERFORMED = (
 )
 
 
-def resolve(episode: Episode, *, now: Mapping[str, str], policy: str) -> InDoubt:
+def resolve(episode: Episode, sites: Collection[str], *, now: Mapping[str, str], policy: str) -> InDoubt:
     """Decide about the pending action of an episode.
 
     Args:
+        sites: Names of those it may have reached; only when all of them say that nothing happened, nothing did.
         now: Site to what its `effects_url` answers now, for those asked before the action (`Decided.effects_seen`).
         policy: `resume.in_doubt`.
     Raises:
@@ -48,7 +49,7 @@ def resolve(episode: Episode, *, now: Mapping[str, str], policy: str) -> InDoubt
             why=f"{what} was interrupted; {', '.join(changed)} says that it had an effect (effects_url)",
             told=_TELLS_PERFORMED,
         )
-    if now and not _seen(episode, pending):
+    if now.keys() >= set(sites) and not _seen(episode, pending):
         return InDoubt(
             resolution=DoubtResolution.NOT_PERFORMED,
             why=f"{what} was interrupted; {', '.join(now)} says that it had no effect (effects_url)",

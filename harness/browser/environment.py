@@ -65,8 +65,9 @@ class BrowserEnvironment:
         self._sites = tuple(site for site in self._lane.sites if site.name in task.sites)
         plan = restoring.plan(task, episode, sites=self._lane.sites, settings=self._gear.restoring, clean=clean)
         async with self._patient():
-            doubt = await self._doubt(episode) if plan.in_doubt else None
             restored = await self._restored(task, episode, plan)
+            # Asked last: a site may still have been at work on what was sent to it.
+            doubt = await self._doubt(episode, plan) if plan.in_doubt else None
         return self._with_pending(restored, episode, doubt)
 
     async def _restored(self, task: Task, episode: Episode, plan: restoring.Plan) -> Restored:
@@ -95,11 +96,11 @@ class BrowserEnvironment:
             pending = restoring.aim_pending(pending, restored.view, last.observation)
         return replace(restored, pending=pending, doubt=doubt)
 
-    async def _doubt(self, episode: Episode) -> InDoubt:
+    async def _doubt(self, episode: Episode, plan: restoring.Plan) -> InDoubt:
         pending = episode.pending
         assert pending is not None
         now = await self._answers(pending.effects_seen) if pending.effects_seen else {}
-        return doubts.resolve(episode, now=now, policy=self._gear.restoring.in_doubt)
+        return doubts.resolve(episode, plan.not_reset, now=now, policy=self._gear.restoring.in_doubt)
 
     async def ask_sites(self, action: Action) -> Mapping[str, str]:
         if not may_change_sites(action):

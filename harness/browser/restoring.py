@@ -48,6 +48,8 @@ class Plan:
     """Step whose pages are opened from its checkpoint; the steps after it are performed again. A replay begins at 0."""
     least: float
     """How much alike a page must be to the recorded one."""
+    not_reset: frozenset[str] = frozenset()
+    """Names of the sites this attempt may have changed and that were not reset since."""
     in_doubt: bool = False
     """Whether the pending action may have reached a site that was not reset since."""
 
@@ -87,6 +89,7 @@ def plan(
         strategy=strategy,
         anchor=_anchor(episode) if strategy == "checkpoint" else 0,
         least=settings.min_similarity,
+        not_reset=frozenset(at_risk - set(clean)),
         in_doubt=episode.is_in_doubt and not is_fresh,
     )
 

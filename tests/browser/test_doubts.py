@@ -19,7 +19,7 @@ PENDING = Decided(
     prompt=(),
     model="m",
     usage=Usage(),
-    effects_seen={"shop": "a"},
+    effects_seen={"shop": "a", "forum": "a"},
     elapsed_ms=1.0,
     at=5.0,
 )
@@ -44,6 +44,7 @@ def test_every_policy_can_be_set_and_nothing_else() -> None:
     ("failures", "now", "resolution"),
     [
         ((), {}, "ask_page"),
+        ((), {"forum": "a"}, "ask_page"),
         ((broken(SENT),), {}, "ask_page"),
         ((broken(ANSWERED),), {}, "performed"),
         ((broken(ANSWERED, boundary="decide"),), {}, "ask_page"),
@@ -55,15 +56,20 @@ def test_every_policy_can_be_set_and_nothing_else() -> None:
     ],
 )
 def test_proof_goes_before_the_policy(failures: tuple[Failed, ...], now: dict[str, str], resolution: str) -> None:
-    found = resolve(an_episode(*failures), now=now, policy="ask_page")
+    found = resolve(an_episode(*failures), ["shop"], now=now, policy="ask_page")
     assert found.resolution == resolution
     assert "click [5]" in found.why and "(step 1)" in found.why
     assert bool(found.told) is (resolution != "not_performed")
 
 
+def test_a_site_that_cannot_be_asked_leaves_the_doubt() -> None:
+    found = resolve(an_episode(), ["shop", "wiki"], now={"shop": "a", "forum": "a"}, policy="ask_page")
+    assert found.resolution == "ask_page"
+
+
 def test_a_new_attempt_or_no_score_may_be_asked_for() -> None:
     with pytest.raises(EnvironmentDiverged, match=r"resume\.in_doubt=restart"):
-        resolve(an_episode(), now={}, policy="restart")
+        resolve(an_episode(), ["shop"], now={}, policy="restart")
     with pytest.raises(ActionInDoubt, match=r"resume\.in_doubt=unscored"):
-        resolve(an_episode(), now={}, policy="unscored")
-    assert resolve(an_episode(broken(ANSWERED)), now={}, policy="unscored").resolution == "performed"
+        resolve(an_episode(), ["shop"], now={}, policy="unscored")
+    assert resolve(an_episode(broken(ANSWERED)), ["shop"], now={}, policy="unscored").resolution == "performed"

@@ -11,6 +11,7 @@ from harness.errors import BrowserCrashed
 from harness.protocols import Environment
 from harness.records import Effect, Episode
 from tests.browser.conftest import QUICK, Answer, Asked, Visit, Web, a_task, html
+from tests.journal.episodes import acted, decided
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -118,3 +119,29 @@ async def test_a_site_can_be_asked_for_its_effects(web: Web) -> None:
 async def _order(orders: list[str]) -> Answer:
     orders.append("order")
     return html("done")
+
+
+@pytest.mark.parametrize("performed", [False, True])
+async def test_what_a_site_says_of_its_effects_settles_the_doubt(web: Web, *, performed: bool) -> None:
+    orders: list[str] = []
+    web.pages["/"] = html("<form method=post action=/order><button>Order</button></form>")
+    web.pages["/order"] = lambda _: _order(orders)
+    web.pages["/effects"] = lambda _: _answer(orders)
+    site = replace(web.site, effects_url=f"{web.site.url}/effects")
+    task = a_task(web)
+    async with Chromium(QUICK, sites=lambda _: (site,)) as pool:
+        async with pool.open(task, 0) as env:
+            view = (await env.restore(task, Episode())).view
+            click = Click(target=Visit(env, view).target("button", "Order"))
+            before = await env.ask_sites(click)
+            if performed:
+                await env.act(click)
+        pending = replace(decided(1, click), effects_seen=before)
+        episode = Episode(arrival=replace(acted(0), observation=view.observation), pending=pending)
+        async with pool.open(task, 0) as env:
+            restored = await env.restore(task, episode)
+            if restored.pending is not None:
+                await env.act(restored.pending)
+    assert restored.doubt is not None
+    assert restored.doubt.resolution == ("performed" if performed else "not_performed")
+    assert orders == ["order"], "once, either way"
