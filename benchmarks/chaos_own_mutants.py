@@ -59,7 +59,7 @@ plan = _mutant_sure
         Patch(
             file="harness/runner/resetting.py",
             code="""
-def _mutant_used(self, instance, by, *, goes_on):
+def _mutant_used(self, instances, by, *, goes_on):
     return None
 
 Upkeep.used = _mutant_used

@@ -6,6 +6,7 @@ so an instance is named by the hash of its address.
 """
 
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -68,17 +69,18 @@ class SiteLog:
             found[state.instance] = state.left
         return {key: left for key, left in found.items() if left is not None}
 
-    def write(self, instance: Instance, left: Left | None) -> None:
-        """Make a state durable; None = nobody knows it.
+    def write(self, states: Mapping[Instance, Left | None]) -> None:
+        """Make states durable, all at once; None = nobody knows it.
 
         Raises:
             StorageError: The disk refuses.
         """
-        line = dumps(plain(_Line(instance=instance.key, left=left))) + b"\n"
+        made = (_Line(instance=instance.key, left=left) for instance, left in states.items())
+        lines = b"".join(dumps(plain(line)) + b"\n" for line in made)
         with refusals(self._path):
             fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
             try:
-                write_whole(fd, line)
+                write_whole(fd, lines)
                 os.fsync(fd)
             finally:
                 os.close(fd)

@@ -7,7 +7,7 @@ go on from a checkpoint keeps what it left there. How an instance is reset is th
 is the schedule's.
 """
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from enum import Enum
 
 from harness.journal.site_log import Instance, Left, SiteLog
@@ -89,38 +89,44 @@ class Upkeep:
         """Whether it should be reset as soon as nobody is on it."""
         return self.when is not When.ASKED and instance.site in self._resettable and not self.is_clean(instance)
 
-    def used(self, instance: Instance, by: Place, *, goes_on: bool) -> None:
-        """A job that may change the instance is about to be given it; durable when this returns."""
-        left = self._left.get(instance.key, Left(is_as_left=False))
-        alone = left.is_as_left and (left.by == (by,) if left.by else not goes_on)
-        self._set(instance, Left(by=_with(left.by, by), is_as_left=alone))
+    def used(self, instances: Iterable[Instance], by: Place, *, goes_on: bool) -> None:
+        """A job that may change the instances is about to be given them; durable when this returns."""
+        became: dict[Instance, Left] = {}
+        for instance in instances:
+            left = self._left.get(instance.key, Left(is_as_left=False))
+            alone = left.is_as_left and (left.by == (by,) if left.by else not goes_on)
+            became[instance] = Left(by=_with(left.by, by), is_as_left=alone)
+        self._set(became)
 
     def soiled(self, instance: Instance, by: Place) -> None:
         """Effects of a job are on it, or may be."""
         left = self._left.get(instance.key)
         if left is not None and by not in left.by:
-            self._set(instance, Left(by=_with(left.by, by), is_as_left=not left.by))
+            self._set({instance: Left(by=_with(left.by, by), is_as_left=not left.by)})
 
     def spared(self, instance: Instance, by: Place) -> None:
         """A job is over that had no effect on it."""
         left = self._left.get(instance.key)
         if self.when is When.EFFECTS and left is not None and left.by == (by,) and left.is_as_left:
-            self._set(instance, Left())
+            self._set({instance: Left()})
 
-    def begins(self, instance: Instance) -> None:
-        """It is about to be reset: until that is done its state is unknown."""
-        self._left.pop(instance.key, None)
-        if self._log is not None:
-            self._log.write(instance, None)
+    def begins(self, instances: Iterable[Instance]) -> None:
+        """They are about to be reset: until that is done their state is unknown."""
+        self._set(dict.fromkeys(instances))
 
-    def cleaned(self, instance: Instance) -> None:
-        self._set(instance, Left())
+    def cleaned(self, instances: Iterable[Instance]) -> None:
+        """They are at their seed."""
+        self._set(dict.fromkeys(instances, Left()))
 
-    def _set(self, instance: Instance, left: Left) -> None:
-        if self._left.get(instance.key) != left:
-            if self._log is not None:
-                self._log.write(instance, left)
-            self._left[instance.key] = left
+    def _set(self, states: Mapping[Instance, Left | None]) -> None:
+        changed = {one: left for one, left in states.items() if left is None or self._left.get(one.key) != left}
+        if changed and self._log is not None:
+            self._log.write(changed)
+        for instance, left in changed.items():
+            if left is None:
+                self._left.pop(instance.key, None)
+            else:
+                self._left[instance.key] = left
 
 
 def _with(places: tuple[Place, ...], one: Place) -> tuple[Place, ...]:

@@ -265,11 +265,9 @@ class Schedule:
 
         async def reset() -> None:
             try:
-                for instance in instances:
-                    upkeep.begins(instance)
+                upkeep.begins(instances)
                 await upkeep.hook(instances, job.task)
-                for instance in instances:
-                    upkeep.cleaned(instance)
+                upkeep.cleaned(instances)
             except InfraError as error:
                 logger.warning("task %s: %s", job.task.task_id, error)
                 self._used.update(urls.keys())  # others of their sites come first now

@@ -38,10 +38,13 @@ class SiteState:
         clean = tuple(one.site for one in covered if self._upkeep.is_clean(one))
         outcome, alone = self._sharing.outcome(job), self._sharing.need(job).alone
         goes_on = outcome is not None and outcome.goes_on and not job.reopen
-        for one in covered:
-            if alone[one.site]:
-                self._upkeep.used(one, (job.task.task_id, job.trial), goes_on=goes_on)
+        changes = [one for one in covered if alone[one.site] and self._is_meant(one.site, job)]
+        self._upkeep.used(changes, (job.task.task_id, job.trial), goes_on=goes_on)
         return replace(job, clean=clean)
+
+    def _is_meant(self, site: str, job: Job) -> bool:
+        """Of sites of its own a lane is given all, and uses those of the task; what it does on others is noted after."""
+        return self._sharing.sites.of_lane is None or not job.task.sites or site in job.task.sites
 
     def note_use(self, job: Job, at: Mapping[str, str], outcome: Outcome) -> None:
         """Mark what a job did that was just left; what a lost lane was about to do may have been done."""

@@ -358,7 +358,7 @@ async def test_what_an_earlier_start_left_is_known_from_the_disk(tmp_path: Path,
     async with Schedule([job], journals.sharing(), upkeep, keeps_sites=True) as schedule:
         changing(journals, await taken(schedule, 0), ended=False)
     if not kept:  # the start ended in the middle of a reset
-        upkeep.begins(Instance("shop", "http://shop.a"))
+        upkeep.begins([Instance("shop", "http://shop.a")])
     upkeep = Upkeep(hook, ["shop"], log=SiteLog(tmp_path))
     async with Schedule([job], journals.sharing(), upkeep, keeps_sites=True) as schedule:
         assert (await taken(schedule, 0)).clean == (() if kept else ("shop",))
@@ -416,6 +416,24 @@ async def test_of_sites_of_its_own_a_lane_finds_every_one_reset() -> None:
         assert (first.clean, first.instances) == (("shop", "forum"), {})
         assert (ids(second), second.clean) == (["2"], ("shop", "forum"))
     assert hook.calls == [("http://t0.shop", "http://t0.forum"), ("http://t1.shop", "http://t1.forum")]
+
+
+@pytest.mark.parametrize(
+    ("wandered", "again"), [(False, {"http://t0.shop"}), (True, {"http://t0.shop", "http://t0.forum"})]
+)
+async def test_of_a_lanes_own_sites_those_are_reset_again_that_were_used(*, wandered: bool, again: set[str]) -> None:
+    hook, journals = Hook(), Journals()
+    sites = {"shop": ("shop",), "forum": ("forum",)}
+    sharing = journals.sharing(sites, of_lane=lambda site, lane: f"http://t{lane}.{site}")
+    async with Schedule([writer("1"), writer("2")], sharing, Upkeep(hook, sites)) as schedule:
+        job = await taken(schedule, 0)
+        changing(journals, job, ended=True)
+        if wandered:
+            outcome = journals.outcomes["1", 0]
+            journals.outcomes["1", 0] = replace(outcome, effects=(*outcome.effects, "http://forum.localhost/post"))
+        await over(schedule, 0)
+        await taken(schedule, 0)
+    assert set().union(*map(set, hook.calls[1:])) == again
 
 
 async def test_a_new_attempt_is_told_where_the_one_before_it_still_is() -> None:
