@@ -17,8 +17,8 @@ from harness.codec import loads
 
 DOUBT = "doubt"
 """Kind of the journal's record of an action in doubt."""
-PROVEN = ("performed", "not_performed")
-"""Resolutions of what was found out: the score carries no doubt then."""
+SETTLED = ("not_performed",)
+"""Resolutions after which the episode goes on as if nothing had been interrupted: the score carries no doubt."""
 _COUNTS = (("doubts",), ("overall", "doubts"), ("in_doubt",), ("overall", "in_doubt"))
 """Where in `summary.json` the number of scores that carry a doubt may stand."""
 UNDISTURBED = 1.0
@@ -65,11 +65,11 @@ class Story:
 
     @cached_property
     def doubtful(self) -> frozenset[int]:
-        """Attempts with a recorded doubt that nothing has dispelled."""
+        """Attempts with a recorded doubt that was not settled."""
         found, attempt = set(), 0
         for line in self.lines:
             attempt = line["attempt"] if line["kind"] == "opened" else attempt
-            if line["kind"] == DOUBT and line.get("resolution") not in PROVEN:
+            if line["kind"] == DOUBT and line.get("resolution") not in SETTLED:
                 found.add(attempt)
         return frozenset(found)
 

@@ -39,14 +39,16 @@ def resolve(episode: Episode, sites: Collection[str], *, now: Mapping[str, str],
     if (effect := _answered(episode, pending)) is not None:
         return InDoubt(
             resolution=DoubtResolution.PERFORMED,
-            why=f"{what} was interrupted; its {effect.method} {effect.url} had been answered with {effect.status}",
+            why=f"{what} was interrupted after its {effect.method} {effect.url} had been answered with {effect.status};"
+            " the page it led to is not known",
             told=_TELLS_PERFORMED,
         )
     before = pending.effects_seen
     if changed := [site for site, answer in now.items() if answer != before[site]]:
         return InDoubt(
             resolution=DoubtResolution.PERFORMED,
-            why=f"{what} was interrupted; {', '.join(changed)} says that it had an effect (effects_url)",
+            why=f"{what} was interrupted; {', '.join(changed)} says that it had an effect (effects_url), but the page it led"
+            " to is not known",
             told=_TELLS_PERFORMED,
         )
     if now.keys() >= set(sites) and not _seen(episode, pending):

@@ -159,7 +159,7 @@ def outcome_of(episode: Episode) -> Outcome | None:
         has_acted=episode.has_acted,
         is_in_doubt=episode.closed is None and episode.is_in_doubt,
         pages=_pages(episode),
-        doubts=tuple(doubt.why for doubt in episode.doubts if not doubt.is_proven),
+        doubts=tuple(doubt.why for doubt in episode.doubts if not doubt.is_settled),
         is_set_aside=bool(episode.failures) and episode.failures[-1].type == ActionInDoubt.__name__,
     )
 

@@ -10,6 +10,8 @@ class DoubtReason(StrEnum):
 
     INTERRUPTED = "interrupted"
     """An action was interrupted on a site that cannot be reset."""
+    PAGE_DIFFERS = "page_differs"
+    """A page was opened from a checkpoint, and its text is not quite the recorded one."""
     EARLIER_ATTEMPT = "earlier_attempt"
     """An earlier attempt changed, or may have changed, a site that was not reset since."""
 
@@ -28,7 +30,9 @@ class DoubtResolution(StrEnum):
     UNSCORED = "unscored"
     """The episode was set aside without a score."""
     PERFORMED = "performed"
-    """The site had received the action: there is proof."""
+    """The site had received the action: there is proof. What page it had led to is not known."""
+    ACCEPTED = "accepted"
+    """The episode went on from there."""
     NOT_PERFORMED = "not_performed"
     """The site had not received the action: there is proof."""
 
@@ -47,6 +51,6 @@ class Doubt:
     at: float
 
     @property
-    def is_proven(self) -> bool:
-        """Whether it was found out what had happened, so that the score carries no doubt."""
-        return self.resolution in (DoubtResolution.PERFORMED, DoubtResolution.NOT_PERFORMED)
+    def is_settled(self) -> bool:
+        """Whether the episode went on as if nothing had been interrupted, so that its score carries no doubt."""
+        return self.resolution is DoubtResolution.NOT_PERFORMED

@@ -159,6 +159,10 @@ class EpisodeRunner:
                 at=self._kit.clock(),
             )
             await self._recorder.append(resumed)
+            if restored.strategy == "checkpoint" and restored.doubt is None and restored.similarity[-1] < 1.0:
+                why = f"resumed at step {resumed.step} on a page {restored.similarity[-1]:.2f} like the recorded one"
+                accepted = InDoubt(resolution=DoubtResolution.ACCEPTED, why=why)
+                await self._recorder.doubt(0, DoubtReason.PAGE_DIFFERS, accepted)
         if restored.doubt is not None:
             return await self._settle_doubt(restored, restored.doubt)
         return restored

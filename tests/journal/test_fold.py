@@ -237,10 +237,10 @@ def test_only_the_newest_failure_of_this_attempt_says_that_it_has_diverged() -> 
 
 
 def test_late_effects_count_and_doubts_are_of_their_attempt() -> None:
-    proven = doubt(2, resolution=DoubtResolution.PERFORMED)
-    episode = folded((*STEPPED, late(1), decided(2), doubt(2), proven))
+    settled = doubt(2, resolution=DoubtResolution.NOT_PERFORMED)
+    episode = folded((*STEPPED, late(1), decided(2), doubt(2), settled))
     assert "http://shop.localhost/late" in episode.total_effects
-    assert [one.is_proven for one in episode.doubts] == [False, True]
+    assert [one.is_settled for one in episode.doubts] == [False, True]
     outcome = outcome_of(episode)
     assert outcome is not None and outcome.doubts == ("nobody knows",) and outcome.is_in_doubt
     again = folded((*STEPPED, late(1), decided(2), doubt(2), failed(), opened(2, why="diverged")))
