@@ -78,6 +78,7 @@ def test_smoke_passes_and_a_second_start_does_nothing(start: Starter, tmp_path: 
         wait_until(lambda: not (first.folder / ".concluded.json").exists())
 
 
+@pytest.mark.slow  # in the gate make chaos kills runs, too
 @pytest.mark.parametrize("executor", ["inline", "processes"])
 def test_a_killed_run_goes_on_and_comes_to_the_same(start: Starter, tmp_path: Path, executor: str) -> None:
     wanted = start("task=smoke", "run.root=undisturbed")
@@ -102,6 +103,7 @@ def test_a_killed_run_goes_on_and_comes_to_the_same(start: Starter, tmp_path: Pa
     assert asked_again == undisturbed["invocation"]["model_requests"], "a persisted decision was paid for twice"
 
 
+@pytest.mark.slow
 def test_nothing_of_a_killed_run_is_left_after_the_next_start(start: Starter, tmp_path: Path) -> None:
     folder = tmp_path / "results" / "run"
     with running("task=smoke", root=tmp_path / "results") as process:
@@ -164,6 +166,7 @@ def test_retries_are_paid_for_and_shown(start: Starter) -> None:
     assert "429" in done.out
 
 
+@pytest.mark.slow
 def test_a_sweep_has_one_folder_per_model_and_resumes(tmp_path: Path) -> None:
     overrides = ["-m", "task=demo", "task.ids=[6]", "llm.model=one,two", f"run.root={tmp_path / 'results'}"]
     for requests in (1, 0):
