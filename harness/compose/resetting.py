@@ -112,21 +112,27 @@ class Resets:
         await put_back(url, hook=setting, timeout_s=self.timeout_s, patience=self.patience)
 
 
+def patience_of(config: Config, *, tell: Callable[[str], None], sleep: Callable[[float], Awaitable[None]]) -> Patience:
+    """How long a hook that fails is tried again, and who hears of it."""
+    limit_s = config.browser.navigation_timeout_s
+    return Patience(limit_s=limit_s, tell=lambda note: tell(note) if note else None, sleep=sleep)
+
+
 class EmbeddedResets:
     """Resets the embedded sites of a lane."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: Patience | None = None) -> None:
+        """`patience`: with a server that does not answer, or not well."""
         self.port: int | None = None
         """Where they are served; known once they are started."""
+        self._patience = patience or Patience(limit_s=_EMBEDDED_S)
 
     async def reset(self, wanted: tuple[Instance, ...], _: Task) -> None:
-        """Put the instances back, all at once."""
+        """Put the instances back, one after the other; it takes milliseconds."""
         assert self.port is not None, "the embedded sites are started before anything is played"
-        async with asyncio.TaskGroup() as group:
-            for one in wanted:
-                patience = Patience(limit_s=_EMBEDDED_S)
-                url = f"{one.url}:{self.port}/__reset__"
-                group.create_task(put_back(url, hook=f"reset of {one.site}", timeout_s=_EMBEDDED_S, patience=patience))
+        for one in wanted:
+            url = f"{one.url}:{self.port}/__reset__"
+            await put_back(url, hook=f"reset of {one.site}", timeout_s=_EMBEDDED_S, patience=self._patience)
 
 
 def resets(
@@ -167,9 +173,7 @@ def resets(
         commands=own["reset_command"],
         urls=own["reset_url"],
         timeout_s=float(timeout_s),
-        patience=Patience(
-            limit_s=config.browser.navigation_timeout_s, tell=lambda note: tell(note) if note else None, sleep=sleep
-        ),
+        patience=patience_of(config, tell=tell, sleep=sleep),
         redact=lambda said: redacting(config).text(said),
         known=frozenset(instances(config)),
         when=When(when),

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from harness.browser.addresses import SiteFinder
 from harness.choices import Strategy
 from harness.compose.deployment import canonical_bases, instances, is_embedded, is_read_only, lane_base, site_trees
-from harness.compose.resetting import EmbeddedResets, resets
+from harness.compose.resetting import EmbeddedResets, patience_of, resets
 from harness.compose.retrying import standing
 from harness.config import Config
 from harness.errors import ConfigError
@@ -49,7 +49,7 @@ def schedule(
         return outcome_of(read(path)) if path.exists() else None
 
     sharing = Sharing(shared, outcomes.values(), now)
-    embedded = EmbeddedResets()
+    embedded = EmbeddedResets(patience_of(config, tell=stopping.tell, sleep=stopping.sleep))
     log = SiteLog(run.path) if jobs else None
     upkeep = _upkeep(config, shared, embedded, log=log, stopping=stopping)
     keeps = config.resume.strategy is Strategy.checkpoint

@@ -202,7 +202,7 @@ async def test_a_site_that_is_down_for_a_moment_is_waited_for_and_costs_nothing(
     async with world.playing("task.ids=[0]") as play:
         assert await play.ended() == 0, play.text
     assert play.failures(0) == [] and play.summary["passed"] == 1
-    assert "lane 0, task 0: reset of shop: " in play.text and "answers 500; it is tried again" in play.text
+    assert "reset of shop: " in play.text and "answers 500; it is tried again" in play.text
 
 
 async def test_a_site_that_is_gone_in_the_middle_of_an_episode_is_waited_for_and_the_episode_goes_on(
