@@ -32,7 +32,7 @@ class Mutant:
 
     name: str
     patches: tuple[Patch, ...] = ()
-    """None = the code as it is."""
+    """() = the code as it is."""
     shifting: bool = False
     """On sites that change with every reset."""
 
