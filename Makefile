@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 BROWSER := $(VENV)/browser
 AXE := tests/node_modules/installed
 
-.PHONY: setup run test test-slow golden test-art test-verified chaos chaos-mutants bench docs check format clean
+.PHONY: setup run test test-slow hostile golden test-art test-verified chaos chaos-mutants bench docs check format clean
 
 run: setup
 	@$(PY) run.py $(ARGS)
@@ -23,11 +23,15 @@ $(VENV)/installed-dev: $(VENV)/installed
 	@touch $@
 
 test: setup $(VENV)/installed-dev $(AXE)
-	$(PY) -m pytest -n logical --dist worksteal -m 'not slow' $(ARGS)
+	$(PY) -m pytest -n logical --dist worksteal -m 'not slow and not hostile' $(ARGS)
 
 # Whole sweeps that are killed, cut off and taken up again: Ray, Slurm, rate limits, every way to die.
 test-slow: setup $(VENV)/installed-dev $(AXE)
 	$(PY) -m pytest -n logical --dist worksteal -m slow $(ARGS)
+
+# Every hostile or broken input of tests/hostile; `make test` runs the quick ones of them.
+hostile: setup $(VENV)/installed-dev
+	$(PY) -m pytest -n logical --dist worksteal tests/hostile $(ARGS)
 
 # axe-core, for the tests of accessibility. Where npm is missing or refuses, they are skipped and everything else is tested.
 $(AXE): tests/package.json
