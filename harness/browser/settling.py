@@ -219,7 +219,7 @@ class Settler:
                 await tab.cdp.send("Runtime.terminateExecution")
                 await tab.page.evaluate("1")
         except TimeoutError:
-            raise BrowserCrashed(f"a script of {tab.page.url} lets nothing else run") from None
+            raise BrowserCrashed("a script of the page lets nothing else run") from None
         self._tabs.notice("a script of the page never ended and was stopped")
 
 

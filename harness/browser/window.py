@@ -153,7 +153,8 @@ class Window:
                 break
         else:
             if body is None:
-                raise BrowserCrashed(f"{tab.page.url} goes elsewhere whenever it is looked at")
+                url = self.lane.addresses.to_canonical(tab.page.url)
+                raise BrowserCrashed(f"{url} goes elsewhere whenever it is looked at")
             tabs, picture = await self._tab_records(body), await self._picture(tab) if image else None
         view = self._view(body, tabs, picture)
         return self._recognized(replace(view, observation=replace(view.observation, fields=fields)), recorded)

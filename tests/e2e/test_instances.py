@@ -59,8 +59,8 @@ def test_tasks_that_change_a_site_are_spread_over_its_instances_and_find_each_at
         where[number] = outcome.instances["shopping"]
         assert "http://onestopmarket.com/checkout" in outcome.effects
         lines = path.read_text().splitlines()
-        assert [line for line in lines[1:] if str(deployment.port) in line] == [], "only the first line says where"
-        assert lines[0].count(str(deployment.port)) == 1
+        assert [line for line in lines[1:] if f":{deployment.port}" in line] == [], "only the first line says where"
+        assert lines[0].count(f":{deployment.port}") == 1
     assert set(where.values()) == set(urls)
     for host, url in zip(("t0.shop", "t2.shop"), urls, strict=True):
         marks = [path for path in writes(deployment, host) if path in ("/__reset__", "/checkout")]
