@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 BROWSER := $(VENV)/browser
 AXE := tests/node_modules/installed
 
-.PHONY: setup run test test-slow hostile golden test-art test-verified chaos chaos-mutants bench docs check format clean
+.PHONY: setup run test test-slow hostile golden test-art test-verified chaos chaos-mutants bench house docs check format clean
 
 run: setup
 	@$(PY) run.py $(ARGS)
@@ -79,6 +79,10 @@ chaos-mutants: setup $(VENV)/installed-dev
 # Every benchmark, ratios into benchmarks/results.json (ARGS='--only observation limiter --quick').
 bench: setup $(VENV)/installed-dev
 	@$(PY) -m benchmarks.bench $(ARGS)
+
+# How plainly the code is laid out, in counts (ARGS=--names lists what was counted).
+house: $(VENV)/installed-dev
+	@$(PY) -m benchmarks.house $(ARGS)
 
 # The documentation as pages in build/docs that open from disk; the schema of journals is written again first.
 docs: $(VENV)/installed-docs

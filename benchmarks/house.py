@@ -1,0 +1,111 @@
+"""How plainly the code is laid out, in counts: `make house`.
+
+They are a thermometer. A count that falls because a name got worse or a line was packed has not been met.
+
+Usage: `python -m benchmarks.house [--names]`; `--names` lists what was counted.
+"""
+
+import argparse
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent.parent / "harness"
+DEMO = ("sites", "demo")
+"""Folders of the embedded demonstration, which the counts leave out."""
+MODULE_NAMES_EXCEPTED = ("__init__", "schema")
+WIDEST = 120
+
+
+@dataclass(frozen=True)
+class Count:
+    """One figure, what it should be at most, and what it counted."""
+
+    what: str
+    figure: float
+    most: float
+    found: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        is_share = isinstance(self.figure, float)
+        shown, most = (f"{self.figure:.1%}", f"{self.most:.0%}") if is_share else (f"{self.figure:,}", f"{self.most:,}")
+        return f"{self.what:<44} {shown:>8}   at most {most:>7}   {'ok' if self.figure <= self.most else 'ABOVE'}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="counts of how plainly the code is laid out")
+    parser.add_argument("--names", action="store_true", help="list what was counted")
+    names = parser.parse_args().names
+    for count in counts(PACKAGE):
+        print(count)
+        for found in count.found if names else ():
+            print(f"    {found}")
+
+
+def counts(package: Path) -> list[Count]:
+    """The counts of a package's modules, the demonstration left out."""
+    modules = {
+        path: path.read_text()
+        for path in sorted(package.rglob("*.py"))
+        if path.relative_to(package).parts[0] not in DEMO
+    }
+    trees = {path: ast.parse(text) for path, text in modules.items()}
+    stems = [path.stem for path in modules if path.stem not in MODULE_NAMES_EXCEPTED]
+    gerunds = sorted({str(path.relative_to(package)) for path in modules if path.stem.endswith("ing")})
+    see_config = [str(path.relative_to(package)) for path, tree in trees.items() if _sees_config(tree)]
+    untyped = [
+        f"{path.relative_to(package)}: {text.count('dict[str, Any]')}"
+        for path, text in modules.items()
+        if "dict[str, Any]" in text
+    ]
+    lines = [line for text in modules.values() for line in text.splitlines()]
+    return [
+        _twice("class names used twice", _class_names(trees, package), most=3),
+        _twice("module names used twice", _places(modules, package), most=6),
+        Count("modules whose name ends in -ing", len(gerunds) / len(stems), 0.05, tuple(gerunds)),
+        Count("files that see the whole Config", len(see_config), 6, tuple(see_config)),
+        Count("dict[str, Any]", sum(text.count("dict[str, Any]") for text in modules.values()), 30, tuple(untyped)),
+        Count("lines without the demo", len(lines), 22_000),
+        Count("longest line", max(map(len, lines)), WIDEST),
+        Count(f"lines above {WIDEST} characters", sum(len(line) > WIDEST for line in lines), 0),
+    ]
+
+
+def _class_names(trees: dict[Path, ast.Module], package: Path) -> dict[str, list[str]]:
+    where: dict[str, list[str]] = defaultdict(list)
+    for path, tree in trees.items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                where[node.name].append(str(path.relative_to(package)))
+    return where
+
+
+def _places(modules: dict[Path, str], package: Path) -> dict[str, list[str]]:
+    where: dict[str, list[str]] = defaultdict(list)
+    for path in modules:
+        if path.stem not in MODULE_NAMES_EXCEPTED:
+            where[path.stem].append(str(path.relative_to(package)))
+    return where
+
+
+def _twice(what: str, where: dict[str, list[str]], *, most: int) -> Count:
+    found = tuple(f"{name}: {', '.join(paths)}" for name, paths in sorted(where.items()) if len(paths) > 1)
+    return Count(what, len(found), most, found)
+
+
+def _sees_config(tree: ast.Module) -> bool:
+    """Whether an annotation or a base names `Config`, the whole of the settings."""
+    return any(isinstance(node, ast.Name) and node.id == "Config" for node in _annotations(tree))
+
+
+def _annotations(tree: ast.Module) -> Iterator[ast.AST]:
+    for node in ast.walk(tree):
+        for annotation in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+            if annotation is not None:
+                yield from ast.walk(annotation)
+
+
+if __name__ == "__main__":
+    main()
