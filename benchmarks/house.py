@@ -7,6 +7,7 @@ Usage: `python -m benchmarks.house [--names]`; `--names` lists what was counted.
 
 import argparse
 import ast
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -39,9 +40,8 @@ def main() -> None:
     parser.add_argument("--names", action="store_true", help="list what was counted")
     names = parser.parse_args().names
     for count in counts(PACKAGE):
-        print(count)
-        for found in count.found if names else ():
-            print(f"    {found}")
+        sys.stdout.write(f"{count}\n")
+        sys.stdout.writelines(f"    {found}\n" for found in count.found if names)
 
 
 def counts(package: Path) -> list[Count]:
