@@ -66,6 +66,7 @@ BENCHMARKS = {
     "report_scale": Plan(full=({},), quick=({"tasks": 8, "steps": 4, "many": 40},)),
     "tracking_write": Plan(full=({},), quick=({"trajectories": 500, "rounds": 1},)),
     "limiter": Plan(full=({},), quick=({"minutes": 0.2, "lanes": 8},)),
+    "scanning": Plan(full=({},), quick=({"only": "redaction"},)),
     "planning": Plan(full=({},), quick=({"tasks": 4, "lanes": (2,), "latency_ms": 200, "rpm": None},)),
     "instances": Plan(full=({},), quick=({"instances": 2, "tasks": 4, "latency_ms": 100},)),
 }

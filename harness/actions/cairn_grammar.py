@@ -38,6 +38,8 @@ from harness.errors import ActionSyntaxError
 
 _SHAPE = re.compile(r"([A-Za-z_]+)\s*(.*)", re.DOTALL)
 _COPIED_TAIL = re.compile(r"(\[(\d+)\].*\]|\[(\d+)\])\s+where \[(?:\2|\3)\] is .*", re.DOTALL)
+_COPIED = re.compile(r"\swhere \[")
+"""Only one blank: a search for all of them would look through a run of them from each."""
 _ID = re.compile(r"\[\s*(\d+)\s*\]", re.ASCII)
 _INDEX = re.compile(r"\[\s*(\d{1,9})\s*\]", re.ASCII)
 _ID_AND_VALUE = re.compile(r"\[\s*(\d+)\s*\]\s*\[(.*)\]", re.ASCII | re.DOTALL)
@@ -115,7 +117,7 @@ def _upload(arguments: str) -> Action | None:
 
 
 def _drag(arguments: str) -> Action | None:
-    found = _TWO_NUMBERS.fullmatch(re.sub(r"(?s)\s+where \[.*", "", arguments))
+    found = _TWO_NUMBERS.fullmatch(_COPIED.split(arguments, 1)[0].rstrip())
     return Drag(target=Target(id=found[1]), onto=Target(id=found[2])) if found else None
 
 

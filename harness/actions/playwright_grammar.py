@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from harness.actions.keys import webarena_keys
+from harness.actions.searching import up_to_first, up_to_last
 from harness.actions.space import (
     Action,
     CloseTab,
@@ -24,6 +25,9 @@ from harness.actions.space import (
     TabFocus,
 )
 from harness.errors import ActionSyntaxError
+
+_ARGUMENT_END = re.compile(r"[\"']\)")
+_STOP = re.compile(r"stop\(?\"")
 
 
 def parse(text: str) -> Action:
@@ -48,10 +52,10 @@ def _last_call(code: str) -> str:
 
 def _quoted(call: str, code: str) -> str:
     """The first quoted argument of `call(`, which ends where a quote is followed by a parenthesis."""
-    found = re.search(rf"(?:{call})\([\"'](.+?)[\"']\)", code)
+    found = up_to_first(code, re.compile(rf"(?:{call})\([\"']"), _ARGUMENT_END)
     if found is None:
         raise ActionSyntaxError(f"cannot read {code!r}; this call needs one quoted argument that is not empty")
-    return found[1]
+    return found
 
 
 def _press(code: str) -> Action:
@@ -78,8 +82,7 @@ def _page_focus(code: str) -> Action:
 
 
 def _stop(code: str) -> Action:
-    found = re.search(r"stop\(?\"(.+)?\"\)", code)
-    return Stop(answer=(found[1] or "") if found else "")
+    return Stop(answer=up_to_last(code, _STOP, '")', least=0) or "")
 
 
 def _keep(verb: Literal["click", "hover", "check", "select_option"]) -> Callable[[str], Action]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 
 from harness.actions.keys import webarena_keys
+from harness.actions.searching import typed, up_to_last
 from harness.actions.space import (
     Action,
     Click,
@@ -27,6 +28,8 @@ from harness.actions.space import (
 )
 from harness.errors import ActionSyntaxError
 
+_PRESS, _GOTO, _STOP = (re.compile(rf"{verb} ?\[") for verb in ("press", "goto", "stop"))
+
 
 def parse(text: str) -> Action:
     text = text.strip()
@@ -43,7 +46,18 @@ def parse(text: str) -> Action:
 def _search(pattern: str, text: str, form: str) -> re.Match[str]:
     found = re.search(pattern, text)
     if found is None:
-        raise ActionSyntaxError(f"cannot read {text!r}; the form is: {form}")
+        raise _unreadable(text, form)
+    return found
+
+
+def _unreadable(text: str, form: str) -> ActionSyntaxError:
+    return ActionSyntaxError(f"cannot read {text!r}; the form is: {form}")
+
+
+def _argument(opening: re.Pattern[str], text: str, form: str) -> str:
+    """What stands between the call's bracket and the last one in its line."""
+    if (found := up_to_last(text, opening, "]")) is None:
+        raise _unreadable(text, form)
     return found
 
 
@@ -58,12 +72,13 @@ def _hover(text: str) -> Action:
 def _type(text: str) -> Action:
     if not text.endswith(("[0]", "[1]")):
         text += " [1]"
-    found = _search(r"type ?\[(\d+)\] ?\[(.+)\] ?\[(\d+)\]", text, "type [id] [text] [press Enter: 0 or 1]")
-    return Type(target=Target(id=found[1]), text=found[2], enter=found[3] == "1")
+    if (found := typed(text)) is None:
+        raise _unreadable(text, "type [id] [text] [press Enter: 0 or 1]")
+    return Type(target=Target(id=found[0]), text=found[1], enter=found[2] == "1")
 
 
 def _press(text: str) -> Action:
-    return Press(key_comb=webarena_keys(_search(r"press ?\[(.+)\]", text, "press [keys]")[1]))
+    return Press(key_comb=webarena_keys(_argument(_PRESS, text, "press [keys]")))
 
 
 def _scroll(text: str) -> Action:
@@ -72,7 +87,7 @@ def _scroll(text: str) -> Action:
 
 
 def _goto(text: str) -> Action:
-    return Goto(url=_search(r"goto ?\[(.+)\]", text, "goto [url]")[1])
+    return Goto(url=_argument(_GOTO, text, "goto [url]"))
 
 
 def _tab_focus(text: str) -> Action:
@@ -80,8 +95,7 @@ def _tab_focus(text: str) -> Action:
 
 
 def _stop(text: str) -> Action:
-    found = re.search(r"stop ?\[(.+)\]", text)
-    return Stop(answer=found[1] if found else "")
+    return Stop(answer=up_to_last(text, _STOP, "]") or "")
 
 
 _BARE: dict[str, Callable[[], Action]] = {

@@ -8,7 +8,7 @@ WebArena's own verdict, where its log is at hand, is kept beside the task and co
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ from harness.records import (
 from harness.tasks.building import build
 from harness.tasks.reading import Entry
 
-_VERDICT = re.compile(r"\[Result\] \((PASS|FAIL)\) \S*?(\d+)\.json")
+_VERDICT = re.compile(r"\[Result\] \((PASS|FAIL)\) \S*?(?<!\d)(\d+)\.json")
 _TAB = re.compile(r"Tab \d+( \(current\))?: (.*)")
 _NODE = re.compile(r"^\t*\[(\d+)\] (\S+) (.*)$", re.MULTILINE)
 _EARLY = "Early stop: "
@@ -248,8 +248,13 @@ def _verdicts(logs: Iterable[Path]) -> dict[str, str]:
             text = path.read_text("utf-8", "replace")
         except OSError as exc:
             raise ConfigError(f"{path}: cannot be read ({exc.strerror})") from exc
-        found.update((task_id, verdict) for verdict, task_id in _VERDICT.findall(text))
+        found.update(verdicts_in(text))
     return found
+
+
+def verdicts_in(log: str) -> Iterator[tuple[str, str]]:
+    """Task id and verdict of every result that a log tells."""
+    return ((task_id, verdict) for verdict, task_id in _VERDICT.findall(log))
 
 
 def _described(source: Path, settings: dict[str, Any], tasks: list[str]) -> dict[str, Any]:

@@ -11,21 +11,19 @@ from binascii import Error as Base64Error
 from dataclasses import dataclass
 from typing import Any
 
-_CONFIG = re.compile(r"<body>\s*<pre>(.*?)</pre>", re.DOTALL)
+_CONFIG = re.compile(r"<body>\s*<pre>")
 _LINE = re.compile(
     r"^(sites|task_id|require_login|storage_state|start_url|geolocation|intent_template|instantiation_dict|intent"
     r"|require_reset|eval|intent_template_id|string_note): ",
     re.MULTILINE,
 )
 _STEP = "<h2>New Page</h2>\n"
-_URL = re.compile(r"<h3 class='url'><a href=(.*?)>URL: ", re.DOTALL)
-_TEXT = re.compile(r"<div class='state_obv'><pre>(.*?)</pre><div>\n", re.DOTALL)
+_URL = re.compile(r"<h3 class='url'><a href=")
+_TEXT = re.compile(r"<div class='state_obv'><pre>")
 _PICTURE = re.compile(r"<img src='data:image/png;base64,([A-Za-z0-9+/=]+)'")
-_REPLY = re.compile(
-    r"<div class='raw_parsed_prediction'[^>]*><pre>(.*?)</pre></div><div class='action_object'", re.DOTALL
-)
-_PARSED = re.compile(r"<div class='parsed_action'[^>]*><pre>(.*?)</pre></div></div>", re.DOTALL)
-_CODE = re.compile(r"<div class='predict_action'>(.*)</div>", re.DOTALL)
+_REPLY = re.compile(r"<div class='raw_parsed_prediction'[^<>]*><pre>")
+_PARSED = re.compile(r"<div class='parsed_action'[^<>]*><pre>")
+_CODE = re.compile(r"<div class='predict_action'>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,20 +49,33 @@ class Rendered:
 
 def read_render(html: str) -> Rendered | None:
     """What the file tells; None when it is none of WebArena's."""
-    found = _CONFIG.search(html)
-    if found is None:
+    config = _between(html, _CONFIG, "</pre>")
+    if config is None:
         return None
     steps = tuple(step for part in html.split(_STEP)[1:] if (step := _step(part)) is not None)
-    return Rendered(task=_config(found[1]), steps=steps)
+    return Rendered(task=_config(config), steps=steps)
 
 
 def _step(part: str) -> Shown | None:
-    url, text = _URL.search(part), _TEXT.search(part)
+    url, text = _between(part, _URL, ">URL: "), _between(part, _TEXT, "</pre><div>\n")
     if url is None or text is None:
         return None
-    reply, parsed, code = _REPLY.search(part), _PARSED.search(part), _CODE.search(part)
-    action = parsed[1] if parsed else code[1] if code and reply is None else ""
-    return Shown(url=url[1], text=text[1], picture=_picture(part), reply=reply[1] if reply else "", action=action)
+    reply = _between(part, _REPLY, "</pre></div><div class='action_object'")
+    action = _between(part, _PARSED, "</pre></div></div>")
+    if action is None and reply is None:
+        action = _between(part, _CODE, "</div>", last=True)
+    return Shown(url=url, text=text, picture=_picture(part), reply=reply or "", action=action or "")
+
+
+def _between(text: str, opening: re.Pattern[str], closing: str, *, last: bool = False) -> str | None:
+    """From the first opening to the first closing after it, or to the last; None when there is none.
+
+    One pattern for both would look for a closing that is missing once for each opening.
+    """
+    if (found := opening.search(text)) is None:
+        return None
+    end = text.rfind(closing, found.end()) if last else text.find(closing, found.end())
+    return None if end < 0 else text[found.end() : end]
 
 
 def _picture(part: str) -> bytes | None:

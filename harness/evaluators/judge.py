@@ -43,7 +43,8 @@ Does the assistant say that the task cannot be done, and for the same reason? It
 a bare N/A counts as the same reason, doing the task or blaming something else does not.
 Think it over in a few sentences. Then write, alone on the last line, exactly one of: same, different."""
 
-_DECORATION = re.compile(r"^[\s*_`'\"#>.-]+|[\s*_`'\".!]+$")
+_BEFORE, _AFTER = re.compile(r"[\s*_`'\"#>.-]*"), re.compile(r"[\s*_`'\".!]*")
+"""Decoration of a verdict; what stands after it is read backwards, from the end."""
 
 
 class Judge:
@@ -121,10 +122,18 @@ def _fenced(answer: str) -> str:
 def last_word(reply: str, words: tuple[str, ...]) -> str:
     """The verdict alone on the last line, decoration aside; anything else is no verdict."""
     lines = [line for line in reply.splitlines() if line.strip()]
-    verdict = _DECORATION.sub("", lines[-1]).lower() if lines else ""
+    verdict = _plain(lines[-1]).lower() if lines else ""
     if verdict not in words:
         raise EvaluatorError(f"the judge's last line is none of {', '.join(words)}: {shown(reply)}")
     return verdict
+
+
+def _plain(line: str) -> str:
+    """Without decoration; a pattern that ends in `$` would be tried at every dot of a row of them."""
+    for decoration in (_BEFORE, _AFTER):
+        found = decoration.match(line)
+        line = line[found.end() if found else 0 :][::-1]
+    return line
 
 
 def lenient(reply: str, *, good: str, bad: tuple[str, ...]) -> bool:

@@ -28,6 +28,8 @@ _SECRET_VARIABLE = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASS|PASSWOR
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 _VALUE = r"[^\s\"',;\\<>]+"
+_LONGEST_NAME = 256
+"""Of a cookie, in characters: a `cookie:` is a name's beginning, too."""
 _CLUES = ("sk-", "ookie", "OOKIE", "earer ", "EARER ", "uthorization", "UTHORIZATION")
 """What a text must hold for the patterns to be tried: headers are written in lower case, in capitals or with one capital."""
 _PATTERNS = (
@@ -38,14 +40,18 @@ _PATTERNS = (
     re.compile(r"(?i)(\bbearer\s+)(?=[\w.~+/=-]*\d)[\w.~+/=-]{16,}"),
     re.compile(
         r"(?i)(\b(?:set-)?cookie\\?[\"']?\s*[:=]\s*\\?[\"']?)"
-        rf"[^\s=;,\"'\\<>]+={_VALUE}(?:;\s*[^\s=;,\"'\\<>]+(?:=[^\s;,\"'\\<>]*)?)*"
+        rf"[^\s=;,\"'\\<>]{{1,{_LONGEST_NAME}}}={_VALUE}(?:;\s*[^\s=;,\"'\\<>]+(?:=[^\s;,\"'\\<>]*)?)*"
     ),
     re.compile(
         r"(?i)(\"name\":\s*\"(?:set-cookie|cookie|(?:proxy-)?authorization)\",\s*\"value\":\s*\")(?:[^\"\\]|\\.)+"
     ),
-    re.compile(r"((?<![A-Za-z0-9_-]))sk-(?=[\w-]*\d)[\w-]{16,}"),
+    re.compile(r"((?<![A-Za-z0-9_-]))sk-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}"),
 )
-"""Credentials nobody named; the first group of each stays."""
+"""Credentials nobody named; the first group of each stays.
+
+Pages and models write what is looked through, so each takes time in proportion to it: what may be long before something else
+must follow is bounded, or ends where the next one could begin.
+"""
 
 
 class Redactor:

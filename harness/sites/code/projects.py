@@ -15,6 +15,8 @@ from harness.sites.web import TODAY, Visit, paginate
 SORTS = {"name": "p.name COLLATE NOCASE", "stars": "stars DESC, p.name", "newest": "p.created DESC, p.name"}
 VISIBILITIES = ("public", "internal", "private")
 
+_FENCE, _FENCE_END = re.compile(r"^```\w*\n", re.MULTILINE), re.compile(r"^```$", re.MULTILINE)
+
 Block = tuple[str, list[str]]
 """A kind (`h1`…`h6`, `list`, `code`, `text`) and its lines."""
 
@@ -41,7 +43,7 @@ def overview(visit: Visit, project: sqlite3.Row) -> Response:
     readme = visit.db.execute(
         "SELECT content FROM files WHERE project_id = ? AND path = 'README.md'", (project["id"],)
     ).fetchone()
-    blocks = list(_blocks(readme["content"])) if readme else []
+    blocks = list(markdown(readme["content"])) if readme else []
     counts = {
         table: visit.db.execute(f"SELECT count(*) FROM {table} WHERE project_id = ?", (project["id"],)).fetchone()[0]
         for table in ("branches", "members", "issues", "merges")
@@ -53,7 +55,7 @@ def file_view(visit: Visit, project: sqlite3.Row) -> Response:
     row = _file(visit, project)
     if row is None:
         return visit.missing()
-    blocks = list(_blocks(row["content"])) if row["path"].endswith(".md") else None
+    blocks = list(markdown(row["content"])) if row["path"].endswith(".md") else None
     lines = row["content"].splitlines()
     return visit.page("code/file.html", project=project, file=row, lines=lines, blocks=blocks)
 
@@ -151,11 +153,20 @@ def _file(visit: Visit, project: sqlite3.Row) -> sqlite3.Row | None:
     return row
 
 
-def _blocks(text: str) -> Iterator[Block]:
+def _pieces(text: str) -> Iterator[tuple[bool, str]]:
+    """What is fenced and what stands between; a fence that nothing closes is text."""
+    begun = 0
+    while (opening := _FENCE.search(text, begun)) and (closing := _FENCE_END.search(text, opening.end())):
+        yield False, text[begun : opening.start()]
+        yield True, text[opening.end() : closing.start()]
+        begun = closing.end()
+    yield False, text[begun:]
+
+
+def markdown(text: str) -> Iterator[Block]:
     """Split Markdown into the few blocks the templates draw."""
-    pieces = re.split(r"^```\w*\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
-    for place, piece in enumerate(pieces):
-        if place % 2:
+    for is_code, piece in _pieces(text):
+        if is_code:
             yield "code", [piece.rstrip("\n")]
             continue
         for paragraph in filter(None, (part.strip("\n") for part in re.split(r"\n{2,}", piece))):
