@@ -34,13 +34,14 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 class Served:
     """Addresses on this server, for the pages of one run."""
 
-    def __init__(self, catalogue: Catalogue, query: Mapping[str, str] | None = None) -> None:
-        self._base = f"/run/{quote(catalogue.folder.name, safe='')}"
+    def __init__(self, request: Request, catalogue: Catalogue, query: Mapping[str, str] | None = None) -> None:
+        self._root = _root(request)
+        self._base = f"{self._root}/run/{quote(catalogue.folder.name, safe='')}"
         self._query = dict(query or {})
         self._artifacts = ArtifactStore(catalogue.folder / "artifacts")
 
     def home(self) -> str:
-        return "/"
+        return f"{self._root}/"
 
     def run(self) -> str:
         return self._base
@@ -92,18 +93,22 @@ class Viewer:
 
     # Plain functions: the server runs each in a thread, so that reading never holds up the loop.
 
-    def runs(self, _: Request) -> Response:
+    def runs(self, request: Request) -> Response:
         catalogues = self._library.runs()
         for catalogue in catalogues.values():
             catalogue.refresh(BUDGET_S / len(catalogues))
-        shown = [(Served(catalogue), catalogue.standing()) for catalogue in catalogues.values()]
+        shown = [(Served(request, catalogue), catalogue.standing()) for catalogue in catalogues.values()]
         return self._page(
-            "runs.html", runs=shown, results=str(self._library.results), events=f"/news?seen={_all(catalogues)}"
+            request,
+            "runs.html",
+            runs=shown,
+            results=str(self._library.results),
+            events=f"{_root(request)}/news?seen={_all(catalogues)}",
         )
 
     def run(self, request: Request) -> Response:
         if (catalogue := self._library.run(request.path_params["run"])) is None:
-            return self._missing("There is no run of this name.")
+            return self._missing(request, "There is no run of this name.")
         version = catalogue.refresh(BUDGET_S)
         standing = catalogue.standing()
         query = {
@@ -128,24 +133,26 @@ class Viewer:
             page=Page(number=number, count=count),
             chosen=chosen,
         )
-        events = f"/news/{quote(catalogue.folder.name, safe='')}?seen={version}"
-        return HTMLResponse(self._pages.run(view, Served(catalogue, query), events=events), headers=self._headers)
+        events = f"{_root(request)}/news/{quote(catalogue.folder.name, safe='')}?seen={version}"
+        return HTMLResponse(
+            self._pages.run(view, Served(request, catalogue, query), events=events), headers=self._headers
+        )
 
     def task(self, request: Request) -> Response:
         catalogue, stem = self._library.run(request.path_params["run"]), request.path_params["stem"]
         if catalogue is None or not _STEM.fullmatch(stem):
-            return self._missing("There is no such task.")
+            return self._missing(request, "There is no such task.")
         journal = stem + JOURNAL_SUFFIX
         stamp = stamp_of(catalogue.folder / journal)
         try:
             entry = catalogue.entry(journal)
         except HarnessError as exc:
-            return self._missing(str(exc), 200)
+            return self._missing(request, str(exc), 200)
         catalogue.refresh(0.01)
         standing = catalogue.standing()
         view = story_of(catalogue.folder, standing.about, entry) if entry else None
         if view is None:
-            return self._missing("This task has not begun.")
+            return self._missing(request, "This task has not begun.")
         order = [row.page for row in standing.rows if row.page]
         at = order.index(view.row.page) if view.row.page in order else -1
         view = replace(
@@ -153,8 +160,8 @@ class Viewer:
             before=order[at - 1] if at > 0 else "",
             after=order[at + 1] if 0 <= at < len(order) - 1 else "",
         )
-        events = f"/news/{quote(catalogue.folder.name, safe='')}/{quote(stem, safe='')}?seen={_stamped(stamp)}"
-        return HTMLResponse(self._pages.task(view, Served(catalogue), events=events), headers=self._headers)
+        events = f"{_root(request)}/news/{quote(catalogue.folder.name, safe='')}/{quote(stem, safe='')}?seen={_stamped(stamp)}"
+        return HTMLResponse(self._pages.task(view, Served(request, catalogue), events=events), headers=self._headers)
 
     def shot(self, request: Request) -> Response:
         """A screenshot; any other artifact stays where it is."""
@@ -166,7 +173,7 @@ class Viewer:
         except HarnessError:
             data = b""
         if not data.startswith(_PNG):
-            return self._missing("There is no such screenshot.")
+            return self._missing(request, "There is no such screenshot.")
         return Response(
             data,
             media_type="image/png",
@@ -185,7 +192,7 @@ class Viewer:
     async def run_news(self, request: Request) -> Response:
         catalogue = self._library.run(request.path_params["run"])
         if catalogue is None:
-            return self._missing("There is no run of this name.")
+            return self._missing(request, "There is no run of this name.")
         return stream(
             lambda: str(catalogue.refresh(BUDGET_S)),
             request.query_params.get("seen", ""),
@@ -195,15 +202,21 @@ class Viewer:
     async def task_news(self, request: Request) -> Response:
         catalogue, stem = self._library.run(request.path_params["run"]), request.path_params["stem"]
         if catalogue is None or not _STEM.fullmatch(stem):
-            return self._missing("There is no such task.")
+            return self._missing(request, "There is no such task.")
         path = catalogue.folder / (stem + JOURNAL_SUFFIX)
         return stream(lambda: _stamped(stamp_of(path)), request.query_params.get("seen", ""))
 
-    def _page(self, template: str, status: int = 200, **values: object) -> Response:
-        return HTMLResponse(self._pages.render(template, **values), status, headers=self._headers)
+    def _page(self, request: Request, template: str, status: int = 200, **values: object) -> Response:
+        page = self._pages.render(template, root=_root(request), **values)
+        return HTMLResponse(page, status, headers=self._headers)
 
-    def _missing(self, sentence: str, status: int = 404) -> Response:
-        return self._page("sentence.html", status, sentence=sentence, events="")
+    def _missing(self, request: Request, sentence: str, status: int = 404) -> Response:
+        return self._page(request, "sentence.html", status, sentence=sentence, events="")
+
+
+def _root(request: Request) -> str:
+    """What stands before every path, see `guard`."""
+    return str(request.scope.get("root_path", ""))
 
 
 def _all(catalogues: Mapping[str, Catalogue]) -> str:

@@ -13,6 +13,7 @@ from harness.journal.store import RunFolder
 from harness.sites.server import serving
 from harness.viewer.app import Viewer
 from harness.viewer.catalogue import Catalogue, Library
+from harness.viewer.guard import place_of
 from tests.reports.runs import Shape, assorted, episode, fill, task, write
 
 
@@ -96,13 +97,16 @@ async def test_a_token_is_asked_for_once(results: Path) -> None:
             assert (await client.get("/")).status_code == 403
             assert (await client.get("/?token=wrong")).status_code == 403
             first = await client.get("/run/demo?token=s3cret&page=1")
-            assert (first.status_code, first.headers["location"]) == (303, "/run/demo?page=1")
+            place = place_of("s3cret")
+            assert (first.status_code, first.headers["location"]) == (303, f"{place}/run/demo?page=1")
             cookie = first.headers["set-cookie"].lower()
-            assert "httponly" in cookie and "samesite=strict" in cookie
-            assert (await client.get("/run/demo")).status_code == 200
+            assert "httponly" in cookie and "samesite=strict" in cookie and f"path={place}/" in cookie
+            page = await client.get(f"{place}/run/demo")
+            assert page.status_code == 200 and f'href="{place}/run/demo/task/0"' in page.text
+            assert (await client.get("/run/demo")).status_code == 403
             assert (await client.get(f"http://127.0.0.1:{port}//evil.example?token=s3cret")).headers[
                 "location"
-            ] == "/evil.example"
+            ] == f"{place}/evil.example"
 
 
 async def test_every_answer_carries_the_policy(client: httpx.AsyncClient) -> None:
