@@ -4,7 +4,8 @@ A hook that does not answer, or with a failure of its own, is asked again, ever 
 started, or busy with something else. One that refuses the request as such is a mistake in the settings, which no waiting mends.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
 from harness.browser.fetching import fetch
@@ -15,12 +16,21 @@ _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 8.0
 
 
-async def put_back(url: str, *, hook: str, timeout_s: float, patience: Patience) -> float:
-    """POST to `url` until it was done.
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """An address that puts a site back when it is POSTed to."""
+
+    url: str
+    name: str
+    """What the person calls it."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+async def put_back(hook: Hook, *, timeout_s: float, patience: Patience) -> float:
+    """POST to the hook until it was done.
 
     Args:
-        url: The hook.
-        hook: What the person calls it.
+        hook: The hook.
         timeout_s: Of one try.
         patience: No try begins later after the first failure than its limit.
     Returns:
@@ -29,7 +39,7 @@ async def put_back(url: str, *, hook: str, timeout_s: float, patience: Patience)
         ConfigError: It answers 4xx.
         SiteUnavailable: It failed all the time.
     """
-    return await persist(partial(_failure, url, hook=hook, timeout_s=timeout_s), hook=hook, patience=patience)
+    return await persist(partial(_failure, hook, timeout_s=timeout_s), hook=hook.name, patience=patience)
 
 
 async def persist(attempt: Callable[[], Awaitable[str | None]], *, hook: str, patience: Patience) -> float:
@@ -62,12 +72,12 @@ async def persist(attempt: Callable[[], Awaitable[str | None]], *, hook: str, pa
     return tried_at - begun
 
 
-async def _failure(url: str, *, hook: str, timeout_s: float) -> str | None:
+async def _failure(hook: Hook, *, timeout_s: float) -> str | None:
     """Try once; why it has to be tried again, None when it was done."""
     try:
-        answer = await fetch(url, method="POST", body=b"", timeout_s=timeout_s)
+        answer = await fetch(hook.url, method="POST", headers=hook.headers, body=b"", timeout_s=timeout_s)
     except SiteUnavailable as error:
-        return f"{url} does not answer ({error.__cause__ or error})"
+        return f"{hook.url} does not answer ({error.__cause__ or error})"
     if 400 <= answer.status < 500:
-        raise ConfigError(f"{hook}: {url} answers {answer.status}; mend it, and the same command goes on")
-    return f"{url} answers {answer.status}" if answer.status >= 500 else None
+        raise ConfigError(f"{hook.name}: {hook.url} answers {answer.status}; mend it, and the same command goes on")
+    return f"{hook.url} answers {answer.status}" if answer.status >= 500 else None

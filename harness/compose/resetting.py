@@ -9,10 +9,11 @@ The embedded sites have a hook of their own, one for each lane's instances.
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from secrets import token_urlsafe
 from typing import Any
 
 from harness.browser.outage import Patience
-from harness.browser.resetting import persist, put_back
+from harness.browser.resetting import Hook, persist, put_back
 from harness.compose.deployment import instances, site_trees
 from harness.compose.settings import redacting
 from harness.config import Config
@@ -20,6 +21,7 @@ from harness.errors import ConfigError
 from harness.records import Task
 from harness.runner import shell
 from harness.runner.resetting import Instance, When
+from harness.sites.launching import KEY_HEADER
 
 _RESET_KEYS = {"command", "url", "timeout_s", "when"}
 _TIMEOUT_S = 900.0
@@ -109,7 +111,7 @@ class Resets:
         await persist(attempt, hook=setting, patience=self.patience)
 
     async def _post(self, setting: str, url: str) -> None:
-        await put_back(url, hook=setting, timeout_s=self.timeout_s, patience=self.patience)
+        await put_back(Hook(url, setting), timeout_s=self.timeout_s, patience=self.patience)
 
 
 def patience_of(config: Config, *, tell: Callable[[str], None], sleep: Callable[[float], Awaitable[None]]) -> Patience:
@@ -125,6 +127,8 @@ class EmbeddedResets:
         """`patience`: with a server that does not answer, or not well."""
         self.port: int | None = None
         """Where they are served; known once they are started."""
+        self.key = token_urlsafe(24)
+        """What they want to hear first; another one for each start of a run."""
         self._patience = patience or Patience(limit_s=_EMBEDDED_S)
 
     async def reset(self, wanted: tuple[Instance, ...], _: Task) -> None:
@@ -132,7 +136,8 @@ class EmbeddedResets:
         assert self.port is not None, "the embedded sites are started before anything is played"
         for one in wanted:
             url = f"{one.url}:{self.port}/__reset__"
-            await put_back(url, hook=f"reset of {one.site}", timeout_s=_EMBEDDED_S, patience=self._patience)
+            hook = Hook(url, f"reset of {one.site}", {KEY_HEADER: self.key})
+            await put_back(hook, timeout_s=_EMBEDDED_S, patience=self._patience)
 
 
 def resets(

@@ -1,5 +1,6 @@
 """The embedded servers of a run: sites and scripted endpoint, started when the settings ask for them."""
 
+import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -14,7 +15,7 @@ from harness.compose.game import Game
 from harness.config import Config
 from harness.errors import ConfigError
 from harness.sites.faults import read_faults
-from harness.sites.launching import launched
+from harness.sites.launching import KEY_VARIABLE, launched
 from harness.sites.plans import read_plans
 
 _REACH_S = 5.0
@@ -64,9 +65,8 @@ def check_reach(where: Services) -> None:
 async def _sites(game: Game, closing: AsyncExitStack) -> int:
     port = game.config.sites.get("port")
     if port is not None:
-        if type(port) is not int or not 0 < port < 65536:
-            raise ConfigError(f"sites.port={port} is no port; give the one the sites are served on, or null")
-        return port
+        game.embedded.key = os.environ.get(KEY_VARIABLE, "")  # of a server somebody else started
+        return int(port)
     # Not in the run folder, which may be far away; the server deletes it, too, when the run was killed.
     state = closing.enter_context(TemporaryDirectory(prefix="cairn-sites-", ignore_cleanup_errors=True))
     return await closing.enter_async_context(
@@ -75,6 +75,7 @@ async def _sites(game: Game, closing: AsyncExitStack) -> int:
             log=game.run.path / "sites.log",
             name="the embedded sites",
             tell=game.say,
+            variables={KEY_VARIABLE: game.embedded.key},
         )
     )
 

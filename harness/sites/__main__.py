@@ -1,8 +1,10 @@
 """`python -m harness.sites --port 0`: serve the embedded sites."""
 
 import argparse
+import os
 from pathlib import Path
 
+from harness.sites.launching import KEY_VARIABLE
 from harness.sites.registry import SITES
 from harness.sites.server import run
 from harness.sites.tenants import SitesApp
@@ -18,7 +20,7 @@ def main() -> None:
         help="folder to keep what tenants did in, for a next server after a crash; its files are deleted at the end",
     )
     options = parser.parse_args()
-    app = SitesApp(SITES, options.state)
+    app = SitesApp(SITES, options.state, key=os.environ.get(KEY_VARIABLE, ""))
     run(app, name="sites", port=options.port, watch_stdin=not options.no_stdin)
     app.forget()
 

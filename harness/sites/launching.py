@@ -6,15 +6,21 @@ whoever used it finds it again.
 """
 
 import asyncio
+import os
 import sys
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 
 from harness.errors import ConfigError, UsageError
 
+KEY_VARIABLE = "CAIRN_SITES_KEY"
+"""What the embedded sites want to hear before they are reset; in the environment, as others see a process's arguments."""
+KEY_HEADER = "x-cairn-key"
+"""In which it is said."""
 START_TIMEOUT_S = 30.0
 RESTARTS = 5
 """A server that dies more often than that within `RESTARTS_WITHIN_S` is broken, not unlucky."""
@@ -23,7 +29,12 @@ RESTARTS_WITHIN_S = 60.0
 
 @asynccontextmanager
 async def launched(
-    module: str, *arguments: str, log: Path, name: str = "", tell: Callable[[str], None] | None = None
+    module: str,
+    *arguments: str,
+    log: Path,
+    name: str = "",
+    tell: Callable[[str], None] | None = None,
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncIterator[int]:
     """Run `python -m module --port 0 arguments` and yield the loopback port it is ready on.
 
@@ -33,12 +44,13 @@ async def launched(
         log: File its stderr is appended to.
         name: What people call it.
         tell: Hears that it is started again; None = it is not when it dies.
+        variables: Added to its environment.
 
     Raises:
         ConfigError: It did not come up; the message names the log.
         UsageError: It keeps dying; as a group, with what the caller's own block raises.
     """
-    server = _Server(module, arguments, log)
+    server = _Server(module, arguments, log, variables)
     try:
         port = await server.start(0)
         if tell is None:
@@ -71,10 +83,11 @@ async def _keep_up(server: "_Server", port: int, *, name: str, tell: Callable[[s
 class _Server:
     """One server, over all its processes."""
 
-    def __init__(self, module: str, arguments: tuple[str, ...], log: Path) -> None:
+    def __init__(self, module: str, arguments: tuple[str, ...], log: Path, variables: Mapping[str, str]) -> None:
         self.log = log
         self._module = module
         self._arguments = arguments
+        self._variables = variables
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self, port: int) -> int:
@@ -86,6 +99,7 @@ class _Server:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=errors,
                 start_new_session=True,
+                env={**os.environ, **self._variables},
             )
         assert process.stdout is not None
         try:

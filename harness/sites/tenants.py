@@ -23,6 +23,7 @@ from starlette.routing import compile_path
 from starlette.types import Receive, Scope, Send
 
 from harness.sites.accounts import COOKIE, SCHEMA, find_session
+from harness.sites.launching import KEY_HEADER
 from harness.sites.web import HERE, Form, Route, SiteApp, Visit
 
 HOST = re.compile(r"(?:([a-z0-9]{1,16})\.)?([a-z][a-z0-9]*)\.localhost(?::\d+)?")
@@ -129,8 +130,15 @@ class _Site:
 class SitesApp:
     """The ASGI application: finds tenant and site by host name, then lets the site's view answer."""
 
-    def __init__(self, sites: Iterable[SiteApp], state: Path | None = None) -> None:
-        """`state`: folder to keep what tenants do in, and to find it again; None = it ends with the process."""
+    def __init__(self, sites: Iterable[SiteApp], state: Path | None = None, *, key: str = "") -> None:
+        """Nothing is served yet.
+
+        Args:
+            sites: The sites.
+            state: Folder to keep what tenants do in, and to find it again; None = it ends with the process.
+            key: What who resets a tenant must know; "" = nothing.
+        """
+        self._key = key
         if state is not None:
             state.mkdir(parents=True, exist_ok=True)
         self._state = state
@@ -167,7 +175,7 @@ class SitesApp:
         is_json = request.headers.get("content-type", "").startswith("application/json")
         form = {} if is_json else parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=None)
         response = (
-            _control(request, site, tenant)
+            self._control(request, site, tenant)
             or _asset(request)
             or _visit(request, site, tenant=tenant, form=form, body=body)
         )
@@ -175,15 +183,22 @@ class SitesApp:
             tenant.log(request, form, response.status_code)
         return response
 
+    def _control(self, request: Request, site: _Site, tenant: Tenant) -> Response | None:
+        """The two addresses that tests and the harness use; no site has pages there, and no page may reset one."""
+        if request.url.path == "/__reset__" and request.method == "POST":
+            given = request.headers.get(KEY_HEADER, "")
+            if _is_of_a_page(request) or not compare_digest(given.encode(), self._key.encode()):
+                return PlainTextResponse("A reset is for whoever started the server.\n", 403)
+            tenant.restore(site.master)
+            return Response(status_code=204)
+        if request.url.path == "/__writes__" and request.method == "GET":
+            return JSONResponse(tenant.writes)
+        return None
 
-def _control(request: Request, site: _Site, tenant: Tenant) -> Response | None:
-    """The two addresses that tests and the harness use; no site has pages there."""
-    if request.url.path == "/__reset__" and request.method == "POST":
-        tenant.restore(site.master)
-        return Response(status_code=204)
-    if request.url.path == "/__writes__" and request.method == "GET":
-        return JSONResponse(tenant.writes)
-    return None
+
+def _is_of_a_page(request: Request) -> bool:
+    """Whether a browser sent it for a page: these headers no page can leave out, and no program sends."""
+    return any(name == "origin" or name.startswith("sec-fetch-") for name in request.headers)
 
 
 def _asset(request: Request) -> Response | None:
