@@ -15,16 +15,27 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from harness.compose.unforeseen import Unforeseen, leaves, without_secrets
 from harness.config import PROJECT, Config, register
-from harness.errors import ConfigError, ExitCode, HarnessError, JournalError, UsageError
+from harness.errors import ConfigError, ExitCode, HarnessError, UsageError
+from harness.journal.disk import foreseen
+from harness.reports.visible import flat
 
 _NOISE = ("full_key", "object_type", "reference_type", "To append to your config")
+WRONG = (HydraException, OmegaConfBaseException, ValueError, RecursionError)
+"""What hydra raises for arguments it cannot make settings of; ValueErrors of files that are no text among them."""
 _MODE = re.compile(rb"\bmode\b")
-_WORST_FIRST = (ExitCode.INTERRUPTED, ExitCode.USAGE, ExitCode.UNSCORED, ExitCode.BELOW)
+_WORST_FIRST = (ExitCode.INTERRUPTED, ExitCode.UNFORESEEN, ExitCode.USAGE, ExitCode.UNSCORED, ExitCode.BELOW)
 
 
 def run(arguments: Sequence[str]) -> int:
     """Compose the configuration from `arguments` and evaluate; with `-m`, one run after the other."""
+    with Unforeseen("run.py", redact=lambda text: without_secrets(text, arguments)) as fault:
+        return _run(arguments)
+    return fault.code
+
+
+def _run(arguments: Sequence[str]) -> int:
     register()
     os.environ["HYDRA_FULL_ERROR"] = "1"  # otherwise hydra prints a traceback and chooses the exit code itself
     sys.argv = ["run.py", *arguments]
@@ -38,7 +49,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         with nullcontext() if _may_set_mode(arguments) else _composing_once():
             job()
-    except (HydraException, OmegaConfBaseException) as error:
+    except WRONG as error:
         return _refuse(_sentence(error))
     except OSError as error:
         return _refuse(
@@ -58,7 +69,7 @@ def configured(overrides: Sequence[str], config_dir: Path | None = None) -> Conf
     try:
         with hydra.initialize_config_dir(str(PROJECT / "configs"), version_base="1.3"):
             return _checked(hydra.compose("config", overrides=[*found, *overrides]))
-    except (HydraException, OmegaConfBaseException) as error:
+    except WRONG as error:
         raise ConfigError(_sentence(error)) from error
 
 
@@ -69,11 +80,16 @@ def _checked(tree: DictConfig) -> Config:
         ConfigError: It holds a setting that there is not.
     """
     from harness.compose.deployment import site_trees  # `--help` must not wait for it
+    from harness.compose.soundness import refuse_unsound
     from harness.compose.spelling import refuse_misspelt
 
-    refuse_misspelt(tree)
-    config = OmegaConf.to_object(tree)
+    try:
+        refuse_misspelt(tree)
+        config = OmegaConf.to_object(tree)
+    except RecursionError as error:
+        raise ConfigError(_sentence(error)) from error
     assert isinstance(config, Config)
+    refuse_unsound(config)
     site_trees(config)
     return config
 
@@ -98,16 +114,20 @@ def _composing_once() -> Iterator[None]:
 
 def _run_one(tree: DictConfig) -> int:
     folder = Path(HydraConfig.get().runtime.output_dir)
+    with Unforeseen("run.py", redact=lambda text: without_secrets(text, HydraConfig.get().overrides.task)) as fault:
+        return _played(tree, folder, fault)
+    return fault.code
+
+
+def _played(tree: DictConfig, folder: Path, fault: Unforeseen) -> int:
     try:
-        return _evaluate(_checked(tree), folder)
+        config = _checked(tree)
+        fault.redact = lambda text: without_secrets(text, (), config)
+        return _evaluate(config, folder)
     except OmegaConfBaseException as error:
         return _refuse(_sentence(error))
-    except UsageError as error:
-        return _refuse(str(error))
-    except JournalError as error:
-        return _refuse(str(error), ExitCode.UNSCORED)
-    except ExceptionGroup as group:
-        return _refuse_group(group)
+    except (HarnessError, OSError, ExceptionGroup) as error:
+        return _refuse_each(error)
     except (KeyboardInterrupt, asyncio.CancelledError):
         return ExitCode.INTERRUPTED
     finally:
@@ -135,24 +155,24 @@ def _arguments() -> tuple[str, ...]:
     return (*(f"--config-dir={path}" for path in found), *given.overrides.task)
 
 
-def _refuse_group(group: ExceptionGroup[Exception]) -> int:
-    ours, foreign = group.split(HarnessError)
-    if foreign is not None or ours is None:
-        raise group
-    error: BaseException = ours
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return _refuse(str(error), ExitCode.USAGE if isinstance(error, UsageError) else ExitCode.UNSCORED)
+def _refuse_each(error: Exception) -> int:
+    """Say what nobody need look for, the first of several; raise anything else again."""
+    found = [foreseen(one) or one if isinstance(one, OSError) else one for one in leaves(error)]
+    if not all(isinstance(one, HarnessError) for one in found):
+        raise error
+    return _refuse(str(found[0]), ExitCode.USAGE if isinstance(found[0], UsageError) else ExitCode.UNSCORED)
 
 
 def _refuse(sentence: str, code: ExitCode = ExitCode.USAGE) -> int:
     with suppress(OSError):  # nobody reads it
-        print(f"run.py: {sentence}", file=sys.stderr)  # noqa: T201
+        print(f"run.py: {flat(sentence)}", file=sys.stderr)  # noqa: T201
     return code
 
 
 def _sentence(error: Exception) -> str:
     """Hydra's and OmegaConf's several lines as one sentence."""
+    if isinstance(error, RecursionError):
+        return "the settings are nested too deeply; a setting has a few levels"
     lines = [line.strip() for line in str(error).partition("Config search path")[0].splitlines()]
     kept = [line for line in lines if line and not line.startswith(_NOISE)]
     cause = str(error.__cause__ or "").splitlines()

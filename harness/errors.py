@@ -40,6 +40,8 @@ class ExitCode(IntEnum):
     """The person must act (`UsageError`); argparse ends with it too."""
     UNSCORED = 3
     """Some tasks have no score, or a journal is damaged (`JournalError`): what there is says less than was asked."""
+    UNFORESEEN = 70
+    """A fault of this program's own (EX_SOFTWARE of sysexits): a file it names holds the traceback."""
     INTERRUPTED = 130
     """Asked to stop (SIGINT, as shells say it); the same command goes on."""
 

@@ -26,9 +26,10 @@ from harness.compose.rehearsal import rehearsed
 from harness.compose.resetting import unresettable
 from harness.compose.settings import redacting
 from harness.compose.sharing import schedule
+from harness.compose.soundness import refuse_few_files
 from harness.compose.tracking import Tracker
 from harness.config import Config
-from harness.errors import ConfigError, ExitCode
+from harness.errors import ExitCode
 from harness.journal.index import Scan
 from harness.journal.log import Durability
 from harness.journal.redaction import redact_logs
@@ -40,8 +41,9 @@ from harness.reports.rows import About
 from harness.reports.summary import Entry, Invocation, Summary, as_json, summarize
 from harness.reports.table import Left, exit_code, print_summary
 from harness.reports.terminal import Terminal
+from harness.reports.visible import show_logs
 from harness.runner.family import mark, sweep
-from harness.runner.plan import RETRIES, owed
+from harness.runner.plan import owed
 from harness.runner.purse import Purse
 from harness.runner.schedule import Schedule
 from harness.runner.stopping import Stopping
@@ -53,10 +55,10 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
     Returns:
         The exit code.
     """
-    _check(config)
     if config.run.dry:
         console.out(rehearsed(config, folder), highlight=False)
         return ExitCode.DONE
+    refuse_few_files()
     return await _evaluate(config, folder, console, arguments)
 
 
@@ -64,6 +66,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
     begun = time.monotonic()
     tasks = load_tasks(config)
     redact_logs(redactor := redacting(config))
+    show_logs()
     with (
         RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor) as run,
         ExitStack() as closing,
@@ -144,18 +147,6 @@ def _display(config: Config, console: Terminal, board: Board) -> LiveDisplay | P
     if wanted is Display.live or (wanted is Display.auto and console.is_terminal):
         return LiveDisplay(console, board)
     return PlainDisplay(console, board)
-
-
-def _check(config: Config) -> None:
-    """What the schema cannot say."""
-    if config.run.retry is not None and config.run.retry not in RETRIES:
-        raise ConfigError(f"run.retry={config.run.retry} is unknown; it is one of {', '.join(RETRIES)}, or null")
-    if config.fail_under is not None and not 0 <= config.fail_under <= 1:
-        raise ConfigError(f"fail_under={config.fail_under:g} is no rate; give a number from 0 to 1")
-    counts = {"workers": config.workers, "executor.lanes": config.executor.lanes, "trials": config.trials}
-    for name, value in counts.items():
-        if value is not None and value < 1:
-            raise ConfigError(f"{name}={value} is too few; give at least 1")
 
 
 def _say_what_is_not_reset(config: Config, tasks: Sequence[Task], console: Terminal) -> None:

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from harness.cli import run
+from harness.compose.unforeseen import Unforeseen, without_secrets
 from harness.errors import ExitCode, HarnessError, JournalError
+from harness.journal.disk import foreseen
+from harness.reports.visible import flat
 
 COMMANDS: tuple[str, ...] = (
     "view",
@@ -30,6 +33,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["run"]:
         return run(given[1:])
+    with Unforeseen("harness", redact=lambda text: without_secrets(text, given)) as fault:
+        return _main(given)
+    return fault.code
+
+
+def _main(given: Sequence[str]) -> int:
     options = _parser().parse_args(given)
     try:
         return int(options.module.run(options))
@@ -39,6 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refuse(error, ExitCode.USAGE)
     except BrokenPipeError:
         return ExitCode.DONE
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except OSError as error:
+        if (known := foreseen(error)) is None:
+            raise
+        return _refuse(known, ExitCode.USAGE)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -65,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _refuse(error: Exception, code: ExitCode) -> int:
-    print(f"harness: {error}", file=sys.stderr)  # noqa: T201
+    print(f"harness: {flat(str(error))}", file=sys.stderr)  # noqa: T201
     return code
 
 

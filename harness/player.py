@@ -24,6 +24,7 @@ from harness.compose.game import Seat
 from harness.compose.services import Services, check_reach
 from harness.compose.settings import redacting
 from harness.compose.size import lanes_of
+from harness.compose.unforeseen import Unforeseen, leaves, without_secrets
 from harness.config import Config, register
 from harness.errors import ConfigError, HarnessError, JournalError, UsageError
 from harness.journal.log import Durability
@@ -31,6 +32,7 @@ from harness.journal.redaction import RedactingFormatter, Redactor
 from harness.journal.store import RunFolder, hold_of
 from harness.llm.turns import RemoteTurns
 from harness.protocols import News
+from harness.reports.visible import VisibleFormatter
 from harness.runner.executors.desk import FarStore, Store
 from harness.runner.executors.wire import check_data, heard, job_of, line, news_values
 from harness.runner.family import kill_children
@@ -96,7 +98,7 @@ def say(data: bytes) -> None:
             data = data[os.write(1, data) :]
 
 
-async def play(said: Iterator[dict[str, Any]]) -> None:
+async def play(said: Iterator[dict[str, Any]], fault: Unforeseen) -> None:
     """Do what the supervisor says first."""
     if (told := next(said, None)) is None:
         return
@@ -107,6 +109,7 @@ async def play(said: Iterator[dict[str, Any]]) -> None:
     config = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Config), told["config"]))
     assert isinstance(config, Config)
     redactor = redacting(config)
+    fault.redact = redactor.text
     _log(redactor)
     stopping = Stopping()
     wire = Wire(stopping)
@@ -155,27 +158,26 @@ def _count(players: Crew) -> None:
 def _log(redactor: Redactor) -> None:
     """To stderr, which the supervisor keeps."""
     handler = logging.StreamHandler()
-    handler.setFormatter(
-        RedactingFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s %(message)s"), redactor)
-    )
+    plain = logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s %(message)s")
+    handler.setFormatter(VisibleFormatter(RedactingFormatter(plain, redactor)))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     for chatty in ("httpx2", "httpx"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
-def _first(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
 def main() -> int:
     register()
     said = heard(open(0, "rb", closefd=False))  # a file of its own: `sys.stdin` is closed at exit
+    with Unforeseen("worker", redact=lambda text: without_secrets(text, ()), keeps=False) as fault:
+        return _main(said, fault)
+    return fault.code
+
+
+def _main(said: Iterator[dict[str, Any]], fault: Unforeseen) -> int:
     try:
-        asyncio.run(play(said))
+        asyncio.run(play(said, fault))
     except* HarnessError as group:
-        error = _first(group)
+        error = leaves(group)[0]
         if not isinstance(error, UsageError | JournalError):
             raise
         say(line("refused", sentence=str(error), journal=isinstance(error, JournalError)))

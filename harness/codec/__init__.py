@@ -18,6 +18,7 @@ is: lines end at byte 0x0A only, so files must be read as bytes.
 """
 
 import re
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from types import MappingProxyType
@@ -169,7 +170,14 @@ def loads(data: bytes | str) -> Any:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError as exc:
-        raise CodecError(f"not JSON: {exc}") from exc
+        raise CodecError(f"not JSON: {exc}{_encoding(data)}") from exc
+
+
+def _encoding(data: bytes | str) -> str:
+    """What to do about an editor's other idea of a text file; "" where it is not that."""
+    if isinstance(data, bytes) and data.startswith((BOM_UTF8, BOM_UTF16_LE, BOM_UTF16_BE)):
+        return "; it begins with a byte order mark: save it as UTF-8 without one"
+    return ""
 
 
 def digest(value: Any) -> str:

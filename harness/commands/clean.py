@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from harness.errors import ConfigError, ExitCode
+from harness.reports.visible import flat
 
 HELP = "remove derived files and artifacts no journal names; never a journal"
 EXAMPLE = "harness clean results/demo-prompt-scripted --dry-run"
@@ -23,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
                 f"{folder} is no run folder: it has neither journals nor run.json; give one under results/"
             )
     for folder in options.runs:
-        sys.stdout.write(f"{_clean(folder, logs=options.logs, dry=options.dry_run)}\n")
+        sys.stdout.write(f"{flat(_clean(folder, logs=options.logs, dry=options.dry_run))}\n")
     return ExitCode.DONE
 
 
@@ -35,7 +36,7 @@ def _clean(folder: Path, *, logs: bool, dry: bool) -> str:
         found = tuple(clearable(folder, logs=logs))
         for one in found:
             if one.path.parent == folder:
-                sys.stdout.write(f"{'would remove' if dry else 'removed'} {one.path}\n")
+                sys.stdout.write(f"{'would remove' if dry else 'removed'} {flat(str(one.path))}\n")
             if not dry:
                 remove(one)
     stored = sum(one.path.parent != folder for one in found)

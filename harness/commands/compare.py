@@ -25,11 +25,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from harness.codec import dumps
     from harness.reports.compare_table import print_comparison
     from harness.reports.comparing import compare_folders, write_page
+    from harness.reports.terminal import Terminal
+    from harness.reports.visible import escaped
 
     level = options.fail_if_regressed
     if level is not None and not 0 < level <= 1:
@@ -38,9 +38,9 @@ def run(options: argparse.Namespace) -> int:
     if options.html:
         write_page(options.html, found)
     if options.json:
-        sys.stdout.write(dumps(found, pretty=True).decode())
+        sys.stdout.write(escaped(dumps(found, pretty=True).decode()))
     else:
-        console = Console()
+        console = Terminal()
         for one in found:
             print_comparison(console, one)
     if level is None:

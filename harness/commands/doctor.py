@@ -28,12 +28,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     import asyncio
 
-    from rich.console import Console
-
     from harness.cli import configured
+    from harness.reports.terminal import Terminal
 
     config = configured(options.overrides, options.config_dir)
-    return asyncio.run(_check(config, Console(highlight=False, soft_wrap=True)))
+    return asyncio.run(_check(config, Terminal(highlight=False, soft_wrap=True)))
 
 
 async def _check(config: "Config", console: "Console") -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import ConfigError, ExitCode
+from harness.reports.visible import flat, visible
 
 HELP = "write runs as training data (art), flat tables (parquet, csv) or for another scorer (webarena-verified)"
 EXAMPLE = "harness export art results/demo-prompt-scripted --project shopping"
@@ -31,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
         if not folder.is_dir():
             raise ConfigError(f"{folder} is no run folder; give one of those under results/")
         for path in FORMATS[options.format](folder, options):
-            sys.stdout.write(f"{path}\n")
+            sys.stdout.write(f"{visible(str(path))}\n")
     return ExitCode.DONE
 
 
@@ -66,9 +67,9 @@ def _verified(folder: Path, options: argparse.Namespace) -> list[Path]:
     into = _into(folder, options) if options.to else _into(folder, options) / options.format
     found = export_verified(folder, into)
     for sentence in found.left_out:
-        sys.stdout.write(f"left out: {sentence}\n")
+        sys.stdout.write(f"left out: {flat(sentence)}\n")
     for sentence in found.partial:
-        sys.stdout.write(f"partial trace: {sentence}\n")
+        sys.stdout.write(f"partial trace: {flat(sentence)}\n")
     sys.stdout.write(
         f"{found.episodes} episodes: webarena-verified eval-tasks --output-dir {into} --config {into / 'config.json'}\n"
     )

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from harness.errors import ExitCode
+from harness.reports.visible import flat
 
 HELP = "take over a WebArena result folder (render_*.html), as far as it tells what happened"
 EXAMPLE = "harness import webarena/cache/results_20240101 --to results/gpt-4-cot --log log_files/log_1.log"
@@ -29,5 +30,5 @@ def run(options: argparse.Namespace) -> int:
         lines.append(f"webarena scoring agrees with the log, or is unscored, on {agreed} of {found.verdicts}")
     if found.disagreements:
         lines.append(f"it disagrees on: {', '.join(found.disagreements)}")
-    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.write("\n".join(map(flat, lines)) + "\n")
     return ExitCode.DONE

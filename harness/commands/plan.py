@@ -41,12 +41,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from dataclasses import replace
 
-    from rich.console import Console
-
     from harness.cli import configured
     from harness.compose.forecasting import LANES, Sweep, Wishes
     from harness.llm.limiter import Limits
     from harness.reports.rows import run_folder
+    from harness.reports.terminal import Terminal
     from harness.runner.capacity import room
 
     for name in ("rpm", "tpm", "cores", "memory_gb", "step_cpu_ms"):
@@ -67,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     there = replace(there, cores=options.cores or there.cores)
     if options.memory_gb is not None:
         there = replace(there, memory_mb=int(options.memory_gb * 1024))
-    _tell(Console(highlight=False), sweep, list(sweep.options(there)))
+    _tell(Terminal(highlight=False), sweep, list(sweep.options(there)))
     return ExitCode.DONE
 
 

@@ -38,11 +38,10 @@ def run(options: argparse.Namespace) -> int:
 
 async def _tell(config: "Config", episode: "Episode", least: float) -> int:
     """Print a line per step; returns how many did not come back."""
-    from rich.console import Console
-
     from harness.compose.replaying import replayed
+    from harness.reports.terminal import Terminal
 
-    console, unfaithful, steps = Console(highlight=False), 0, 0
+    console, unfaithful, steps = Terminal(highlight=False), 0, 0
     async for one in replayed(config, episode):
         alike = "  -  " if one.similarity is None else f"{one.similarity:5.3f}"
         said = one.note or ("" if one.similarity == 1.0 else "differs")

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from harness.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from harness.compose.rescoring import JudgeSettings, Rescored
     from harness.records import Scored
+    from harness.reports.terminal import Terminal
 
 HELP = "score a run again from its evidence, without browser or sites; journals stay as they are"
 EXAMPLE = "harness score results/demo-prompt-scripted --dialect webarena --judge gpt-4o-mini"
@@ -30,16 +29,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     import asyncio
 
-    from rich.console import Console
-
     from harness.codec import dumps
     from harness.compose.rescoring import rescore
     from harness.evaluators.scoring import EVALUATOR_VERSION
     from harness.journal.disk import write_atomic
     from harness.journal.redaction import Redactor, secrets_in
     from harness.reports.rows import about, run_folder
+    from harness.reports.terminal import Terminal
 
-    folder, console = run_folder(options.run), Console(highlight=False)
+    folder, console = run_folder(options.run), Terminal(highlight=False)
     shown = options.dialect or about(folder).dialect
     dialects = (options.dialect,) if options.dialect else DIALECTS
     found = asyncio.run(rescore(folder, dialects, _judge(options)))
@@ -68,7 +66,7 @@ def _judge(options: argparse.Namespace) -> "JudgeSettings | None":
     return JudgeSettings(model=options.judge, base_url=options.judge_url, api_key=key)
 
 
-def _tell(console: "Console", found: "dict[str, list[Rescored]]", shown: str) -> int:
+def _tell(console: "Terminal", found: "dict[str, list[Rescored]]", shown: str) -> int:
     """What changed, what the dialects disagree on, and the two means."""
     for dialect, results in found.items():
         for one in results:

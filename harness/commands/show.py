@@ -18,15 +18,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from harness.journal.index import read_entry, scan
     from harness.journal.store import journal_name
     from harness.reports.report import story_of
     from harness.reports.rows import about, rows_of, run_folder
     from harness.reports.show import show_run, show_step, show_task
+    from harness.reports.terminal import Terminal
 
-    folder, console = run_folder(options.run), Console(highlight=False)
+    folder, console = run_folder(options.run), Terminal(highlight=False)
     known = about(folder, options.scoring)
     if options.task is None:
         found = scan(folder)

@@ -19,7 +19,6 @@ from harness.compose.owing import policy
 from harness.compose.services import Services
 from harness.compose.size import lanes_of
 from harness.config import Config
-from harness.errors import ConfigError
 from harness.evaluators.judge import Judge
 from harness.evaluators.scoring import Scorer
 from harness.protocols import Evaluator, News, Progress
@@ -184,7 +183,5 @@ def _allowed(config: Config) -> str:
     match config.browser.allowed:
         case "auto":
             return "sites" if config.sites.get("embedded") else "any"
-        case "sites" | "any" as allowed:
+        case allowed:
             return allowed
-        case other:
-            raise ConfigError(f"browser.allowed={other} is unknown; it is auto, sites or any")

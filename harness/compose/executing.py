@@ -12,7 +12,6 @@ from harness.compose.settings import as_plain
 from harness.compose.sharding import play_shards
 from harness.compose.size import lanes_of, with_size, workers_of
 from harness.config import Config
-from harness.errors import ConfigError
 from harness.journal.store import hold_of
 from harness.llm.turns import TurnServer
 from harness.protocols import Progress
@@ -36,10 +35,8 @@ async def execute(game: Game, schedule: Schedule, progress: Progress) -> Invocat
     kind = game.config.executor.kind
     if kind == "slurm":
         return await play_shards(game, progress)
-    if (play := _PLAYS.get(kind)) is None:
-        raise ConfigError(f"executor.kind={kind} is unknown; it is {', '.join(_PLAYS)} or slurm")
     async with services(game) as where, schedule:
-        requests, starts = await play(game, schedule, progress, where)
+        requests, starts = await _PLAYS[kind](game, schedule, progress, where)
     flow = game.turns.flow()
     return Invocation(
         model_requests=requests,

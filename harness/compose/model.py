@@ -7,9 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError
 
 from harness.config import PROJECT, Config, JudgeConfig
 from harness.errors import ConfigError
@@ -21,6 +21,8 @@ from harness.llm.pricing import Price, read_prices
 from harness.llm.retrying import Retrier, RetryNotice, RetryPolicy, Timing
 from harness.llm.turns import NoLimit, Turn, Turns, Want
 from harness.runner.stopping import Stopping
+
+_MOST_NODES = 100_000
 
 
 @dataclass
@@ -125,12 +127,31 @@ def load_prices(config: Config) -> dict[str, Price]:
 
 
 def read_yaml(path: Path, setting: str) -> dict[str, Any]:
+    """The mapping in a file.
+
+    Raises:
+        ConfigError: It cannot be read, holds something else, or unfolds to what no such file is.
+    """
     try:
-        tree = OmegaConf.to_container(OmegaConf.load(path))
+        text = path.read_text("utf-8")
+        if (node := yaml.compose(text, yaml.SafeLoader)) is not None and _unfolded(node, {}) > _MOST_NODES:
+            raise ConfigError(f"{setting}: {path} unfolds to more than {_MOST_NODES:,} values by its aliases (*)")
+        tree = OmegaConf.to_container(OmegaConf.create(text))
     except OSError as error:
         raise ConfigError(f"{setting}: {path} cannot be read: {error.strerror}") from error
-    except (YAMLError, OmegaConfBaseException) as error:
-        raise ConfigError(f"{setting}: {path} is no YAML: {' '.join(str(error).split())}") from error
+    except (yaml.YAMLError, OmegaConfBaseException, ValueError, RecursionError) as error:
+        raise ConfigError(f"{setting}: {path} is no YAML: {' '.join(str(error).split())[:300]}") from error
     if not isinstance(tree, dict):
         raise ConfigError(f"{setting}: {path} must hold one mapping")
     return {str(key): value for key, value in tree.items()}
+
+
+def _unfolded(node: yaml.Node, sizes: dict[int, int]) -> int:
+    """Values in the tree that a node and its aliases become; of one that is within itself, more than any."""
+    if (known := sizes.get(id(node))) is not None:
+        return known
+    sizes[id(node)] = _MOST_NODES + 1
+    inner = node.value if isinstance(node, yaml.CollectionNode) else []
+    ones = [one for pair in inner for one in (pair if isinstance(pair, tuple) else (pair,))]
+    sizes[id(node)] = 1 + sum(_unfolded(one, sizes) for one in ones)
+    return sizes[id(node)]

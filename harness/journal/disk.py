@@ -49,6 +49,13 @@ def refusal(path: Path, exc: OSError, doing: str = "write") -> StorageError:
     )
 
 
+def foreseen(exc: OSError) -> StorageError | None:
+    """The same for one that was not expected where it happened; None when it is not of a file, or means something else."""
+    if exc.errno in _WHY or exc.errno in (errno.ENOENT, errno.ELOOP):
+        return refusal(Path(os.fsdecode(exc.filename)), exc, "use") if exc.filename else None
+    return None
+
+
 def write_whole(fd: int, data: bytes) -> None:
     """Write `data` by one system call; a short write is an OSError, as nothing may follow half a line."""
     written = os.write(fd, data)

@@ -17,6 +17,7 @@ from rich.text import Text
 from harness.llm.limiter import Flow
 from harness.protocols import News
 from harness.records import Usage
+from harness.reports.visible import flat
 
 
 @dataclass
@@ -123,7 +124,7 @@ class PlainDisplay:
         return f"; model: {flow}" if flow.waiting else ""
 
     def _line(self, text: str) -> None:
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(flat(text), markup=False, highlight=False, soft_wrap=True)
 
     def __enter__(self) -> Self:
         return self

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from harness.errors import ExitCode
 from harness.reports.numbers import in_doubt, judging, percent
 from harness.reports.summary import Invocation, Summary, Tally
 from harness.reports.trials import Trials, amount
-from harness.reports.visible import one_line
+from harness.reports.visible import flat, one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,7 @@ def _doubts(tally: Tally) -> str:
 
 def _table(console: Console, summary: Summary) -> None:
     table = Table(
-        title=f"{summary.run_id} ({summary.dialect} scoring)",
+        title=Text(f"{one_line(summary.run_id)} ({summary.dialect} scoring)"),
         title_justify="left",
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
@@ -67,7 +68,7 @@ def _table(console: Console, summary: Summary) -> None:
     for name in ("tasks", "passed", "failed", "unscored", "rate", "scored", "tokens", "cost"):
         table.add_column(name, justify="right", no_wrap=True)
     for site, tally in summary.by_site.items():
-        table.add_row(site, *_cells(tally, summary.priced))
+        table.add_row(Text(one_line(site)), *_cells(tally, summary.priced))
     table.add_section()
     table.add_row("all", *_cells(summary.overall, summary.priced), style="bold")
     console.print(table)
@@ -92,7 +93,7 @@ def _at_k(trials: Trials) -> str:
 
 
 def _say(console: Console, text: str) -> None:
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    console.print(flat(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def exit_code(console: Console, tally: Tally, fail_under: float | None) -> ExitCode:

@@ -1,28 +1,39 @@
-"""The console of a run: its reader may go away (`| head`, a closed window), which ends nothing by itself.
+"""The console of every command: its reader may go away (`| head`, a closed window), which ends nothing by itself.
 
-What is printed afterwards is dropped, and whoever asked to be told is told once. Knows nothing of runs.
+What is printed afterwards is dropped, and whoever asked to be told is told once. What is printed may be a page's, a model's
+or an endpoint's: no character of it acts on the terminal, whoever forgot to see to that. Knows nothing of runs.
 """
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import IO, Any, cast
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from harness.reports.visible import flat, visible
 
 
 class Terminal(Console):
     """Writes to stdout for as long as somebody reads it."""
 
-    def __init__(self) -> None:
-        super().__init__(file=cast("IO[str]", _Output(sys.stdout)))
+    def __init__(self, *, highlight: bool = True, soft_wrap: bool = False) -> None:
+        super().__init__(
+            file=cast("IO[str]", _Output(sys.stdout)), highlight=highlight, soft_wrap=soft_wrap, emoji=False
+        )
         self.lost: Callable[[], object] = lambda: None
         """Told when nobody reads any more; maybe in another thread."""
 
     def say(self, text: str) -> None:
-        """One sentence, as it is."""
-        self.print(text, markup=False, highlight=False, soft_wrap=True)
+        """One sentence, as it is, on one line."""
+        self.print(flat(text), markup=False, highlight=False, soft_wrap=True)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """As rich does; its own codes are no text, and what is text is to be seen."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=visible(segment.text))
 
     def on_broken_pipe(self) -> None:
         """Rich would end the process with code 1."""
