@@ -7,7 +7,9 @@ Without a window a headless shell, the same Chromium without a browser's surroun
 navigation costs it half as much processor time.
 """
 
+import errno
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -37,6 +39,9 @@ _CACHED = (
     "chromium-*/chrome-mac*/*.app/Contents/MacOS/*",
 )
 _INSTALL_S = 600
+_VERSION_S = 10
+_VERSION = re.compile(r"\d+\.\d+\.\d+\.\d+")
+"""`Chromium 156.0.8078.79`, whatever it is sold as."""
 _MISSING = (
     "no Chromium was found: install chromium or google-chrome, or run `python -m harness.browser.executable --install`,"
     " or set CHROMIUM_PATH (or browser.executable) to the path of one"
@@ -60,6 +65,30 @@ def find(wanted: str | None = None, *, headless: bool = True) -> str:
     if (found := next(_installed(headless=headless), None)) is None:
         raise ConfigError(_MISSING)
     return str(found)
+
+
+def refuse_stranger(path: str) -> None:
+    """See why a browser did not start: a program that is none never will.
+
+    Raises:
+        ConfigError: It does not say a version as every Chromium does.
+    """
+    try:
+        done = subprocess.run(
+            [path, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_VERSION_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as exc:
+        if getattr(exc, "errno", None) != errno.ENOEXEC:
+            return  # nothing is known: the machine may be too busy for it
+        said = str(exc)
+    else:
+        if _VERSION.search(done.stdout.decode("utf-8", "replace")):
+            return
+        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().rpartition("\n")[2] or "nothing"
+    raise ConfigError(
+        f"{path} does not start, and is asked for its version in vain ({said[:200]}); install what it lacks, or set "
+        "browser.executable (or CHROMIUM_PATH) to the path of a Chromium"
+    )
 
 
 def install() -> str:

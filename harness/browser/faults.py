@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 from playwright.async_api import Error
 
-from harness.errors import BrowserCrashed, SiteUnavailable
+from harness.errors import BrowserCrashed, ConfigError, SiteUnavailable
 
 _LOOKS_EVERY_S = 0.5
 _MOVED = (
@@ -46,6 +46,15 @@ def net_error(error: Error) -> str | None:
     for word in str(error.message).split():
         if word.startswith("net::ERR_"):
             return word.rstrip(".,;:")
+    return None
+
+
+def misfit(error: Error, *, locale: str, timezone: str) -> ConfigError | None:
+    """The setting that Chromium does not take, when it is that why no window opens; it alone knows which it takes."""
+    if "Invalid timezone ID" in error.message:
+        return ConfigError(f"browser.timezone={timezone[:80]!r} is unknown to Chromium; give one such as Europe/Berlin")
+    if "Invalid locale name" in error.message:
+        return ConfigError(f"browser.locale={locale[:80]!r} is unknown to Chromium; give one such as en-US or de")
     return None
 
 

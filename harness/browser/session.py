@@ -159,6 +159,7 @@ class Chromium:
                 browser = await self._launch(playwright, path, sandbox=False)
         except Error as exc:
             await _stop(playwright)
+            await asyncio.to_thread(executable.refuse_stranger, path)
             raise BrowserCrashed(f"{path} does not start: {first_line(exc)}") from exc
         self.starts += 1
         return _Life(browser, playwright)

@@ -16,7 +16,7 @@ from harness.browser.acting import Actor
 from harness.browser.addresses import Addresses
 from harness.browser.asking import together
 from harness.browser.comparing import fingerprint, renamed, with_ids
-from harness.browser.faults import Watch, closed, moved
+from harness.browser.faults import Watch, closed, misfit, moved
 from harness.browser.frames import Sight
 from harness.browser.guard import Guard
 from harness.browser.observing import Body, Observer
@@ -106,7 +106,12 @@ class Window:
             context.set_default_timeout(settings.action_timeout_s * 1000)
             await context.add_init_script(INIT_SCRIPT)
             window = cls(context, lane, settings=settings, state=state, watch=watch)
-            await window.tabs.open()
+            try:
+                await window.tabs.open()
+            except Error as exc:
+                if (wrong := misfit(exc, locale=settings.locale, timezone=settings.timezone)) is not None:
+                    raise wrong from exc
+                raise
             watch.ended = await lane.vital()
             undo.pop_all()
         return window

@@ -20,6 +20,9 @@ class Price:
     completion_per_mtok: float
 
 
+_DEAREST = 1e9
+
+
 def read_prices(table: Mapping[str, Any], source: str) -> dict[str, Price]:
     """Turn `{model: {prompt, completion}}` (US dollars per million tokens) into prices.
 
@@ -37,8 +40,8 @@ def _price(entry: Any, place: str) -> Price:
         raise ConfigError(f"{place}: expected exactly the keys prompt and completion, in US dollars per million tokens")
     for key in ("prompt", "completion"):
         value = entry[key]
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-            raise ConfigError(f"{place}: {key} must be a number of at least 0, not {value!r}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _DEAREST:
+            raise ConfigError(f"{place}: {key} must be a number from 0 to {_DEAREST:,.0f}, not {value!r}")
     return Price(prompt_per_mtok=float(entry["prompt"]), completion_per_mtok=float(entry["completion"]))
 
 

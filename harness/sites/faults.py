@@ -79,7 +79,7 @@ def _fault(rule: Any, place: str) -> Fault:
     if unknown := sorted((set(values) | set(conditions)) - known):
         raise ConfigError(f"{place}: unknown field {unknown[0]}")
     do = str(values.get("do", ""))
-    if do not in KINDS and not (do.isdigit() and 400 <= int(do) <= 599):
+    if do not in KINDS and not (len(do) == 3 and do.isascii() and do.isdigit() and 400 <= int(do) <= 599):
         raise ConfigError(f"{place}: do must be an HTTP status from 400 to 599 or one of {', '.join(KINDS)}")
     for name in _COUNTS:
         value = conditions.get(name)

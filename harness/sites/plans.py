@@ -140,7 +140,8 @@ def _plan(entry: Any, place: str, placeholders: Mapping[str, str]) -> Plan:
 
 
 def _step(step: Any, place: str, placeholders: Mapping[str, str]) -> Step:
-    if not isinstance(step, dict) or step.get("do") not in _FORMS:
+    # What is no text may not even be looked up: a list has no hash.
+    if not isinstance(step, dict) or not isinstance(step.get("do"), str) or step["do"] not in _FORMS:
         raise TaskError(f"{place}: field do must be one of {', '.join(_FORMS)}")
     do = step["do"]
     required, further = _FORMS[do]

@@ -79,12 +79,13 @@ def _geolocation(fields: Fields) -> dict[str, float] | None:
         fields.get("geolocation")
         return None
     value = fields.mapping("geolocation")
-    bounds = {"latitude": 90.0, "longitude": 180.0, "accuracy": float("inf")}
+    bounds = {"latitude": (-90, 90), "longitude": (-180, 180), "accuracy": (0, 1e9)}
     if not {"latitude", "longitude"} <= value.keys() <= bounds.keys():
         raise fields.wrong("geolocation", "must hold latitude and longitude, and may hold accuracy")
     for key, number in value.items():
-        if not _is_number(number) or abs(number) > bounds[key]:
-            raise fields.wrong(f"geolocation.{key}", f"is {number!r}; give a number within ±{bounds[key]:g}")
+        least, most = bounds[key]
+        if not _is_number(number) or not least <= number <= most:
+            raise fields.wrong(f"geolocation.{key}", f"is {number!r}; give a number from {least:g} to {most:g}")
     return {key: float(number) for key, number in value.items()}
 
 

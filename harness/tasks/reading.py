@@ -4,6 +4,7 @@ Ids become file names later, so they are checked here, together with being uniqu
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from harness.codec import loads
 from harness.errors import TaskError
 
+_DEEPEST = 100
 _SAFE_ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,64}", re.ASCII)
 _TRIAL_SUFFIX = re.compile(r"\.trial-\d+(\.|$)")
 
@@ -97,7 +99,27 @@ def _entry(file: Path, place: str, value: Any) -> Entry:
             f"{place}: field `task_id` is {task_id!r}; ids become file names, so use 1 to 64 of A-Z a-z 0-9 . _ - "
             "without a leading dot or a `.trial-N` in it"
         )
+    if (deep := _deepest(value)) is not None:
+        raise TaskError(f"{place}: field `{deep}` is nested more than {_DEEPEST} levels deep; make it flat")
     return Entry(task_id=task_id, place=f"{file}: task {task_id}", file=file, fields=value)
+
+
+def _deepest(task: dict[str, Any]) -> str | None:
+    """A field that is nested too deeply to be walked through and written down; None when there is none."""
+    for key, value in task.items():
+        level = [value]
+        for _ in range(_DEEPEST):
+            if not (level := [inner for outer in level for inner in _inside(outer)]):
+                break
+        else:
+            return key
+    return None
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    """What may be nested further."""
+    found = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return (inner for inner in found if isinstance(inner, dict | list))
 
 
 def _kind(value: Any) -> str:
