@@ -15,6 +15,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from harness.actions.cutting import cut
 from harness.compose.unforeseen import Unforeseen, leaves, without_secrets
 from harness.config import PROJECT, Config, register
 from harness.errors import ConfigError, ExitCode, HarnessError, UsageError
@@ -52,8 +53,9 @@ def _run(arguments: Sequence[str]) -> int:
     except WRONG as error:
         return _refuse(_sentence(error))
     except OSError as error:
+        place = cut(str(error.filename), 300)
         return _refuse(
-            f"the run folder cannot be made: {error.strerror} ({error.filename}); set run.root to a place you may write to"
+            f"the run folder cannot be made: {error.strerror} ({place}); set run.root to a place you may write to"
         )
     return next((code for code in _WORST_FIRST if code in codes), ExitCode.DONE)
 
@@ -71,6 +73,9 @@ def configured(overrides: Sequence[str], config_dir: Path | None = None) -> Conf
             return _checked(hydra.compose("config", overrides=[*found, *overrides]))
     except WRONG as error:
         raise ConfigError(_sentence(error)) from error
+    except OSError as error:  # the name of a setting may be looked up as that of a file
+        place = cut(str(error.filename), 300)
+        raise ConfigError(f"the settings cannot be composed: {error.strerror} ({place}); correct them") from error
 
 
 def _checked(tree: DictConfig) -> Config:
@@ -178,7 +183,7 @@ def _sentence(error: Exception) -> str:
     cause = str(error.__cause__ or "").splitlines()
     if cause and cause[0] not in kept:
         kept.append(cause[0])
-    return f"{' '.join(kept)}; python run.py --help says more, --cfg job lists all settings"
+    return f"{cut(' '.join(kept), 600)}; python run.py --help says more, --cfg job lists all settings"
 
 
 def _forget_empty(folder: Path) -> None:

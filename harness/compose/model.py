@@ -136,6 +136,8 @@ def read_yaml(path: Path, setting: str) -> dict[str, Any]:
         text = path.read_text("utf-8")
         if (node := yaml.compose(text, yaml.SafeLoader)) is not None and _unfolded(node, {}) > _MOST_NODES:
             raise ConfigError(f"{setting}: {path} unfolds to more than {_MOST_NODES:,} values by its aliases (*)")
+        if not isinstance(node, yaml.MappingNode | None):
+            raise ConfigError(f"{setting}: {path} must hold one mapping")
         tree = OmegaConf.to_container(OmegaConf.create(text))
     except OSError as error:
         raise ConfigError(f"{setting}: {path} cannot be read: {error.strerror}") from error

@@ -41,7 +41,8 @@ class Bounds(NamedTuple):
         )
 
     def hold(self, value: float) -> bool:
-        return math.isfinite(value) and self.least <= value <= self.most and not (self.above and value == self.least)
+        is_number = isinstance(value, int) or math.isfinite(value)  # of an int beyond all floats it cannot be asked
+        return is_number and self.least <= value <= self.most and not (self.above and value == self.least)
 
 
 _COUNT = Bounds(0, LARGEST)
@@ -192,4 +193,4 @@ def _cut(value: Any) -> str:
 def _shown(value: float) -> str:
     if isinstance(value, float):
         return f"{value:g}"
-    return str(value) if abs(value) < 10**30 else f"(a number of {len(str(value))} digits)"
+    return str(value) if abs(value) < 10**30 else "a number of many digits"

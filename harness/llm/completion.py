@@ -13,6 +13,7 @@ from harness.codec import CodecError, loads
 from harness.llm.retrying import Transient
 
 _HALF = re.compile("[\ud800-\udfff]")
+_LONGEST_NAME = 200
 _MOST_TOKENS = 1 << 40
 """Beyond it an endpoint does not count."""
 
@@ -40,7 +41,7 @@ def read_completion(content: bytes) -> Completion:
     counts = usage if isinstance(usage, dict) else {}
     return Completion(
         text=_text(message.get("content")),
-        model=_whole(str(data.get("model") or "")),
+        model=_whole(str(data.get("model") or ""))[:_LONGEST_NAME],
         prompt_tokens=_count(counts.get("prompt_tokens")),
         completion_tokens=_count(counts.get("completion_tokens")),
     )
