@@ -8,7 +8,7 @@ from rich.text import Text
 
 from harness.reports.compare import Comparison, Pair
 from harness.reports.numbers import measure, percent, points
-from harness.reports.visible import one_line
+from harness.reports.visible import flat, one_line
 
 
 def print_comparison(console: Console, found: Comparison) -> None:
@@ -84,4 +84,4 @@ def _table(console: Console, heads: Sequence[str], rows: Sequence[Sequence[str]]
 
 
 def _say(console: Console, text: str, style: str = "") -> None:
-    console.print(Text(text, style=style), soft_wrap=True)
+    console.print(Text(flat(text), style=style), soft_wrap=True)

@@ -13,7 +13,7 @@ from harness.reports.numbers import duration, judging, measure, percent
 from harness.reports.overview import overview
 from harness.reports.rows import About, Row
 from harness.reports.task_page import Moment, Story
-from harness.reports.visible import one_line, visible
+from harness.reports.visible import flat, one_line, visible
 
 _STYLE = {"passed": "green", "failed": "red", "unscored": "yellow"}
 _MARK = {"passed": "✓", "failed": "✕", "unscored": "○"}
@@ -27,7 +27,7 @@ def show_run(console: Console, known: About, rows: Sequence[Row], damaged: Seque
         numbers = f"{row.steps:>3} steps  {measure(row.tokens, 'count'):>7} tokens  {measure(row.cost_usd, 'usd'):>8}"
         cause = f" ({row.cause})" if row.cause else ""
         rest = f" {row.name:>{wide}}  {one_line(row.site):<{sites}}  {numbers}  {one_line(row.intent)}{cause}"
-        line = Text.assemble((_MARK[row.status], _STYLE[row.status]), rest)
+        line = Text.assemble((_MARK[row.status], _STYLE[row.status]), flat(rest))
         console.print(line, no_wrap=True, overflow="ellipsis" if console.is_terminal else "ignore", crop=False)
     view = overview(rows)
     rate = view.all.rate
@@ -54,7 +54,7 @@ def show_task(console: Console, row: Row, story: Story) -> None:
         )
     if (closed := story.episode.closed) is not None:
         _say(console, f"closed: {closed.reason} {one_line(closed.detail)}".rstrip())
-        _say(console, f"answer: {visible(closed.answer) or '(none)'}")
+        _lines(console, f"answer: {closed.answer or '(none)'}")
     for scored in story.scores:
         _verdicts(console, scored)
     for doubt in story.episode.doubts:
@@ -99,9 +99,13 @@ def _verdicts(console: Console, scored: Scored) -> None:
 
 
 def _block(console: Console, title: str, text: str) -> None:
-    _say(console, f"\n{title}", "dim")
-    _say(console, visible(text))
+    _lines(console, f"\n{flat(title)}", "dim")
+    _lines(console, text)
 
 
 def _say(console: Console, text: str, style: str = "") -> None:
-    console.print(Text(text, style=style), soft_wrap=True)
+    _lines(console, flat(text), style)
+
+
+def _lines(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(visible(text), style=style), soft_wrap=True)
