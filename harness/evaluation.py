@@ -26,7 +26,7 @@ from harness.compose.rehearsal import rehearsed
 from harness.compose.resetting import unresettable
 from harness.compose.settings import redacting
 from harness.compose.sharing import schedule
-from harness.compose.soundness import refuse_few_files
+from harness.compose.soundness import refuse_unready
 from harness.compose.tracking import Tracker
 from harness.config import Config
 from harness.errors import ExitCode
@@ -58,7 +58,7 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
     if config.run.dry:
         console.out(rehearsed(config, folder), highlight=False)
         return ExitCode.DONE
-    refuse_few_files()
+    refuse_unready(config)
     return await _evaluate(config, folder, console, arguments)
 
 

@@ -8,6 +8,7 @@ import math
 import resource
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -115,11 +116,25 @@ def refuse_unsound(config: Config) -> None:
     _check_free(config)
 
 
-def refuse_few_files() -> None:
+def refuse_unready(config: Config) -> None:
+    """See that this machine has what the settings ask of it, before its tasks fail one after the other.
+
+    Raises:
+        ConfigError: It has not.
+    """
+    _ask_for_files()
+    uploads = config.browser.uploads
+    if uploads is not None and config.executor.kind in ("processes", "inline") and not Path(uploads).is_dir():
+        raise ConfigError(
+            f"browser.uploads={_cut(uploads)} is no folder; give the one that holds what agents may upload"
+        )
+
+
+def _ask_for_files() -> None:
     """See that a run may open as many files as it needs: more are asked for, up to what the system grants this process.
 
     Raises:
-        ConfigError: It does not grant them; without this, its tasks would fail one after the other.
+        ConfigError: It does not grant them.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= soft < _FEWEST_FILES:
