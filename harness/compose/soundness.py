@@ -4,7 +4,6 @@ Every number of `config` is looked at, whichever it is: a field that is added to
 first day. What has closer bounds than its kind stands in one table. Raised before anything is made or played.
 """
 
-import math
 import resource
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -42,8 +41,8 @@ class Bounds(NamedTuple):
         )
 
     def hold(self, value: float) -> bool:
-        is_number = isinstance(value, int) or math.isfinite(value)  # of an int beyond all floats it cannot be asked
-        return is_number and self.least <= value <= self.most and not (self.above and value == self.least)
+        """NaN is within no bounds."""
+        return self.least <= value <= self.most and not (self.above and value == self.least)
 
 
 _COUNT = Bounds(0, LARGEST)
