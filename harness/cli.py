@@ -141,9 +141,11 @@ def _played(tree: DictConfig, folder: Path, fault: Unforeseen) -> int:
 
 def _evaluate(config: Config, folder: Path) -> int:
     from harness.compose.conclusion import concluded  # `--help` must not wait for it
+    from harness.journal.store import check_shape
     from harness.reports.table import exit_code, print_summary
     from harness.reports.terminal import Terminal
 
+    check_shape(folder)
     console = Terminal()
     if (summary := concluded(config, folder)) is not None:
         print_summary(console, summary, str(folder))

@@ -21,7 +21,8 @@
     │  └─ ActionInDoubt      an interrupted action may have changed a site, and the settings ask for no score then
     ├─ EvaluatorError        the evidence cannot be judged: unscored, never a 0
     └─ JournalError          our doing: stop, touch nothing, exit 3
-       └─ JournalCorrupt     a terminated line is not a legal next record
+       ├─ JournalCorrupt     a terminated line is not a legal next record
+       └─ UnsafeFile         a link, a FIFO or a device stands in a run folder, or a file too large to be ours
 
 Only InfraError is ever retried. Foreign exceptions become one of these in one mapper per library.
 """
@@ -140,6 +141,15 @@ class JournalCorrupt(JournalError):
         )
         self.path = path
         self.line = line
+        self.why = why
+
+
+class UnsafeFile(JournalError):
+    """What stands in a run folder is no file or folder of its own: it is not opened, followed, written or deleted."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path} {why}; it was not touched, move it away, then run again")
+        self.path = path
         self.why = why
 
 

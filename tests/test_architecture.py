@@ -11,7 +11,7 @@ HARNESS = PROJECT / "harness"
 
 FLOORS = (
     {"errors", "choices"},
-    {"actions"},
+    {"actions", "regular"},
     {"records"},
     {"protocols", "codec"},
     {"tasks", "journal", "browser", "llm", "agents", "evaluators", "sites"},

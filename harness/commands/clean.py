@@ -38,7 +38,7 @@ def _clean(folder: Path, *, logs: bool, dry: bool) -> str:
             if one.path.parent == folder:
                 sys.stdout.write(f"{'would remove' if dry else 'removed'} {flat(str(one.path))}\n")
             if not dry:
-                remove(one)
+                remove(one, folder)
     stored = sum(one.path.parent != folder for one in found)
     size = sum(one.size for one in found) / 1e6
     verb = "would be removed" if dry else "removed"

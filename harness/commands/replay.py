@@ -12,10 +12,19 @@ if TYPE_CHECKING:
 
 HELP = "perform a recorded episode again, and say for each step how much of the recorded page came back"
 EXAMPLE = "harness replay results/demo-prompt-scripted/12.traj.jsonl --headed --slow-mo 500"
+SLOWEST_MS = 60_000
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("journal", type=Path, help="RUN/TASK.traj.jsonl; its newest attempt is performed")
+    parser.add_argument(
+        "overrides",
+        nargs="*",
+        metavar="KEY=VALUE",
+        help="your own settings, as run.py takes them (sites=webarena, browser.executable=…); of a run folder, none of"
+        " its addresses, logins and programs is used",
+    )
+    parser.add_argument("--config-dir", type=Path, metavar="DIR", help="folder of your own configurations, as for run")
     parser.add_argument("--headed", action="store_true", help="show the browser")
     parser.add_argument("--slow-mo", type=float, default=0.0, metavar="MS", help="wait this long before each input")
 
@@ -23,26 +32,38 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     import asyncio
 
-    from harness.compose.replaying import read_settings
-    from harness.config import register
     from harness.journal.log import read
+    from harness.journal.names import check_name
 
-    if not options.journal.is_file():
+    if not options.journal.exists() and not options.journal.is_symlink():
         raise ConfigError(f"{options.journal} is no file; give a journal, RUN/TASK.traj.jsonl")
-    register()
-    config = read_settings(options.journal.parent, headed=options.headed, slow_mo_ms=options.slow_mo)
-    least = config.resume.min_similarity
-    unfaithful = asyncio.run(_tell(config, read(options.journal), least))
-    return ExitCode.BELOW if unfaithful else ExitCode.DONE
+    if not 0 <= options.slow_mo <= SLOWEST_MS:
+        raise ConfigError(f"--slow-mo {options.slow_mo:g} is no wait; give milliseconds from 0 to {SLOWEST_MS}")
+    episode = read(options.journal)
+    if episode.opened is not None:
+        check_name(options.journal, episode.opened.task.task_id, episode.opened.trial)
+    return ExitCode.BELOW if asyncio.run(_tell(_settings(options), episode, options.journal.parent)) else ExitCode.DONE
 
 
-async def _tell(config: "Config", episode: "Episode", least: float) -> int:
+def _settings(options: argparse.Namespace) -> "Config":
+    from dataclasses import replace
+
+    from harness.cli import configured
+    from harness.compose.replaying import as_recorded
+
+    given = {override.lstrip("+~").partition("=")[0] for override in options.overrides}
+    config = as_recorded(configured(options.overrides, options.config_dir), options.journal.parent, given)
+    return replace(config, browser=replace(config.browser, headless=not options.headed, slow_mo_ms=options.slow_mo))
+
+
+async def _tell(config: "Config", episode: "Episode", folder: Path) -> int:
     """Print a line per step; returns how many did not come back."""
     from harness.compose.replaying import replayed
     from harness.reports.terminal import Terminal
 
+    least = config.resume.min_similarity
     console, unfaithful, steps = Terminal(highlight=False), 0, 0
-    async for one in replayed(config, episode):
+    async for one in replayed(config, episode, folder):
         alike = "  -  " if one.similarity is None else f"{one.similarity:5.3f}"
         said = one.note or ("" if one.similarity == 1.0 else "differs")
         console.print(f"{one.step:3}  {alike}  {one.action}{f'  ({said})' if said else ''}", markup=False)

@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     from harness.codec import dumps
     from harness.compose.rescoring import rescore
     from harness.evaluators.scoring import EVALUATOR_VERSION
-    from harness.journal.disk import write_atomic
+    from harness.journal.disk import Within, write_atomic
     from harness.journal.redaction import Redactor, secrets_in
     from harness.reports.rows import about, run_folder
     from harness.reports.terminal import Terminal
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
             "results": results,
         }
         path = folder / f"rescored-{dialect}.json"
-        write_atomic(path, redactor.data(dumps(content, pretty=True)))
+        write_atomic(path, redactor.data(dumps(content, pretty=True)), within=Within(folder))
         console.print(str(path), markup=False, soft_wrap=True)
     return _tell(console, found, shown)
 

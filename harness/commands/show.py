@@ -32,11 +32,11 @@ def run(options: argparse.Namespace) -> int:
         show_run(console, known, rows_of(found.entries, known), [str(damage) for damage in found.damaged])
         return ExitCode.DONE
     path = folder / journal_name(options.task, options.trial)
-    if not path.exists():
+    if not (path.exists() or path.is_symlink()):
         raise ConfigError(
             f"{folder} has no journal of task {options.task}, trial {options.trial}; `harness show {folder}` lists its tasks"
         )
-    entry = read_entry(path, path.stat())
+    entry = read_entry(path, path.lstat())
     view = story_of(folder, known, entry) if entry else None
     if view is None:
         raise ConfigError(f"{path} holds no record yet")

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
-from harness import __version__
+from harness import __version__, regular
 from harness.codec import CodecError, build, dumps, loads
 from harness.compose.settings import redacting, shown
 from harness.config import Config
-from harness.journal.index import JOURNAL_SUFFIX
 from harness.journal.log import Durability
+from harness.journal.names import JOURNAL_SUFFIX
 from harness.journal.store import RunFolder
 from harness.reports.github import reads_annotations, wants_summary
 from harness.reports.summary import PASSED, Invocation, Summary
@@ -63,12 +63,12 @@ def concluded(config: Config, folder: Path) -> Summary | None:
     begun = time.monotonic()
     wants_more = config.run.retry or config.run.dry or config.tracking.kind != "none"
     is_told_more = reads_annotations(os.environ) or wants_summary(os.environ)
-    if wants_more or is_told_more or not (folder / NAME).exists():
+    if wants_more or is_told_more or regular.status(folder / NAME) is None:
         return None
     durability = Durability(config.journal.durability.value)
     with RunFolder.open(folder, durability=durability, redactor=redacting(config)) as run:
         try:
-            kept = build(Conclusion, loads((folder / NAME).read_bytes()))
+            kept = build(Conclusion, loads(regular.read(folder / NAME, most=regular.MOST_BESIDE)))
             head, grounds = _head(folder), _grounds(config, folder)
         except (OSError, CodecError):
             return None
@@ -81,7 +81,7 @@ def concluded(config: Config, folder: Path) -> Summary | None:
 
 def _head(folder: Path) -> bytes:
     """`summary.json` up to its invocation."""
-    head, mark, _ = (folder / "summary.json").read_bytes().rpartition(_INVOCATION)
+    head, mark, _ = regular.read(folder / "summary.json", most=regular.MOST_BESIDE).rpartition(_INVOCATION)
     return head + mark
 
 

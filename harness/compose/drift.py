@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness import regular
 from harness.codec import CodecError, dumps, loads
 from harness.compose.settings import measuring
 from harness.config import Config
@@ -20,6 +21,7 @@ from harness.records import Task
 from harness.runner.job import task_digest
 
 DRIFT_NAME = "drift.jsonl"
+_NAMED = 30
 
 
 def settle(
@@ -52,7 +54,7 @@ def settle(
     known = _known(run.path / DRIFT_NAME)
     for other in sorted({outcome.config_digest for outcome in mine} - {config_digest}):
         changed = _changed(_settings(run, other), now)
-        names = ", ".join(sorted(changed or {"nobody can say which: their artifact is missing or damaged"}))
+        names = _named(changed) or "nobody can say which: their artifact is missing or damaged"
         if not config.resume.accept_drift:
             raise ResumeMismatch(
                 f"{run.path} was made with other settings ({names}); set them back, choose another"
@@ -73,6 +75,12 @@ def _settings(run: RunFolder, config_digest: str) -> Mapping[str, Any] | None:
     return kept if isinstance(kept, dict) else None
 
 
+def _named(changed: Mapping[str, object]) -> str:
+    """The settings in words; what an artifact calls one is anybody's text."""
+    names = [name[:80] for name in sorted(changed)]
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+
+
 def _changed(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> dict[str, list[Any]]:
     if before is None:
         return {}
@@ -89,7 +97,7 @@ def _known(path: Path) -> set[tuple[str, str]]:
     """
     found: set[tuple[str, str]] = set()
     with refusals(path, "read"):
-        lines = path.read_bytes().splitlines() if path.exists() else []
+        lines = (regular.read_if_there(path) or b"").splitlines()
     for number, line in enumerate(lines, start=1):
         try:
             drift = loads(line)
@@ -109,6 +117,6 @@ def _known(path: Path) -> set[tuple[str, str]]:
 def _record(run: RunFolder, before: str, now: str, changed: Mapping[str, list[Any]]) -> None:
     """Keep one drift."""
     path = run.path / DRIFT_NAME
-    kept = path.read_bytes() if path.exists() else b""
+    kept = regular.read_if_there(path) or b""
     line = {"at": time.time(), "from": before, "to": now, "changed": dict(sorted(changed.items()))}
     run.write(DRIFT_NAME, kept + dumps(line) + b"\n")

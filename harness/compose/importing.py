@@ -13,13 +13,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from harness import regular
 from harness.actions import extract, parse, resolve
 from harness.actions.space import Action, Nothing, Stop
 from harness.browser.comparing import fingerprint
 from harness.codec import digest, dumps, loads
 from harness.compose.render_file import Rendered, Shown, read_render
-from harness.errors import ActionSyntaxError, ConfigError, TaskError
+from harness.errors import ActionSyntaxError, ConfigError, TaskError, UnsafeFile
 from harness.evaluators.scoring import Scorer
+from harness.journal.sound import LAST_AT
 from harness.journal.store import RunFolder
 from harness.records import (
     Acted,
@@ -79,14 +81,14 @@ def import_results(source: Path, target: Path, logs: Sequence[Path] = ()) -> Imp
     tasks: list[str] = []
     with RunFolder.open(target) as run:
         for path in files:
-            rendered = read_render(path.read_text("utf-8", "replace"))
             try:
+                rendered = read_render(regular.read(path).decode("utf-8", "replace"))
                 task = _task(path, rendered, verdicts)
-            except TaskError as exc:
+            except (TaskError, UnsafeFile) as exc:
                 report.skipped.append(str(exc))
                 continue
             assert rendered is not None
-            episode = _Episode(run, task, model=str(settings.get("model", "")), at=path.stat().st_mtime)
+            episode = _Episode(run, task, model=str(settings.get("model", "")), at=_written_at(path))
             records = episode.records(rendered.steps)
             with run.journal(task.task_id) as journal:
                 for record in records:
@@ -108,7 +110,7 @@ def _task(path: Path, rendered: Rendered | None, verdicts: dict[str, str]) -> Ta
     if rendered is None:
         raise TaskError(f"{path}: is no render file of WebArena's; it was left out")
     task_id = str(rendered.task.get("task_id", ""))
-    if not re.fullmatch(r"\d{1,9}", task_id):
+    if not re.fullmatch("[0-9]{1,9}", task_id):
         raise TaskError(f"{path}: names no task_id; it was left out")
     entry = Entry(task_id=task_id, place=str(path), file=path, fields=rendered.task)
     task = build(entry, {})
@@ -234,9 +236,11 @@ def _count_missing(task: Task, ended: bool, report: Imported) -> None:
 def _settings(source: Path) -> dict[str, Any]:
     path = source / "config.json"
     try:
-        found = loads(path.read_bytes()) if path.exists() else {}
+        found = loads(regular.read_if_there(path) or b"{}")
     except ValueError as exc:
         raise ConfigError(f"{path}: is not valid JSON ({exc}); mend it or move it away") from exc
+    except UnsafeFile as exc:
+        raise ConfigError(str(exc)) from exc
     return found if isinstance(found, dict) else {}
 
 
@@ -245,9 +249,11 @@ def _verdicts(logs: Iterable[Path]) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in logs:
         try:
-            text = path.read_text("utf-8", "replace")
+            text = regular.read_named(path).decode("utf-8", "replace")
         except OSError as exc:
             raise ConfigError(f"{path}: cannot be read ({exc.strerror})") from exc
+        except UnsafeFile as exc:
+            raise ConfigError(str(exc)) from exc
         found.update(verdicts_in(text))
     return found
 
@@ -255,6 +261,11 @@ def _verdicts(logs: Iterable[Path]) -> dict[str, str]:
 def verdicts_in(log: str) -> Iterator[tuple[str, str]]:
     """Task id and verdict of every result that a log tells."""
     return ((task_id, verdict) for verdict, task_id in _VERDICT.findall(log))
+
+
+def _written_at(path: Path) -> float:
+    """When a file was written, as a journal can say it."""
+    return min(max(path.lstat().st_mtime, 0.0), LAST_AT - 1)
 
 
 def _described(source: Path, settings: dict[str, Any], tasks: list[str]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
-from harness import __version__
+from harness import __version__, regular
 from harness.browser.executable import find
 from harness.codec import CodecError, dumps, loads
 from harness.compose.settings import saved
@@ -31,6 +31,8 @@ _DISTRIBUTION = "cairn-harness"
 _PACKAGE = Path(__file__).resolve().parents[1]
 _FONTS = {".ttf", ".otf", ".ttc", ".otc", ".woff", ".woff2", ".pfb", ".pfa", ".pcf", ".bdf", ".dfont"}
 _ASKING_S = 10
+_EARLIER = 100
+"""Environments of earlier starts that are kept."""
 
 
 def describe(config: Config, run: RunFolder, config_digest: str, tasks: Sequence[Task]) -> None:
@@ -107,7 +109,7 @@ def _browser(config: Config) -> Tree | None:
 def _earlier(path: Path, now: Mapping[str, Any]) -> list[Tree]:
     """The environments of earlier starts that were not as this one."""
     try:
-        before = loads(path.read_bytes())
+        before = loads(regular.read(path, most=regular.MOST_BESIDE))
     except (OSError, CodecError):
         return []
     if not isinstance(before, dict):
@@ -115,7 +117,7 @@ def _earlier(path: Path, now: Mapping[str, Any]) -> list[Tree]:
     kept = before.get("earlier")
     last = {name: before[name] for name in ENVIRONMENT if name in before}
     found = [*(kept if isinstance(kept, list) else ()), last]
-    return [one for one in found if one and one != now]
+    return [one for one in found if one and one != now][-_EARLIER:]
 
 
 def _installed_from(package: Path) -> Tree | None:

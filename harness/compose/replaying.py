@@ -1,31 +1,38 @@
 """Performs a recorded episode again, for people who debug: no model is asked, and nothing is written in the run.
 
-Unlike a restore, it does not stop at the first difference: every step says how much of the recorded page came back. The
-sites a run started itself are started again; others are those the run was on, reset first where they can be.
+Unlike a restore, it does not stop at the first difference: every step says how much of the recorded page came back. The run
+folder is somebody else's. Its journal says which pages are opened and what is done on them, and its `config.yaml` how the
+agent saw them (`RECORDED`); browser, sites, addresses, instances and logins are the person's own, and pages reach those
+sites only, unless the person says otherwise. The embedded sites are started afresh; others are taken as they are.
 """
 
+import re
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from types import MappingProxyType
+from typing import Any
 
 from harness.actions import describe
 from harness.browser.comparing import similarity
 from harness.browser.restoring import aim
+from harness.choices import ActionSet, ObservationDialect, ObservationType
 from harness.compose.crew import chromium
-from harness.compose.deployment import Deployment
+from harness.compose.deployment import Deployment, canonical, instances, is_embedded, site_trees
 from harness.compose.game import Game
+from harness.compose.model import read_yaml
+from harness.compose.recorded import NAME, read_recorded, shown_at, sites_of, told
 from harness.config import PROJECT, Config
 from harness.errors import ConfigError
 from harness.journal.store import RunFolder
 from harness.protocols import Environment
-from harness.records import Acted, Episode, Opened, Refused, View
+from harness.records import Acted, Episode, Opened, Refused, Task, View
 from harness.runner.stopping import Stopping
 from harness.sites.launching import launched
+
+_SITE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +50,24 @@ class Fidelity:
         return self.similarity is not None and self.similarity >= least and not self.note
 
 
-async def replayed(config: Config, episode: Episode) -> AsyncIterator[Fidelity]:
-    """The arrival and every step of the newest attempt, one after the other."""
+async def replayed(config: Config, episode: Episode, recorded: Path) -> AsyncIterator[Fidelity]:
+    """The arrival and every step of the newest attempt, one after the other.
+
+    Args:
+        config: As `as_recorded` gives it.
+        episode: What is performed.
+        recorded: Its run folder.
+
+    Raises:
+        ConfigError: There is nothing to perform, or the person's own sites are not those it was on.
+    """
     opened, arrival = episode.opened, episode.arrival
     if opened is None or arrival is None:
         raise ConfigError("the journal holds no arrival yet: there is nothing to perform again")
+    check_sites(config, recorded, opened.task)
     async with AsyncExitStack() as closing:
         folder = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="cairn-replay-")))
+        opened = replace(opened, task=_without_file(opened.task, folder))
         env = await _environment(config, opened, folder, closing)
         view = (await env.restore(opened.task, Episode())).view
         yield _compared(0, "arrival", view, arrival)
@@ -83,37 +101,122 @@ async def _environment(config: Config, opened: Opened, folder: Path, closing: As
     if config.sites.get("embedded"):
         port = await closing.enter_async_context(launched("harness.sites", log=folder / "sites.log"))
     run = RunFolder.open(folder, held=False)
-    digest = opened.config_digest
-    game = Game(config=config, run=run, tasks=(opened.task,), config_digest=digest, stopping=Stopping())
+    game = Game(config=config, run=run, tasks=(), config_digest=opened.config_digest, stopping=Stopping())
     pool = await closing.enter_async_context(chromium(game, Deployment(config, port)))
-    return await closing.enter_async_context(pool.open(opened.task, 0, opened.instances))
+    known = instances(config)
+    at = {site: url for site, url in opened.instances.items() if url in known.get(site, ())}
+    return await closing.enter_async_context(pool.open(opened.task, 0, at))
 
 
-def read_settings(folder: Path, *, headed: bool, slow_mo_ms: float) -> Config:
-    """The settings a run was made with; what was taken out of them as secret comes from the project's own files.
+def as_recorded(config: Config, folder: Path, given: Collection[str]) -> Config:
+    """The person's settings, with what an agent was shown as the run folder tells it.
+
+    Args:
+        config: The person's own.
+        folder: The run folder.
+        given: Names of settings the person gave, which the folder does not change.
 
     Raises:
-        ConfigError: The run folder has none, or they are not of this version.
+        ConfigError: Its `config.yaml` is missing, or says what cannot be.
     """
-    path = folder / "config.yaml"
-    try:
-        tree = OmegaConf.merge(OmegaConf.structured(Config), OmegaConf.load(path))
-        assert isinstance(tree, DictConfig)
-        _put_logins_back(tree)
-        tree.browser.headless = not headed
-        tree.browser.slow_mo_ms = slow_mo_ms
-        config = OmegaConf.to_object(tree)
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}; give a journal in its run folder") from error
-    except OmegaConfBaseException as error:
-        raise ConfigError(f"{path} is not of this version: {' '.join(str(error).split())}") from error
-    assert isinstance(config, Config)
+    tree = read_recorded(folder)
+    for place, read in RECORDED.items():
+        if place in given or (text := told(tree, place)) is None:
+            continue
+        try:
+            config = _with(config, place, read(text))
+        except ValueError as error:
+            raise ConfigError(
+                f"{folder / NAME}: {place}={text[:60]!r} is no such setting; give the right one, as in {place}=VALUE"
+            ) from error
+    if "browser.allowed" not in given:
+        config = _with(config, "browser.allowed", "sites")
     return config
 
 
-def _put_logins_back(tree: DictConfig) -> None:
+def check_sites(config: Config, folder: Path, task: Task) -> None:
+    """See that the person's own sites are those the task is on.
+
+    Raises:
+        ConfigError: One is not configured, is shown at another address, or wants a login that is not configured.
+    """
+    mine, theirs = site_trees(config), sites_of(read_recorded(folder))
+    there = instances(config)
+    for name in task.sites:
+        if name not in mine or not (name in there or is_embedded(config, mine[name])):
+            raise ConfigError(
+                f"task {task.task_id} is on {_named(name)}, of which your settings have no address: give {_setting(name)}"
+                f" (of {folder} no address, login or program is used)"
+            )
+        now, before = canonical(name, mine[name]), shown_at(theirs.get(name, {}))
+        if before is not None and before != now:
+            raise ConfigError(
+                f"the run shows {name} at {before[:200]!r} and your settings show it at {now!r}: if it is the same site, give"
+                f" sites.{name}.canonical=ADDRESS with the former"
+            )
+    for name in _logins(task):
+        if not mine.get(name, {}).get("login"):
+            raise ConfigError(
+                f"task {task.task_id} is done logged in on {_named(name)}, and your settings have no login for it: "
+                f"configure sites.{name[:60]}.login"
+            )
+
+
+def _setting(name: str) -> str:
+    """How the address of a site is given, for a sentence."""
     for path in sorted((PROJECT / "configs" / "sites").glob("*.yaml")):
-        known = OmegaConf.load(path)
-        for name, site in tree.sites.items():
-            if isinstance(site, DictConfig) and site.get("login") and OmegaConf.select(known, f"{name}.login"):
-                site.login.fields = known[name].login.fields
+        if name in read_yaml(path, "sites"):
+            return f"sites={path.stem}, and its address by sites.{name}.url=http://… where the environment does not tell it"
+    return f"+sites.{name}.url=http://…" if _SITE.fullmatch(name) else "another run, for no site can be called that"
+
+
+def _named(name: str) -> str:
+    return f"site {name}" if _SITE.fullmatch(name) else f"a site called {name[:60]!r}"
+
+
+def _logins(task: Task) -> list[str]:
+    """See `browser.login`: the sites stand in the name of the file."""
+    state = task.storage_state
+    return [] if state is None else Path(state).name.rpartition("_")[0].split(".")
+
+
+def _without_file(task: Task, folder: Path) -> Task:
+    """The same task, which asks for logins but names no file: which one is read here is not for a journal to say."""
+    state = task.storage_state
+    return task if state is None else replace(task, storage_state=str(folder / "none" / Path(state).name))
+
+
+def _with(config: Config, place: str, value: Any) -> Config:
+    group, _, key = place.rpartition(".")
+    if not group:
+        return replace(config, **{key: value})
+    return replace(config, **{group: replace(getattr(config, group), **{key: value})})
+
+
+def _matching(pattern: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if not re.fullmatch(pattern, text, re.ASCII):
+            raise ValueError(text)
+        return text
+
+    return read
+
+
+def _pixels(text: str) -> int:
+    if not re.fullmatch("[1-9][0-9]{1,3}", text, re.ASCII):
+        raise ValueError(text)
+    return int(text)
+
+
+RECORDED: Mapping[str, Callable[[str], Any]] = MappingProxyType(
+    {
+        "action_set": ActionSet,
+        "observation.type": ObservationType,
+        "observation.dialect": ObservationDialect,
+        "browser.width": _pixels,
+        "browser.height": _pixels,
+        "browser.locale": _matching("[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}"),
+        "browser.timezone": _matching("[A-Za-z0-9_+/-]{1,64}"),
+    }
+)
+"""What is taken from a run folder: how pages were shown to the agent. None of it names a place or a program."""

@@ -16,7 +16,7 @@ from harness.errors import ConfigError, ModelUnavailable
 from harness.evaluators.judge import Judge
 from harness.evaluators.scoring import Scorer
 from harness.journal.ended import Ended, read_ended
-from harness.journal.index import journals_in
+from harness.journal.names import journals_in
 from harness.journal.store import ArtifactStore
 from harness.llm.chat import ChatSettings, OpenAIChat
 from harness.llm.endpoint import Endpoint

@@ -6,10 +6,11 @@ folder, with the attempt each one was at, before anything is played.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.codec import CodecError, dumps, loads
+from harness import regular
+from harness.codec import CodecError, build, dumps, loads
 from harness.compose.owing import policy
 from harness.config import Config
 from harness.errors import JournalError
@@ -22,6 +23,16 @@ from harness.runner.plan import Policy, is_over, owed, wants_retry
 RETRY_NAME = "retry.json"
 NOT_ASKED = 0
 """Instead of an attempt: it was not over then, or is none of those that were asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """The file."""
+
+    retry: str
+    asked: tuple[tuple[str, int, int], ...]
+    """Task id, trial, and the attempt it was at."""
+
 
 Asked = dict[tuple[str, int], int]
 Outcomes = Mapping[tuple[str, int], Outcome]
@@ -74,17 +85,16 @@ def settle(config: Config, run: RunFolder, tasks: Sequence[Task], outcomes: Outc
 def _read(path: Path, retry: str) -> Asked:
     """What was asked for in that way; another way is another request, and nothing of this one."""
     with refusals(path, "read"):
-        data = path.read_bytes() if path.exists() else None
+        data = regular.read_if_there(path)
     if data is None:
         return {}
     try:
-        kept = loads(data)
-        asked = {(str(task_id), int(trial)): int(attempt) for task_id, trial, attempt in kept["asked"]}
-        return asked if kept["retry"] == retry else {}
-    except (CodecError, KeyError, TypeError, ValueError) as exc:
+        kept = build(_Asked, loads(data))
+    except CodecError as exc:
         raise JournalError(
             f"{path} is damaged; restore it, or delete it: run.retry={retry} then asks for everything anew"
         ) from exc
+    return {(task_id, trial): attempt for task_id, trial, attempt in kept.asked} if kept.retry == retry else {}
 
 
 def _write(run: RunFolder, retry: str, asked: Mapping[tuple[str, int], int]) -> None:

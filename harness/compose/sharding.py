@@ -5,17 +5,19 @@ a network. The run's own folder is what everybody reads; it is brought up to dat
 same command again finds jobs that are still at work instead of submitting them twice.
 """
 
+import re
 import sys
 from collections import defaultdict
 from pathlib import Path
 
-from harness.codec import loads
+from harness import regular
+from harness.codec import CodecError, build, loads
 from harness.compose.game import Game
 from harness.compose.owing import policy
 from harness.compose.retrying import standing
 from harness.compose.settings import secrets
 from harness.config import Config
-from harness.errors import ConfigError, ExitCode, UsageError
+from harness.errors import ConfigError, ExitCode, JournalError, UsageError
 from harness.journal.merging import merge
 from harness.journal.store import journal_name
 from harness.protocols import News, Progress
@@ -27,6 +29,7 @@ from harness.runner.stopping import Interrupted
 from harness.tasks.sharding import shard_of
 
 LOOK_EVERY_S = 2.0
+_SHARD = re.compile("[0-9]+-of-[0-9]+")
 
 
 async def play_shards(game: Game, progress: Progress) -> Invocation:
@@ -83,7 +86,7 @@ class Shards:
 
     def collect(self) -> None:
         """Bring the run's own folder up to date, and tell what has ended since the last time."""
-        for folder in sorted((self._game.run.path / "shards").glob("*-of-*")):
+        for folder in _shards(self._game.run.path):
             merge(folder, self._game.run.path)
         outcomes = self._game.run.scan().outcomes
         over = {key for key, became in outcomes.items() if is_over(became, self._policy)}
@@ -113,7 +116,8 @@ class Shards:
             owing[shard_of(job.task.task_id, self._count)].add(journal_name(job.task.task_id, job.trial))
         wanted = sorted(owing.keys() - set(jobs.running()))
         for shard in wanted:
-            self._folder(shard).mkdir(parents=True, exist_ok=True)
+            with regular.folder(self._folder(shard), run.path, make=0o777):
+                pass
             merge(run.path, self._folder(shard), owing[shard])  # what was played elsewhere is not played again
             self._summaries[shard] = _written(self._folder(shard) / "summary.json")
         if wanted:
@@ -140,7 +144,7 @@ class Shards:
         """Stop waiting: jobs of a cluster had to queue for their turn and go on, those of this machine end with their start."""
         run, left = self._game.run, jobs.running()
         if self._game.config.executor.cluster == "local":
-            for folder in (run.path, *(run.path / "shards").iterdir()):
+            for folder in (run.path, *_shards(run.path)):
                 sweep(folder)
         elif left:
             numbers = jobs.numbers(left)
@@ -155,9 +159,9 @@ class Shards:
             path = self._folder(shard) / "summary.json"
             if _written(path) == before:
                 continue
-            did = loads(path.read_bytes())["invocation"]
-            requests, starts = requests + did["model_requests"], starts + did["browser_starts"]
-            episodes += did["episodes_run"]
+            did = _invocation(path)
+            requests, starts = requests + did.model_requests, starts + did.browser_starts
+            episodes += did.episodes_run
         return Invocation(model_requests=requests, browser_starts=starts, episodes_run=episodes)
 
     def _folder(self, shard: int) -> Path:
@@ -182,5 +186,31 @@ class Shards:
         return [sys.executable, "-m", "harness.main", "run", *given, *own]
 
 
+def _shards(run: Path) -> list[Path]:
+    """The shards there are, of whatever division.
+
+    Raises:
+        UnsafeFile: One of them is a link, or something else.
+    """
+    names = [name for name in regular.names_in(run / "shards", run) if _SHARD.fullmatch(name)]
+    for name in names:
+        regular.check_folder(run / "shards" / name, run)
+    return [run / "shards" / name for name in names]
+
+
 def _written(path: Path) -> int:
-    return path.stat().st_mtime_ns if path.exists() else 0
+    found = regular.status(path)
+    return 0 if found is None else found.st_mtime_ns
+
+
+def _invocation(path: Path) -> Invocation:
+    """What a shard's summary says of its last start.
+
+    Raises:
+        JournalError: It is damaged.
+    """
+    try:
+        found = loads(regular.read(path, most=regular.MOST_BESIDE))
+        return build(Invocation, found["invocation"] if isinstance(found, dict) else None)
+    except (CodecError, KeyError) as exc:
+        raise JournalError(f"{path} is damaged; delete it, then run again") from exc

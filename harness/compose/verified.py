@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.codec import dumps, loads
-from harness.compose.deployment import canonical
-from harness.compose.model import read_yaml
-from harness.errors import ConfigError
-from harness.journal.disk import refusals
+from harness import regular
+from harness.codec import CodecError, dumps, loads
+from harness.compose.recorded import read_recorded, shown_at, sites_of
+from harness.errors import ConfigError, JournalError
+from harness.journal.disk import Within, prepared, refusals, write_atomic
 from harness.journal.ended import Ended, read_ended
-from harness.journal.index import journals_in
+from harness.journal.names import journals_in
 from harness.journal.store import ArtifactStore
 from harness.records import Closed, CloseReason, Opened, Task
 
@@ -60,16 +60,18 @@ def export_verified(folder: Path, into: Path) -> Exported:
             " and run.retry=all plays ended tasks again"
         )
     environments = _environments(folder)
+    with refusals(into):
+        within = prepared(into, folder)
     artifacts = ArtifactStore(folder / "artifacts")
     for opened, closed in ready:
-        har = loads(artifacts.read(closed.evidence.trace or ""))
+        har = _trace(artifacts, closed.evidence.trace or "")
         if comment := har["log"].get("comment"):
             found.partial.append(f"{_name(opened)}: {comment}")
         place = into / f"trial-{opened.trial}" if opened.trial else into
-        _write(place / opened.task.task_id / "agent_response.json", response_of(opened.task, closed, har))
-        _write(place / opened.task.task_id / "network.har", with_cookies(har))
+        _write(place / opened.task.task_id / "agent_response.json", response_of(opened.task, closed, har), within)
+        _write(place / opened.task.task_id / "network.har", with_cookies(har), within)
         found.episodes += 1
-    _write(into / "config.json", {"environments": environments})
+    _write(into / "config.json", {"environments": environments}, within)
     return found
 
 
@@ -142,22 +144,38 @@ def _ended(folder: Path) -> Iterator[Ended]:
             yield ended
 
 
+def _trace(artifacts: ArtifactStore, digest: str) -> dict[str, Any]:
+    """Raises: JournalError: The artifact is no trace as we record them."""
+    try:
+        har = loads(artifacts.read(digest))
+    except CodecError as exc:
+        raise JournalError(f"artifact {digest} is no network trace: {exc}") from exc
+    match har:
+        case {"log": {"entries": list(entries)}} if all(map(_is_exchange, entries)):
+            return dict(har)
+    raise JournalError(f"artifact {digest} is no network trace of ours")
+
+
+def _is_exchange(entry: Any) -> bool:
+    match entry:
+        case {"request": {"method": str(), "cookies": list(cookies), "headers": list()}}:
+            return all(isinstance(one, dict) and {"name", "value"} <= one.keys() for one in cookies)
+    return False
+
+
 def _environments(folder: Path) -> dict[str, Any]:
     """Placeholder to the address its site has in traces: the canonical one, whatever the site was served at."""
-    path = folder / "config.yaml"
-    if not path.exists():
-        raise ConfigError(f"{path} is missing: without it nobody knows which addresses were the sites'")
-    sites = read_yaml(path, "sites").get("sites") or {}
-    known = {f"__{name.upper()}__": {"urls": [canonical(name, sites[name])]} for name in SITES if name in sites}
+    sites = sites_of(read_recorded(folder))
+    shown = {name: shown_at(sites[name]) for name in SITES if name in sites}
+    known = {f"__{name.upper()}__": {"urls": [address]} for name, address in shown.items() if address is not None}
     if not known:
         raise ConfigError(
-            f"{folder} is on {', '.join(name for name, site in sites.items() if isinstance(site, dict))};"
-            f" webarena-verified knows {', '.join(SITES)}"
+            f"{folder} is on {', '.join(name[:60] for name in [*sites][:20])}; webarena-verified knows {', '.join(SITES)}"
         )
     return known
 
 
-def _write(path: Path, value: Any) -> None:
-    with refusals(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(dumps(value))
+def _write(path: Path, value: Any, within: Within) -> None:
+    with refusals(path), regular.folder(path.parent, within.run, make=0o777):
+        pass
+    write_atomic(path, dumps(value), durable=False, within=within)

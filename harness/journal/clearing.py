@@ -2,18 +2,23 @@
 
 Invariant: a journal, and whatever a journal or `run.json` names, is never listed. An artifact counts as named when its
 digest stands anywhere in the bytes of one of them, torn and damaged lines included: rather too much is kept than too
-little. Reads only; taking away is `remove`, which the holder of the run's lock calls.
+little. Nothing outside the run folder is listed or taken away, whatever links lie in it. Reads only; taking away is
+`remove`, which the holder of the run's lock calls.
 """
 
 import os
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness import regular
 from harness.journal.disk import refusals
-from harness.journal.index import INDEX_NAME, journals_in
+from harness.journal.index import INDEX_NAME
+from harness.journal.names import journals_in
+from harness.journal.store import stored
 
 DERIVED = ("report", "summary.json", "summary.md", "junit.xml", INDEX_NAME, ".concluded.json", "intents.json")
 """Names a run makes again from its journals, or from its task file, whenever it needs them."""
@@ -36,6 +41,9 @@ def clearable(folder: Path, *, logs: bool = False) -> Iterator[Clearable]:
     Args:
         folder: The run folder.
         logs: Logs too; they are for people, and nothing makes them again.
+
+    Raises:
+        UnsafeFile: A journal or a folder of artifacts is a link, or something else: then nobody can say what is named.
     """
     for name in DERIVED:
         path = folder / name
@@ -47,31 +55,30 @@ def clearable(folder: Path, *, logs: bool = False) -> Iterator[Clearable]:
     yield from _unnamed(folder)
 
 
-def remove(found: Clearable) -> None:
-    """Take it away; of a link only the link."""
+def remove(found: Clearable, folder: Path) -> None:
+    """Take it out of the run folder; of a link only the link."""
     with refusals(found.path, "remove"):
         if found.path.is_dir() and not found.path.is_symlink():
-            shutil.rmtree(found.path)
+            shutil.rmtree(found.path)  # which goes by descriptors, too
         else:
-            found.path.unlink(missing_ok=True)
+            regular.remove(found.path, below=folder)
 
 
 def _unnamed(folder: Path) -> Iterator[Clearable]:
     named = _named(folder)
     for store in STORES:
-        for path in sorted((folder / store).glob("??/*")):
-            if path.name.encode() not in named:
+        for path in stored(folder, store):
+            if os.fsencode(path.name) not in named:
                 yield Clearable(path=path, size=_size(path))
 
 
 def _named(folder: Path) -> set[bytes]:
     found: set[bytes] = set()
     for path in (*(Path(entry.path) for entry in journals_in(folder)), folder / "run.json"):
-        with refusals(path, "read"):
-            if path.exists():
-                with path.open("rb") as lines:
-                    for line in lines:
-                        found.update(_DIGEST.findall(line))
+        with refusals(path, "read"), suppress(FileNotFoundError):
+            with os.fdopen(regular.opened(path, os.O_RDONLY), "rb") as lines:
+                for line in lines:
+                    found.update(_DIGEST.findall(line))
     return found
 
 

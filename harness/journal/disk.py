@@ -7,10 +7,13 @@ OSError becomes one StorageError sentence. Knows nothing of records.
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import BinaryIO
 
+from harness import regular
 from harness.errors import StorageError
 
 _WHY = {
@@ -72,41 +75,93 @@ def sync_folder(path: Path) -> None:
         os.close(fd)
 
 
+@dataclass(frozen=True, slots=True)
+class Within:
+    """A run folder: no link in it is followed."""
+
+    run: Path
+    staging: Path | None = None
+    """Its folder for unfinished files; None = they are beside what they become."""
+
+
+def prepared(into: Path, run: Path) -> Within:
+    """Make the folder that what is derived from a run goes to: in the run folder, or a place of the person's own.
+
+    Raises:
+        UnsafeFile: It is in the run folder, by way of a link.
+        OSError: It cannot be made.
+    """
+    if not into.is_relative_to(run):
+        into.mkdir(parents=True, exist_ok=True)
+        return Within(into)
+    with regular.folder(into, run, make=0o777):
+        return Within(run)
+
+
 def write_atomic(
-    path: Path, data: bytes, *, mode: int = 0o644, durable: bool = True, staging: Path | None = None
+    path: Path,
+    data: bytes,
+    *,
+    mode: int = 0o644,
+    durable: bool = True,
+    within: Within | None = None,
 ) -> None:
     """Put `data` at `path`: readers see the old file or the new one, never a part.
 
     Args:
-        path: Its folder must exist.
+        path: Its folder must exist. A link there is replaced, never followed.
         data: All of the new content.
         mode: Permissions of the file, before the umask.
         durable: fsync file and folder before returning.
-        staging: Folder on the same file system for the unfinished file; None = beside it.
+        within: The run folder it is in; None = the person's own, where links are followed.
+
+    Raises:
+        UnsafeFile: One of the folders is reached by a link.
+        StorageError: The disk refuses.
     """
-    unfinished = (staging or path.parent) / f".{os.getpid()}-{next(_serial)}.tmp"
-    with refusals(path):
-        try:
-            fd = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
-            try:
-                _write_all(fd, data)
+    with replacing(path, mode=mode, durable=durable, within=within) as file:
+        file.write(data)
+
+
+@contextmanager
+def replacing(
+    path: Path, *, mode: int = 0o644, durable: bool = True, within: Within | None = None
+) -> Iterator[BinaryIO]:
+    """A file to write, which becomes the one at `path` at the end, and nothing if something is raised; see `write_atomic`."""
+    unfinished = f".{os.getpid()}-{next(_serial)}.tmp"
+    below, staging = (within.run, within.staging) if within else (None, None)
+    with refusals(path), _at(staging or path.parent, below) as source, _at(path.parent, below) as target:
+        with ExitStack() as undo:
+            file = os.fdopen(_create(unfinished, mode, source), "wb")
+            undo.callback(_discard, unfinished, source)
+            with file:
+                yield file
+                file.flush()
                 if durable:
-                    os.fsync(fd)
-            finally:
-                os.close(fd)
-            unfinished.replace(path)
-        except OSError:
-            with suppress(OSError):
-                unfinished.unlink()
-            raise
+                    os.fsync(file.fileno())
+            os.replace(unfinished, path.name, src_dir_fd=source, dst_dir_fd=target)
+            undo.pop_all()
         if durable:
-            sync_folder(path.parent)
+            os.fsync(target)
 
 
-def _write_all(fd: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(fd, rest) :]
+def _discard(name: str, folder: int) -> None:
+    with suppress(OSError):
+        os.unlink(name, dir_fd=folder)
+
+
+def _at(folder: Path, below: Path | None) -> AbstractContextManager[int]:
+    return regular.folder(folder, folder if below is None else below)
+
+
+def _create(name: str, mode: int, folder: int) -> int:
+    """A file that was not there: what somebody put in its place, or a killed process left, is not written through."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(name, flags, mode, dir_fd=folder)
+    except FileExistsError:
+        os.unlink(name, dir_fd=folder)
+        return os.open(name, flags, mode, dir_fd=folder)
 
 
 def _is_out_of_inodes(path: Path) -> bool:

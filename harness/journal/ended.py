@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness import regular
 from harness.codec import CodecError, NewerSchema, decode, unseal
 from harness.errors import JournalCorrupt, JournalError
 from harness.journal.disk import refusals
-from harness.journal.index import check_name
+from harness.journal.names import check_name
+from harness.journal.sound import unsound
 from harness.records import Closed, Opened, Scored
 
 _WANTED = tuple(b'{"kind":"%s",' % kind.kind.encode() for kind in (Opened, Closed, Scored))
@@ -32,11 +34,11 @@ def read_ended(path: Path) -> Ended | None:
 
     Raises:
         JournalCorrupt: A terminated line is damaged.
-        JournalError: It was made by a newer version, or is another task's or trial's.
+        JournalError: It was made by a newer version, is another task's or trial's, or no regular file.
         StorageError: The file cannot be read.
     """
     with refusals(path, "read"):
-        data = path.read_bytes()
+        data = regular.read(path)
     crc, opened, closed = 0, None, None
     scores: dict[str, Scored] = {}
     for number, line in enumerate(data.split(b"\n")[:-1], start=1):
@@ -47,6 +49,8 @@ def read_ended(path: Path) -> Ended | None:
             raise JournalError(f"{path}:{number}: {exc}") from exc
         except CodecError as exc:
             raise JournalCorrupt(path, number, str(exc)) from exc
+        if record is not None and (why := unsound(record)):
+            raise JournalCorrupt(path, number, why)
         match record:
             case Opened():
                 opened, closed, scores = record, None, {}

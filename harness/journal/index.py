@@ -7,19 +7,23 @@ reads; writing is left to whoever holds the run folder.
 """
 
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness import regular
 from harness.codec import CodecError, build, dumps, loads, seal, unseal
-from harness.errors import ActionInDoubt, EnvironmentDiverged, JournalError
+from harness.errors import ActionInDoubt, EnvironmentDiverged, JournalError, UnsafeFile
 from harness.journal.log import read
+from harness.journal.names import check_name, journals_in, name_of
 from harness.journal.redaction import NO_SECRETS, Redactor
+from harness.journal.sound import LONGEST_MS, MOST_IN_ALL, unsound_usage
 from harness.records import CloseReason, Episode, Failed, Scored, Status, Usage
 
 INDEX_NAME = ".index.jsonl"
-JOURNAL_SUFFIX = ".traj.jsonl"
+_LONGEST_SUM_MS = LONGEST_MS * 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +106,8 @@ class Entry:
     def holds(self, status: os.stat_result) -> bool:
         """Whether the journal is still the one this was made from, under its own name."""
         stamp = (self.name, self.size, self.mtime_ns)
-        return stamp == (name_of(self.outcome.task_id, self.outcome.trial), status.st_size, status.st_mtime_ns)
+        own = (name_of(self.outcome.task_id, self.outcome.trial), status.st_size, status.st_mtime_ns)
+        return stamp == own and stat.S_ISREG(status.st_mode)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,13 +186,17 @@ def _sentence(failed: Failed) -> str:
 
 
 def scan(folder: Path) -> Scan:
-    """What the journals in `folder` say, by the index where it still holds and by reading them where not."""
+    """What the journals in `folder` say, by the index where it still holds and by reading them where not.
+
+    Raises:
+        UnsafeFile: Its index is a link, a FIFO or a device; a journal that is one is damaged like any other.
+    """
     known = {entry.name: entry for entry in read_index(folder)}
     entries: list[Entry] = []
     damaged: list[JournalError] = []
     fresh = True
     for found in journals_in(folder):
-        status = found.stat()
+        status = found.stat(follow_symlinks=False)
         entry = known.get(found.name)
         if entry is None or not entry.holds(status):
             fresh = False
@@ -218,17 +227,6 @@ def read_entry(path: Path, status: os.stat_result) -> Entry | None:
     return _entry(path.name, status, outcome)
 
 
-def name_of(task_id: str, trial: int) -> str:
-    """File name of the journal of a task and trial."""
-    return f"{task_id}.trial-{trial}{JOURNAL_SUFFIX}" if trial else f"{task_id}{JOURNAL_SUFFIX}"
-
-
-def check_name(path: Path, task_id: str, trial: int) -> None:
-    """Raises: JournalError: The journal at `path`, of this task and trial, was copied or renamed."""
-    if (own := name_of(task_id, trial)) != path.name:
-        raise JournalError(f"{path} is a copy of {own}, or was renamed: move it away, or give it its own name again")
-
-
 def note(path: Path, episode: Episode, status: os.stat_result, *, redactor: Redactor = NO_SECRETS) -> None:
     """Add a line for the journal at `path` as it is now.
 
@@ -240,8 +238,8 @@ def note(path: Path, episode: Episode, status: os.stat_result, *, redactor: Reda
     line = _line(_entry(path.name, status, outcome))
     if redactor.touches(line):
         return
-    with suppress(OSError):
-        fd = os.open(path.parent / INDEX_NAME, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    with suppress(OSError, UnsafeFile):
+        fd = regular.opened(path.parent / INDEX_NAME, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
             os.write(fd, line)
         finally:
@@ -261,27 +259,30 @@ def _line(entry: Entry) -> bytes:
     return seal(dumps(entry)[:-1], 0)[0]
 
 
-def journals_in(folder: Path) -> list[os.DirEntry[str]]:
-    """The journals of a run folder, by file name."""
-    try:
-        with os.scandir(folder) as found:
-            return sorted(
-                (entry for entry in found if entry.name.endswith(JOURNAL_SUFFIX)), key=lambda entry: entry.name
-            )
-    except FileNotFoundError:
-        return []
-
-
 def read_index(folder: Path) -> Iterator[Entry]:
-    """The lines of a folder's index, newest first, one for each name; whether they still hold is for the caller to see."""
-    try:
-        data = (folder / INDEX_NAME).read_bytes()
-    except OSError:
-        return
+    """The lines of a folder's index, newest first, one for each name; whether they still hold is for the caller to see.
+
+    Raises:
+        UnsafeFile: It is a link, a FIFO or a device.
+    """
+    data = b""
+    with suppress(OSError):
+        data = regular.read(folder / INDEX_NAME)
     named: set[str] = set()
     for line in reversed(data.split(b"\n")[:-1]):
         with suppress(CodecError):
             entry = build(Entry, loads(unseal(line, 0)[0] + b"}"))
-            if entry.name not in named:
+            if entry.name not in named and _is_sound(entry.outcome):
                 named.add(entry.name)
                 yield entry
+
+
+def _is_sound(outcome: Outcome) -> bool:
+    """Whether a journal could have said so; a line is as little to be believed as what it was made from."""
+    sums = (outcome.usage, outcome.judge_usage)
+    values = [score.value for score in outcome.scores.values() if score.value is not None]
+    return (
+        not any(unsound_usage(usage, most=MOST_IN_ALL) for usage in sums)
+        and 0.0 <= outcome.elapsed_ms <= _LONGEST_SUM_MS
+        and all(0.0 <= value <= 1.0 for value in values)
+    )

@@ -14,10 +14,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
+from harness import regular
 from harness.codec import CodecError, dumps, loads
-from harness.errors import JournalLocked
+from harness.errors import JournalError, JournalLocked
 from harness.journal.disk import refusals
 from harness.journal.redaction import Redactor
+
+_MOST = 1 << 20
 
 
 def hold(fd: int) -> bool:
@@ -32,9 +35,9 @@ def hold(fd: int) -> bool:
 def holder_named_in(path: Path) -> str:
     """Who last wrote their name into a lock file, for a message."""
     try:
-        named = loads(path.read_bytes())
+        named = loads(regular.read(path, most=_MOST))
         return "process {pid} on {host} ({command}, since {since})".format(**named)
-    except (OSError, CodecError, KeyError, TypeError):
+    except (OSError, JournalError, CodecError, KeyError, TypeError, RecursionError):
         return "another process"
 
 
@@ -48,7 +51,7 @@ class RunLock:
     def acquire(cls, path: Path, redactor: Redactor) -> Self:
         """Take the hold on lock file `path`; JournalLocked says who has it."""
         with refusals(path), ExitStack() as undo:
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fd = regular.opened(path, os.O_RDWR | os.O_CREAT)
             undo.callback(os.close, fd)
             if not hold(fd):
                 raise JournalLocked(path.parent, holder_named_in(path))

@@ -17,12 +17,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
+from harness import regular
 from harness.codec import CodecError, NewerSchema, Text, decode, encode, seal, unseal
 from harness.errors import JournalCorrupt, JournalError, JournalLocked
 from harness.journal.disk import refusal, refusals, sync_folder, write_whole
 from harness.journal.fold import check, fold
 from harness.journal.lock import hold, holder_named_in
 from harness.journal.redaction import NO_SECRETS, Redactor
+from harness.journal.sound import unsound, unsound_sums
 from harness.records import Closed, Episode, Failed, Judged, Record, Scored
 
 LOCK_NAME = ".lock"
@@ -85,10 +87,11 @@ class Journal:
         Raises:
             JournalLocked: Another process has it open.
             JournalCorrupt: A terminated line is damaged or out of order.
+            UnsafeFile: It is a link, a FIFO or a device, or has other names.
             StorageError: The disk refuses.
         """
         with refusals(path), ExitStack() as undo:
-            fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fd = regular.opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
             undo.callback(os.close, fd)
             if not hold(fd):
                 raise JournalLocked(path, holder_named_in(path.parent / LOCK_NAME))
@@ -135,7 +138,7 @@ class Journal:
     def bodies(self) -> list[bytes]:
         """What the file holds, each record as `encode` gives it with secrets put back: to be folded elsewhere."""
         with refusals(self.path, "read"):
-            data = self.path.read_bytes()
+            data = regular.read(self.path)
         found, crc = [], 0
         for line in _lines(data):
             body, crc = unseal(line, crc)
@@ -183,10 +186,11 @@ def read(path: Path) -> Episode:
 
     Raises:
         JournalCorrupt: A terminated line is damaged or out of order.
+        UnsafeFile: It is a link, a FIFO or a device.
         StorageError: The file cannot be read.
     """
     with refusals(path, "read"):
-        data = path.read_bytes() if path.exists() else b""
+        data = regular.read_if_there(path, most=regular.MOST) or b""
     return episode_in(data, path)
 
 
@@ -196,7 +200,7 @@ def attempts(path: Path) -> tuple[Episode, ...]:
     Raises: as `read`.
     """
     with refusals(path, "read"):
-        data = path.read_bytes() if path.exists() else b""
+        data = regular.read_if_there(path, most=regular.MOST) or b""
     reading = _Fold(path, None)
     ended: list[Episode] = []
     for line in _lines(data[: data.rfind(b"\n") + 1]):
@@ -244,9 +248,12 @@ class _Fold:
 
     def after(self, record: Record) -> Episode:
         """The episode after one more record."""
-        if why := check(self.episode, record):
+        if why := check(self.episode, record) or unsound(record):
             raise JournalCorrupt(self._path, self._lines + 1, why)
-        return fold(self.episode, record)
+        after = fold(self.episode, record)
+        if why := unsound_sums(after):
+            raise JournalCorrupt(self._path, self._lines + 1, why)
+        return after
 
     def advance(self, episode: Episode, crc: int) -> None:
         self.episode, self.crc = episode, crc

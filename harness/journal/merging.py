@@ -6,15 +6,17 @@ content, so merging them is copying. Safe while the source is being written to: 
 """
 
 import os
-import shutil
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
-from harness.errors import JournalError
-from harness.journal.disk import refusals, sync_folder, write_atomic
-from harness.journal.index import journals_in
+from harness import regular
+from harness.errors import JournalError, UnsafeFile
+from harness.journal.disk import Within, refusals, write_atomic
+from harness.journal.names import journals_in
+from harness.journal.store import stored
 
-_BY_CONTENT = (Path("artifacts"), Path("private") / "checkpoints")
+_BY_CONTENT = ("artifacts", "private/checkpoints")
 
 
 def merge(source: Path, target: Path, names: Collection[str] | None = None) -> int:
@@ -35,46 +37,52 @@ def merge(source: Path, target: Path, names: Collection[str] | None = None) -> i
     wanted = (Path(entry.path) for entry in journals_in(source) if names is None or entry.name in names)
     longer = [path.name for path in wanted if _is_longer(path, target / path.name)]
     if longer:  # what journals speak of is there before they are
-        for folder in _BY_CONTENT:
-            _copy_files(source / folder, target / folder)
+        for kind in _BY_CONTENT:
+            _copy_files(source, target, kind)
     for name in longer:
         _copy_journal(source / name, target / name)
     return len(longer)
 
 
 def _is_longer(source: Path, target: Path) -> bool:
-    return source.stat().st_size > (target.stat().st_size if target.exists() else 0)
+    regular.check_file(source)
+    known = regular.status(target)
+    return source.lstat().st_size > (known.st_size if known else 0)
 
 
 def _copy_journal(source: Path, target: Path) -> None:
     with refusals(source, "read"):
-        data = source.read_bytes()
-        known = target.read_bytes() if target.exists() else b""
+        data = regular.read(source)
+        known = regular.read_if_there(target, most=regular.MOST) or b""
     data, known = data[: data.rfind(b"\n") + 1], known[: known.rfind(b"\n") + 1]
     if not data.startswith(known):
         raise JournalError(f"{source} and {target} went on apart; move one of them away, then run again")
-    write_atomic(target, data)
+    write_atomic(target, data, within=Within(target.parent))
 
 
-def _copy_files(source: Path, target: Path) -> None:
+def _copy_files(source: Path, target: Path, kind: str) -> None:
     """All files named by their content that `target` lacks, by a link where that is possible."""
-    for path in source.glob("??/*"):
-        there = target / path.parent.name / path.name
-        if there.exists():
-            continue
-        with refusals(there):
-            _make_like(path.parent, there.parent)
-            try:
-                os.link(path, there)
-            except OSError:  # another file system
-                unfinished = there.with_name(f".{path.name}.tmp")
-                shutil.copy(path, unfinished)
-                unfinished.replace(there)
-            sync_folder(there.parent)
+    for path in stored(source, kind):
+        there = target / path.relative_to(source)
+        if regular.status(there, below=target) is None:
+            with refusals(there):
+                _copy_file(path, there, source=source, target=target)
 
 
-def _make_like(source: Path, target: Path) -> None:
-    """Make a folder, and those above it, with the modes of the ones it is copied from: what is private stays private."""
-    if not target.exists():
-        _make_like(source.parent, target.parent)
-        target.mkdir(source.stat().st_mode & 0o777)
+def _copy_file(path: Path, there: Path, *, source: Path, target: Path) -> None:
+    """A folder that is made has the mode of the one it is copied from: what is private stays private."""
+    mode = path.parents[1].lstat().st_mode & 0o777
+    with (
+        regular.folder(there.parent, target, make=mode) as into,
+        regular.folder(path.parent, source) as out,
+    ):
+        if regular.status(path, below=source) is None:
+            raise UnsafeFile(path, "is no regular file, where a run has an artifact")
+        with suppress(FileNotFoundError):
+            os.unlink(there.name, dir_fd=into)
+        try:
+            os.link(path.name, there.name, src_dir_fd=out, dst_dir_fd=into, follow_symlinks=False)
+        except OSError:  # another file system
+            data = regular.read(path, below=source)
+            write_atomic(there, data, mode=path.lstat().st_mode & 0o777, within=Within(target))
+        os.fsync(into)

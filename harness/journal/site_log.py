@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from harness import regular
 from harness.codec import CodecError, build, dumps, loads, plain
 from harness.journal.disk import refusals, write_whole
 
@@ -59,7 +60,7 @@ class SiteLog:
         found: dict[str, Left | None] = {}
         data = b""
         with suppress(OSError):
-            data = self._path.read_bytes()
+            data = regular.read(self._path, most=regular.MOST_BESIDE)
         for line in data.split(b"\n")[:-1]:
             try:
                 state = build(_Line, loads(line))
@@ -78,7 +79,7 @@ class SiteLog:
         made = (_Line(instance=instance.key, left=left) for instance, left in states.items())
         lines = b"".join(dumps(plain(line)) + b"\n" for line in made)
         with refusals(self._path):
-            fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+            fd = regular.opened(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             try:
                 write_whole(fd, lines)
                 os.fsync(fd)

@@ -16,23 +16,33 @@ and all) live apart in `private/`, readable by the owner only, never redacted an
 
 import os
 import re
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Self
 
-from harness.errors import JournalError, TaskError
-from harness.journal.disk import refusals, sync_folder, write_atomic
-from harness.journal.index import INDEX_NAME, Scan, index_of, name_of, note, scan
+from harness import regular
+from harness.errors import JournalError, TaskError, UnsafeFile
+from harness.journal.disk import Within, refusals, write_atomic
+from harness.journal.index import INDEX_NAME, Scan, index_of, note, scan
 from harness.journal.lock import RunLock
 from harness.journal.log import LOCK_NAME, Durability, Journal
+from harness.journal.names import name_of
 from harness.journal.redaction import NO_SECRETS, Redactor
 
 _TASK_ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,200}")
 _TRIAL_ENDING = re.compile(r"\.trial-\d+$")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _STAGING = ".staging"
+FOLDERS = ("artifacts", "private/checkpoints", _STAGING, "report/tasks", "shards", "slurm")
+FILES = (
+    *(LOCK_NAME, INDEX_NAME, ".concluded.json", "config.yaml", "run.json", "summary.json", "summary.md", "junit.xml"),
+    *("sites.jsonl", "drift.jsonl", "retry.json", "intents.json"),
+    *("run.log", "worker.log", "sites.log", "endpoint.log"),
+)
+"""What a run keeps beside its journals, by name."""
 _VERIFIED_LIMIT = 1 << 16
 """Digests a store remembers to have verified; some 10 MB."""
 
@@ -50,7 +60,8 @@ class ArtifactStore:
         private: bool = False,
     ) -> None:
         self._root = root
-        self._staging = staging
+        self._run = root.parents[1] if private else root.parent
+        self._within = Within(self._run, staging)
         self._redactor = redactor
         self._durable = durable
         self._folder_mode, self._file_mode = (0o700, 0o600) if private else (0o755, 0o644)
@@ -65,21 +76,28 @@ class ArtifactStore:
         digest = sha256(data).hexdigest()
         path = self.path(digest)
         with refusals(path):
-            if self._is_there(path, digest, data):
-                if self._durable:  # its writer may not have come to that yet
-                    sync_folder(path.parent)
-                self._remember(digest)
-                return digest
-            self._make_folder(path.parent)
-        write_atomic(path, data, mode=self._file_mode, durable=self._durable, staging=self._staging)
+            is_there = self._is_there(path, digest, data)
+            if not is_there or self._durable:  # of one that is, its writer may not have come to syncing the folder
+                self._make_folder(path.parent, is_there=is_there)
+        if not is_there:
+            self._write(path, data)
         self._remember(digest)
         return digest
 
+    def _make_folder(self, path: Path, *, is_there: bool) -> None:
+        with regular.folder(path, self._run, make=self._folder_mode, durable=self._durable) as fd:
+            if is_there:
+                os.fsync(fd)
+
+    def _write(self, path: Path, data: bytes) -> None:
+        write_atomic(path, data, mode=self._file_mode, durable=self._durable, within=self._within)
+
     def _is_there(self, path: Path, digest: str, data: bytes) -> bool:
         """Whether the file holds these bytes; they are read once in the life of this store."""
-        if not path.is_file() or path.stat().st_size != len(data):
+        found = regular.status(path, below=self._run)
+        if found is None or found.st_size != len(data):
             return False
-        return digest in self._verified or path.read_bytes() == data
+        return digest in self._verified or regular.read(path, below=self._run) == data
 
     def _remember(self, digest: str) -> None:
         if len(self._verified) >= _VERIFIED_LIMIT:
@@ -90,32 +108,34 @@ class ArtifactStore:
         """The bytes named `digest`.
 
         Raises:
-            JournalError: Missing, or not the bytes it is named after.
+            JournalError: Missing, not the bytes it is named after, or no regular file.
         """
         path = self.path(digest)
         try:
-            data = path.read_bytes()
+            data = regular.read(path, below=self._run)
         except OSError as exc:
             raise JournalError(f"artifact {path} cannot be read: {exc.strerror}") from exc
         if sha256(data).hexdigest() != digest:
             raise JournalError(f"artifact {path} is damaged: its bytes are not those it is named after")
         return data
 
+    def head(self, digest: str, count: int) -> bytes:
+        """The first bytes of what is named `digest`, not verified.
+
+        Raises: as `read`.
+        """
+        path = self.path(digest)
+        try:
+            with os.fdopen(regular.opened(path, os.O_RDONLY, below=self._run), "rb") as file:
+                return file.read(count)
+        except OSError as exc:
+            raise JournalError(f"artifact {path} cannot be read: {exc.strerror}") from exc
+
     def path(self, digest: str) -> Path:
         """Where the artifact named `digest` is, if it is; what is read there directly is not verified."""
         if not _DIGEST.fullmatch(digest):
             raise JournalError(f"{digest!r} is not the name of an artifact")
         return self._root / digest[:2] / digest
-
-    def _make_folder(self, folder: Path) -> None:
-        if folder.exists():
-            return
-        if folder.parent != folder:
-            self._make_folder(folder.parent)
-        with suppress(FileExistsError):
-            folder.mkdir(self._folder_mode)
-        if self._durable:
-            sync_folder(folder.parent)
 
 
 class RunFolder:
@@ -152,16 +172,19 @@ class RunFolder:
 
         Raises:
             JournalLocked: Another process holds it.
+            UnsafeFile: Its lock or staging folder is a link, or something else.
             StorageError: The disk refuses.
         """
         with ExitStack() as undo:
             with refusals(path):
-                (path / _STAGING).mkdir(parents=True, exist_ok=True)
+                path.mkdir(parents=True, exist_ok=True)
+                with regular.folder(path / _STAGING, path, make=0o777):
+                    pass
             lock = RunLock.acquire(path / LOCK_NAME, redactor) if held else None
             if lock is not None:
                 undo.callback(lock.release)
                 with refusals(path):
-                    _empty(path / _STAGING)
+                    _empty(path / _STAGING, path)
             undo.pop_all()
         return cls(path, lock, durability=durability, redactor=redactor)
 
@@ -181,7 +204,7 @@ class RunFolder:
         """What became of each task; mends the index on the way."""
         found = scan(self.path)
         if not found.fresh and self.lock is not None:
-            write_atomic(self.path / INDEX_NAME, index_of(found.entries), durable=False, staging=self._staging)
+            self._put(INDEX_NAME, index_of(found.entries), durable=False)
         return found
 
     def write(self, name: str, data: bytes) -> Path:
@@ -189,8 +212,11 @@ class RunFolder:
         path = self.path / name
         if path.name != name or name == "..":
             raise ValueError(f"{name!r} is not a plain file name")
-        write_atomic(path, self._redactor.data(data), staging=self._staging)
+        self._put(name, self._redactor.data(data))
         return path
+
+    def _put(self, name: str, data: bytes, *, durable: bool = True) -> None:
+        write_atomic(self.path / name, data, durable=durable, within=Within(self.path, self._staging))
 
     def close(self) -> None:
         """Let go of the hold. Idempotent."""
@@ -208,8 +234,8 @@ class RunFolder:
 def hold_of(folder: Path) -> str:
     """What the lock file of a run folder says, "" without one; no two starts say the same, so equal texts are one folder."""
     try:
-        return (folder / LOCK_NAME).read_text()
-    except (OSError, UnicodeDecodeError):
+        return regular.read(folder / LOCK_NAME, most=regular.MOST_BESIDE).decode()
+    except (OSError, JournalError, UnicodeDecodeError):
         return ""
 
 
@@ -223,7 +249,33 @@ def journal_name(task_id: str, trial: int = 0) -> str:
     return name_of(task_id, trial)
 
 
-def _empty(folder: Path) -> None:
-    with os.scandir(folder) as found:
-        for entry in found:
-            Path(entry.path).unlink(missing_ok=True)
+def stored(run: Path, kind: str) -> Iterator[Path]:
+    """What lies in `artifacts` or `private/checkpoints` of a run folder, whatever its name.
+
+    Raises:
+        UnsafeFile: One of the folders is a link, or something else.
+    """
+    for first in regular.names_in(run / kind, run):
+        if len(first) == 2:
+            folder = run / kind / first
+            yield from (folder / name for name in regular.names_in(folder, run))
+
+
+def check_shape(folder: Path) -> None:
+    """See that what a run reads and writes in `folder` are files and folders of its own.
+
+    Raises:
+        UnsafeFile: One of them is a link, a FIFO, a device, or a file with other names. Journals are for `scan` to see.
+    """
+    for name in FOLDERS:
+        regular.check_folder(folder / name, folder)
+    for name in FILES:
+        regular.check_file(folder / name)
+
+
+def _empty(staging: Path, run: Path) -> None:
+    for name in regular.names_in(staging, run):
+        try:
+            regular.remove(staging / name, below=run)
+        except IsADirectoryError as exc:
+            raise UnsafeFile(staging / name, "is a folder, where a run has unfinished files only") from exc

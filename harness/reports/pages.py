@@ -165,13 +165,20 @@ def _environment() -> jinja2.Environment:
         measure=measure,
         judging=judging,
         ms=lambda elapsed: duration(elapsed / 1000),
-        clock=lambda at: time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at)),
+        clock=_clock,
         line=one_line,
         cut=_cut,
         json=lambda value: dumps(value, pretty=True).decode().rstrip(),
         stamp=lambda markup: f"{crc32(str(markup).encode()):08x}",
     )
     return environment
+
+
+def _clock(at: float) -> str:
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at))
+    except (OverflowError, ValueError, OSError):  # the time of a file can be any
+        return "at no time"
 
 
 def _seen(value: object) -> object:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from harness import __version__
+from harness import __version__, regular
 from harness.codec import CodecError, dumps, loads, plain
 from harness.errors import JournalError
-from harness.journal.disk import refusals, write_atomic
+from harness.journal.disk import Within, refusals, write_atomic
 from harness.journal.index import Entry, Scan, scan
 from harness.journal.log import attempts
 from harness.journal.store import ArtifactStore
@@ -74,26 +74,29 @@ def write_report(folder: Path, *, dialect: str | None = None, found: Scan | None
         found: What its journals say, when that is known already.
 
     Raises:
+        UnsafeFile: `report` is a link, or something else that is no folder of the run's own.
         StorageError: The disk refuses.
     """
+    target = folder / "report"
+    regular.check_folder(target / "tasks", folder)
     found = found or scan(folder)
     known = about(folder, dialect)
-    target = folder / "report"
     rows = rows_of(found.entries, known)
     facts = _facts(found, known, rows)
     made = _made(target / MADE)
     if made == facts and (target / "index.html").exists():
         return Written(index=target / "index.html", pages=0)
-    with refusals(target):
-        (target / "tasks").mkdir(parents=True, exist_ok=True)
+    within = Within(folder)
+    with refusals(target), regular.folder(target / "tasks", folder, make=0o777):
+        pass
     right = made["pages"] if made.get("version") == facts["version"] else {}
     stale = {name for name, fact in facts["pages"].items() if right.get(name) != fact}
     for name, text in _task_pages(folder, known, found, stale=stale, pages=facts["pages"]):
-        write_atomic(target / "tasks" / name, text.encode(), durable=False)
+        write_atomic(target / "tasks" / name, text.encode(), durable=False, within=within)
     view = RunView(run=known, view=overview(rows), rows=rows, count=len(rows), damaged=facts["damaged"])
     index = Pages().run(view, Disk(ArtifactStore(folder / "artifacts")))
-    write_atomic(target / "index.html", index.encode(), durable=False)
-    write_atomic(target / MADE, dumps(facts), durable=False)
+    write_atomic(target / "index.html", index.encode(), durable=False, within=within)
+    write_atomic(target / MADE, dumps(facts), durable=False, within=within)
     return Written(index=target / "index.html", pages=len(stale))
 
 
@@ -149,7 +152,7 @@ def _task_pages(
 
 def _made(path: Path) -> dict[str, Any]:
     try:
-        made = loads(path.read_bytes())
+        made = loads(regular.read(path, most=regular.MOST_BESIDE))
     except (OSError, CodecError):
         return {}
     return made if isinstance(made, dict) else {}

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness import regular
 from harness.codec import CodecError, loads
 from harness.errors import ConfigError
 from harness.journal.index import Entry, Outcome
@@ -19,6 +20,9 @@ from harness.reports.summary import PASSED, UNSCORED, judge
 DEFAULT_DIALECT = "corrected"
 NOT_BEGUN = "not begun"
 NOT_FINISHED = "not finished"
+_MOST_ROWS = 1_000_000
+"""Episodes that are told of though nothing was begun of them; a `run.json` that claims more is not believed."""
+_LONGEST_NAME, _LONGEST_ID = 300, 2000
 _CLOSED = {
     CloseReason.MAX_STEPS: "step limit reached",
     CloseReason.PARSE_FAILURES: "replies could not be read",
@@ -90,22 +94,26 @@ class About:
 
 
 def about(folder: Path, dialect: str | None = None) -> About:
-    """Read the small files of a run folder; each may be missing, torn or of another version.
+    """Read the small files of a run folder; each may be missing, torn, of another version, or somebody's invention.
 
     Args:
         folder: The run folder.
         dialect: Overrides the dialect the run was scored in.
+
+    Raises:
+        UnsafeFile: One of them is a link, a FIFO or a device.
     """
     run, summary = _small(folder / "run.json"), _small(folder / "summary.json")
-    tasks, trials = run.get("tasks"), run.get("trials")
+    tasks, trials = _tasks(run.get("tasks")), run.get("trials")
+    trials = trials if isinstance(trials, int) and 0 < trials < 10_000 else 1
     recorded = summary.get("scoring") or run.get("scoring")
     return About(
         name=folder.resolve().name,
         dialect=dialect or (recorded if recorded in ("corrected", "webarena") else DEFAULT_DIALECT),
         model=_text(run.get("model")),
         agent=_text(run.get("agent")),
-        tasks=tuple(task for task in tasks if isinstance(task, str)) if isinstance(tasks, list) else (),
-        trials=trials if isinstance(trials, int) and 0 < trials < 10_000 else 1,
+        tasks=tasks if len(tasks) * trials <= _MOST_ROWS else (),
+        trials=trials,
         made=made_by(run),
     )
 
@@ -224,14 +232,20 @@ def _natural(task_id: str) -> tuple[tuple[int, int, str], ...]:
 
 def _small(path: Path) -> dict[str, object]:
     try:
-        found = loads(path.read_bytes())
+        found = loads(regular.read(path, most=regular.MOST_BESIDE))
     except (OSError, CodecError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    return value[:_LONGEST_NAME] if isinstance(value, str) else ""
+
+
+def _tasks(value: object) -> tuple[str, ...]:
+    """Task ids, each once; what is far longer than a name of a file can be is none."""
+    found = value if isinstance(value, list) else ()
+    return tuple(dict.fromkeys(task for task in found if isinstance(task, str) and len(task) <= _LONGEST_ID))
 
 
 def run_folder(path: Path) -> Path:

@@ -176,9 +176,8 @@ class Telling:
         if seen is None or seen.screenshot is None:
             return None
         try:
-            with self._artifacts.path(seen.screenshot).open("rb") as file:
-                head = file.read(_PNG_HEAD)
-        except (OSError, JournalError):
+            head = self._artifacts.head(seen.screenshot, _PNG_HEAD)
+        except JournalError:
             return None
         if len(head) < _PNG_HEAD or not head.startswith(_PNG):
             return None

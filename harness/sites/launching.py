@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 
+from harness import regular
 from harness.errors import ConfigError, UsageError
 
 KEY_VARIABLE = "CAIRN_SITES_KEY"
@@ -92,7 +93,7 @@ class _Server:
 
     async def start(self, port: int) -> int:
         """Start a process on `port` (0 = any free one); the port it is ready on."""
-        with self.log.open("ab") as errors:
+        with regular.appending(self.log) as errors:
             process = self._process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", self._module, "--port", str(port), *self._arguments),
                 stdin=asyncio.subprocess.PIPE,

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness import regular
 from harness.codec import loads
-from harness.errors import TaskError
+from harness.errors import TaskError, UnsafeFile
 
 _DEEPEST = 100
 _SAFE_ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,64}", re.ASCII)
@@ -59,7 +60,7 @@ def _read_folder(folder: Path) -> list[_Raw]:
     chosen = sorted(numbered or files, key=lambda file: _natural(file.stem))
     if not chosen:
         raise TaskError(f"{folder}: this folder holds no .json files; set task.path to a folder of {{task_id}}.json")
-    return [(file, str(file), _parse(file.read_bytes(), str(file))) for file in chosen]
+    return [(file, str(file), _parse(_bytes(file), str(file))) for file in chosen]
 
 
 def _natural(stem: str) -> list[tuple[int, str]]:
@@ -67,7 +68,7 @@ def _natural(stem: str) -> list[tuple[int, str]]:
 
 
 def _read_file(file: Path) -> list[_Raw]:
-    data = file.read_bytes()
+    data = _bytes(file)
     if file.suffix == ".jsonl":
         lines = [(number, line) for number, line in enumerate(data.split(b"\n"), start=1) if line.strip()]
         return [(file, f"{file}:{number}", _parse(line, f"{file}:{number}")) for number, line in lines]
@@ -77,6 +78,16 @@ def _read_file(file: Path) -> list[_Raw]:
     if not isinstance(value, list):
         raise TaskError(f"{file}: holds {_kind(value)}; a task file is a JSON array of tasks")
     return [(file, f"{file}, entry {index}", item) for index, item in enumerate(value)]
+
+
+def _bytes(file: Path) -> bytes:
+    """What a file holds; a link to one is the person's own, a FIFO or a device would never end."""
+    try:
+        return regular.read_named(file)
+    except UnsafeFile as exc:
+        raise TaskError(
+            f"{file}: is no file that can be read whole ({exc.why}); give a file or folder of tasks"
+        ) from exc
 
 
 def _parse(data: bytes, place: str) -> Any:

@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from harness.codec import loads
+from harness.codec import CodecError, loads
 from harness.errors import JournalError, TrackingError
 from harness.journal.index import Outcome, scan
 from harness.journal.log import read
@@ -88,9 +88,10 @@ def settings_of(folder: Path) -> dict[str, Any]:
     """The measuring settings a run was made with, by dotted key; {} when they are not there any more."""
     for outcome in scan(folder).outcomes.values():
         try:
-            return dict(loads(ArtifactStore(folder / "artifacts").read(outcome.config_digest)))
+            found = loads(ArtifactStore(folder / "artifacts").read(outcome.config_digest))
         except (JournalError, ValueError):
             return {}
+        return found if isinstance(found, dict) else {}
     return {}
 
 
@@ -135,7 +136,7 @@ class _Conversation:
             shared, new = 0, [_shown(decided, episode)]
         else:
             shared = min(_shared(self._prompt, decided.prompt), max(len(decided.prompt) - 1, 0))
-            new = [loads(self._artifacts.read(digest)) for digest in decided.prompt[shared:]]
+            new = [_message(self._artifacts, digest) for digest in decided.prompt[shared:]]
         first = len(self.messages)
         self._prompt = decided.prompt
         self._positions = (*self._positions[:shared], *range(first, first + len(new)))
@@ -143,6 +144,17 @@ class _Conversation:
         self.seen.append(self._positions)
         reply = {"role": "assistant", "content": decided.reply}
         self.messages.append({"finish_reason": "stop", "index": 0, "message": reply})
+
+
+def _message(artifacts: Artifacts, digest: str) -> dict[str, Any]:
+    """Raises: JournalError: The artifact of that name is no message."""
+    try:
+        message = loads(artifacts.read(digest))
+    except CodecError as exc:
+        raise JournalError(f"artifact {digest} is no message of a prompt: {exc}") from exc
+    if not isinstance(message, dict):
+        raise JournalError(f"artifact {digest} is no message of a prompt")
+    return message
 
 
 def _shared(one: Sequence[str], other: Sequence[str]) -> int:

@@ -20,6 +20,7 @@ from itertools import count
 from pathlib import Path
 from typing import Literal
 
+from harness import regular
 from harness.codec import loads
 from harness.errors import TrackingError
 from harness.journal.disk import refusals, sync_folder
@@ -138,7 +139,7 @@ class ModelFolder:
         """The model's lock; waits for whoever has it, so never call this on the event loop."""
         with refusals(self.root):
             _make_folder(self.root)
-            fd = os.open(self.root / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fd = regular.opened(self.root / ".lock", os.O_RDWR | os.O_CREAT)
         try:
             with refusals(self.root):
                 fcntl.flock(fd, fcntl.LOCK_EX)

@@ -7,16 +7,20 @@ was told about) is ever cut. Callers hold the model's lock while they append. Th
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from harness import regular
 from harness.codec import CodecError, dumps, loads
 from harness.errors import TrackingError
 from harness.journal.disk import refusals, sync_folder, write_whole
 
 Mode = Literal["max", "min"]
 Row = dict[str, Any]
+_LONGEST = 1 << 26
+"""Bytes of a line."""
 
 
 def row_of(metrics: Mapping[str, float], step: int, wall_clock_s: float) -> Row:
@@ -39,7 +43,7 @@ class History:
         """Add a line (without its end) and bring it to the disk."""
         with refusals(self.path):
             is_new = not self.path.exists()
-            fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fd = regular.opened(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
             try:
                 _cut_tail(fd)
                 write_whole(fd, line + b"\n")
@@ -90,12 +94,15 @@ class History:
         return min(samples, key=lambda step: (-sign * sum(samples[step]) / len(samples[step]), step))
 
     def _lines(self) -> Iterator[bytes]:
-        if not self.path.exists():
-            return
-        with refusals(self.path, "read"), self.path.open("rb") as file:
-            for line in file:
-                if line.endswith(b"\n"):
-                    yield line[:-1]
+        with refusals(self.path, "read"), suppress(FileNotFoundError):
+            with os.fdopen(regular.opened(self.path, os.O_RDONLY), "rb") as file:
+                while line := file.readline(_LONGEST):
+                    if line.endswith(b"\n"):
+                        yield line[:-1]
+                    elif len(line) == _LONGEST:
+                        raise TrackingError(
+                            f"{self.path} has a line of more than {_LONGEST >> 20} MB, which is no row of metrics"
+                        )
 
     def _damaged(self, line: int) -> TrackingError:
         return TrackingError(f"{self.path}:{line} is no JSON object; mend or remove that line, nothing was changed")

@@ -6,12 +6,13 @@ Rows are made one episode at a time and never held; CSV needs no library. Statis
 import csv
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from harness.actions import describe
 from harness.errors import TrackingError
-from harness.journal.disk import refusals
+from harness.journal.disk import Within, prepared, refusals, replacing
 from harness.journal.index import scan
 from harness.journal.log import read
 from harness.journal.store import journal_name
@@ -91,8 +92,8 @@ def write_tables(folder: Path, into: Path, kind: str, *, dialect: str) -> tuple[
     writer = {"csv": _csv, "parquet": _parquet}[kind]
     tasks, steps = into / f"tasks.{kind}", into / f"steps.{kind}"
     with refusals(into):
-        into.mkdir(parents=True, exist_ok=True)
-        with writer(tasks, Tasks) as add_task, writer(steps, Steps) as add_step:
+        within = prepared(into, folder)
+        with writer(tasks, Tasks, within) as add_task, writer(steps, Steps, within) as add_step:
             for episode in episodes_in(folder):
                 add_task(task_row(episode, dialect))
                 for row in step_rows(episode):
@@ -185,13 +186,13 @@ def _why(scored: Scored | None) -> str:
 
 
 @contextmanager
-def _csv(path: Path, table: type) -> Iterator[Write]:
-    unfinished = path.with_name(f".{path.name}.tmp")
-    with unfinished.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(get_type_hints(table)))
+def _csv(path: Path, table: type, within: Within) -> Iterator[Write]:
+    with replacing(path, durable=False, within=within) as file:
+        text = TextIOWrapper(file, encoding="utf-8", newline="")
+        writer = csv.DictWriter(text, list(get_type_hints(table)))
         writer.writeheader()
         yield lambda row: writer.writerow(_safe(row))
-    unfinished.replace(path)
+        text.detach()
 
 
 def _safe(row: Row) -> Row:
@@ -204,13 +205,15 @@ def _safe(row: Row) -> Row:
 
 
 @contextmanager
-def _parquet(path: Path, table: type) -> Iterator[Write]:
+def _parquet(path: Path, table: type, within: Within) -> Iterator[Write]:
     pa = pyarrow()
     kinds = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
     schema = pa.schema([(name, kinds[_kind(hint)]) for name, hint in get_type_hints(table).items()])
-    unfinished = path.with_name(f".{path.name}.tmp")
     rows: list[Mapping[str, Any]] = []
-    with pa.parquet.ParquetWriter(unfinished, schema, compression="zstd") as writer:
+    with (
+        replacing(path, durable=False, within=within) as file,
+        pa.parquet.ParquetWriter(file, schema, compression="zstd") as writer,
+    ):
 
         def flush() -> None:
             writer.write_table(pa.Table.from_pylist(rows, schema=schema))
@@ -223,7 +226,6 @@ def _parquet(path: Path, table: type) -> Iterator[Write]:
 
         yield add
         flush()
-    unfinished.replace(path)
 
 
 def _kind(hint: Any) -> Any:

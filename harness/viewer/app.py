@@ -15,7 +15,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from harness.errors import HarnessError
-from harness.journal.index import JOURNAL_SUFFIX
+from harness.journal.names import JOURNAL_SUFFIX
 from harness.journal.store import ArtifactStore
 from harness.reports.pages import Chosen, Page, Pages, RunView
 from harness.reports.report import selected_text, story_of

@@ -13,10 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.errors import HarnessError
-from harness.journal.index import JOURNAL_SUFFIX, Entry, journals_in, read_entry, read_index
+from harness.errors import HarnessError, JournalError
+from harness.journal.index import Entry, read_entry, read_index
+from harness.journal.names import JOURNAL_SUFFIX, journals_in
 from harness.reports.overview import Overview, overview
-from harness.reports.rows import About, Row, about, rows_of
+from harness.reports.rows import DEFAULT_DIALECT, About, Row, about, rows_of
 
 Stamp = tuple[int, int]
 """Size and modification time of a file."""
@@ -49,6 +50,8 @@ class Catalogue:
         self._work: Iterator[None] | None = None
         self._guard = threading.Lock()
         self._standing: Standing | None = None
+        self._beside: dict[str, str] = {}
+        """What is wrong with the files beside its journals, by who reads them."""
         self._known: tuple[tuple[Stamp | None, ...], About] | None = None
         self.pass_s = 0.0
         """How long the last look at all journals took."""
@@ -91,7 +94,7 @@ class Catalogue:
                 about=known,
                 rows=rows,
                 view=overview(rows),
-                damaged=tuple(sentence for _, sentence in damaged),
+                damaged=(*self._beside.values(), *(sentence for _, sentence in damaged)),
                 unread=unread,
                 version=version,
                 changed_at=max((entry.mtime_ns for entry in entries), default=0) / 1e9,
@@ -106,7 +109,7 @@ class Catalogue:
         """
         path = self.folder / journal
         try:
-            status = path.stat()
+            status = path.lstat()
         except OSError:
             return None
         known = self._entries.get(journal)
@@ -115,8 +118,18 @@ class Catalogue:
     def _about(self) -> About:
         stamps = tuple(stamp_of(self.folder / name) for name in ("run.json", "summary.json"))
         if self._known is None or self._known[0] != stamps:
-            self._known = stamps, about(self.folder)
+            self._known = stamps, self._read_about()
         return self._known[1]
+
+    def _read_about(self) -> About:
+        self._beside.pop("about", None)
+        try:
+            return about(self.folder)
+        except JournalError as exc:
+            self._beside["about"] = str(exc)
+            return About(
+                name=self.folder.resolve().name, dialect=DEFAULT_DIALECT, model="", agent="", tasks=(), trials=1
+            )
 
     def _look(self) -> Iterator[None]:
         """One look at all journals; pauses after each."""
@@ -125,17 +138,25 @@ class Catalogue:
         self._listed = len(listed)
         self._forget(listed.keys())
         if not self._entries:
-            for entry in read_index(self.folder):
+            for entry in self._indexed():
                 with suppress(OSError):
-                    if (found := listed.get(entry.name)) is not None and entry.holds(found.stat()):
+                    if (found := listed.get(entry.name)) is not None and entry.holds(found.stat(follow_symlinks=False)):
                         self._entries[entry.name] = entry
                         self.version += 1
                 yield
         for name, found in listed.items():
             with suppress(OSError):
-                self._update(name, found.stat())
+                self._update(name, found.stat(follow_symlinks=False))
             yield
         self.pass_s = time.monotonic() - begun
+
+    def _indexed(self) -> Iterator[Entry]:
+        self._beside.pop("index", None)
+        try:
+            yield from read_index(self.folder)
+        except JournalError as exc:
+            self._beside["index"] = str(exc)
+            self.version += 1
 
     def _update(self, name: str, status: os.stat_result) -> None:
         stamp = (status.st_size, status.st_mtime_ns)
@@ -193,7 +214,7 @@ class Library:
 def stamp_of(path: Path) -> Stamp | None:
     """Size and time of a file; None when there is none."""
     try:
-        status = path.stat()
+        status = path.lstat()
     except OSError:
         return None
     return status.st_size, status.st_mtime_ns

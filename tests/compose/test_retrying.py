@@ -10,7 +10,8 @@ import pytest
 from harness.compose.retrying import RETRY_NAME, remember, settle, standing
 from harness.config import Config, RunConfig
 from harness.errors import JournalError
-from harness.journal.index import Entry, Outcome, Scan, name_of
+from harness.journal.index import Entry, Outcome, Scan
+from harness.journal.names import name_of
 from harness.journal.store import RunFolder
 from harness.runner.plan import owed
 from tests.runner.test_plan import FAILED, PASSED, TASK, outcome

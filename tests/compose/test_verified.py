@@ -122,7 +122,7 @@ def test_every_ended_trial_is_written_and_what_is_not_is_said(
             "network traces are recorded with browser.har=true",
         ),
         (a_har(GET), {"sites": {"shop": {"canonical": "http://a.test"}}}, "is on shop; webarena-verified knows gitlab"),
-        (a_har(GET), None, "config.yaml is missing"),
+        (a_har(GET), None, "config.yaml cannot be read"),
     ],
 )
 def test_what_cannot_be_exported_is_one_sentence(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.journal.index import journals_in
 from harness.journal.log import read
+from harness.journal.names import journals_in
 from harness.journal.store import ArtifactStore
 from tests.e2e.conftest import Start
 from tests.e2e.test_run import decided, running, wait_until

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.codec import CodecError, encode, seal
-from harness.errors import JournalCorrupt, JournalError, JournalLocked, StorageError
+from harness.errors import JournalCorrupt, JournalError, JournalLocked, UnsafeFile
 from harness.journal.log import Durability, Journal, episode_in, read
 from harness.records import Episode
 from tests.journal.episodes import PROJECT, acted, closed, folded, opened, whole_episode, write
@@ -207,7 +207,7 @@ def test_a_killed_writer_loses_at_most_the_line_it_was_writing(path: Path) -> No
 
 
 def test_a_file_that_cannot_be_read_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match=r"cannot read .*: a folder stands where a file is needed"):
+    with pytest.raises(UnsafeFile, match=r"is a folder, where a run has a file of its own"):
         read(tmp_path)
 
 

@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from harness import regular
 from harness.runner.executors.wire import BUFFERED, messages
 from harness.runner.family import kill_tree
 
@@ -15,7 +16,7 @@ def child_processes(command: Sequence[str], log: Path) -> Callable[[int], Abstra
 
     @asynccontextmanager
     async def launch(number: int) -> AsyncIterator[Pipes]:
-        with log.open("ab") as errors:
+        with regular.appending(log) as errors:
             process = await asyncio.create_subprocess_exec(
                 *command,
                 stdin=asyncio.subprocess.PIPE,

@@ -20,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
+from harness import regular
 from harness.errors import ConfigError
 from harness.runner.capacity import Room
 from harness.runner.executors.wire import BUFFERED, messages
@@ -196,7 +197,7 @@ def on_cluster(cluster: Cluster, arguments: tuple[str, ...], folder: Path, *, si
     Raises:
         ConfigError: Ray is not installed, or there is no such cluster.
     """
-    with _connected(cluster) as ray, (folder / "worker.log").open("ab", buffering=0) as log:
+    with _connected(cluster) as ray, regular.appending(folder / "worker.log") as log:
         hosts = ray.remote(Host).options(
             num_cpus=cluster.cpus, scheduling_strategy="SPREAD", max_restarts=0, max_concurrency=8
         )

@@ -1,0 +1,45 @@
+"""Which numbers a record of ours can hold: what lies beyond is damage, or made up, and nothing is reckoned with it.
+
+Far above anything a run measures, and low enough that sums over a whole run folder stay finite numbers of 64 bits. Pure.
+"""
+
+from harness.records import Acted, Decided, Episode, Judged, Record, Resumed, Scored, Usage
+
+LAST_AT = 253_402_300_800.0
+"""The year 10000, in seconds since the epoch; no calendar goes beyond."""
+LONGEST_MS = 1e12
+"""Some thirty years."""
+MOST_TOKENS = 1 << 46
+"""Of one record; an endpoint is believed up to 2^40 for one reply."""
+MOST_IN_ALL = 1 << 52
+"""Of one journal."""
+DEAREST_USD = 1e12
+
+
+def unsound(record: Record) -> str | None:
+    """What in `record` no run can have measured; None when it is sound."""
+    if not 0.0 <= record.at < LAST_AT:
+        return f"at={record.at:g} is no time"
+    match record:
+        case Acted() | Decided() | Resumed() if not 0.0 <= record.elapsed_ms <= LONGEST_MS:
+            return f"elapsed_ms={record.elapsed_ms:g} is no duration"
+        case Decided() | Judged():
+            return unsound_usage(record.usage)
+        case Scored():
+            return next((why for one in record.verdicts if (why := unsound_usage(one.usage))), None)
+    return None
+
+
+def unsound_sums(episode: Episode) -> str | None:
+    """The same of what the records of a journal add up to."""
+    for usage in (episode.total_usage, episode.total_judge_usage):
+        if why := unsound_usage(usage, most=MOST_IN_ALL):
+            return why
+    return None
+
+
+def unsound_usage(usage: Usage, *, most: int = MOST_TOKENS) -> str | None:
+    for name in ("prompt_tokens", "completion_tokens", "requests"):
+        if not 0 <= (count := getattr(usage, name)) <= most:
+            return f"{name}={count} is no count"
+    return None if 0.0 <= usage.cost_usd <= DEAREST_USD else f"cost_usd={usage.cost_usd:g} is no cost"
