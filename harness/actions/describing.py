@@ -109,7 +109,7 @@ def _unaimed(action: Action, action_set: str) -> str:  # noqa: PLR0911 (one case
         case Code(pw_code=code):
             return code
         case Mouse(verb=verb, x=x, y=y) if action_set == "cairn":
-            return f"{verb}_at [{round(x * 1000)}] [{round(y * 1000)}]"
+            return f"{verb}_at [{x * 1000 + 0.0:.0f}] [{y * 1000 + 0.0:.0f}]"  # never "-0"
         case Mouse(verb=verb, x=x, y=y):
             return f"{verb} at ({x:g}, {y:g})"
         case Keyboard(text=text) if action_set == "cairn":

@@ -237,7 +237,9 @@ class BrowserEnvironment:
         tabs: tuple[Tab, ...] = acted.observation.tabs
         await self._visit(tuple(tab.url for tab in tabs))
         async with self._watched("looking at the restored page"):
-            current = next(number for number, tab in enumerate(tabs) if tab.current)
+            current = next((number for number, tab in enumerate(tabs) if tab.current), None)
+            if current is None:
+                raise EnvironmentDiverged("the record names no current tab to go on in")
             await self._window.tabs.focus(self._window.tabs.all[current])
             view = await self._window.look(recorded=acted.observation)
             self._window.storage.checkpoint()

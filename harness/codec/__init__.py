@@ -131,11 +131,21 @@ def decode(
     for older in range(version, schema):
         if older not in upgrades:
             raise CodecError(f"no way to upgrade schema {older}")
-        tree = upgrades[older](tree)
+        try:
+            tree = upgrades[older](tree)
+        except (KeyError, TypeError) as exc:
+            raise CodecError(f"no record of schema {older}") from exc
     if text is not None:
-        tree = _each_text(tree, text)
+        tree = _revealed(tree, text)
     record: Record = form_of(Record).decode(tree)
     return record
+
+
+def _revealed(tree: Any, text: Text) -> Any:
+    try:
+        return _each_text(tree, text)
+    except RecursionError as exc:
+        raise CodecError("nested too deeply") from exc
 
 
 def seal(body: bytes, previous: int) -> tuple[bytes, int]:
@@ -161,6 +171,8 @@ def dumps(value: Any, *, pretty: bool = False) -> bytes:
     option = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE if pretty else 0
     try:
         return orjson.dumps(form_of(Any).encode(value, None), option=option)
+    except RecursionError as exc:
+        raise CodecError("nested too deeply to be written as JSON") from exc
     except orjson.JSONEncodeError:  # lone surrogates: rare, so looked for only when orjson stumbles
         return _json(plain(value), option)
 

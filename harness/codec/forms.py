@@ -7,7 +7,7 @@ StrEnum, Literal of texts and `… | None`. Knows nothing of bytes.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
@@ -18,6 +18,8 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_ty
 
 Text = Callable[[str], str]
 _INT64 = range(-(2**63), 2**63)
+_DEEPEST = 120
+"""Levels of free values; a task file may have a hundred."""
 
 
 class CodecError(ValueError):
@@ -103,12 +105,27 @@ def _encode_free(value: Any, text: Text | None) -> Any:  # noqa: PLR0911 (one ca
     raise _wrong(value, "a JSON value")
 
 
+def _decode_free(value: Any) -> Any:
+    """Free values are walked by whoever shows or writes them, and nothing of ours is nested as deeply as walking can fail."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return value
+    raise CodecError(f"nested more than {_DEEPEST} levels deep")
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    found = value.values() if type(value) is dict else value if type(value) is list else ()
+    return (inner for inner in found if type(inner) in (dict, list))
+
+
 _FORMS: dict[Any, Form] = {
     str: Form(_encode_str, _decode_str),
     int: Form(_int, _int),
     float: Form(_float, _float),
     bool: Form(_bool, _bool),
-    Any: Form(_encode_free, lambda value: value),
+    Any: Form(_encode_free, _decode_free),
 }
 
 

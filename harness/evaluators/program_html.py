@@ -41,7 +41,10 @@ def _selected_text(target: HtmlTarget, selected: Selected, artifacts: Artifacts,
         value = loads(artifacts.read(content))
     except (JournalError, ValueError) as exc:
         raise EvaluatorError(f"{place}: the gathered content cannot be read ({exc})") from exc
-    return html.unescape(_as_text(place, target.locator, value))
+    try:
+        return html.unescape(_as_text(place, target.locator, value))
+    except RecursionError as exc:
+        raise EvaluatorError(f"{place}: the gathered content is nested too deeply") from exc
 
 
 def _as_text(place: str, locator: str, value: Any) -> str:

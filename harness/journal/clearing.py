@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,10 +74,8 @@ def _unnamed(folder: Path) -> Iterator[Clearable]:
 def _named(folder: Path) -> set[bytes]:
     found: set[bytes] = set()
     for path in (*(Path(entry.path) for entry in journals_in(folder)), folder / "run.json"):
-        with refusals(path, "read"), suppress(FileNotFoundError):
-            with os.fdopen(regular.opened(path, os.O_RDONLY), "rb") as lines:
-                for line in lines:
-                    found.update(_DIGEST.findall(line))
+        with refusals(path, "read"):
+            found.update(_DIGEST.findall(regular.read_if_there(path, most=regular.MOST) or b""))
     return found
 
 

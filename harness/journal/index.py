@@ -19,7 +19,7 @@ from harness.errors import ActionInDoubt, EnvironmentDiverged, JournalError, Uns
 from harness.journal.log import read
 from harness.journal.names import check_name, journals_in, name_of
 from harness.journal.redaction import NO_SECRETS, Redactor
-from harness.journal.sound import LONGEST_MS, MOST_IN_ALL, unsound_usage
+from harness.journal.sound import LONGEST_MS, unsound_sum
 from harness.records import CloseReason, Episode, Failed, Scored, Status, Usage
 
 INDEX_NAME = ".index.jsonl"
@@ -282,7 +282,7 @@ def _is_sound(outcome: Outcome) -> bool:
     sums = (outcome.usage, outcome.judge_usage)
     values = [score.value for score in outcome.scores.values() if score.value is not None]
     return (
-        not any(unsound_usage(usage, most=MOST_IN_ALL) for usage in sums)
+        not any(map(unsound_sum, sums))
         and 0.0 <= outcome.elapsed_ms <= _LONGEST_SUM_MS
         and all(0.0 <= value <= 1.0 for value in values)
     )

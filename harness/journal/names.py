@@ -7,8 +7,13 @@ from pathlib import Path
 from harness.errors import JournalError
 
 JOURNAL_SUFFIX = ".traj.jsonl"
-_NAME = re.compile(r"(?!\.)[A-Za-z0-9._-]+")
-"""Of journals; whatever else ends as they do is none of ours."""
+_TASK_ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,200}")
+_TRIAL_ENDING = re.compile(r"\.trial-\d+$")
+
+
+def can_name(task_id: str) -> bool:
+    """Whether a task id can be part of a file name, and of nothing else's."""
+    return _TASK_ID.fullmatch(task_id) is not None and _TRIAL_ENDING.search(task_id) is None
 
 
 def name_of(task_id: str, trial: int) -> str:
@@ -18,7 +23,7 @@ def name_of(task_id: str, trial: int) -> str:
 
 def check_name(path: Path, task_id: str, trial: int) -> None:
     """Raises: JournalError: The journal at `path`, of this task and trial, was copied or renamed."""
-    is_ours = _NAME.fullmatch(own := name_of(task_id, trial)) is not None
+    own, is_ours = name_of(task_id, trial), can_name(task_id) and trial >= 0
     if own != path.name:
         named = own if is_ours else repr(own[:200])
         raise JournalError(f"{path} is a copy of {named}, or was renamed: move it away, or give it its own name again")

@@ -14,6 +14,8 @@ MOST_TOKENS = 1 << 46
 MOST_IN_ALL = 1 << 52
 """Of one journal."""
 DEAREST_USD = 1e12
+"""Of one record."""
+DEAREST_IN_ALL_USD = 1e15
 
 
 def unsound(record: Record) -> str | None:
@@ -33,13 +35,17 @@ def unsound(record: Record) -> str | None:
 def unsound_sums(episode: Episode) -> str | None:
     """The same of what the records of a journal add up to."""
     for usage in (episode.total_usage, episode.total_judge_usage):
-        if why := unsound_usage(usage, most=MOST_IN_ALL):
+        if why := unsound_sum(usage):
             return why
     return None
 
 
-def unsound_usage(usage: Usage, *, most: int = MOST_TOKENS) -> str | None:
+def unsound_sum(usage: Usage) -> str | None:
+    return unsound_usage(usage, most=MOST_IN_ALL, dearest=DEAREST_IN_ALL_USD)
+
+
+def unsound_usage(usage: Usage, *, most: int = MOST_TOKENS, dearest: float = DEAREST_USD) -> str | None:
     for name in ("prompt_tokens", "completion_tokens", "requests"):
         if not 0 <= (count := getattr(usage, name)) <= most:
             return f"{name}={count} is no count"
-    return None if 0.0 <= usage.cost_usd <= DEAREST_USD else f"cost_usd={usage.cost_usd:g} is no cost"
+    return None if 0.0 <= usage.cost_usd <= dearest else f"cost_usd={usage.cost_usd:g} is no cost"

@@ -29,11 +29,9 @@ from harness.journal.disk import Within, refusals, write_atomic
 from harness.journal.index import INDEX_NAME, Scan, index_of, note, scan
 from harness.journal.lock import RunLock
 from harness.journal.log import LOCK_NAME, Durability, Journal
-from harness.journal.names import name_of
+from harness.journal.names import can_name, name_of
 from harness.journal.redaction import NO_SECRETS, Redactor
 
-_TASK_ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,200}")
-_TRIAL_ENDING = re.compile(r"\.trial-\d+$")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _STAGING = ".staging"
 FOLDERS = ("artifacts", "private/checkpoints", _STAGING, "report/tasks", "shards", "slurm")
@@ -241,7 +239,7 @@ def hold_of(folder: Path) -> str:
 
 def journal_name(task_id: str, trial: int = 0) -> str:
     """File name of a journal; refuses ids that could mean another file or folder."""
-    if not _TASK_ID.fullmatch(task_id) or _TRIAL_ENDING.search(task_id):
+    if not can_name(task_id):
         raise TaskError(
             f"task_id {task_id!r} cannot name a file: use 1 to 200 letters, digits, '.', '_' or '-', "
             "not starting with '.' and not ending in '.trial-' and a number"

@@ -52,7 +52,7 @@ async def test_shards_come_together_and_a_job_that_is_queued_again_goes_on(world
             job.send_signal(signal.SIGUSR2)  # what Slurm sends when the time of a job is over
         assert await play.ended() == 0, play.text
     assert play.summary["passed"] == 4 and play.summary["invocation"]["model_requests"] >= 1
-    queued_again = [log.read_text() for log in (play.folder / "slurm").glob("*_log.err")]
+    queued_again = [log.read_text() for log in (play.folder / "slurm").glob("*/*_log.err")]
     assert any("preempted" in log for log in queued_again), queued_again
     for name, tasks in SHARDS.items():
         assert {task_id for task_id, _ in scan(play.folder / "shards" / name).outcomes} == tasks

@@ -1,20 +1,29 @@
 """Shards of a run as jobs of a Slurm cluster, submitted by submitit; nothing else imports it.
 
 A job is the command a person would type for its shard, in a process of its own. A job that is preempted or runs out of time
-is queued again by submitit and, being crash-only, goes on from its own run folder.
+is queued again by submitit and, being crash-only, goes on from its own run folder. Submitit keeps pickles, and who reads one
+runs what it says: they lie in a folder that each start names by chance, and of those of earlier starts none is read.
 """
 
+import re
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
-from harness.codec import CodecError, dumps, loads
+from harness import regular
+from harness.codec import CodecError, build, dumps, loads
 from harness.errors import ConfigError
+from harness.journal.disk import Within, write_atomic
 
 _KNOWN = "jobs.json"
+_SHARD, _NUMBER, _FOLDER = (
+    re.compile(form, re.ASCII) for form in ("[0-9]{1,6}", "[0-9]{1,18}(_[0-9]{1,9})?", "[0-9a-f]{16}")
+)
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,14 @@ class Command:
         import submitit
 
         return submitit.helpers.DelayedSubmission(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """A job, as `jobs.json` keeps it."""
+
+    folder: str
+    number: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +83,11 @@ class Jobs:
         except ImportError as error:
             raise ConfigError("executor=slurm needs submitit: pip install 'cairn-harness[slurm]'") from error
         self._folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
+        self._own = token_hex(8)
+        with regular.folder(folder / self._own, folder.parent, make=0o777):
+            pass
         try:
-            self._executor = submitit.AutoExecutor(folder=folder, cluster=order.cluster)
+            self._executor = submitit.AutoExecutor(folder=folder / self._own, cluster=order.cluster)
             self._executor.update_parameters(
                 name="cairn",
                 timeout_min=order.time_min,
@@ -83,7 +102,8 @@ class Jobs:
         self.by_shard: dict[int, Any] = {}
         if order.cluster == "slurm":  # jobs on this machine do not outlive their start
             self.by_shard = {
-                int(shard): submitit.SlurmJob(folder=folder, job_id=number) for shard, number in self._read().items()
+                shard: submitit.SlurmJob(folder=folder / known.folder, job_id=known.number)
+                for shard, known in self._read().items()
             }
 
     def submit(self, commands: Mapping[int, Sequence[str]]) -> None:
@@ -100,8 +120,11 @@ class Jobs:
         except (submitit.core.utils.FailedJobError, OSError) as error:
             raise ConfigError(f"executor=slurm: the cluster refuses: {' '.join(str(error).split())[-300:]}") from error
         self.by_shard.update(zip(commands, jobs, strict=True))
-        numbers = {str(shard): job.job_id for shard, job in self.by_shard.items()}
-        (self._folder / _KNOWN).write_bytes(dumps(numbers))
+        places = {
+            str(shard): _Known(folder=Path(job.paths.folder).name, number=job.job_id)
+            for shard, job in self.by_shard.items()
+        }
+        write_atomic(self._folder / _KNOWN, dumps(places), within=Within(self._folder.parent))
 
     def running(self) -> tuple[int, ...]:
         """Shards whose jobs are queued or at work."""
@@ -123,8 +146,21 @@ class Jobs:
         """Where the job's errors are."""
         return Path(self.by_shard[shard].paths.stderr)
 
-    def _read(self) -> dict[str, str]:
+    def _read(self) -> dict[int, _Known]:
+        """Jobs of earlier starts; what no start of ours can have written is passed over.
+
+        Raises:
+            UnsafeFile: The file, or a folder it names, is a link, or something else.
+        """
+        path, found = self._folder / _KNOWN, dict[int, _Known]()
         try:
-            return dict(loads((self._folder / _KNOWN).read_bytes()))
+            told = loads(regular.read(path, below=self._folder.parent, most=regular.MOST_BESIDE))
         except (OSError, CodecError):
             return {}
+        for shard, place in told.items() if isinstance(told, dict) else ():
+            with suppress(CodecError):
+                known = build(_Known, place)
+                if _SHARD.fullmatch(shard) and _FOLDER.fullmatch(known.folder) and _NUMBER.fullmatch(known.number):
+                    regular.check_folder(self._folder / known.folder, self._folder.parent)
+                    found[int(shard)] = known
+        return found
