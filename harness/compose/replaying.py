@@ -141,7 +141,7 @@ def check_sites(config: Config, folder: Path, task: Task) -> None:
         ConfigError: One is not configured, is shown at another address, or wants a login that is not configured.
     """
     mine, theirs = site_trees(config), sites_of(read_recorded(folder))
-    there = instances(config)
+    there = {site.name for site in Deployment(config, None).sites(0)}
     for name in task.sites:
         if name not in mine or not (name in there or is_embedded(config, mine[name])):
             raise ConfigError(

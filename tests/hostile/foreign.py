@@ -51,21 +51,22 @@ class Hung(BaseException):
 
 
 @contextmanager
-def within(seconds: float = WITHIN_S) -> Iterator[None]:
+def within(seconds: float = WITHIN_S, *, room: int | None = ROOM) -> Iterator[None]:
     """End what waits in a system call or runs on in Python, and what takes all memory there is."""
 
     def ring(*_: object) -> None:
         raise Hung(f"no end within {seconds:g} s")
 
-    before, room = signal.signal(signal.SIGALRM, ring), resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (psutil.Process().memory_info().vms + ROOM, room[1]))
+    before, limits = signal.signal(signal.SIGALRM, ring), resource.getrlimit(resource.RLIMIT_AS)
+    if room is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (psutil.Process().memory_info().vms + room, limits[1]))
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-        resource.setrlimit(resource.RLIMIT_AS, room)
+        resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
 @dataclass(frozen=True)
