@@ -1,22 +1,21 @@
 """Secrets stay out of run folders: what is written is looked through first, here.
 
-Invariant: no value of a named secret, in any form we know of (plain, JSON, URL, HTML, base64), passes `text` or `data`, nor
-does a credential in an Authorization or Cookie header or an `sk-…` key. A named secret becomes `[redacted:NAME]`, which
+Invariant: no value of a named secret, in any form we know of (`disguises`), passes `text` or `data`, nor does a credential in an Authorization or Cookie header or an `sk-…` key. A named secret becomes `[redacted:NAME]`, which
 `reveal` undoes for whoever holds the same secrets, exactly: a marker that was already in the text is written as
 `[redacted::NAME]`, so a page cannot smuggle one in. What only a pattern recognised becomes `[redacted]`, for good.
 
 Does not touch what is not text (screenshots), field names and tags of records, or secrets shorter than four characters.
 """
 
-import base64
-import html
-import json
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from urllib.parse import quote, quote_plus
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
+
+from harness.codec import CodecError, dumps, loads
+from harness.journal.disguises import Disguises
 
 MIN_LENGTH = 4
 """Shorter secrets would redact half of every page and protect nothing."""
@@ -26,6 +25,8 @@ _MARKER = re.compile(r"\[redacted:(:|[^:\[\]]+\])")
 _GONE = "[redacted]"
 _SECRET_VARIABLE = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASS|PASSWORD|PASSWD|CREDENTIALS)$")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_BARE = re.compile(r"[-+.0-9eE]+|true|false|null")
+"""Secrets that JSON may hold outside of a text, where a marker would break it."""
 
 _VALUE = r"[^\s\"',;\\<>]+"
 _LONGEST_NAME = 256
@@ -61,36 +62,51 @@ class Redactor:
         tame = ((_tame_name(name), _tame_value(value)) for name, value in (secrets or {}).items())
         named = {name: value for name, value in tame if len(value) >= MIN_LENGTH}
         self._secrets = named
-        forms = {form: f"{_MARK}{name}]" for name, value in named.items() for form in _forms(value)}
-        self._markers = {form: forms[form] for form in sorted(forms, key=len, reverse=True)}
-        needles = [form.encode() for form in (_MARK, *_CLUES, *self._markers)]
+        self._values = frozenset(named.values())
+        self._disguises = Disguises(named)
+        self._may_be_bare = any(map(_BARE.fullmatch, self._values))
+        needles = [needle.encode() for needle in (_MARK, *_CLUES)]
         # Of the kinds of match only these let the library skip ahead by vector instructions: 1 us for a page, not 30.
         self._needles = BytesAhoCorasick(needles, matchkind=MatchKind.LeftmostFirst)
 
     def touches(self, data: bytes) -> bool:
         """Whether `text` may have anything to do in this UTF-8 text: cheap, never wrong when it says no."""
-        return bool(self._needles.find_matches_as_indexes(data))
+        return bool(self._needles.find_matches_as_indexes(data)) or self._disguises.may_be_in(data)
 
     def text(self, text: str) -> str:
         """`text` without secrets."""
-        if _SHA256.fullmatch(text) and text not in self._markers:
+        if _SHA256.fullmatch(text) and text not in self._values:
             return text  # a hash of ours, in which a short secret may stand by chance
-        text = text.replace(_MARK, f"{_MARK}:")
-        for form, marker in self._markers.items():
-            if form in text:
-                text = text.replace(form, marker)
+        if not self.touches(text.encode("utf-8", "replace")):
+            return text
+        text = self._without_secrets(text)
         if any(clue in text for clue in _CLUES):
             for pattern in _PATTERNS:
                 text = pattern.sub(rf"\1{_GONE}", text)
         return text
 
     def data(self, data: bytes) -> bytes:
-        """`data` without secrets when it is UTF-8 text; anything else as it is."""
+        """`data` without secrets when it is UTF-8 text; anything else as it is. JSON stays JSON."""
         try:
             text = data.decode()
         except UnicodeDecodeError:
             return data
-        return self.text(text).encode() if self.touches(data) else data
+        if not self.touches(data):
+            return data
+        if self._may_be_bare and text[:1] in ("{", "["):
+            return _in_texts(data, self.text)
+        return self.text(text).encode()
+
+    def _without_secrets(self, text: str) -> str:
+        """`text` with markers for named secrets, and with its own markers as what they are: texts."""
+        found = self._disguises.find(text)
+        if not found:
+            return text.replace(_MARK, f"{_MARK}:")
+        parts, at = [], 0
+        for start, end, name in found:
+            parts += [text[at:start].replace(_MARK, f"{_MARK}:"), f"{_MARK}{name}]"]
+            at = end
+        return "".join([*parts, text[at:].replace(_MARK, f"{_MARK}:")])
 
     def reveal(self, text: str) -> str:
         """What `text` was before `self.text`, as far as named secrets go."""
@@ -141,27 +157,24 @@ def _tame_value(value: str) -> str:
     return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _forms(value: str) -> Iterator[str]:
-    yield value
-    yield json.dumps(value)[1:-1]
-    yield json.dumps(value, ensure_ascii=False)[1:-1]
-    yield html.escape(value)
-    yield html.escape(value, quote=False)
-    yield from _url_forms(value)
-    yield from _base64_forms(value.encode())
+def _in_texts(data: bytes, change: Callable[[str], str]) -> bytes:
+    """JSON, or lines of it, with every text and key changed: a number that reads like a secret stays a number."""
+    lines = data.splitlines()
+    try:
+        if len(lines) > 1 and lines[0][-1:] in (b"}", b"]"):
+            return b"".join(dumps(_changed(loads(line), change)) + b"\n" for line in lines)
+        return dumps(_changed(loads(data), change)) + (b"\n" if data.endswith(b"\n") else b"")
+    except CodecError:
+        return change(data.decode()).encode()
 
 
-def _url_forms(value: str) -> Iterable[str]:
-    for form in (quote(value, safe=""), quote(value), quote_plus(value)):
-        yield form
-        yield re.sub(r"%[0-9A-F]{2}", lambda found: found[0].lower(), form)
-
-
-def _base64_forms(value: bytes) -> Iterator[str]:
-    """The characters that encode `value` and nothing else, at each of the three alignments, in both alphabets."""
-    for shift in range(3):
-        encoded = base64.b64encode(bytes(shift) + value).decode().rstrip("=")
-        whole = encoded[-(-shift * 4 // 3) : (shift + len(value)) * 8 // 6]
-        if len(whole) >= 2 * MIN_LENGTH:
-            yield whole
-            yield whole.translate(str.maketrans("+/", "-_"))
+def _changed(value: Any, change: Callable[[str], str]) -> Any:
+    match value:
+        case str():
+            return change(value)
+        case list():
+            return [_changed(item, change) for item in value]
+        case dict():
+            return {change(key): _changed(item, change) for key, item in value.items()}
+        case _:
+            return value
