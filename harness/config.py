@@ -73,6 +73,8 @@ class LlmConfig:
     """Which checkpoint of a model in training this is; a label for `tracking`."""
     base_url: str | None = None
     api_key: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    """Sent with every request, as `OpenAI-Organization`; their values are secrets."""
     api_version: str | None = None
     temperature: float | None = None
     top_p: float | None = None
@@ -198,6 +200,7 @@ class JudgeConfig:
     model: str | None = None
     base_url: str | None = None
     api_key: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
     timeout_s: float = 120.0
 
 

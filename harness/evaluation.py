@@ -16,6 +16,7 @@ from harness.codec import dumps
 from harness.compose import retrying
 from harness.compose.budget import run_purse
 from harness.compose.conclusion import conclude, forget
+from harness.compose.confidential import secrets_of_tasks
 from harness.compose.deployment import load_tasks
 from harness.compose.drift import settle
 from harness.compose.game import Game
@@ -33,6 +34,7 @@ from harness.errors import ExitCode
 from harness.journal.index import Scan
 from harness.journal.log import Durability
 from harness.journal.redaction import redact_logs
+from harness.journal.speaking import speak_through
 from harness.journal.store import RunFolder
 from harness.records import Task
 from harness.reports.display import Board, LiveDisplay, PlainDisplay
@@ -65,7 +67,9 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
 async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...]) -> int:
     begun = time.monotonic()
     tasks = load_tasks(config)
-    redact_logs(redactor := redacting(config))
+    redactor = redacting(config, secrets_of_tasks(tasks))
+    redact_logs(redactor)
+    speak_through(redactor)
     show_logs()
     with (
         RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor) as run,

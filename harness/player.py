@@ -29,6 +29,7 @@ from harness.config import Config, register
 from harness.errors import ConfigError, HarnessError, JournalError, UsageError
 from harness.journal.log import Durability
 from harness.journal.redaction import RedactingFormatter, Redactor
+from harness.journal.speaking import speak_through
 from harness.journal.store import RunFolder, hold_of
 from harness.llm.turns import RemoteTurns
 from harness.protocols import News
@@ -108,8 +109,8 @@ async def play(said: Iterator[dict[str, Any]], fault: Unforeseen) -> None:
         )
     config = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Config), told["config"]))
     assert isinstance(config, Config)
-    redactor = redacting(config)
-    fault.redact = redactor.text
+    redactor = redacting(config, told["secrets"])
+    fault.redact = redactor.said
     _log(redactor)
     stopping = Stopping()
     wire = Wire(stopping)
@@ -156,7 +157,8 @@ def _count(players: Crew) -> None:
 
 
 def _log(redactor: Redactor) -> None:
-    """To stderr, which the supervisor keeps."""
+    """To stderr, which the supervisor keeps; a traceback of the interpreter's own goes there, too."""
+    speak_through(redactor)
     handler = logging.StreamHandler()
     plain = logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s %(message)s")
     handler.setFormatter(VisibleFormatter(RedactingFormatter(plain, redactor)))

@@ -100,8 +100,13 @@ def read_named(path: Path, *, most: int = MOST) -> bytes:
 
 
 def appending(path: Path) -> BinaryIO:
-    """A log, made if it is missing, each write of which goes to its end."""
-    return os.fdopen(opened(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab", buffering=0)
+    """A log, made if it is missing, each write of which goes to its end.
+
+    It is for its owner alone: what other programs write into it nobody has looked through.
+    """
+    fd = opened(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.fchmod(fd, 0o600)  # an older one
+    return os.fdopen(fd, "ab", buffering=0)
 
 
 def status(path: Path, *, below: Path | None = None) -> os.stat_result | None:

@@ -53,6 +53,15 @@ class Addresses:
         return _swap(host, self._hosts_to_canonical)
 
 
+def host_of(url: str) -> str:
+    """Host and port of an address, in small letters, without the user and password before them.
+
+    Raises:
+        ValueError: It is no address.
+    """
+    return urlsplit(url).netloc.rpartition("@")[2].lower()
+
+
 class SiteFinder:
     """Which site an address is on: of those at its host and port, the one with the longest path before it."""
 
@@ -62,7 +71,7 @@ class SiteFinder:
         """Host and port to path and site, the longest path first."""
         for name, url in bases:
             parts = urlsplit(url)
-            self._bases.setdefault(parts.netloc.lower(), []).append((parts.path.rstrip("/"), name))
+            self._bases.setdefault(host_of(url), []).append((parts.path.rstrip("/"), name))
         for found in self._bases.values():
             found.sort(key=lambda base: len(base[0]), reverse=True)
 
@@ -72,7 +81,7 @@ class SiteFinder:
             parts = urlsplit(url)
         except ValueError:  # an address a page made up
             return None
-        found = self._bases.get(parts.netloc.lower(), [])
+        found = self._bases.get(host_of(url), [])
         under = (name for path, name in found if f"{parts.path}/".startswith(f"{path}/"))
         return next(under, found[-1][1] if found else None)
 

@@ -5,11 +5,13 @@ followed. A server's answer is data whatever its status; no answer is `SiteUnava
 """
 
 import asyncio
+import re
+from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from urllib.parse import urljoin, urlsplit, urlunsplit
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
 
 from harness.errors import SiteUnavailable
 
@@ -70,7 +72,7 @@ def _follow(asked: _Asked, timeout_s: float) -> Answer:
         url = urljoin(asked.url, location)
         same = urlsplit(url).netloc == urlsplit(asked.url).netloc
         asked = _Asked("GET", url, asked.headers if same else {}, None)
-    raise SiteUnavailable(f"{asked.url} redirects without end")
+    raise SiteUnavailable(f"{shown(asked.url)} redirects without end")
 
 
 def _send(asked: _Asked, timeout_s: float) -> tuple[Answer, str | None]:
@@ -82,9 +84,24 @@ def _send(asked: _Asked, timeout_s: float) -> tuple[Answer, str | None]:
         connection = made("127.0.0.1" if host.endswith(".localhost") else host, parts.port, timeout=timeout_s)
         with closing(connection):
             path = urlunsplit(("", "", parts.path or "/", parts.query, ""))
-            connection.request(asked.method, path, body=asked.body, headers={"Host": parts.netloc, **asked.headers})
+            headers = {"Host": parts.netloc.rpartition("@")[2], **_credentials(parts), **asked.headers}
+            connection.request(asked.method, path, body=asked.body, headers=headers)
             response = connection.getresponse()
             answer = Answer(status=response.status, url=asked.url, body=response.read(_LARGEST))
             return answer, response.getheader("Location") if 300 <= response.status < 400 else None
     except (OSError, HTTPException, ValueError) as exc:
-        raise SiteUnavailable(f"{asked.url} does not answer ({exc}); start the site, then run again") from exc
+        raise SiteUnavailable(f"{shown(asked.url)} does not answer ({exc}); start the site, then run again") from exc
+
+
+def _credentials(parts: SplitResult) -> dict[str, str]:
+    """User and password of an address, as a browser sends them."""
+    if parts.username is None:
+        return {}
+    both = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return {"Authorization": f"Basic {b64encode(both.encode()).decode()}"}
+
+
+def shown(url: str) -> str:
+    """An address for messages: without what stands before its host and after its path, either of which may be a secret."""
+    bare = re.sub(r"(?<=://)[^/?#]*@", "", url, count=1)
+    return re.split(r"[?#]", bare, maxsplit=1)[0]

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from playwright.async_api import ProxySettings
 
+from harness.browser.addresses import host_of
 from harness.errors import ActionFailed
 from harness.records import Site
 
@@ -22,7 +23,7 @@ class Guard:
 
     def __init__(self, sites: tuple[Site, ...], *, allowed: str) -> None:
         self._names = ", ".join(site.canonical for site in sites)
-        self._hosts = {urlsplit(site.url).netloc.lower() for site in sites} if allowed == "sites" else None
+        self._hosts = {host_of(site.url) for site in sites} if allowed == "sites" else None
 
     @property
     def proxy(self) -> ProxySettings | None:
@@ -33,7 +34,7 @@ class Guard:
 
     def reaches(self, url: str) -> bool:
         """Whether a page may ask for this real address."""
-        return self._hosts is None or urlsplit(url).netloc.lower() in self._hosts
+        return self._hosts is None or host_of(url) in self._hosts
 
     def check(self, url: str, *, shown: str) -> None:
         """Refuse an address the agent asks for.

@@ -8,9 +8,9 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
-from harness.browser.fetching import is_up
+from harness.browser.addresses import host_of
+from harness.browser.fetching import is_up, shown
 from harness.errors import SiteUnavailable
 from harness.records import Site
 
@@ -37,10 +37,12 @@ async def check(failed: Iterable[str], sites: Iterable[Site], *, timeout_s: floa
     Raises:
         SiteUnavailable: One of the sites is gone: it does not answer, or with a failure of its own (status 500 and above).
     """
-    hosts = {_host(url) for url in failed}
+    hosts = {host_of(url) for url in failed}
     for site in sites:
-        if _host(site.url) in hosts and not await is_up(site.url, timeout_s=timeout_s):
-            raise SiteUnavailable(f"{site.name} went away in the middle of the episode: {site.url} does not answer")
+        if host_of(site.url) in hosts and not await is_up(site.url, timeout_s=timeout_s):
+            raise SiteUnavailable(
+                f"{site.name} went away in the middle of the episode: {shown(site.url)} does not answer"
+            )
 
 
 async def wait(sites: Iterable[Site], patience: Patience) -> None:
@@ -56,7 +58,3 @@ async def wait(sites: Iterable[Site], patience: Patience) -> None:
                     await patience.sleep(_ASKED_EVERY_S)
     except TimeoutError:
         return
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).netloc.lower()

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from harness.browser.fetching import fetch
+from harness.browser.fetching import fetch, shown
 from harness.browser.outage import Patience
 from harness.errors import ConfigError, SiteUnavailable
 
@@ -77,7 +77,7 @@ async def _failure(hook: Hook, *, timeout_s: float) -> str | None:
     try:
         answer = await fetch(hook.url, method="POST", headers=hook.headers, body=b"", timeout_s=timeout_s)
     except SiteUnavailable as error:
-        return f"{hook.url} does not answer ({error.__cause__ or error})"
+        return f"{shown(hook.url)} does not answer ({error.__cause__ or error})"
     if 400 <= answer.status < 500:
-        raise ConfigError(f"{hook.name}: {hook.url} answers {answer.status}; mend it, and the same command goes on")
-    return f"{hook.url} answers {answer.status}" if answer.status >= 500 else None
+        raise ConfigError(f"{hook.name}: {shown(hook.url)} answers {answer.status}; mend it, and the same command goes on")
+    return f"{shown(hook.url)} answers {answer.status}" if answer.status >= 500 else None

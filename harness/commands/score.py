@@ -32,8 +32,9 @@ def run(options: argparse.Namespace) -> int:
     from harness.codec import dumps
     from harness.compose.rescoring import rescore
     from harness.evaluators.scoring import EVALUATOR_VERSION
+    from harness.journal.credentials import secrets_in
     from harness.journal.disk import Within, write_atomic
-    from harness.journal.redaction import Redactor, secrets_in
+    from harness.journal.redaction import Redactor
     from harness.reports.rows import about, run_folder
     from harness.reports.terminal import Terminal
 

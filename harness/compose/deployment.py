@@ -1,5 +1,6 @@
 """Where the sites are: from settings to `Site` records, one set per lane."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -34,7 +35,7 @@ def canonical(name: str, tree: Mapping[str, Any]) -> str:
     if tree.get("canonical") is not None:
         return _text(tree, f"sites.{name}", "canonical")
     if urls := _urls(name, tree):
-        return urls[0]
+        return re.sub(r"(?<=://)[^/?#]*@", "", urls[0])  # who may enter is nobody's business but the browser's
     raise ConfigError(f"sites.{name} has no address: set sites.{name}.url, or sites.{name}.canonical if it is embedded")
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness import __version__
+from harness.compose.confidential import secrets_of_tasks
 from harness.compose.game import Game
 from harness.compose.owing import policy
 from harness.compose.services import Services, services
@@ -126,6 +127,7 @@ def hello(game: Game, where: Services) -> dict[str, object]:
     """What a worker process is told before it starts; it touches no disk, so keys may be in it."""
     return {
         "config": as_plain(game.config),
+        "secrets": secrets_of_tasks(game.tasks),
         "harness": __version__,
         "folder": str(game.run.path.absolute()),
         "hold": hold_of(game.run.path),

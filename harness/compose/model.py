@@ -87,6 +87,7 @@ class Models:
             api_key=llm.api_key,
             azure=llm.kind == "azure",
             api_version=llm.api_version,
+            headers=llm.headers,
             http_client=self._connections,
         )
         settings = ChatSettings(
@@ -102,7 +103,9 @@ class Models:
 
     async def judge_model(self, judge: JudgeConfig) -> OpenAIChat:
         assert judge.model is not None
-        endpoint = Endpoint(base_url=judge.base_url, api_key=judge.api_key, http_client=self._connections)
+        endpoint = Endpoint(
+            base_url=judge.base_url, api_key=judge.api_key, headers=judge.headers, http_client=self._connections
+        )
         settings = ChatSettings(model=judge.model, temperature=0.0, max_tokens=768, timeout_s=judge.timeout_s)
         turns = LaneTurns(turns=NoLimit(), lane=0, requests=Requests(), stopping=self.stopping)
         return await self._open(endpoint, settings, self._retrier(None), turns)

@@ -8,9 +8,10 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from harness.compose.deployment import site_trees
+from harness.compose.confidential import secrets_of, shown_settings
 from harness.config import Config
-from harness.journal.redaction import Redactor, secrets_in
+from harness.journal.credentials import secrets_in
+from harness.journal.redaction import Redactor
 
 MEASURING = ("agent", "llm", "browser", "limits", "observation", "action_set", "judge")
 """Settings that change what is measured; a run folder holds one set of them."""
@@ -20,6 +21,7 @@ EXECUTING = frozenset(
         *(
             "llm.base_url",
             "llm.api_key",
+            "llm.headers",
             "llm.timeout_s",
             "llm.max_attempts",
             "llm.max_retry_s",
@@ -30,17 +32,27 @@ EXECUTING = frozenset(
             "llm.tokens_per_minute",
             "llm.prices",
         ),
-        *("llm.plans", "llm.faults", "llm.latency_ms", "judge.base_url", "judge.api_key", "judge.timeout_s"),
+        *(
+            "llm.plans",
+            "llm.faults",
+            "llm.latency_ms",
+            "judge.base_url",
+            "judge.api_key",
+            "judge.headers",
+            "judge.timeout_s",
+        ),
         *("browser.executable", "browser.headless", "browser.slow_mo_ms", "browser.screenshots", "browser.har"),
     }
 )
 """Settings inside those groups that only change how, not what."""
 
+_SENT = ("llm.headers.", "judge.headers.")
+
 
 def measuring(config: Config) -> dict[str, Any]:
     """The measuring settings as one flat mapping of dotted keys to plain values."""
     tree = {name: as_plain(getattr(config, name)) for name in MEASURING}
-    return {key: value for key, value in _flat(tree) if key not in EXECUTING}
+    return {key: value for key, value in _flat(tree) if key not in EXECUTING and not key.startswith(_SENT)}
 
 
 def saved(config: Config) -> str:
@@ -50,28 +62,17 @@ def saved(config: Config) -> str:
 
 def shown(config: Config) -> dict[str, Any]:
     """The whole configuration as plain values, keys and passwords left out."""
-    tree: dict[str, Any] = as_plain(asdict(config))
-    for group in ("llm", "judge"):
-        tree[group]["api_key"] = None if tree[group]["api_key"] is None else "[redacted]"
-    for site in tree["sites"].values():
-        if isinstance(site, dict) and site.get("login"):
-            site["login"]["fields"] = dict.fromkeys(site["login"].get("fields", {}), "[redacted]")
-    return tree
+    return shown_settings(as_plain(asdict(config)))
 
 
-def redacting(config: Config) -> Redactor:
-    """Takes the secrets of settings and environment out of what is written."""
-    return Redactor({**secrets_in(os.environ), **secrets(config)})
+def redacting(config: Config, more: Mapping[str, str] | None = None) -> Redactor:
+    """Takes the secrets of settings and environment out of what is written, and `more`, by name."""
+    return Redactor({**secrets_in(os.environ), **(more or {}), **secrets(config)})
 
 
 def secrets(config: Config) -> dict[str, str]:
     """Values that must never be written, by the name they are replaced with."""
-    found = {"llm.api_key": config.llm.api_key, "judge.api_key": config.judge.api_key}
-    for name, site in site_trees(config).items():
-        for label, value in ((site.get("login") or {}).get("fields") or {}).items():
-            if "pass" in label.lower():
-                found[f"sites.{name}.login"] = value
-    return {name: value for name, value in found.items() if value}
+    return secrets_of(as_plain(asdict(config)))
 
 
 def as_plain(value: Any) -> Any:

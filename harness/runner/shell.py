@@ -21,8 +21,13 @@ from harness.runner.family import HOOK_MARK, end_hook, hook_environment, hook_ma
 NO_COMMAND = frozenset({126, 127})
 """With these codes a shell ends that found something that may not be run, or nothing at all (POSIX, 2.8.2)."""
 
+_COMMAND = "CAIRN_COMMAND"
+_RUN = f'set -- "${_COMMAND}"; unset {_COMMAND}; eval "shift; $1"'
 _MARKED = f'{HOOK_MARK}="$0$$"; export {HOOK_MARK}; exec /bin/sh -c "$1"'
-"""Runs the command as the same process, marked with its own process id (`family`)."""
+"""Runs the command as the same process, marked with its own process id (`family`).
+
+It comes by a variable, as it may hold a password, and everybody can read the arguments of a process.
+"""
 _LAST_BYTES = 1 << 16
 """So much of what a command said is looked at for its last line."""
 
@@ -69,8 +74,8 @@ async def run(command: str, *, told: Mapping[str, str], timeout_s: float) -> End
 async def _ended(command: str, told: Mapping[str, str], *, output: BinaryIO, timeout_s: float) -> int | None:
     """The code the command ended with, whatever it left running; None = it took too long."""
     process = await asyncio.create_subprocess_exec(
-        *("/bin/sh", "-c", _MARKED, hook_mark(""), command),
-        env={**hook_environment(), **told},
+        *("/bin/sh", "-c", _MARKED, hook_mark(""), _RUN),
+        env={**hook_environment(), **told, _COMMAND: command},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=output,
         stderr=asyncio.subprocess.STDOUT,

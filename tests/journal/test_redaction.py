@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.actions.space import Target, Type
+from harness.journal.credentials import secrets_in
 from harness.journal.log import Journal, read
-from harness.journal.redaction import NO_SECRETS, RedactingFormatter, Redactor, secrets_in
+from harness.journal.redaction import NO_SECRETS, RedactingFormatter, Redactor
 from harness.journal.store import RunFolder
 from harness.records import CloseReason, Opened
 from tests.journal.episodes import acted, closed, decided, folded, opened, scored, task
