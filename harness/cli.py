@@ -18,11 +18,14 @@ from omegaconf.errors import OmegaConfBaseException
 from harness.actions.cutting import cut
 from harness.compose.unforeseen import Unforeseen, leaves, without_secrets
 from harness.config import PROJECT, Config, register
+from harness.discretion import Hidden, discreet_files, hide
 from harness.errors import ConfigError, ExitCode, HarnessError, UsageError
 from harness.journal.disk import foreseen
+from harness.journal.speaking import speak_plainly, speak_through, spoken
 from harness.reports.visible import flat
 
 _NOISE = ("full_key", "object_type", "reference_type", "To append to your config")
+_SHOWING = frozenset({"--cfg", "-c", "--info", "-i"})
 WRONG = (HydraException, OmegaConfBaseException, ValueError, RecursionError)
 """What hydra raises for arguments it cannot make settings of; ValueErrors of files that are no text among them."""
 _MODE = re.compile(rb"\bmode\b")
@@ -31,24 +34,50 @@ _WORST_FIRST = (ExitCode.INTERRUPTED, ExitCode.UNFORESEEN, ExitCode.USAGE, ExitC
 
 def run(arguments: Sequence[str]) -> int:
     """Compose the configuration from `arguments` and evaluate; with `-m`, one run after the other."""
-    with Unforeseen("run.py", redact=lambda text: without_secrets(text, arguments)) as fault:
-        return _run(arguments)
-    return fault.code
+    try:
+        with Unforeseen("run.py", redact=lambda text: without_secrets(text, arguments)) as fault:
+            return _run(arguments)
+        return fault.code
+    finally:
+        speak_plainly()
 
 
 def _run(arguments: Sequence[str]) -> int:
     register()
     os.environ["HYDRA_FULL_ERROR"] = "1"  # otherwise hydra prints a traceback and chooses the exit code itself
-    sys.argv = ["run.py", *arguments]
+    try:
+        hidden = hide(arguments)
+    except ConfigError as error:
+        return _refuse(str(error))
+    sys.argv = ["run.py", *hidden.arguments]
+    speak_through(hidden.redactor())
+    if any(argument.partition("=")[0] in _SHOWING for argument in arguments):
+        _keep_quiet_about(hidden)
+    return _compose(hidden)
+
+
+def _keep_quiet_about(hidden: Hidden) -> None:
+    """Before hydra prints the settings: what in them is secret, the person's own files included."""
+    from harness.compose.settings import redacting
+
+    options = hidden.arguments
+    folders = [options[at + 1] for at, option in enumerate(options[:-1]) if option in ("--config-dir", "-cd")]
+    folders += [option.partition("=")[2] for option in options if option.startswith("--config-dir=")]
+    overrides = [option for option in options if "=" in option and not option.startswith("-")]
+    with suppress(ConfigError):  # which hydra will say better
+        speak_through(redacting(configured(overrides, Path(folders[0]) if folders else None)))
+
+
+def _compose(hidden: Hidden) -> int:
     codes: list[int] = []
 
     @hydra.main(version_base="1.3", config_path=str(PROJECT / "configs"), config_name="config")
     def job(tree: DictConfig) -> None:
         if ExitCode.INTERRUPTED not in codes:
-            codes.append(_run_one(tree))
+            codes.append(_run_one(tree, hidden))
 
     try:
-        with nullcontext() if _may_set_mode(arguments) else _composing_once():
+        with discreet_files(), nullcontext() if _may_set_mode(hidden.arguments) else _composing_once():
             job()
     except WRONG as error:
         return _refuse(_sentence(error))
@@ -68,18 +97,22 @@ def configured(overrides: Sequence[str], config_dir: Path | None = None) -> Conf
     """
     register()
     found = [f"hydra.searchpath=['file://{config_dir.absolute()}']"] if config_dir else []
+    hidden, tree = hide(overrides), None
     try:
         with hydra.initialize_config_dir(str(PROJECT / "configs"), version_base="1.3"):
-            return _checked(hydra.compose("config", overrides=[*found, *overrides]))
+            tree = hydra.compose("config", overrides=[*found, *hidden.arguments])
+            return _checked(tree, hidden)
     except WRONG as error:
-        raise ConfigError(_sentence(error)) from error
+        raise ConfigError(hidden.redactor(tree).said(_sentence(error))) from error
+    except ConfigError as error:
+        raise ConfigError(hidden.redactor(tree).said(str(error))) from error
     except OSError as error:  # the name of a setting may be looked up as that of a file
-        place = cut(str(error.filename), 300)
+        place = hidden.redactor(tree).said(cut(str(error.filename), 300))
         raise ConfigError(f"the settings cannot be composed: {error.strerror} ({place}); correct them") from error
 
 
-def _checked(tree: DictConfig) -> Config:
-    """The configuration of a composed tree.
+def _checked(tree: DictConfig, hidden: Hidden) -> Config:
+    """The configuration of a composed tree, with the secrets in it.
 
     Raises:
         ConfigError: It holds a setting that there is not.
@@ -94,6 +127,7 @@ def _checked(tree: DictConfig) -> Config:
     except RecursionError as error:
         raise ConfigError(_sentence(error)) from error
     assert isinstance(config, Config)
+    config = hidden.put_back(config)
     refuse_unsound(config)
     site_trees(config)
     return config
@@ -117,18 +151,17 @@ def _composing_once() -> Iterator[None]:
         setattr(Hydra, "get_mode", theirs)  # noqa: B010
 
 
-def _run_one(tree: DictConfig) -> int:
+def _run_one(tree: DictConfig, hidden: Hidden) -> int:
     folder = Path(HydraConfig.get().runtime.output_dir)
-    with Unforeseen("run.py", redact=lambda text: without_secrets(text, HydraConfig.get().overrides.task)) as fault:
-        return _played(tree, folder, fault)
+    speak_through(hidden.redactor(tree))
+    with Unforeseen("run.py", redact=spoken) as fault:
+        return _played(tree, folder, hidden)
     return fault.code
 
 
-def _played(tree: DictConfig, folder: Path, fault: Unforeseen) -> int:
+def _played(tree: DictConfig, folder: Path, hidden: Hidden) -> int:
     try:
-        config = _checked(tree)
-        fault.redact = lambda text: without_secrets(text, (), config)
-        return _evaluate(config, folder)
+        return _evaluate(_checked(tree, hidden), folder)
     except OmegaConfBaseException as error:
         return _refuse(_sentence(error))
     except (HarnessError, OSError, ExceptionGroup) as error:

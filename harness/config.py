@@ -27,6 +27,8 @@ from harness.choices import (
 _CHECKOUT = Path(__file__).resolve().parent.parent
 PROJECT = _CHECKOUT if (_CHECKOUT / "run.py").exists() else Path(get_path("data"), "share", "cairn-harness")
 """Where `configs/` and `tasks/` are: in the checkout, or where the package was installed with them."""
+HIDDEN = re.compile(r"REDACTED_\d+_")
+"""In the place of a secret of the command line, until the configuration is composed."""
 
 
 @dataclass
@@ -270,11 +272,17 @@ def slug(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", str(text)).strip("-.") or "x"
 
 
+def _suffix(overrides: str) -> str:
+    """What tells one run of several from the others; settings that are nothing but a secret do not."""
+    told = re.sub(rf"(?:^|,)[^,=]*=['\"]?{HIDDEN.pattern}['\"]?(?=,|$)", "", overrides).lstrip(",")
+    return f",{slug(HIDDEN.sub('redacted', told))}" if told else ""
+
+
 def register() -> None:
     """Make schema and resolvers known to hydra; may be called again."""
     OmegaConf.register_new_resolver("slug", slug, replace=True)
     OmegaConf.register_new_resolver("stem", lambda path: slug(Path(str(path)).stem), replace=True)
     OmegaConf.register_new_resolver("project", lambda path: str(PROJECT / path), replace=True)
-    OmegaConf.register_new_resolver("suffix", lambda text: f",{slug(text)}" if text else "", replace=True)
+    OmegaConf.register_new_resolver("suffix", _suffix, replace=True)
     store = ConfigStore.instance()
     store.store(name="schema", node=Config)

@@ -58,6 +58,7 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
         The exit code.
     """
     if config.run.dry:
+        speak_through(redacting(config, secrets_of_tasks(load_tasks(config))))
         console.out(rehearsed(config, folder), highlight=False)
         return ExitCode.DONE
     refuse_unready(config)

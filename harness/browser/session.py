@@ -24,6 +24,7 @@ from harness.browser.guard import Guard
 from harness.browser.receiving import quicken
 from harness.browser.settings import BrowserSettings, RestoreSettings
 from harness.browser.switches import switches
+from harness.browser.variables import driver_environment, for_browser
 from harness.browser.vital import Vital
 from harness.browser.window import Lane
 from harness.errors import BrowserCrashed
@@ -144,7 +145,8 @@ class Chromium:
         try:
             _keep_compiled()
             driver = async_playwright()
-            playwright = await driver.start()
+            with driver_environment():
+                playwright = await driver.start()
             quicken(driver)
         except Error as exc:
             raise BrowserCrashed(f"the browser's driver does not start: {first_line(exc)}") from exc
@@ -167,6 +169,7 @@ class Chromium:
     async def _launch(self, playwright: Playwright, path: str, *, sandbox: bool) -> Browser:
         return await playwright.chromium.launch(
             executable_path=path,
+            env={**for_browser(os.environ)},
             headless=self._settings.headless,
             slow_mo=self._settings.slow_mo_ms,
             args=switches(self._settings.launch_args),

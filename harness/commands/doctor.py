@@ -29,10 +29,15 @@ def run(options: argparse.Namespace) -> int:
     import asyncio
 
     from harness.cli import configured
+    from harness.compose.settings import redacting
+    from harness.journal.speaking import speak_plainly, speak_through
     from harness.reports.terminal import Terminal
 
     config = configured(options.overrides, options.config_dir)
-    return asyncio.run(_check(config, Terminal(highlight=False, soft_wrap=True)))
+    speak_through(redacting(config))
+    code = asyncio.run(_check(config, Terminal(highlight=False, soft_wrap=True)))
+    speak_plainly()
+    return code
 
 
 async def _check(config: "Config", console: "Console") -> int:

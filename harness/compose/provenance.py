@@ -17,6 +17,7 @@ from typing import Any
 
 from harness import __version__, regular
 from harness.browser.executable import find
+from harness.browser.variables import for_browser
 from harness.codec import CodecError, dumps, loads
 from harness.compose.settings import saved
 from harness.config import Config
@@ -102,7 +103,7 @@ def _browser(config: Config) -> Tree | None:
         path = Path(find(config.browser.executable, headless=config.browser.headless))
     except ConfigError:
         return None
-    version = _said([str(path), "--version"])
+    version = _said([str(path), "--version"], for_browser(os.environ))
     return {"program": path.name, "version": version.strip() if version else None}
 
 

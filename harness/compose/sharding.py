@@ -15,8 +15,7 @@ from harness.codec import CodecError, build, loads
 from harness.compose.game import Game
 from harness.compose.owing import policy
 from harness.compose.retrying import standing
-from harness.compose.settings import secrets
-from harness.config import Config
+from harness.config import HIDDEN, Config
 from harness.errors import ConfigError, ExitCode, JournalError, UsageError
 from harness.journal.merging import merge
 from harness.journal.store import journal_name
@@ -169,7 +168,7 @@ class Shards:
 
     def _command(self, shard: int) -> list[str]:
         given, folder = self._game.arguments, self._folder(shard)
-        if any(value in argument for value in secrets(self._game.config).values() for argument in given):
+        if any(HIDDEN.search(argument) for argument in given):
             raise ConfigError(
                 "executor=slurm keeps its commands on disk, and one of these settings is a secret: give it by the environment"
             )

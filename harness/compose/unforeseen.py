@@ -69,11 +69,12 @@ def leaves(error: BaseException) -> list[BaseException]:
 def without_secrets(text: str, arguments: Iterable[str], config: "Config | None" = None) -> str:
     """The text without the secrets of environment, command line and settings."""
     from harness.compose.settings import secrets  # nobody who works as he should waits for it
-    from harness.journal.redaction import Redactor, secrets_in
+    from harness.journal.credentials import secrets_in
+    from harness.journal.redaction import Redactor
 
     given = (one.lstrip("+").partition("=") for one in arguments)
     said = {name.replace(".", "_"): value.strip("'\"") for name, _, value in given}
-    return Redactor({**secrets_in(os.environ), **secrets_in(said), **(secrets(config) if config else {})}).text(text)
+    return Redactor({**secrets_in(os.environ), **secrets_in(said), **(secrets(config) if config else {})}).said(text)
 
 
 def _sentence(redact: Callable[[str], str], error: BaseException) -> str:

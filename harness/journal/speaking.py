@@ -39,6 +39,11 @@ def speak_through(redactor: Redactor) -> None:
             setattr(sys, name, DiscreetStream(stream, redactor))
 
 
+def spoken(text: str) -> str:
+    """A text as it would be said now."""
+    return sys.stderr.redactor.said(text) if isinstance(sys.stderr, DiscreetStream) else text
+
+
 def speak_plainly() -> None:
     """As it was before `speak_through`."""
     for name in ("stdout", "stderr"):

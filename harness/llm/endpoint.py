@@ -1,13 +1,17 @@
 """Where chat requests go, and how its client is made.
 
 Nothing is taken from the environment behind the user's back: without a key a placeholder is sent, so that a key in
-`OPENAI_API_KEY` never travels to another server than the one it was configured for.
+`OPENAI_API_KEY` never travels to another server than the one it was configured for. Nor do organization, project or the
+headers of `OPENAI_CUSTOM_HEADERS`, one of which could take the place of the key: what is to be sent stands in the settings.
 """
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from openai import AsyncAzureOpenAI, AsyncOpenAI
 
@@ -16,6 +20,8 @@ from harness.llm.bounding import connections
 
 OPENAI_URL = "https://api.openai.com/v1"
 NO_KEY = "none"
+_VARIABLES = ("OPENAI_", "AZURE_OPENAI_")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +35,7 @@ class Endpoint:
     api_version: str | None = None
     """Azure only: None = its v1 API; a dated version = its older API, where the model names a deployment."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Sent with every request."""
+    """Sent with every request, instead of those the package would send under the same names."""
     http_client: Any = None
     """Made by `bounding.connections`; None = a new one."""
 
@@ -41,6 +47,11 @@ class Endpoint:
         key = (self.api_key or "").strip()
         if not (key.isascii() and key.isprintable()):
             raise ConfigError("llm.api_key holds characters that no HTTP header can carry; copy the key again")
+        for name, value in self.headers.items():
+            if not _HEADER_NAME.fullmatch(name) or not (value.isascii() and value.isprintable()):
+                raise ConfigError(
+                    f"the header {name!r} (llm.headers, judge.headers) holds characters that no HTTP header can carry; correct it"
+                )
 
     @property
     def label(self) -> str:
@@ -48,9 +59,11 @@ class Endpoint:
         return re.sub(r"//[^/@]*@", "//", (self.base_url or OPENAI_URL).partition("?")[0]).rstrip("/")
 
     def redact(self, text: str) -> str:
-        """`text` without the key, should the server have quoted it."""
-        key = (self.api_key or "").strip()
-        return text.replace(key, "[key]") if key else text
+        """`text` without the key, headers and password, should the server have quoted them."""
+        password = urlsplit(self.base_url or "").password or ""
+        for secret in ((self.api_key or "").strip(), password, unquote(password), *self.headers.values()):
+            text = text.replace(secret, "[key]") if secret else text
+        return text
 
     def connect(self) -> AsyncOpenAI:
         """A client that never retries and never times out by itself: both are done above it, once."""
@@ -62,10 +75,21 @@ class Endpoint:
             "default_headers": dict(self.headers),
             "http_client": self.http_client or connections(),
         }
-        if not self.azure:
-            return AsyncOpenAI(base_url=self.base_url or OPENAI_URL, **shared)
-        resource = str(self.base_url).rstrip("/")
-        if self.api_version:
-            return AsyncAzureOpenAI(azure_endpoint=resource, api_version=self.api_version, **shared)
-        url = resource if resource.endswith("/openai/v1") else f"{resource}/openai/v1"
-        return AsyncOpenAI(base_url=url, **shared)
+        with _without_variables():
+            if not self.azure:
+                return AsyncOpenAI(base_url=self.base_url or OPENAI_URL, **shared)
+            resource = str(self.base_url).rstrip("/")
+            if self.api_version:
+                return AsyncAzureOpenAI(azure_endpoint=resource, api_version=self.api_version, **shared)
+            url = resource if resource.endswith("/openai/v1") else f"{resource}/openai/v1"
+            return AsyncOpenAI(base_url=url, **shared)
+
+
+@contextmanager
+def _without_variables() -> Iterator[None]:
+    """The package reads its variables when a client is made, by names that grow in number; so they are away meanwhile."""
+    away = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(_VARIABLES)}
+    try:
+        yield
+    finally:
+        os.environ.update(away)

@@ -48,7 +48,7 @@ def mapped(endpoint: Endpoint, *, model: str, timeout_s: float) -> Iterator[None
         raise Transient(endpoint.redact(f"connection failed: {cause}")) from exc
     except APIStatusError as exc:
         status = exc.status_code
-        said = endpoint.redact(_said(exc))
+        said = _said(exc, endpoint)
         if exc.code not in _EXHAUSTED and (status in _RETRIED or status >= 500):
             headers = {name.lower(): value for name, value in exc.response.headers.items()}
             wait_s = asked_wait_s(headers, status=status, now=time.time())
@@ -69,8 +69,8 @@ def mapped(endpoint: Endpoint, *, model: str, timeout_s: float) -> Iterator[None
         ) from exc
 
 
-def _said(exc: APIStatusError) -> str:
-    """The server's own message in one line."""
+def _said(exc: APIStatusError, endpoint: Endpoint) -> str:
+    """The server's own message in one line, without the key: taken out before anything is cut, as half a key is one, too."""
     match exc.body:
         case {"message": str(message)} if message.strip():
             text = message
@@ -80,5 +80,5 @@ def _said(exc: APIStatusError) -> str:
             text = message
         case _:
             text = exc.response.text or exc.response.reason_phrase
-    text = " ".join(re.sub(r"<[^<>]*>", " ", text[:_READ]).split()).rstrip(".")
+    text = " ".join(re.sub(r"<[^<>]*>", " ", endpoint.redact(text)[:_READ]).split()).rstrip(".")
     return text if len(text) <= 300 else f"{text[:300]}…"
