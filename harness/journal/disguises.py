@@ -1,8 +1,8 @@
 """The forms in which a known secret may stand in a text: as it is, escaped, escaped again inside something else, base64.
 
-Invariant: a secret is found however its characters were escaped for JSON, HTML or an address, up to three times over (HTML in
-JSON, JSON in the JSON of a HAR, percent signs that were percent-encoded), each character by itself; as base64 and as base64
-of base64, at every alignment and in both alphabets, of all its usual escaped forms; and as hexadecimal digits.
+Invariant: a secret is found however its characters were escaped for JSON, scripts, HTML or an address, one in the other and again
+and again (HTML in JSON, JSON in the JSON of a HAR, percent signs that were percent-encoded), each character by itself; as base64
+and as base64 of base64, at every alignment and in both alphabets, of all its usual escaped forms; and as hexadecimal digits.
 
 The time is linear in the text: a form is looked for only where its longest run of characters that nothing escapes is found,
 and then by a pattern that tries a bounded number of characters at each place. Patterns are made when first needed.
@@ -24,14 +24,12 @@ from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
 SHORTEST_ENCODED = 8
 """Fewer characters of base64 say too little: they would be found by chance."""
-_LAYERS = 3
 _INERT = re.compile(r"[A-Za-z0-9_.-]+")
 """Characters that no escaping changes."""
 _PLAIN_LETTERS = re.compile(r"[A-Za-z0-9]+")
 _ANYTHING = re.compile(r".+", re.DOTALL)
 _RUN = re.compile(r"(.)\1*", re.DOTALL)
 _LEAST_ANCHOR = 3
-_HEX = re.compile(r"\\u[0-9a-f]{4}|%[0-9A-F]{2}")
 
 
 class Found(NamedTuple):
@@ -58,11 +56,11 @@ class _Form:
         return re.compile("".join(self._spelt(run[0]) for run in _RUN.finditer(self.text)))
 
     def _spelt(self, run: str) -> str:
-        """One character, or a run of the same one, which is escaped alike: else a row of backslashes could be read in many ways."""
         if self._inert.fullmatch(run):
             return re.escape(run)
-        ways = ways_to_write(run) | {self._twins.get(run[0], run[0]) * len(run)}
-        return f"(?:{'|'.join(map(re.escape, sorted(ways, key=lambda way: (-len(way), way))))})"
+        twin = self._twins.get(run[0])
+        pattern = written(run[0], len(run))
+        return f"(?:{pattern}|{re.escape(twin * len(run))})" if twin else pattern
 
     def find(self, text: str) -> Iterator[Found]:
         if self.anchor in text:
@@ -99,15 +97,6 @@ class Disguises:
         return apart
 
 
-@cache
-def ways_to_write(text: str) -> frozenset[str]:
-    """A text as it is, and escaped up to three times, in the same way or in different ones."""
-    ways = {text, *(escape(text) for escape in _ESCAPES)}
-    for _ in range(_LAYERS - 1):
-        ways |= {escape(way) for way in ways for escape in _AROUND}
-    return frozenset(ways)
-
-
 def _forms(name: str, value: str) -> Iterator[_Form]:
     yield _Form(name, value, inert=_INERT)
     data = value.encode("utf-8", "replace")
@@ -129,97 +118,59 @@ def base64_cores(data: bytes) -> Iterator[str]:
             yield core
 
 
-# --- one layer of escaping ------------------------------------------------------------------------
+# --- how a character may be written ---------------------------------------------------------------
+
+_PERCENT = "%(?:25){0,9}"
+"""A percent sign, percent-encoded any number of times."""
+_END = f"(?:;|{_PERCENT}3[bB])"
+_HASH = f"(?:#|{_PERCENT}23)"
+_ENTITY = f"(?:&|{_PERCENT}26)(?:(?:amp|{_HASH}38|{_HASH}[xX]26){_END}){{0,9}}"
+"""The beginning of an entity, escaped for HTML any number of times."""
+_BACKSLASH = rf"(?:\\|{_PERCENT}5[cC]|{_ENTITY}(?:{_HASH}92|{_HASH}[xX]5[cC]|bsol){_END})"
+_ESCAPED = f"{_BACKSLASH}{{0,255}}+"
+"""What stands before an escaped character: for each JSON in JSON one backslash more than twice as many."""
+_AMPERSAND = f"(?:{_ENTITY}|{_ESCAPED}(?:u0026|x26)(?:amp{_END}){{0,9}})"
+_SHORT = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f", "\v": "v"}
 
 
-def _json(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)[1:-1]
+@cache
+def written(character: str, count: int = 1) -> str:
+    """A pattern for a character, or a row of the same, escaped in any way, any number of times."""
+    if character == "\\":
+        return f"{_BACKSLASH}{{{count},255}}+"  # as many as there are: what follows may do without
+    return f"(?:{_ESCAPED}(?:{'|'.join(_ways(character))}))" + (f"{{{count}}}" if count > 1 else "")
 
 
-def _json_ascii(text: str) -> str:
-    return json.dumps(text)[1:-1]
+def _ways(character: str) -> Iterator[str]:
+    """No two of them begin a text alike, so that none is tried twice."""
+    if character == "&":
+        yield _AMPERSAND
+        return
+    code, units = ord(character), character.encode("utf-16-be", "surrogatepass").hex()
+    yield _PERCENT if character == "%" else re.escape(character)
+    yield from (_SHORT[character],) if character in _SHORT else ()
+    yield _ESCAPED.join(f"u{_any_case(units[at : at + 4])}" for at in range(0, len(units), 4))
+    if code < 256:
+        yield f"x{_any_case(f'{code:02x}')}"
+    names = [f"{_HASH}0{{0,4}}{code}", f"{_HASH}[xX]0{{0,4}}{_any_case(f'{code:x}')}"]
+    names += [name for name in (codepoint2name.get(code), "apos" if character == "'" else None) if name]
+    yield f"{_AMPERSAND}(?:{'|'.join(names)}){_END}"
+    if character != "%":
+        encodings = dict.fromkeys((character.encode("utf-8", "replace"), character.encode("latin-1", "ignore")))
+        yield from ("".join(f"{_PERCENT}{_any_case(f'{byte:02x}')}" for byte in data) for data in encodings if data)
+    if character == " ":
+        yield rf"\+|{_PERCENT}2[bB]"
 
 
-def _json_slashes(text: str) -> str:
-    return _json(text).replace("/", r"\/")
+def _any_case(digits: str) -> str:
+    return "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in digits)
 
 
-def _json_in_html(text: str) -> str:
-    """As Go, Rails, PHP and .NET write it, so that it may stand in a script of a page."""
-    return "".join(f"\\u{ord(one):04x}" if one in "<>&'\"+`" else _json(one) for one in text)
-
-
-def _upper(escape: Callable[[str], str]) -> Callable[[str], str]:
-    return lambda text: _HEX.sub(lambda found: found[0][:2] + found[0][2:].upper(), escape(text))
-
-
-def _lower(escape: Callable[[str], str]) -> Callable[[str], str]:
-    return lambda text: re.sub(r"%[0-9A-F]{2}", lambda found: found[0].lower(), escape(text))
-
-
-def _html_text(text: str) -> str:
-    return html.escape(text, quote=False)
-
-
-def _html_attribute(text: str) -> str:
-    """As a browser writes one."""
-    return text.replace("&", "&amp;").replace('"', "&quot;").replace("\xa0", "&nbsp;")
-
-
-def _html_decimal(text: str) -> str:
-    return _entities(text, lambda one: f"&#{ord(one)};")
-
-
-def _html_hex(text: str) -> str:
-    return _entities(text, lambda one: f"&#x{ord(one):x};")
-
-
-def _html_hex_upper(text: str) -> str:
-    return _entities(text, lambda one: f"&#x{ord(one):X};")
-
-
-def _html_named(text: str) -> str:
-    return _entities(text, lambda one: f"&{codepoint2name[ord(one)]};" if ord(one) in codepoint2name else one)
-
-
-def _html_apostrophe(text: str) -> str:
-    return _html_named(text).replace("'", "&apos;")
-
-
-def _entities(text: str, entity: Callable[[str], str]) -> str:
-    return "".join(one if one.isascii() and one.isalnum() else entity(one) for one in text)
-
-
-def _url(text: str) -> str:
-    return quote(text, safe="", errors="replace")
-
-
-def _url_form(text: str) -> str:
-    return quote_plus(text, errors="replace")
-
-
-def _url_whole(text: str) -> str:
-    """Only what no address may hold."""
-    return quote(text, safe="!'()*~/;?:@&=+$,#[]", errors="replace")
-
-
-_ESCAPES: Iterable[Callable[[str], str]] = (
-    *(_json, _json_ascii, _upper(_json_ascii), _json_slashes, _json_in_html, _upper(_json_in_html)),
-    *(
-        html.escape,
-        _html_text,
-        _html_attribute,
-        _html_decimal,
-        _html_hex,
-        _html_hex_upper,
-        _html_named,
-        _html_apostrophe,
-    ),
-    *(_url, _lower(_url), _url_form, _lower(_url_form), _url_whole),
+_USUAL: Iterable[Callable[[str], str]] = (
+    lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+    lambda text: json.dumps(text)[1:-1],
+    html.escape,
+    lambda text: quote(text, safe="", errors="replace"),
+    lambda text: quote_plus(text, errors="replace"),
 )
-_AROUND: Iterable[Callable[[str], str]] = (
-    *(_json, _json_slashes, _json_in_html, _upper(_json_in_html), html.escape, _html_text, _url, _lower(_url)),
-)
-"""What escapes the escapes."""
-_USUAL = (_json, _json_ascii, html.escape, _url, _url_form)
 """What is inside base64 was escaped like this, if at all."""

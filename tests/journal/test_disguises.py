@@ -63,6 +63,9 @@ WAYS: dict[str, Escape] = {
     "base64 of json": lambda text: base64.b64encode(json.dumps({"password": text}).encode()).decode(),
     "base64 of base64": lambda text: base64.b64encode(base64.b64encode(text.encode())).decode(),
     "base64 in json in json": lambda text: json.dumps(json.dumps(base64.b64encode(text.encode()).decode())),
+    "a script's text in single quotes": lambda text: text.replace("\\", "\\\\").replace("'", "\\'"),
+    "six times json": lambda text: json.dumps(json.dumps(json.dumps(json.dumps(json.dumps(json.dumps(text)))))),
+    "everything at once": lambda text: json.dumps(html.escape(json.dumps(quote(html.escape(json.dumps(json.dumps(text))))))),
     "hexadecimal": lambda text: text.encode().hex(),
 }  # fmt: skip
 
