@@ -6,6 +6,7 @@ schema. No module below `compose` ever sees a config tree. Importing this regist
 
 import re
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from sysconfig import get_path
 from typing import Any
@@ -29,6 +30,7 @@ PROJECT = _CHECKOUT if (_CHECKOUT / "run.py").exists() else Path(get_path("data"
 """Where `configs/` and `tasks/` are: in the checkout, or where the package was installed with them."""
 HIDDEN = re.compile(r"REDACTED_\d+_")
 """In the place of a secret of the command line, until the configuration is composed."""
+_LONGEST_SUFFIX = 150
 
 
 @dataclass
@@ -275,7 +277,10 @@ def slug(text: str) -> str:
 def _suffix(overrides: str) -> str:
     """What tells one run of several from the others; settings that are nothing but a secret do not."""
     told = re.sub(rf"(?:^|,)[^,=]*=['\"]?{HIDDEN.pattern}['\"]?(?=,|$)", "", overrides).lstrip(",")
-    return f",{slug(HIDDEN.sub('redacted', told))}" if told else ""
+    name = slug(HIDDEN.sub("redacted", told)) if told else ""
+    if len(name) > _LONGEST_SUFFIX:  # a folder's name has 255 bytes
+        name = f"{name[: _LONGEST_SUFFIX - 13]}-{sha256(name.encode()).hexdigest()[:12]}"
+    return f",{name}" if name else ""
 
 
 def register() -> None:

@@ -103,6 +103,8 @@ def _forms(name: str, value: str) -> Iterator[_Form]:
     for digits in dict.fromkeys((data.hex(), data.hex().upper(), data.hex("%"), data.hex("%").upper())):
         yield _Form(name, digits, inert=_ANYTHING)
     inner = dict.fromkeys([value, *(escape(value) for escape in _USUAL)])
+    if len(inner) > 1:  # a secret that reads like an escape itself is at least found in these
+        yield from (_Form(name, text, inert=_ANYTHING) for text in inner)
     cores = dict.fromkeys(core for text in inner for core in base64_cores(text.encode("utf-8", "replace")))
     twice = dict.fromkeys(outer for core in base64_cores(data) for outer in base64_cores(core.encode()))
     for core in {**cores, **twice}:
@@ -138,7 +140,10 @@ def written(character: str, count: int = 1) -> str:
     """A pattern for a character, or a row of the same, escaped in any way, any number of times."""
     if character == "\\":
         return f"{_BACKSLASH}{{{count},255}}+"  # as many as there are: what follows may do without
-    return f"(?:{_ESCAPED}(?:{'|'.join(_ways(character))}))" + (f"{{{count}}}" if count > 1 else "")
+    ways = f"(?:{'|'.join(_ways(character))})"
+    # `%5C` is a backslash, or a percent sign and two letters: of a secret that has one, the latter comes first.
+    either = f"(?:{ways}|{_BACKSLASH}{{1,255}}+{ways})" if character in "&%" else f"{_ESCAPED}{ways}"
+    return f"(?:{either}){{{count}}}" if count > 1 else either
 
 
 def _ways(character: str) -> Iterator[str]:

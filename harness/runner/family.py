@@ -17,6 +17,7 @@ import psutil
 MARK = "CAIRN_RUN"
 WORKER_MARK = "CAIRN_WORKER"
 HOOK_MARK = "CAIRN_HOOK"
+_TELLING = frozenset({"DEBUG", "DEBUGP", "DEBUG_FILE", "PWDEBUG"})
 
 
 def mark(folder: Path) -> None:
@@ -40,6 +41,11 @@ def sweep(folder: Path) -> int:
 def hook_environment() -> dict[str, str]:
     """The environment for a person's own command: ours without the marks, as what it starts is not the run's."""
     return {name: value for name, value in os.environ.items() if name not in (MARK, WORKER_MARK, HOOK_MARK)}
+
+
+def worker_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a worker: without what would have its libraries log every key that is pressed in a page."""
+    return {name: value for name, value in environment.items() if name not in _TELLING}
 
 
 def hook_mark(pid: int | str) -> str:

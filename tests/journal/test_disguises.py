@@ -17,6 +17,7 @@ SECRETS = {
     "nasty": NASTY,
     "plain": "tide-and-time",
     "only_signs": '"\\<&>"+/',
+    "escapes": "ab%5Cd%25e &amp;z",
     "slashes": "\\\\\\\\\\\\",
     "pin": "4711",
 }

@@ -1,6 +1,7 @@
 """Workers as child processes on this machine, spoken to over their pipes."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 
 from harness import regular
 from harness.runner.executors.wire import BUFFERED, messages
-from harness.runner.family import kill_tree
+from harness.runner.family import kill_tree, worker_environment
 
 
 def child_processes(command: Sequence[str], log: Path) -> Callable[[int], AbstractAsyncContextManager["Pipes"]]:
@@ -22,6 +23,7 @@ def child_processes(command: Sequence[str], log: Path) -> Callable[[int], Abstra
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=errors,
+                env=worker_environment(os.environ),
                 start_new_session=True,
                 limit=BUFFERED,
             )

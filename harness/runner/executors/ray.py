@@ -24,7 +24,7 @@ from harness import regular
 from harness.errors import ConfigError
 from harness.runner.capacity import Room
 from harness.runner.executors.wire import BUFFERED, messages
-from harness.runner.family import end_marked, kill_tree, marks
+from harness.runner.family import end_marked, kill_tree, marks, worker_environment
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ class Host:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
-            env={**os.environ, **self._env},
+            env={**worker_environment(os.environ), **self._env},
             cwd=self._cwd,
         )
         self._listened = time.monotonic()

@@ -94,7 +94,9 @@ def _unwrapped(data: bytes) -> Iterator[bytes]:
         yield _inflated(data)
     elif data[:4] == b"PK\x03\x04":
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            yield from (archive.read(name) + name.encode() for name in archive.namelist())
+            for name in archive.namelist():
+                yield name.encode()
+                yield archive.read(name)
     elif data[257:262] == b"ustar":
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
             yield from (file.read() for member in archive if (file := archive.extractfile(member)))

@@ -35,6 +35,8 @@ class Outcome:
     """Bytes."""
     places: int = 0
     """Files, streams, command lines and environments."""
+    environments: int = 0
+    """Of browsers and drivers."""
 
 
 @dataclass
@@ -86,7 +88,7 @@ def run(
     finally:
         process.kill()
         watch.end()
-    outcome = Outcome(process.returncode, (out + err).decode("utf-8", "replace"))
+    outcome = Outcome(process.returncode, (out + err).decode("utf-8", "replace"), environments=watch.browsers)
     sought = Sought(canaries)
     for where, data in (("stdout", out), ("stderr", err), *watch.seen()):
         _look(outcome, sought, where, data)

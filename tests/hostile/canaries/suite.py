@@ -1,11 +1,11 @@
 """The runs of the suite: few, each with many ways in."""
 
 import json
+from base64 import b64decode
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
-from tests.hostile.canaries.canary import Canary, Sought
+from tests.hostile.canaries.canary import Sought, canary
 from tests.hostile.canaries.running import Leak, Outcome, Place, run, search_files
 from tests.hostile.canaries.ways import COMMON, Given, Run, in_file, on_command_line, settings
 from tests.hostile.canaries.world import World
@@ -17,7 +17,7 @@ def from_file(world: World, place: Place) -> Given:
     tree = settings(given, world, "file", nasty=True)
     tracking = ("tracking=art", "tracking.name=m", "tracking.report_metrics=[wandb]")
     given.arguments = [*in_file(given, place, tree), f"task.path={place.given / 'tasks.json'}", *COMMON, *tracking]
-    given.variables = {"WANDB_MODE": "offline", "WANDB_API_KEY": given.secret("environment: WANDB_API_KEY") + "0" * 20}
+    given.variables = {"WANDB_MODE": "offline", "WANDB_API_KEY": given.secret("environment: WANDB_API_KEY")}
     return given
 
 
@@ -56,7 +56,7 @@ def from_environment(world: World, place: Place) -> Given:
     """Variables, some of which the settings name; with a driver that would log what is typed."""
     given = Given()
     given.variables = {name: given.secret(f"environment: {name}") for name in VARIABLES}
-    given.unknown = [Given().new(f"environment: {name}") for name in NOT_SENT]
+    given.unknown = [canary(f"environment: {name}") for name in NOT_SENT]
     given.variables |= {name: one.value for name, one in zip(NOT_SENT, given.unknown, strict=True)}
     password = given.secret("environment: a login's ${oc.env:…}", nasty=True)
     given.world["password"] = password
@@ -96,28 +96,28 @@ def sends_only_what_is_set(given: Given, place: Place, outcome: Outcome, world: 
     sent = json.dumps(world.headers).encode()
     got = Sought(given.all).in_bytes(sent)
     assert {one.way for one in got} == {"environment: OPENAI_API_KEY"}, got
-    assert outcome.said.count("unscored") or world.headers
+    assert len(world.headers) > 1, outcome.said
 
 
 def from_pages(world: World, place: Place) -> Given:
     """What tasks and pages bring along that nobody named: in addresses, headers, cookies and texts."""
     given = Given()
     password = given.new("task: start_url, password", nasty=True)
-    bearer, basic, sid, quiet, shape = (
-        given.secret(f"page: {what}")
-        for what in (
-            "Authorization: Bearer",
-            "Authorization: Basic",
-            "Cookie: in a text",
-            "Set-Cookie: in a text",
-            "a key of sk-",
-        )
+    what = (
+        "Authorization: Bearer",
+        "Authorization: Basic",
+        "Cookie: in a text",
+        "Set-Cookie: in a text",
+        "a key of sk-",
+        "session cookie",
     )
-    cookie = given.new("page: session cookie")
+    given.unknown = [canary(f"page: {one}") for one in what]
+    bearer, basic, sid, quiet, shape, cookie = (one.value for one in given.unknown)
     evaluated = given.new("task: address of an evaluator, password")
     given.world = {
         "password": "known",
-        "cookie": cookie.value,
+        "guarded": True,
+        "cookie": cookie,
         "extra": f"<p>Authorization: Bearer {bearer}</p><p>authorization: Basic {basic}</p><p>Cookie: sid={sid}; theme=dark</p>"
         f"<p>set-cookie: sid={quiet}; Path=/</p><p>sk-{shape}</p><p>http://me:{password.quoted}@127.0.0.1/</p>",
     }
@@ -140,8 +140,17 @@ def from_pages(world: World, place: Place) -> Given:
     return given
 
 
-def _only_in_headers(given: Given) -> list[Canary]:
-    return [one for one in given.canaries if not one.way.startswith("page:")]
+def reaches_the_page(given: Given, place: Place, outcome: Outcome, world: World) -> None:
+    """The browser still gets the password of the task, and only the site it is for."""
+    sent = [
+        b64decode(headers["authorization"].partition(" ")[2]).decode()
+        for headers in world.site_headers
+        if "authorization" in headers
+    ]
+    assert f"me:{given.canaries[0].value}" in sent, sent
+    assert not Sought(given.all).in_bytes(
+        json.dumps([headers.get("authorization") for headers in world.headers]).encode()
+    )
 
 
 def reads_and_exports(given: Given, place: Place, outcome: Outcome, world: World) -> None:
@@ -179,7 +188,7 @@ RUNS = (
     Run("settings of a file", from_file, after=reads_and_exports),
     Run("settings of the command line", from_command_line),
     Run("environment", from_environment, after=sends_only_what_is_set),
-    Run("tasks and pages", from_pages),
+    Run("tasks and pages", from_pages, after=reaches_the_page),
 )
 MISTAKES = (
     refused("a key that cannot be read", "llm.api_key that hydra cannot read", 'llm.api_key={}"x'),
@@ -197,8 +206,3 @@ MISTAKES = (
     refused("doctor", "harness doctor", "doctor", "llm=openai", "llm.base_url=http://me:{}@127.0.0.1:9/v1", code=None, program=("-m", "harness.main")),
     refused("hydra's own folder", "hydra.output_subdir", "hydra.output_subdir=.hydra", "task=nowhere", "task.path=/nowhere", "llm.api_key={}", code=None),
 )  # fmt: skip
-
-
-def ways(runs: Sequence[Run], played: Sequence[Given]) -> int:
-    """How many ways in there were."""
-    return len(set(chain.from_iterable((one.way for one in given.all) for given in played)))

@@ -154,8 +154,10 @@ class Run:
     """What else is to be seen."""
     program: Sequence[str] = ("run.py",)
 
-    def play(self, world: World, place: Place) -> tuple[Given, Outcome]:
+    def play(self, world: World, place: Place, more: Mapping[str, str] | None = None) -> tuple[Given, Outcome]:
+        """`more`: variables of the test's own."""
         given = self.make(world, place)
+        given.variables |= more or {}
         world.begin(given.canaries, **given.world)
         (place.given / "tasks.json").write_text(json.dumps([given.task]))
         outcome = run(place, given.arguments, given.all, variables=given.variables, program=self.program)

@@ -34,6 +34,8 @@ class World:
     """Session of the site."""
     extra: str = ""
     """Further HTML of every page."""
+    guarded: bool = False
+    """Whether the front page asks for a user and a password."""
     password: str = ""
     """What the login form wants in its last field."""
     sites_port: int = 0
@@ -50,7 +52,7 @@ class World:
     def begin(self, known: Sequence[Canary], **settings: Any) -> None:
         """For the next run."""
         self.known, self._turns = list(known), 0
-        self.cookie, self.extra, self.password, self.refusals = "none", "", "", 1
+        self.cookie, self.extra, self.password, self.refusals, self.guarded = "none", "", "", 1, False
         for seen in (self.headers, self.asked, self.site_headers):
             seen.clear()
         for name, value in settings.items():
@@ -61,23 +63,29 @@ class World:
         self.asked.append(f"{scope['method']} {scope['path']}")
         self.site_headers.append(headers)
         known = f"session={self.cookie}" in headers.get("cookie", "")
+        if self.guarded and scope["path"] == "/" and "authorization" not in headers:
+            return await _answer(send, b"", status=401, more=[("www-authenticate", "Basic realm=own")])
         match scope["method"], scope["path"]:
             case _, "/reset" | "/counter":
-                return await _answer(send, b"7", "text/plain")
+                await _answer(send, b"7", "text/plain")
             case "POST", "/login":
                 right = parse_qs(body.decode()).get("secret", [""])[0] == self.password
                 cookie = ("set-cookie", f"session={self.cookie}; HttpOnly")
-                return await _answer(send, b"", status=303, more=[("location", "/"), *([cookie] if right else [])])
+                await _answer(send, b"", status=303, more=[("location", "/"), *([cookie] if right else [])])
             case _, "/login":
                 form = "<form method=post><input id=login><input name=secret id=field type=password><button>Log in</button></form>"
-                return await _answer(send, form.encode())
+                await _answer(send, form.encode())
             case _, "/account":
-                return await _answer(send, b"member" if known else b"guest")
+                await _answer(send, b"member" if known else b"guest")
             case _, "/data":
                 data = {"deep": json.dumps({"deeper": [one.value for one in self.known]}), "you": dict(headers)}
-                return await _answer(send, json.dumps(data).encode(), "application/json")
+                await _answer(send, json.dumps(data).encode(), "application/json")
             case _, "/echo":
-                return await _answer(send, json.dumps({"body": body.decode()}).encode(), "application/json")
+                await _answer(send, json.dumps({"body": body.decode()}).encode(), "application/json")
+            case _:
+                await self._page(send)
+
+    async def _page(self, send: Any) -> None:
         values = json.dumps([one.value for one in self.known]).replace("<", "\\u003c")
         page = "".join([f"<h1>Secrets</h1>{self.extra}", *(shown(one.value) for one in self.known)])
         await _answer(send, f"{page}<script>const secrets = {values};{SCRIPT}</script>".encode())
