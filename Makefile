@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 BROWSER := $(VENV)/browser
 AXE := tests/node_modules/installed
 
-.PHONY: setup run test test-slow hostile golden test-art test-verified chaos chaos-mutants bench house docs check format clean
+.PHONY: setup run test test-slow hostile canary golden test-art test-verified chaos chaos-mutants bench house docs check format clean
 
 run: setup
 	@$(PY) run.py $(ARGS)
@@ -32,6 +32,10 @@ test-slow: setup $(VENV)/installed-dev $(AXE)
 # Every hostile or broken input of tests/hostile; `make test` runs the quick ones of them.
 hostile: setup $(VENV)/installed-dev
 	$(PY) -m pytest -n logical --dist worksteal tests/hostile $(ARGS)
+
+# Secrets in every way in, looked for in every byte that comes out; a table of both.
+canary: setup $(VENV)/installed-dev
+	@$(PY) -m tests.hostile.canaries $(ARGS)
 
 # axe-core, for the tests of accessibility. Where npm is missing or refuses, they are skipped and everything else is tested.
 $(AXE): tests/package.json

@@ -49,7 +49,7 @@ _SHAPES = re.compile(
 """Keys that say so themselves."""
 _SCHEME = re.compile(r"(?i)\s*(?:basic|bearer|digest|negotiate|token|apikey)\s+")
 _OPTION = re.compile(r"(?:^|\s)--?([A-Za-z][\w-]{0,64})(?:=|\s+)(\"[^\"]*\"|'[^']*'|[^\s\"']+)")
-_ASSIGNED = re.compile(r"(?:^|[\s;&|(])([A-Za-z_]\w{0,64})=(\"[^\"]*\"|'[^']*'|[^\s\"';&|)]+)")
+_ASSIGNED = re.compile(r"(?:^|[\s;&|(\"'])([A-Za-z_]\w{0,64})=(\"[^\"]*\"|'[^']*'|[^\s\"';&|)]+)")
 _HEADER = re.compile(r"[\"']?([A-Za-z][\w-]{0,64}):\s*([^\"'\n]{1,4096})")
 _USER_OPTION = re.compile(r"(?:^|\s)(?:-u|--user|--proxy-user)[\s=]*[\"']?[^\s:\"']{0,256}:([^\s\"']{1,256})")
 _MYSQL = re.compile(r"\bm(?:ysql|ariadb)[\w-]*\b")
