@@ -28,6 +28,7 @@ from harness.compose.resetting import unresettable
 from harness.compose.settings import redacting
 from harness.compose.sharing import schedule
 from harness.compose.soundness import refuse_unready
+from harness.compose.telling import Discreet
 from harness.compose.tracking import Tracker
 from harness.config import Config
 from harness.errors import ExitCode
@@ -143,7 +144,8 @@ async def _play(game: Game, jobs: Schedule, console: Terminal, *, tracker: Track
 
     board = Board(len(jobs), game.turns.flow, lambda: jobs.waits, _jobs_are(game.config))
     with _display(game.config, console, board) as display:
-        async with tracker.following(display) as progress:
+        discreet = Discreet(display, redacting(game.config, secrets_of_tasks(game.tasks)).said)
+        async with tracker.following(discreet) as progress:
             return await execute(game, jobs, purse.watching(progress))
 
 

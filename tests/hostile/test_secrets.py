@@ -17,15 +17,17 @@ from harness.cli import configured
 from harness.compose.confidential import secrets_of, secrets_of_tasks, shown_settings
 from harness.compose.deployment import canonical_bases
 from harness.compose.settings import measuring, secrets, shown
+from harness.compose.telling import Discreet
 from harness.config import register
 from harness.discretion import hide
 from harness.errors import ConfigError, SiteUnavailable
 from harness.journal.credentials import in_command, in_header, in_login, in_text, secrets_in
 from harness.journal.disk import open_log
+from harness.journal.redaction import Redactor
 from harness.llm.chat import ChatSettings, OpenAIChat
 from harness.llm.endpoint import Endpoint
 from harness.llm.retrying import Retrier, RetryPolicy
-from harness.protocols import Message
+from harness.protocols import Message, News
 from harness.records import Eval, Site, Task
 from harness.runner import shell
 from harness.runner.family import worker_environment
@@ -331,6 +333,18 @@ def test_the_browser_gets_what_it_works_with(name: str) -> None:
 def test_a_proxy_is_passed_on_without_its_password(value: str) -> None:
     assert for_browser({"https_proxy": value.format(SECRET)})["https_proxy"].endswith("proxy:3128")
     assert SECRET not in str(for_browser({"HTTPS_PROXY": value.format(SECRET)}))
+
+
+def test_a_display_gets_no_secret_that_it_could_wrap() -> None:
+    heard: list[News] = []
+
+    class Listening:
+        def tell(self, news: News) -> None:
+            heard.append(news)
+
+    news = News(lane=0, task_id="1", phase="acting", action=f"type [5] [{SECRET}]", note=f"it said {SECRET}")
+    Discreet(Listening(), Redactor({"pin": SECRET}).said).tell(news)
+    assert (heard[0].action, heard[0].note) == ("type [5] [[redacted:pin]]", "it said [redacted:pin]")
 
 
 def test_a_worker_is_not_told_to_log_what_is_typed() -> None:
