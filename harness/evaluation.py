@@ -34,7 +34,7 @@ from harness.config import Config
 from harness.errors import ExitCode
 from harness.journal.index import Scan
 from harness.journal.log import Durability
-from harness.journal.redaction import redact_logs
+from harness.journal.redaction import Redactor, redact_logs
 from harness.journal.speaking import speak_through
 from harness.journal.store import RunFolder
 from harness.records import Task
@@ -59,7 +59,7 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
         The exit code.
     """
     if config.run.dry:
-        speak_through(redacting(config, secrets_of_tasks(load_tasks(config))))
+        _keep_quiet(config, load_tasks(config))
         console.out(rehearsed(config, folder), highlight=False)
         return ExitCode.DONE
     refuse_unready(config)
@@ -69,10 +69,7 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
 async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...]) -> int:
     begun = time.monotonic()
     tasks = load_tasks(config)
-    redactor = redacting(config, secrets_of_tasks(tasks))
-    redact_logs(redactor)
-    speak_through(redactor)
-    show_logs()
+    redactor = _keep_quiet(config, tasks)
     with (
         RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor) as run,
         ExitStack() as closing,
@@ -117,6 +114,15 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
         if not left.owed:
             _over(config, run, tasks, found, summary=summary)
         return exit_code(console, summary.overall, config.fail_under)
+
+
+def _keep_quiet(config: Config, tasks: Sequence[Task]) -> Redactor:
+    """About the secrets of settings and tasks, in what is logged and printed from now on; for what is written, too."""
+    redactor = redacting(config, secrets_of_tasks(tasks))
+    redact_logs(redactor)
+    show_logs()
+    speak_through(redactor)
+    return redactor
 
 
 @contextmanager

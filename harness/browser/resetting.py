@@ -79,5 +79,7 @@ async def _failure(hook: Hook, *, timeout_s: float) -> str | None:
     except SiteUnavailable as error:
         return f"{shown(hook.url)} does not answer ({error.__cause__ or error})"
     if 400 <= answer.status < 500:
-        raise ConfigError(f"{hook.name}: {shown(hook.url)} answers {answer.status}; mend it, and the same command goes on")
+        raise ConfigError(
+            f"{hook.name}: {shown(hook.url)} answers {answer.status}; mend it, and the same command goes on"
+        )
     return f"{shown(hook.url)} answers {answer.status}" if answer.status >= 500 else None

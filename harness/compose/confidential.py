@@ -7,11 +7,12 @@ password (or token) before the host and what is asked for under such a name; in 
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from harness.codec import dumps, loads, plain
 from harness.journal.credentials import in_addresses, in_command, in_header, in_login, in_text, is_secret_name, numbered
-from harness.records import Task
+
+if TYPE_CHECKING:
+    from harness.records import Task
 
 GONE = "[redacted]"
 Place = tuple[str, ...]
@@ -32,8 +33,10 @@ def secrets_of(tree: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def secrets_of_tasks(tasks: Iterable[Task]) -> dict[str, str]:
+def secrets_of_tasks(tasks: "Iterable[Task]") -> dict[str, str]:
     """Passwords in the addresses of tasks, by task."""
+    from harness.codec import dumps, loads, plain  # `--help` must not wait for it
+
     found: dict[str, str] = {}
     for task in tasks:
         data = dumps(plain(task))

@@ -14,7 +14,6 @@ from typing import Any
 
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
-from harness.codec import CodecError, dumps, loads
 from harness.journal.disguises import Disguises
 
 MIN_LENGTH = 4
@@ -155,6 +154,8 @@ def _tame_value(value: str) -> str:
 
 def _in_texts(data: bytes, change: Callable[[str], str]) -> bytes:
     """JSON, or lines of it, with every text and key changed: a number that reads like a secret stays a number."""
+    from harness.codec import CodecError, dumps, loads  # seldom needed, and `--help` must not wait for it
+
     lines = data.splitlines()
     try:
         if len(lines) > 1 and lines[0][-1:] in (b"}", b"]"):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.hostile.canaries.canary import Sought, canary
-from tests.hostile.canaries.running import Leak, Outcome, Place, run, search_files
+from tests.hostile.canaries.running import PROJECT, Leak, Outcome, Place, run, search_files
 from tests.hostile.canaries.ways import COMMON, Given, Run, in_file, on_command_line, settings
 from tests.hostile.canaries.world import World
 
@@ -170,6 +170,42 @@ def reads_and_exports(given: Given, place: Place, outcome: Outcome, world: World
     search_files(outcome, Sought(given.all), place.out)
 
 
+def fails(name: str, place: str, code: int) -> Run:
+    """A run in which something breaks that nobody foresaw, with every secret in its words."""
+
+    def make(world: World, at: Place) -> Given:
+        given = Given()
+        key, password = given.secret(f"{name}: llm.api_key"), given.secret(f"{name}: environment")
+        task = given.secret(f"{name}: address of a task")
+        module, _, function = place.rpartition(".")
+        broken = f"raise RuntimeError('{key} {password} http://me:{task}@h/ ' * 3)"
+        program = f"import {module} as it\ndef fail(*_, **__):\n    {broken}\nit.{function} = fail\n"
+        (at.given / "sitecustomize.py").write_text(program)
+        given.task |= {"start_url": f"http://me:{task}@127.0.0.1:9/", "storage_state": None, "sites": []}
+        given.task["eval"] = {
+            "eval_types": ["string_match"],
+            "reference_url": "",
+            "program_html": [],
+            "reference_answers": {"exact_match": "x"},
+        }
+        given.variables = {"PYTHONPATH": f"{at.given}:{PROJECT}", "OTHER_TOKEN": password}
+        given.arguments = [
+            f"task.path={at.given / 'tasks.json'}",
+            "task.name=t",
+            *COMMON,
+            "llm=openai",
+            f"llm.api_key={key}",
+        ]
+        given.arguments += [
+            f"llm.base_url=http://127.0.0.1:{world.endpoint_port}/v1",
+            "sites=webarena",
+            "judge.model=m",
+        ]
+        return given
+
+    return Run(name, make, code)
+
+
 def refused(
     name: str, way: str, *arguments: str, prefix: str = "", code: int | None = 2, program: Sequence[str] = ("run.py",)
 ) -> Run:
@@ -191,6 +227,7 @@ RUNS = (
     Run("tasks and pages", from_pages, after=reaches_the_page),
 )
 MISTAKES = (
+    fails("an error nobody foresaw", "harness.compose.provenance.describe", 70),
     refused("a key that cannot be read", "llm.api_key that hydra cannot read", 'llm.api_key={}"x'),
     refused("an address that cannot be read", "llm.base_url that hydra cannot read", "llm.base_url=http://me:{}@h/v1?a=b"),
     refused("a setting that there is not", "misspelt key", "llm.api_kye={}", prefix="sk-"),
