@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import BinaryIO
 
 from harness import regular
 from harness.errors import StorageError

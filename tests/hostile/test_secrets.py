@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from harness import regular
 from harness.browser.addresses import Addresses, SiteFinder
 from harness.browser.fetching import fetch
 from harness.browser.guard import Guard
@@ -22,7 +23,6 @@ from harness.config import register
 from harness.discretion import hide
 from harness.errors import ConfigError, SiteUnavailable
 from harness.journal.credentials import in_command, in_header, in_login, in_text, secrets_in
-from harness.journal.disk import open_log
 from harness.journal.redaction import Redactor
 from harness.llm.chat import ChatSettings, OpenAIChat
 from harness.llm.endpoint import Endpoint
@@ -353,7 +353,7 @@ def test_a_worker_is_not_told_to_log_what_is_typed() -> None:
 
 def test_the_log_of_workers_is_for_its_owner(tmp_path: Path) -> None:
     (tmp_path / "worker.log").touch(0o644)
-    with open_log(tmp_path / "worker.log") as log:
+    with regular.appending(tmp_path / "worker.log") as log:
         log.write(b"x")
     assert stat.S_IMODE((tmp_path / "worker.log").stat().st_mode) == 0o600
 
