@@ -14,7 +14,7 @@ from harness.actions.cutting import cut
 from harness.actions.space import Action, Aimed, Drag, Nothing, Target
 from harness.agents.prompt import Prompt
 from harness.agents.trimming import trim
-from harness.errors import ActionSyntaxError, ConfigError
+from harness.errors import ActionSyntaxError
 from harness.protocols import ChatModel, Decision, Message, Reply
 from harness.records import Episode, Refused, Step, Task, Unknown, Usage, View
 
@@ -94,9 +94,9 @@ class PromptedAgent:
 
 
 def _with_picture(messages: Sequence[Message], view: View) -> tuple[Message, ...]:
-    """The last message with the page's picture behind its text."""
+    """The last message with the page's picture behind its text; without one where the page gave none, as a notice says."""
     if view.image is None:
-        raise ConfigError("observation.type=image needs pictures; set browser.screenshots=true")
+        return tuple(messages)
     *before, last = messages
     url = f"data:image/png;base64,{b64encode(view.image).decode()}"
     parts = ({"type": "text", "text": last.content}, {"type": "image_url", "image_url": {"url": url}})

@@ -41,7 +41,7 @@ from harness.actions.space import (
 from harness.browser.addresses import Addresses
 from harness.browser.code import call
 from harness.browser.element import WIDGETS, Element
-from harness.browser.faults import closed, first_line, net_error
+from harness.browser.faults import closed, first_line, moved, net_error
 from harness.browser.guard import BLOCKED, Guard
 from harness.browser.observing import Body
 from harness.browser.settings import BrowserSettings
@@ -107,8 +107,8 @@ class Actor:
                     async with asyncio.timeout(seconds):
                         await self._input(action, body)
                 except Error as exc:
-                    if not closed(exc):
-                        raise  # a page that closed itself has reacted; whether all is gone shows when settling
+                    if not closed(exc) and not moved(exc):
+                        raise  # a page that closed itself, or went elsewhere, has reacted; settling sees what became of it
                 except TimeoutError:
                     # A page whose script runs on takes no input; settling finds out what is wrong with it.
                     self._tabs.notice(f"the page did not react to the action within {seconds:g} s")
@@ -154,20 +154,22 @@ class Actor:
             case DoubleClick() | Check() | Upload() | Drag():
                 await self._use(action, body)
             case Wait():
-                await page.evaluate(_WAITED, min(_WAITS_S, self._settings.action_timeout_s / 2) * 1000)
+                limit_ms = min(_WAITS_S, self._settings.action_timeout_s / 2) * 1000
+                await self._tabs.current.evaluate_aside(f"({_WAITED})({limit_ms})")
             case Press(key_comb=key_comb):
                 await self._press(key_comb)
             case Scroll(direction=direction):
                 # WebArena scrolls the document only; a page whose document cannot scroll has a part that does.
                 sign = 1 if direction == "down" else -1
-                await page.evaluate(_SCROLL, [sign, self._settings.dialect != "webarena"])
+                within = "false" if self._settings.dialect == "webarena" else "true"
+                await self._tabs.current.evaluate_aside(f"({_SCROLL})([{sign}, {within}])")
             case Mouse(verb=verb, x=x, y=y):
                 width, height = self._settings.viewport
                 await (page.mouse.click if verb == "click" else page.mouse.move)(x * width, y * height)
             case Keyboard(text=text):
                 await self._write(text)
             case Code():
-                await call(page, action)
+                await call(page, action, limit_s=self._settings.action_timeout_s)
 
     async def _use(self, action: DoubleClick | Check | Upload | Drag, body: Body | None) -> None:
         """What only the cairn action set knows."""
@@ -196,9 +198,10 @@ class Actor:
     def _element(self, target: Target, body: Body | None) -> Element:
         if body is None or (backend := body.backends.get(target.id)) is None:
             raise ActionFailed(f"no element [{target.id}] in the observation; use an id that stands there")
+        world = body.worlds[target.id]
         if (session := body.sessions.get(target.id)) is not None:
-            return Element(session, backend, id=target.id, box=body.nodes[target.id].box)
-        return Element(self._tabs.current.cdp, backend, id=target.id)
+            return Element(session, backend, world=world, id=target.id, box=body.nodes[target.id].box)
+        return Element(self._tabs.current.cdp, backend, world=world, id=target.id)
 
     async def _point(self, element: Element, *, press: bool) -> None:
         found = await element.locate()

@@ -51,7 +51,8 @@ class Questions:
     def __init__(self, cdp: CDPSession, frame_id: str, world: int) -> None:
         self._send = sender(cdp)
         self._frame_id = frame_id
-        self._world = world
+        self.world = world
+        """Execution context of our world in the document."""
         self.document = ""
         """Handle of the document, as long as it lasts."""
         self._group = f"measured in {world}"
@@ -137,7 +138,7 @@ class Questions:
         answer = await self._call(
             "Runtime.callFunctionOn",
             functionDeclaration=_MEASURE,
-            executionContextId=self._world,
+            executionContextId=self.world,
             arguments=[{"objectId": handle} for _, handle in known],
             returnByValue=True,
         )
@@ -157,7 +158,7 @@ class Questions:
             return kept
         try:
             answer = await self._send(
-                "DOM.resolveNode", backendNodeId=backend, executionContextId=self._world, objectGroup=self._group
+                "DOM.resolveNode", backendNodeId=backend, executionContextId=self.world, objectGroup=self._group
             )
         except Error:
             return None  # as in the slow way: what cannot be resolved has no rectangle
@@ -172,7 +173,7 @@ class Questions:
         return nodes
 
     async def _run(self, expression: str, **more: Any) -> dict[str, Any]:
-        more = {"contextId": self._world, "objectGroup": _GROUP, **more}
+        more = {"contextId": self.world, "objectGroup": _GROUP, **more}
         return await self._call("Runtime.evaluate", expression=expression, **more)
 
     async def _call(self, method: str, **parameters: Any) -> dict[str, Any]:

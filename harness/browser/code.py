@@ -1,16 +1,19 @@
 """Performs a call an agent wrote as Playwright code, without ever running it.
 
 The text is parsed, not evaluated: it may only be `page` followed by calls of the locators WebArena allows, with literal
-arguments, and one final action. Anything else is refused with a sentence.
+arguments, and one final action. Anything else is refused with a sentence, and so is what playwright cannot do: it is the
+model's call. Only a page that is gone is nobody's mistake.
 """
 
 import ast
 from collections.abc import Mapping
 from typing import Any
 
-from playwright.async_api import FrameLocator, Locator, Page
+from playwright.async_api import Error, FrameLocator, Locator, Page
 
+from harness.actions.cutting import cut
 from harness.actions.space import Code
+from harness.browser.faults import gone, why_not
 from harness.errors import ActionFailed
 
 _LOCATORS: Mapping[str, frozenset[str]] = {
@@ -28,14 +31,20 @@ _LOCATORS: Mapping[str, frozenset[str]] = {
     "first": frozenset(),
     "last": frozenset(),
 }
+_SHARE = 0.8
+"""Of the time for an action, in which its element has to be found and ready."""
+_MOST_OF_A_REASON = 500
 _Step = tuple[str, list[Any], dict[str, Any]]
 
 
-async def call(page: Page, action: Code) -> None:
+async def call(page: Page, action: Code, *, limit_s: float) -> None:
     """Find the element and do what the code says.
 
+    Args:
+        limit_s: How long an action may take.
     Raises:
-        ActionFailed: The code is not of the allowed form.
+        ActionFailed: The code is not of the allowed form, or cannot be done on this page.
+        playwright.async_api.Error: The page is gone.
     """
     steps = _parse(action.pw_code)
     if not steps:
@@ -45,28 +54,46 @@ async def call(page: Page, action: Code) -> None:
         allowed = _LOCATORS.get(name)
         if allowed is None or not set(named) <= allowed or not isinstance(place, Page | Locator | FrameLocator):
             raise ActionFailed(f"{name}({', '.join(named)}) is not among the calls that can be used to find an element")
-        found = getattr(place, name, None)
-        if found is None:
-            raise ActionFailed(f"{name} cannot be used there in {action.pw_code!r}")
-        place = found(*arguments, **named) if callable(found) and not isinstance(found, Locator) else found
+        place = _found(place, name, arguments, named)
     if not isinstance(place, Locator):
         raise ActionFailed(f"{action.pw_code!r} names no element")
     _, arguments, _ = steps[-1]
-    await _perform(place, action, arguments)
+    try:
+        await _perform(place, action, arguments, timeout_ms=limit_s * _SHARE * 1000)
+    except Error as exc:
+        if gone(exc):
+            raise
+        raise ActionFailed(cut(f"{action.pw_code} cannot be done: {why_not(exc)}", _MOST_OF_A_REASON)) from exc
+    except (TypeError, ValueError) as exc:
+        raise ActionFailed(f"{action.pw_code!r} has arguments of a wrong kind") from exc
 
 
-async def _perform(place: Locator, action: Code, arguments: list[Any]) -> None:
+def _found(place: Any, name: str, arguments: list[Any], named: dict[str, Any]) -> Any:
+    """What a call finds in a place."""
+    found = getattr(place, name, None)
+    if found is None:
+        raise ActionFailed(f"{name} cannot be used there")
+    if not callable(found) or isinstance(found, Locator):
+        return found
+    try:
+        return found(*arguments, **named)
+    except (Error, AttributeError, TypeError, ValueError) as exc:
+        said = [*map(repr, arguments), *(f"{word}={value!r}" for word, value in named.items())]
+        raise ActionFailed(cut(f"{name} does not take ({', '.join(said)})", _MOST_OF_A_REASON)) from exc
+
+
+async def _perform(place: Locator, action: Code, arguments: list[Any], *, timeout_ms: float) -> None:
     match action.verb:
         case "click":
-            await place.click()
+            await place.click(timeout=timeout_ms)
         case "hover":
-            await place.hover()
+            await place.hover(timeout=timeout_ms)
         case "check":
-            await place.check()
+            await place.check(timeout=timeout_ms)
         case "type":
-            await place.fill(action.text)
+            await place.fill(action.text, timeout=timeout_ms)
         case "select_option":
-            await place.select_option(label=[str(argument) for argument in arguments])
+            await place.select_option(label=[str(argument) for argument in arguments], timeout=timeout_ms)
 
 
 def _parse(code: str) -> list[_Step]:

@@ -1,4 +1,8 @@
-"""One element of the last observation, as acting sees it: where it is now, and what only script can do to it."""
+"""One element of the last observation, as acting sees it: where it is now, and what only script can do to it.
+
+Our scripts run in our world of its document, where nothing the page does to prototypes is felt. Only whether somebody
+listens is asked in the page's own, as listeners are known there only; a page can answer that as it likes.
+"""
 
 from collections.abc import Mapping
 from importlib.resources import files
@@ -8,7 +12,7 @@ from playwright.async_api import CDPSession, Error
 
 from harness.actions.space import Box
 from harness.browser.asking import together
-from harness.browser.faults import first_line
+from harness.browser.faults import first_line, moved
 from harness.browser.sending import sender
 from harness.errors import ActionFailed
 
@@ -37,10 +41,15 @@ _TYPING = frozenset(
 class Element:
     """An element the agent named by id; every question looks at the page as it is now."""
 
-    def __init__(self, cdp: CDPSession, backend: int, *, id: str, box: Box | None = None) -> None:
-        """`box`: where it was seen, for an element whose frame is of another process and knows only its own viewport."""
+    def __init__(self, cdp: CDPSession, backend: int, *, world: int, id: str, box: Box | None = None) -> None:
+        """
+        Args:
+            world: Execution context of our world in its document.
+            box: Where it was seen, for an element whose frame is of another process and knows only its own viewport.
+        """
         self._send = sender(cdp)
         self._backend = backend
+        self._world = world
         self._id = id
         self._box = box
 
@@ -140,16 +149,17 @@ class Element:
 
     async def _run(self, task: str, value: str = "") -> Mapping[str, Any]:
         try:
+            mine = await self._resolve(executionContextId=self._world)
             answer = await self._send(
                 "Runtime.callFunctionOn",
-                objectId=await self._resolve(),
+                objectId=mine,
                 functionDeclaration=_SCRIPT,
                 arguments=[{"value": task}, {"value": value}],
                 returnByValue=True,
                 userGesture=True,
             )
         except Error as exc:
-            if any(text in first_line(exc) for text in _GONE):
+            if moved(exc) or any(text in first_line(exc) for text in _GONE):
                 raise self._gone() from exc
             raise
         found: Mapping[str, Any] = answer["result"].get("value") or {}
@@ -157,9 +167,9 @@ class Element:
             raise self._gone()
         return found
 
-    async def _resolve(self, backend: int = 0) -> str:
-        """A handle of the element, or of another node."""
-        resolved = await self._send("DOM.resolveNode", backendNodeId=backend or self._backend)
+    async def _resolve(self, backend: int = 0, **world: int) -> str:
+        """A handle of the element, or of another node; in the page's own world, unless another one is asked for."""
+        resolved = await self._send("DOM.resolveNode", backendNodeId=backend or self._backend, **world)
         handle: str = resolved["object"]["objectId"]
         return handle
 

@@ -4,6 +4,7 @@ Playwright tells its errors apart by their text only, so every test of such a te
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -22,6 +23,9 @@ _MOVED = (
     "Inspected target navigated or closed",
     "interrupted by another navigation",
 )
+_CLOSED = ("has been closed", "no object with guid")
+_GONE = (*_CLOSED, "Target crashed", "Page crashed", "Connection closed")
+_HINT = re.compile(r"element is not \w+|[^\n]* intercepts pointer events|did not find some options")
 
 
 def first_line(error: Error) -> str:
@@ -38,7 +42,22 @@ def moved(error: Error) -> bool:
 
 def closed(error: Error) -> bool:
     """Whether a page went away while it was being used: it closed itself, or everything is gone."""
-    return "has been closed" in str(error.message)
+    return any(text in str(error.message) for text in _CLOSED)
+
+
+def gone(error: Error) -> bool:
+    """Whether there is nothing any more that could have done what was asked."""
+    return any(text in str(error.message) for text in _GONE)
+
+
+def why_not(error: Error) -> str:
+    """Why a locator could not be used, on one line."""
+    if error.name != "TimeoutError":
+        return first_line(error).removeprefix("Error: ").rstrip(":")
+    if "resolved to" not in error.message:
+        return "no such element came up in time"
+    hints = _HINT.findall(error.message)
+    return hints[-1].strip(" -") if hints else "the element was not ready in time"
 
 
 def net_error(error: Error) -> str | None:

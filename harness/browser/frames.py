@@ -7,7 +7,7 @@ an upright one in the same place.
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -48,6 +48,8 @@ class Document:
     """Tells documents apart for ever, as node ids do not: another process gives the same ones."""
     session: CDPSession
     """Knows the document's nodes."""
+    world: int = 0
+    """Execution context of our world in it; 0 = not known yet."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -128,7 +130,7 @@ class Collector:
         x, y = place.corner
         reading = await read_document(ask, view=_moved(place.view, -x, -y), small=small)
         frame = str(len(collected.documents)) if place.owner else ""
-        collected.documents[frame] = place.document
+        collected.documents[frame] = replace(place.document, world=ask.world)
         collected.title = collected.title if frame else reading.title
         if reading.changed:
             collected.torn.append(frame)

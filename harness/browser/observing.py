@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from playwright.async_api import CDPSession, Page
 
 from harness.browser import tree_cairn, tree_webarena
+from harness.browser.asking import WORLD
 from harness.browser.comparing import entries
 from harness.browser.dom_reading import read_elements
 from harness.browser.dom_text import Element, HtmlText, by_position, print_html
@@ -36,6 +37,8 @@ class Body:
     """By element id, from top to bottom."""
     backends: Mapping[str, int]
     """Element id to backendDOMNodeId."""
+    worlds: Mapping[str, int]
+    """Element id to the execution context of our world in its document, see `asking.WORLD`."""
     sessions: Mapping[str, CDPSession] = field(default_factory=dict)
     """Element id to the session that knows its node, where the page's own does not: frames of other processes."""
     title: str | None = None
@@ -137,7 +140,9 @@ class Observer:
         return _body(printed, collected, page_session=cdp)
 
     async def _read_html(self, cdp: CDPSession) -> Body:
-        loader = (await cdp.send("Page.getFrameTree"))["frameTree"]["frame"]["loaderId"]
+        frame = (await cdp.send("Page.getFrameTree"))["frameTree"]["frame"]
+        loader = frame["loaderId"]
+        world = await cdp.send("Page.createIsolatedWorld", {"frameId": frame["id"], "worldName": WORLD})
         elements = await read_elements(cdp, dialect=self._dialect)
 
         def label(element: Element, _: int) -> str:
@@ -149,7 +154,7 @@ class Observer:
             label=by_position if self._by_position else label,
             dialect=self._dialect,
         )
-        return _html_body(printed)
+        return _html_body(printed, world["executionContextId"])
 
     def _id(self, loader: str, backend: int) -> str:
         key = (loader, backend)
@@ -173,25 +178,28 @@ def _same_elements(now: Sequence[tuple[str, str]], then: Sequence[tuple[str, str
 def _body(printed: Printed, collected: Collected, *, page_session: CDPSession) -> Body:
     nodes: dict[str, Node] = {}
     sessions: dict[str, CDPSession] = {}
+    worlds: dict[str, int] = {}
     counts: Counter[tuple[str, str]] = Counter()
     for id, one in printed.shown.items():
         role, name = _clean(one.role), _clean(one.name)
         nodes[id] = Node(role=role, name=name, nth=counts[role, name], line=_clean(one.line), box=one.box)
         counts[role, name] += 1
-        session = collected.document_of(one.node).session
-        if session is not page_session:
-            sessions[id] = session
+        document = collected.document_of(one.node)
+        worlds[id] = document.world
+        if document.session is not page_session:
+            sessions[id] = document.session
     return Body(
         text=_clean(printed.text),
         nodes=nodes,
         backends={id: one.node["backendDOMNodeId"] for id, one in printed.shown.items()},
+        worlds=worlds,
         sessions=sessions,
         title=collected.title,
         torn=bool(collected.torn),
     )
 
 
-def _html_body(printed: HtmlText) -> Body:
+def _html_body(printed: HtmlText, world: int) -> Body:
     nodes: dict[str, Node] = {}
     counts: Counter[tuple[str, str]] = Counter()
     for id, one in printed.shown.items():
@@ -202,6 +210,7 @@ def _html_body(printed: HtmlText) -> Body:
         text=_clean(printed.text),
         nodes=nodes,
         backends={id: one.element.backend for id, one in printed.shown.items()},
+        worlds=dict.fromkeys(printed.shown, world),
     )
 
 

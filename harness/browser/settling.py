@@ -17,7 +17,7 @@ from typing import Any
 from playwright.async_api import Error, Frame
 
 from harness.browser.asking import together
-from harness.browser.faults import closed, moved
+from harness.browser.faults import closed, gone, moved
 from harness.browser.settings import BrowserSettings
 from harness.browser.tab import Tab
 from harness.browser.tabs import Tabs
@@ -28,6 +28,9 @@ from harness.errors import BrowserCrashed
 INIT_SCRIPT = files("harness.browser").joinpath("settling.js").read_text(encoding="utf-8")
 _ASK = "(asked) => window.__cairn ? window.__cairn.quiet(...asked) : null"
 _RESTED = "(ignored) => window.__cairn ? window.__cairn.rested(ignored) : true"
+_NOTHING_KNOWN = {"busy": "", "ticking": False, "requests": []}
+_ARRIVES = "the document"
+"""What settling.js calls one that is still being parsed."""
 _MOST_DOCUMENTS = 10
 _RETRY_S = 0.25
 """Upper bound of one wait for an event: an event that never comes must not cost more than this."""
@@ -44,6 +47,8 @@ class Settled:
     """Of the main document, as it says; 0 = unknown."""
     surely: bool
     """False: one frame without a change is still to pass."""
+    arrives: bool
+    """The document is still on its way, and may never be there whole."""
 
 
 class Settler:
@@ -55,6 +60,7 @@ class Settler:
         self._settings = settings
         self._origin: Tab | None = None
         self._elements = 0
+        self._arrives = False
         self._ambient: set[str] = set()
         """Addresses (without query) whose requests outlasted a whole settling: long polls."""
 
@@ -126,13 +132,13 @@ class Settler:
         except TimeoutError:
             return False  # a script that lets nothing else run; settling ends it
         except Error as exc:
-            if moved(exc) or closed(exc):
-                return False
-            raise
+            if gone(exc) and not closed(exc):
+                raise
+            return False  # it went elsewhere, or the page has broken our script; settling tells
         return all(rested) and not tab.opening and not tab.frames_moving and self._traffic.awaited() is None
 
     def _settled(self, tab: Tab, *, surely: bool) -> Settled:
-        return Settled(tab=tab, commits=tab.commits, elements=self._elements, surely=surely)
+        return Settled(tab=tab, commits=tab.commits, elements=self._elements, surely=surely, arrives=self._arrives)
 
     async def _arrive(self, tab: Tab) -> None:
         """Wait for the navigation and the tabs under way; the server may take its time, but not for ever."""
@@ -185,6 +191,7 @@ class Settler:
         if not answers or answers[0] is None:
             return "a new page"
         self._elements = answers[0].get("elements", 0)
+        self._arrives = answers[0]["busy"] == _ARRIVES
         known = [answer for answer in answers if answer]
         busy = next((str(answer["busy"]) for answer in known if answer["busy"]), "")
         if busy:
@@ -199,10 +206,8 @@ class Settler:
         budget = max(0.0, deadline - time.monotonic())
         try:
             async with asyncio.timeout(budget + self._settings.action_timeout_s):
-                answer: dict[str, Any] | None = await _run(
-                    tab, frame, _ASK, [budget * 1000, sorted(self._ambient), early]
-                )
-                return answer or {"busy": "", "ticking": False, "requests": []}
+                answer = await self._answer(tab, frame, [budget * 1000, sorted(self._ambient), early])
+                return answer or _NOTHING_KNOWN
         except TimeoutError:
             if not tab.moving:  # one on its way elsewhere may answer nothing before it is there, or given up
                 await self._interrupt(tab)
@@ -212,12 +217,28 @@ class Settler:
                 return None
             raise
 
+    async def _answer(self, tab: Tab, frame: Frame, asked: list[Any]) -> Any:
+        """What settling.js says of a frame; where the page has broken it, what can be seen of its document from beside it."""
+        try:
+            return await _run(tab, frame, _ASK, asked)
+        except Error as exc:
+            if moved(exc) or closed(exc) or gone(exc):
+                raise
+        if frame is not tab.page.main_frame:
+            return None
+        if tab.told_broken != tab.commits:
+            tab.told_broken = tab.commits
+            self._tabs.notice(
+                "the page breaks what tells of its timers and requests; later changes may not be waited for"
+            )
+        return await tab.evaluate_aside(f"{INIT_SCRIPT}\n({_ASK})({dumps(asked).decode()})")
+
     async def _interrupt(self, tab: Tab) -> None:
         """End a script that lets nothing else run, so that the page can at least be looked at."""
         try:
             async with asyncio.timeout(self._settings.action_timeout_s):
                 await tab.cdp.send("Runtime.terminateExecution")
-                await tab.page.evaluate("1")
+                await tab.evaluate("1")
         except TimeoutError:
             raise BrowserCrashed("a script of the page lets nothing else run") from None
         self._tabs.notice("a script of the page never ended and was stopped")

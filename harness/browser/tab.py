@@ -63,8 +63,8 @@ class Tab:
         """Documents the main frame has gone through."""
         self.opening = 0
         """Tabs this page asked for that are not there yet."""
-        self.told_ticking = -1
-        """The commit count at which the agent was last told that the page changes by itself."""
+        self.told_ticking = self.told_broken = -1
+        """The commit counts at which the agent was last told that the page changes by itself, and that it breaks our script."""
         self._cdp: CDPSession | None = None
         self._main = ""
         self._loader = ""
@@ -105,11 +105,15 @@ class Tab:
 
     async def fields(self) -> str:
         """What the form fields of the main frame's document hold, see `Observation.fields`. Raises as `evaluate`."""
+        return str(await self.evaluate_aside(_FIELDS))
+
+    async def evaluate_aside(self, expression: str) -> Any:
+        """As `evaluate`, in our world of the document: the page can neither see nor disturb it."""
         if self._world is None or self._world[0] != self._loader:
             world = await sender(self.cdp)("Page.createIsolatedWorld", frameId=self._main, worldName=WORLD)
             self._world = (self._loader, world["executionContextId"])
         try:
-            return str(await self._evaluate(_FIELDS, contextId=self._world[1]))
+            return await self._evaluate(expression, contextId=self._world[1])
         except Error:
             self._world = None
             raise

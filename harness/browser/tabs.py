@@ -1,15 +1,20 @@
 """The tabs of one context: which is current, which are on their way, and what happened to them.
 
 New tabs opened by a page become current, as in a browser people use. When the current tab is closed the last one is
-current, and there is always one. Dialogs are answered at once, because a page stands still while one is open.
+current, and there is always one. A page can have so many open and no more: the next one is closed as it opens. Dialogs
+are answered at once, because a page stands still while one is open.
 """
 
 import asyncio
+from contextlib import suppress
 
 from playwright.async_api import BrowserContext, Dialog, Download, Error, Page
 
-from harness.browser.faults import Watch, crashed
+from harness.browser.faults import Watch, closed, crashed, moved
 from harness.browser.tab import StorageListener, Tab
+
+MOST_OPEN = 30
+"""Tabs, the agent's own among them, up to which pages can open further ones."""
 
 
 class Tabs:
@@ -26,6 +31,7 @@ class Tabs:
         self._current: Tab | None = None
         self._own = 0
         self._notices: list[str] = []
+        self._closing: set[asyncio.Task[None]] = set()
         context.on("page", self._page_opened)
         context.on("dialog", self._answer)
 
@@ -61,14 +67,20 @@ class Tabs:
         await self.ensure_current()
 
     async def ensure_current(self) -> Tab:
-        """The current tab, attached; a new blank one when a page closed the last."""
-        if self._current is None:
-            return await self.open()
-        if self._current.page.is_closed():
-            self._page_closed(self._current)
-            return await self.ensure_current()
-        await self._current.attach()
-        return self._current
+        """The tab that is current now, attached; a new blank one when a page closed the last.
+
+        Pages open and close tabs whenever they like: another one may be current before this is used.
+        """
+        while (tab := self._current) is not None:
+            try:
+                if not tab.page.is_closed():
+                    await tab.attach()
+                    return tab
+            except Error as exc:
+                if not closed(exc) and not moved(exc):
+                    raise
+            self._page_closed(tab)
+        return await self.open()
 
     def notice(self, text: str) -> None:
         """Something to tell the agent with the next observation."""
@@ -93,12 +105,21 @@ class Tabs:
     def _page_opened(self, page: Page) -> None:
         if self._find(page) is not None:
             return
-        tab = self._adopt(page)
         if not self._own:
             for opener in self._tabs:
                 opener.opening = max(0, opener.opening - 1)
+            if len(self._tabs) >= MOST_OPEN:
+                return self._refuse_tab(page)
+        tab = self._adopt(page)
+        if not self._own:
             self._current = tab
             self.notice(f"a new tab was opened by the page and is now current: Tab {len(self._tabs) - 1}")
+        self.changed.set()
+
+    def _refuse_tab(self, page: Page) -> None:
+        self.notice(f"a tab the page opened was closed at once: {MOST_OPEN} are open already")
+        self._closing.add(task := asyncio.create_task(_close(page)))
+        task.add_done_callback(self._closing.discard)
         self.changed.set()
 
     def _page_closed(self, tab: Tab) -> None:
@@ -120,3 +141,8 @@ class Tabs:
             # The page may be gone with its dialog; anything worse shows in the step itself.
             self.notice(str(crashed(exc, "answering a dialog")))
         self.changed.set()
+
+
+async def _close(page: Page) -> None:
+    with suppress(Error):  # it was sooner, or everything is gone, which shows elsewhere
+        await page.close()

@@ -20,8 +20,9 @@ from harness.browser.faults import Watch, closed, misfit, moved
 from harness.browser.frames import Sight
 from harness.browser.guard import Guard
 from harness.browser.observing import Body, Observer
+from harness.browser.picture import MISSING, picture
 from harness.browser.settings import BrowserSettings
-from harness.browser.settling import INIT_SCRIPT, Settler
+from harness.browser.settling import INIT_SCRIPT, Settled, Settler
 from harness.browser.storage import Storage
 from harness.browser.tab import Tab
 from harness.browser.tabs import Tabs
@@ -148,7 +149,7 @@ class Window:
                     self.storage.refresh(),
                 )
                 tabs = await self._tab_records(body)
-                picture = await self._picture(tab) if image else None
+                shot = await self._picture(settled) if image else None
                 await tab.thaw()
             except Error as exc:
                 if moved(exc) or closed(exc):
@@ -160,8 +161,10 @@ class Window:
             if body is None:
                 url = self.lane.addresses.to_canonical(tab.page.url)
                 raise BrowserCrashed(f"{url} goes elsewhere whenever it is looked at")
-            tabs, picture = await self._tab_records(body), await self._picture(tab) if image else None
-        view = self._view(body, tabs, picture)
+            tabs, shot = await self._tab_records(body), await self._picture(settled) if image else None
+        if image and shot is None:
+            self.tabs.notice(MISSING)
+        view = self._view(body, tabs, shot)
         return self._recognized(replace(view, observation=replace(view.observation, fields=fields)), recorded)
 
     def reserve_ids(self, used: Collection[str]) -> None:
@@ -177,7 +180,7 @@ class Window:
     async def close(self) -> None:
         await self.context.close()
 
-    def _view(self, body: Body, tabs: tuple[TabRecord, ...], picture: bytes | None) -> View:
+    def _view(self, body: Body, tabs: tuple[TabRecord, ...], shot: bytes | None) -> View:
         shown = self.lane.addresses.to_canonical_text
         if body.torn:
             self.tabs.notice("the page kept changing while it was read; the observation may mix two states of it")
@@ -201,7 +204,7 @@ class Window:
                 ),
             ),
             nodes=nodes,
-            image=picture,
+            image=shot,
         )
 
     def _recognized(self, view: View, recorded: Observation | None) -> View:
@@ -217,6 +220,7 @@ class Window:
             body,
             nodes=with_ids(body.nodes, became),
             backends=with_ids(body.backends, became),
+            worlds=with_ids(body.worlds, became),
             sessions=with_ids(body.sessions, became),
         )
         observation = replace(view.observation, text=renamed(view.observation.text, became))
@@ -227,15 +231,17 @@ class Window:
 
     async def _tab_records(self, body: Body) -> tuple[TabRecord, ...]:
         shown = self.lane.addresses.to_canonical_text
-        records = []
-        for tab in self.tabs.all:
-            is_read = tab is self.tabs.current and body.title is not None
-            title = _clean(body.title or "") if is_read else await _title(tab)
-            records.append(TabRecord(url=shown(tab.url), title=shown(title), current=tab is self.tabs.current))
-        return tuple(records)
+        current = self.tabs.current
 
-    async def _picture(self, tab: Tab) -> bytes:
-        return await tab.page.screenshot(type="png", scale="css", caret="initial", animations="allow")
+        async def record(tab: Tab) -> TabRecord:
+            is_read = tab is current and body.title is not None
+            title = _clean(body.title or "") if is_read else await _title(tab)
+            return TabRecord(url=shown(tab.url), title=shown(title), current=tab is current)
+
+        return tuple(await together(*map(record, self.tabs.all)))
+
+    async def _picture(self, settled: Settled) -> bytes | None:
+        return await picture(settled.tab, limit_s=self._settings.action_timeout_s / 2, arrives=settled.arrives)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,6 @@ from harness.actions.space import Action, Click, Nothing, Scroll, Stop, Target, 
 from harness.agents.prompt import Prompt, read_prompt
 from harness.agents.prompted import PromptedAgent
 from harness.config import PROJECT
-from harness.errors import ConfigError
 from harness.protocols import Message, Reply
 from harness.records import (
     Acted,
@@ -193,9 +192,11 @@ async def test_an_agent_that_sees_is_shown_the_tabs_and_the_picture() -> None:
     assert picture == {"type": "image_url", "image_url": {"url": "data:image/png;base64,UE5H"}}
 
 
-async def test_an_agent_that_sees_needs_pictures() -> None:
-    with pytest.raises(ConfigError, match=r"browser\.screenshots"):
-        await agent(Canned(), sees=True).decide(TASK, Episode(), view())
+async def test_an_agent_that_sees_goes_on_without_a_picture_that_did_not_come() -> None:
+    model = Canned("```stop [red]```")
+    await agent(model, sees=True).decide(TASK, Episode(), view())
+    text = model.asked[-1][-1].content
+    assert isinstance(text, str) and "OBSERVATION:\nTab 0 (current): Shop\n" in text
 
 
 async def test_a_long_observation_is_cut_and_says_so() -> None:

@@ -1,0 +1,27 @@
+"""One browser and one wild site for all rows that ask for nothing of their own."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from harness.browser.session import Chromium
+from tests.hostile.pages.wild import QUICK, Wild, wild_site
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def site() -> AsyncIterator[Wild]:
+    async with wild_site() as wild:
+        yield wild
+
+
+@pytest.fixture
+def wild(site: Wild) -> Wild:
+    site.pages.clear()
+    return site
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def chromium(site: Wild) -> AsyncIterator[Chromium]:
+    async with Chromium(QUICK, sites=lambda _: (site.site,)) as pool:
+        yield pool

@@ -1,0 +1,130 @@
+"""Documents that never arrive, arrive broken, or are no documents: each step goes on with what there is."""
+
+import gzip
+import zlib
+
+import pytest
+
+from harness.actions.space import Goto
+from harness.browser.session import Chromium
+from tests.hostile.pages.rows import Row, held, table
+from tests.hostile.pages.wild import Wild, begun, dripping, raw
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+HTML = "content-type: text/html; charset=utf-8"
+BODY = b"<!doctype html><title>Page</title><p>hello there</p>"
+CHUNKED = raw(HTML, "transfer-encoding: chunked", body=b"%x\r\n%s\r\n" % (len(BODY), BODY))
+PART = b"--part\r\ncontent-type: text/html\r\n\r\n" + BODY + b"\r\n"
+MULTIPART = raw("content-type: multipart/x-mixed-replace; boundary=part", body=PART + b"--part\r\n")
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c4944415408d763f8cfc000000301010018dd8db00000"
+    "000049454e44ae426082"
+)
+WAITS = "waiting for"
+
+
+def page(inside: str) -> str:
+    return f"<!doctype html><title>Page</title><p>hello there</p>{inside}"
+
+
+def endless(id: str, first: bytes, **fields: object) -> Row:
+    return Row(id=id, page=begun(first), **fields)  # type: ignore[arg-type]
+
+
+def whole(id: str, data: bytes, shows: str = "hello there", **fields: object) -> Row:
+    return Row(id=id, page=data, shows=shows, **fields)  # type: ignore[arg-type]
+
+
+def typed(id: str, kind: str, body: bytes | str, shows: str = "") -> Row:
+    data = body.encode() if isinstance(body, str) else body
+    return Row(id=id, page=raw(f"content-type: {kind}", f"content-length: {len(data)}", body=data), shows=shows)
+
+
+NEVER = (
+    endless("never ends", raw(HTML, body=BODY), shows="hello there", notice=WAITS),
+    endless("never ends, with a length", raw(HTML, "content-length: 9999", body=BODY), shows="hello there", notice=WAITS),
+    endless("never ends, in chunks", CHUNKED, shows="hello there", notice=WAITS),
+    endless("never begins its body", raw(HTML), notice=WAITS),
+    endless("stops in a tag", raw(HTML, body=BODY + b"<p class='"), shows="hello there", notice=WAITS),
+    endless("stops in a script", raw(HTML, body=BODY + b"<script>let a = 1;"), shows="hello there", notice=WAITS),
+    endless("stops in the title", raw(HTML, body=b"<!doctype html><title>Half"), notice=WAITS),
+    endless("streams parts", MULTIPART, notice=""),
+    Row(id="drips", page=dripping(raw(HTML, body=BODY), b"<i>x</i>", 0.05), shows="hello there", notice="busy"),
+    Row(id="pours", page=dripping(raw(HTML, body=BODY), b"<p>more</p>" * 50, 0.02), shows="hello there", notice="busy"),
+    Row(id="style never comes", page=page("<link rel=stylesheet href=/never>late"), more={"/never": begun(raw("content-type: text/css"))}),
+    Row(id="script never comes", page=page("<script src=/never></script>late"), shows="hello there", more={"/never": begun(raw("content-type: text/javascript"))}, notice=WAITS),
+    Row(id="image never comes", page=page("<img src=/never alt=pic>late"), shows="late", more={"/never": begun(raw("content-type: image/png"))}),
+    Row(id="frame never comes", page=page("<iframe src=/never></iframe>late"), shows="late", more={"/never": begun(raw(HTML, body=BODY))}),
+    Row(id="frame never answers", page=page("<iframe src=/never></iframe>late"), shows="late", more={"/never": begun(b"")}),
+    Row(id="font never comes", page=page("<style>@font-face{font-family:f;src:url(/never)}body{font-family:f}</style>late"), shows="late", more={"/never": begun(raw("content-type: font/woff2"))}),
+    Row(id="import never comes", page=page("<script type=module>import '/never'</script>late"), shows="late", more={"/never": begun(raw("content-type: text/javascript"))}),
+    Row(id="events for ever", page=dripping(raw("content-type: text/event-stream"), b"data: x\n\n", 0.05)),
+    Row(id="text for ever", page=dripping(raw("content-type: text/plain", body=b"plain words " * 200), b"x\n", 0.05), shows="plain words"),
+)  # fmt: skip
+
+BROKEN = (
+    whole("cut off", raw(HTML, "content-length: 9999", body=BODY)),
+    whole("cut off in a chunk", CHUNKED + b"ff\r\nhalf"),
+    whole("a chunk of no length", CHUNKED + b"zz\r\nhalf"),
+    whole("half a gzip", raw(HTML, "content-encoding: gzip", body=gzip.compress(BODY * 100)[:-30]), ""),
+    whole("says gzip, is none", raw(HTML, "content-encoding: gzip", body=BODY), ""),
+    whole("zeros of 50 MB, compressed", raw(HTML, "content-encoding: gzip", body=gzip.compress(BODY + bytes(50_000_000))), "hello there", hostile=True),
+    whole("200 MB of blanks, compressed", raw(HTML, "content-encoding: deflate", body=zlib.compress(BODY + b" " * 200_000_000)), "hello there", hostile=True),
+    whole("no headers", b"HTTP/1.1 200 OK\r\n\r\n" + BODY, ""),
+    whole("two lengths", raw(HTML, "content-length: 5", "content-length: 6", body=BODY), ""),
+    whole("a header of 100 KB", raw(HTML, "x-long: " + "a" * 100_000, body=BODY)),
+    whole("no type", raw(body=BODY)),
+    whole("unknown charset", raw("content-type: text/html; charset=klingon", body=BODY)),
+    whole("UTF-16", raw("content-type: text/html; charset=utf-16le", body=page("").encode("utf-16le"))),
+    whole("half characters", raw(HTML, body=BODY + b"\xff\xfe\xed\xa0\x80 end"), "end"),
+    whole("zero bytes", raw(HTML, body=BODY + b"a\x00b\x00 end"), "end"),
+    whole("404", raw(HTML, status="404 Not Found", body=BODY)),
+    whole("status 299", raw(HTML, status="299 Strange", body=BODY)),
+    whole("frameset", raw(HTML, body=b"<title>Page</title><frameset cols='*,*'><frame src=/a><frame src=/b></frameset>"), ""),
+    whole("no body at all", raw(HTML, "content-length: 0"), ""),
+    whole("5,000 elements deep", raw(HTML, body=BODY + b"<div>" * 5000 + b"deep"), ""),
+    whole("50,000 elements deep", raw(HTML, body=BODY + b"<div>" * 50_000 + b"deep"), "", hostile=True),
+    whole("30,000 elements wide", raw(HTML, body=BODY + b"<b>x</b>" * 30_000)),
+    whole("100,000 options", raw(HTML, body=BODY + b"<select>" + b"<option>x" * 100_000), hostile=True),
+    whole("an attribute of 5 MB", raw(HTML, body=BODY + b"<p title='" + b"t" * 5_000_000 + b"'>end"), "end"),
+    whole("300 frames", raw(HTML, body=BODY + b"<iframe srcdoc=x></iframe>" * 300), hostile=True),
+    whole("frames in frames", raw(HTML, body=BODY + b"<script>if (location.hash.length < 30) document.body.append(Object.assign(document.createElement('iframe'), { src: '/' + (location.hash || '#') + 'x' }))</script>")),
+)  # fmt: skip
+
+KINDS = (
+    typed("plain text", "text/plain", "hello there", "hello there"),
+    typed("JSON", "application/json", '{"hello": "there"}', "hello"),
+    typed("XML", "text/xml", "<a><b>hello there</b></a>", "hello there"),
+    typed("broken XML", "text/xml", "<a><b>hello there", ""),
+    typed("XHTML with a mistake", "application/xhtml+xml", "<html xmlns='http://www.w3.org/1999/xhtml'><body><p>hello there", ""),
+    typed("SVG", "image/svg+xml", "<svg xmlns='http://www.w3.org/2000/svg'><text y='20'>hello there</text></svg>", ""),
+    typed("SVG with a script", "image/svg+xml", "<svg xmlns='http://www.w3.org/2000/svg'><script>for (let n = 0; n < 9; n++) alert(n)</script></svg>", ""),
+    typed("an image", "image/png", PNG, ""),
+    typed("a broken image", "image/png", PNG[:30], ""),
+    typed("style", "text/css", "p { color: red }", ""),
+    typed("an odd type", "x/y;;;=", "<p>hello", ""),
+)  # fmt: skip
+
+
+def midway(row: Row) -> Row:
+    """The same document, opened from a calm page."""
+    goto = Goto(url="http://shop.localhost/midway")
+    more = {**row.more, "/midway": row.page}
+    start = "<!doctype html><title>Start</title><p>before"
+    return Row(id=f"{row.id}, midway", page=start, more=more, does=lambda stay: goto, then=row.shows, notice=row.notice)
+
+
+@table(*NEVER, *map(midway, NEVER[:3]))
+async def test_documents_that_never_arrive(chromium: Chromium, wild: Wild, row: Row) -> None:
+    await held(chromium, wild, row)
+
+
+@table(*BROKEN)
+async def test_broken_documents(chromium: Chromium, wild: Wild, row: Row) -> None:
+    await held(chromium, wild, row)
+
+
+@table(*KINDS)
+async def test_documents_of_other_kinds(chromium: Chromium, wild: Wild, row: Row) -> None:
+    await held(chromium, wild, row)
