@@ -16,6 +16,7 @@
     │  ├─ ModelUnavailable   no answer after all retries
     │  ├─ RequestRefused     the endpoint refuses this prompt (400, 413, 422), or its answer is beyond all bounds
     │  ├─ BrowserCrashed     the browser or its page is gone or hangs
+    │  │  └─ BrowserLost     and other episodes were in that browser: nobody knows whose doing it was
     │  ├─ SiteUnavailable    a site does not answer, or a login does not take
     │  ├─ EnvironmentDiverged  replaying the journal did not lead back to the recorded page
     │  └─ ActionInDoubt      an interrupted action may have changed a site, and the settings ask for no score then
@@ -110,6 +111,15 @@ class RequestRefused(InfraError):
 
 class BrowserCrashed(InfraError):
     """The browser, or the page under test, is gone or does not answer."""
+
+    def __init__(self, why: str, *, whole: bool = False) -> None:
+        super().__init__(why)
+        self.whole = whole
+        """Whether every page of the browser is concerned, not only the episode's own."""
+
+
+class BrowserLost(BrowserCrashed):
+    """A browser broke that several episodes were in; each is tried again in one of its own."""
 
 
 class SiteUnavailable(InfraError):

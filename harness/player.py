@@ -61,7 +61,7 @@ class Wire:
         return job_of(await answer)
 
     async def settle(self, lane: int, job: Job, *, over: bool) -> None:
-        say(line("settle", lane=lane, over=over))
+        say(line("settle", lane=lane, over=over, alone=job.alone))
 
     def tell(self, news: News) -> None:
         say(line("news", **news_values(news)))

@@ -171,9 +171,12 @@ class EnvironmentPool(Protocol):
     """A started browser that hands out one fresh environment per episode."""
 
     def open(
-        self, task: Task, lane: int, instances: Mapping[str, str] = ...
+        self, task: Task, lane: int, instances: Mapping[str, str] = ..., *, alone: bool = ...
     ) -> AbstractAsyncContextManager[Environment]:
-        """One on the lane's sites; `instances` says of some of them where they are (site to real base URL)."""
+        """One on the lane's sites; `instances` says of some of them where they are (site to real base URL).
+
+        With `alone`, in a browser nobody else is in. Without, its use raises `BrowserLost` where others may be to blame.
+        """
         ...
 
 

@@ -9,7 +9,9 @@ from is `dom_reading`'s business.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from harness.actions.cutting import cut
 from harness.actions.space import Box
+from harness.browser.bounds import MOST_OF_A_LINE
 from harness.browser.tree import overlap
 from harness.browser.tree_webarena import ROOT_BOX
 
@@ -95,7 +97,7 @@ def print_html(
         element, depth = elements[number], depths[elements[number].parent]
         depths[number] = depth
         if number in left and element.says_something:
-            id, line = label(element, left[number]), element.described
+            id, line = label(element, left[number]), cut(element.described, MOST_OF_A_LINE)
             lines.append("\t" * depth + f"[{id}] {line}\n")
             shown[id] = Written(element=element, line=line)
             depths[number] = depth + 1

@@ -11,7 +11,7 @@ from playwright.async_api import Browser
 
 from harness.actions.effects import may_change_sites
 from harness.actions.space import Action, Goto
-from harness.browser import doubts, gathering, login, outage, restoring
+from harness.browser import bounds, doubts, gathering, login, outage, restoring
 from harness.browser.comparing import entries
 from harness.browser.faults import Watch
 from harness.browser.fetching import fetch
@@ -159,7 +159,7 @@ class BrowserEnvironment:
         return self._open
 
     def _lost(self, _: Browser) -> None:
-        self._watch.strike("the browser is gone")
+        self._watch.strike("the browser is gone", whole=True)
 
     def _watched(self, doing: str, *, limit_s: float | None = None) -> AbstractAsyncContextManager[None]:
         return self._watch.over(doing, limit_s=limit_s or self._settings.step_deadline_s)
@@ -235,6 +235,8 @@ class BrowserEnvironment:
         if self._trace is not None:
             self._trace.comment = f"begins after step {anchor}, where the episode was resumed without a replay"
         tabs: tuple[Tab, ...] = acted.observation.tabs
+        if not all(bounds.is_whole(tab.url) for tab in tabs):
+            raise EnvironmentDiverged("a page's address was too long to be recorded, so it cannot be opened again")
         await self._visit(tuple(tab.url for tab in tabs))
         async with self._watched("looking at the restored page"):
             current = next((number for number, tab in enumerate(tabs) if tab.current), None)

@@ -89,19 +89,26 @@ class Watch:
         self.ended: Callable[[], str] = str
         """Says which process has ended that the pages cannot do without; "" = none."""
         self._why = ""
+        self._whole = False
+        """Whether what died is every page's."""
         self._running: set[asyncio.Timeout] = set()
         self._looking: asyncio.TimerHandle | None = None
 
-    def strike(self, why: str) -> None:
-        """Something died: whatever is under way ends now, and nothing new begins."""
+    def strike(self, why: str, *, whole: bool = False) -> None:
+        """Something died: whatever is under way ends now, and nothing new begins.
+
+        Args:
+            whole: What died is shared by all pages of the browser.
+        """
         self._why = self._why or why
+        self._whole |= whole
         for limit in self._running:
             limit.reschedule(asyncio.get_running_loop().time())
 
     def _look(self) -> None:
         """Strike if a process has ended: what it was asked may never be answered."""
         if ended := self.ended():
-            self.strike(_went_on(ended))
+            self.strike(_went_on(ended), whole=True)
         self._looking = None
         self._look_later()
 
@@ -118,7 +125,7 @@ class Watch:
             BrowserCrashed: Browser, page or a process they rely on died, or the block did not end in time.
         """
         if self._why:
-            raise BrowserCrashed(self._why)
+            raise self._struck()
         try:
             async with asyncio.timeout(limit_s) as limit:
                 self._running.add(limit)
@@ -131,18 +138,22 @@ class Watch:
                         self._looking.cancel()
                         self._looking = None
         except TimeoutError as exc:
-            raise BrowserCrashed(self._why or f"the browser hangs: {doing} took more than {limit_s:g} s") from exc
+            hangs = BrowserCrashed(f"the browser hangs: {doing} took more than {limit_s:g} s")
+            raise (self._struck() if self._why else hangs) from exc
         except Error as exc:
-            raise (BrowserCrashed(self._why) if self._why else crashed(exc, doing)) from exc
+            raise (self._struck() if self._why else crashed(exc, doing)) from exc
         except SiteUnavailable as exc:
             self._check_ended(exc)
             raise
         self._check_ended(None)  # what the block saw, it may have seen without it
 
+    def _struck(self) -> BrowserCrashed:
+        return BrowserCrashed(self._why, whole=self._whole)
+
     def _check_ended(self, cause: Exception | None) -> None:
         if ended := self.ended():
-            self.strike(_went_on(ended))
-            raise BrowserCrashed(self._why) from cause
+            self.strike(_went_on(ended), whole=True)
+            raise self._struck() from cause
 
 
 def _went_on(ended: str) -> str:

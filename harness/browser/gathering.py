@@ -2,8 +2,9 @@
 
 The agent's own page is never navigated: other addresses are opened in tabs of their own. Locators are script run in the
 page, as WebArena runs them; nothing of a task is evaluated outside of it. What cannot be gathered is an error of that one
-target, while a site that does not answer is `SiteUnavailable`, so that the episode stays owed. Where WebArena would go on
-and score what it got (a page that says 500, a locator that is no script), both are kept: the value and the error.
+target, and so is what a locator does to its page; a site that does not answer is `SiteUnavailable`, so that the episode
+stays owed. Where WebArena would go on and score what it got (a page that says 500, a locator that is no script, or that
+closes its page), both are kept: the value and the error.
 """
 
 import asyncio
@@ -11,8 +12,9 @@ from typing import Any
 
 from playwright.async_api import Error
 
-from harness.browser import login
-from harness.browser.faults import first_line, moved
+from harness.actions.cutting import cut
+from harness.browser import bounds, login
+from harness.browser.faults import closed, first_line, gone, moved
 from harness.browser.functions import Scene, call
 from harness.browser.settings import BrowserSettings
 from harness.browser.tab import Tab
@@ -25,6 +27,28 @@ from harness.records import HtmlTarget, Task
 
 LARGEST = 10_000_000
 """Bytes of one selected value as JSON."""
+MOST_ITEMS = 200_000
+"""Values in one selected value: each takes as long to be read as a page of text."""
+_DEEPEST = 500
+_SELECT = f"""async (source) => {{
+  let left = {LARGEST}, few = {MOST_ITEMS};
+  const fits = (one, depth) => {{
+    if (typeof one === "string") left -= one.length;
+    if (few-- < 0 || left < 0 || depth > {_DEEPEST}) return false;
+    if (typeof one !== "object" || one === null || one === window || one instanceof Node) return true;
+    for (const key in one) {{
+      left -= key.length;
+      if (!fits(one[key], depth + 1)) return false;
+    }}
+    return true;
+  }};
+  let value = (0, eval)(source);
+  if (typeof value === "function") value = value();
+  value = await value;
+  return fits(value, 0) ? [value] : "";
+}}"""
+"""What a locator gives, as `Page.evaluate` would, in an array; "" when it is too much to be sent. Calls nothing that a page
+could have replaced but what playwright itself calls."""
 _FUNC = "func:"
 _BROKEN = 500
 """Statuses from here on are the server's own failures."""
@@ -36,6 +60,7 @@ async def gather(window: Window, task: Task, *, settings: BrowserSettings, trace
     har = None if trace is None else await trace.end(window.lane.addresses)
     shown = window.lane.addresses.to_canonical_text
     url, title, html = map(shown, (mine.url, *await mine.source()))
+    url, title, html = bounds.address(url), cut(title, bounds.MOST_OF_A_TITLE), cut(html, LARGEST)
     targets = task.eval.program_html
     if any(target.url != "last" for target in targets):
         with window.traffic.unrecorded():
@@ -81,12 +106,23 @@ class _Gatherer:
         if self._other is not None and not self._other.page.is_closed():
             await self._other.page.close()
         self._other = None
-        await self._window.tabs.focus(self._mine)
+        await self._focus_mine()
+
+    async def _focus_mine(self) -> bool:
+        """Make the agent's page current; False = it is not there any more."""
+        try:
+            if not (is_gone := self._mine.page.is_closed()):
+                await self._window.tabs.focus(self._mine)
+        except Error as exc:
+            if not (is_gone := closed(exc)):
+                raise
+        return not is_gone
 
     async def _tab(self, target: HtmlTarget) -> Tab:
         """The tab to look at, settled and current."""
         if target.url == "last":
-            await self._window.tabs.focus(self._mine)
+            if not await self._focus_mine():
+                raise EvaluatorError("the agent's page went away while evidence was taken from it")
             return self._mine
         url = target.url
         if url.startswith(_FUNC):
@@ -125,9 +161,11 @@ class _Gatherer:
         except TimeoutError as exc:
             seconds = self._settings.action_timeout_s
             raise EvaluatorError(f"{locator or 'the page'} gave nothing within {seconds:g} s") from exc
+        except (TypeError, ValueError, OverflowError, RecursionError) as exc:  # playwright's, of what it cannot read
+            raise EvaluatorError(f"{locator} gave something that is no JSON value") from exc
         try:
             size = len(dumps(value))
-        except (TypeError, ValueError) as exc:
+        except (TypeError, ValueError, RecursionError) as exc:
             raise EvaluatorError(f"{locator} gave something that is no JSON value") from exc
         if size > LARGEST:
             raise EvaluatorError(f"{locator or 'the page'} gave {size} bytes; at most {LARGEST} are kept")
@@ -145,14 +183,21 @@ class _Gatherer:
         except Error:
             pass  # as in WebArena: the first that fails ends the preparation, and the locator decides
         try:
-            value = await tab.page.evaluate(f"() => {target.locator}")
+            found = await tab.page.evaluate(_SELECT, f"() => {target.locator}")
         except Error as exc:
-            if moved(exc) or tab.page.is_closed():
+            if gone(exc) and not closed(exc):
                 raise
-            if "SyntaxError" in exc.message:
+            if moved(exc) or closed(exc):
+                self._doubt = f"the page went away while {target.locator[:200]} was looked for"
+            elif "SyntaxError" in exc.message:
                 self._doubt = f"{target.locator[:200]} is not JavaScript: {first_line(exc)}"
             return ""  # as in WebArena: what a locator cannot find is an empty text, so the target fails
-        return _canonical(value, shown)
+        if found == "":
+            raise EvaluatorError(f"{target.locator[:200]} gave more than is kept: {LARGEST} bytes, {MOST_ITEMS} values")
+        if not isinstance(found, list):
+            self._doubt = f"the page breaks the scripts by which {target.locator[:200]} is looked for"
+            return ""
+        return _canonical(found[0], shown)
 
     def _scene(self, tab: Tab) -> Scene:
         return Scene(lane=self._window.lane, page=tab.page, last_url=self._shown(self._mine))

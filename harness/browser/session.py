@@ -2,7 +2,8 @@
 
 The browser starts when the first episode wants it, and again after it died; `starts` counts. Nothing of one episode is
 left for the next: contexts are closed. A browser that does not close one in time, or opens none any more, is replaced:
-episodes that are in it may go on for as long as it serves them, and it ends with the last of them.
+episodes that are in it may go on for as long as it serves them, and it ends with the last of them. When one breaks that
+several episodes are in, none of them is to blame: whoever plays them again asks for a browser of their own.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ from harness.browser.switches import switches
 from harness.browser.variables import driver_environment, for_browser
 from harness.browser.vital import Vital
 from harness.browser.window import Lane
-from harness.errors import BrowserCrashed
+from harness.errors import BrowserCrashed, BrowserLost
 from harness.protocols import Artifacts
 from harness.records import Site, Task
 
@@ -94,7 +95,7 @@ class Chromium:
 
     @asynccontextmanager
     async def open(
-        self, task: Task, lane: int, instances: Mapping[str, str] = NOWHERE_ELSE
+        self, task: Task, lane: int, instances: Mapping[str, str] = NOWHERE_ELSE, *, alone: bool = False
     ) -> AsyncIterator[BrowserEnvironment]:
         """A fresh environment on one lane's sites, for one episode of `task`.
 
@@ -102,12 +103,14 @@ class Chromium:
             task: What is played.
             lane: Whose sites.
             instances: Site to real base URL, where that is another one than the lane's.
+            alone: In a browser that nobody else is in.
 
         Raises:
             ConfigError: No browser is installed.
-            BrowserCrashed: It does not start.
+            BrowserCrashed: It does not start, or broke while nobody else was in it.
+            BrowserLost: It broke while others were in it.
         """
-        life = await self._running()
+        life = await self._lonely() if alone else await self._running()
         sites = tuple(replace(site, url=instances.get(site.name, site.url)) for site in self._sites(lane))
         place = Lane(
             number=lane,
@@ -120,10 +123,13 @@ class Chromium:
         life.users += 1
         try:
             yield environment
-        except BrowserCrashed:
-            if life is self._life and not await _opens_windows(life.browser):
-                logger.warning("a browser that opens no window any more is replaced")
+        except BrowserCrashed as exc:
+            if exc.whole or not await life.opens_windows():
+                logger.warning("a browser that broke is replaced: %s", exc)
+                life.break_down()
                 self._replace(life)
+            if life.crowd > 1:
+                raise BrowserLost(str(exc), whole=True) from exc
             raise
         finally:
             await self._leave(environment, life)
@@ -139,6 +145,13 @@ class Chromium:
             if self._life is None:
                 self._life = await self._start()
             return self._life
+
+    async def _lonely(self) -> "_Life":
+        """A browser that nobody else is given; it ends with the one episode."""
+        async with self._launching:
+            life = await self._start()
+        self._replaced.append(life)
+        return life
 
     async def _start(self) -> "_Life":
         path = await asyncio.to_thread(executable.find, self._settings.executable, headless=self._settings.headless)
@@ -223,6 +236,24 @@ class _Life:
         self.vital = Vital(browser)
         self.users = 0
         """Episodes that are in it."""
+        self.crowd = 0
+        """Episodes that were in it when it broke; 0 = it works."""
+        browser.on("disconnected", lambda _: self.break_down())
+
+    def break_down(self) -> None:
+        """It is of no use to anybody any more; later words of the same are ignored."""
+        self.crowd = self.crowd or self.users
+
+    async def opens_windows(self) -> bool:
+        """Whether it does; one whose processes were lost may be connected all the same."""
+        if self.crowd:
+            return False
+        try:
+            async with asyncio.timeout(_OPENS_WITHIN_S):
+                await (await self.browser.new_page()).close()
+        except (TimeoutError, Error):
+            return False
+        return True
 
 
 async def _stop(playwright: Playwright) -> None:
@@ -231,16 +262,6 @@ async def _stop(playwright: Playwright) -> None:
             await playwright.stop()
     except (TimeoutError, Error) as exc:
         logger.warning("the browser's driver did not stop: %s", exc)
-
-
-async def _opens_windows(browser: Browser) -> bool:
-    """Whether it does; one whose processes were lost may be connected all the same."""
-    try:
-        async with asyncio.timeout(_OPENS_WITHIN_S):
-            await (await browser.new_page()).close()
-    except (TimeoutError, Error):
-        return False
-    return True
 
 
 def _keep_compiled() -> None:

@@ -6,10 +6,9 @@ observed in between. Only bookkeeping on events; waiting is `settling`'s.
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
 from importlib.resources import files
 from typing import Any
 
@@ -19,14 +18,9 @@ from harness.browser.asking import WORLD
 from harness.browser.frames import Held
 from harness.browser.receiving import hearing
 from harness.browser.sending import sender
+from harness.browser.storage import Feed, Storage
 
 _SAME_DOCUMENT = frozenset({"sameDocument", "historySameDocument"})
-_STORAGE_EVENTS = (
-    "domStorageItemAdded",
-    "domStorageItemUpdated",
-    "domStorageItemRemoved",
-    "domStorageItemsCleared",
-)
 _BEGINS_WITHIN_S = 1.0
 _SOURCE = """(() => {
     const of = (name) => Object.getOwnPropertyDescriptor(Document.prototype, name).get.call(document);
@@ -36,7 +30,6 @@ _SOURCE = """(() => {
 })()"""
 """By the prototype's own properties: fields of a form can take the names of the document's."""
 _FIELDS = f"({files('harness.browser').joinpath('fields.js').read_text(encoding='utf-8')})()"
-StorageListener = Callable[[str, Mapping[str, Any]], None]
 
 
 class _Phase(Enum):
@@ -57,7 +50,7 @@ class _Move:
 class Tab:
     """One page with its own DevTools session, and the navigations that are under way in it."""
 
-    def __init__(self, page: Page, changed: asyncio.Event, stored: StorageListener) -> None:
+    def __init__(self, page: Page, changed: asyncio.Event, storage: Storage) -> None:
         self.page = page
         self.commits = 0
         """Documents the main frame has gone through."""
@@ -70,7 +63,9 @@ class Tab:
         self._loader = ""
         self._moves: dict[str, _Move] = {}
         self._changed = changed
-        self._stored = stored
+        self._storage = storage
+        self.feed: Feed | None = None
+        """What its pages store; None = not attached yet."""
         self._unreachable = ""
         self._frozen = False
         self._world: tuple[str, int] | None = None
@@ -160,9 +155,8 @@ class Tab:
             ("windowOpen", self._opened),
         ):
             cdp.on(f"Page.{event}", hearing(listener))
-        for event in _STORAGE_EVENTS:
-            cdp.on(f"DOMStorage.{event}", partial(self._stored, event))
-        await cdp.send("DOMStorage.enable")
+        self.feed = Feed(cdp, self._storage)
+        await self.feed.begin()
         await cdp.send("Page.enable")
         tree: Mapping[str, Any] = await cdp.send("Page.getFrameTree")
         self._main = tree["frameTree"]["frame"]["id"]

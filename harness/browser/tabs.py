@@ -10,27 +10,31 @@ from contextlib import suppress
 
 from playwright.async_api import BrowserContext, Dialog, Download, Error, Page
 
+from harness.browser.bounds import Notices
 from harness.browser.faults import Watch, closed, crashed, moved
-from harness.browser.tab import StorageListener, Tab
+from harness.browser.storage import Storage
+from harness.browser.tab import Tab
 
 MOST_OPEN = 30
 """Tabs, the agent's own among them, up to which pages can open further ones."""
+_REACTS_WITHIN_S = 10.0
+"""A tab that does not answer at all for so long runs a script without end."""
 
 
 class Tabs:
     """All tabs of one context, in opening order."""
 
-    def __init__(self, context: BrowserContext, watch: Watch, *, stored: StorageListener) -> None:
-        """`stored` is told every change of a page's storage."""
+    def __init__(self, context: BrowserContext, watch: Watch, storage: Storage) -> None:
+        """`storage` is told every change of what pages store."""
         self.changed = asyncio.Event()
         """Set whenever something happened that a wait may be about."""
         self._context = context
         self._watch = watch
-        self._stored = stored
+        self._storage = storage
         self._tabs: list[Tab] = []
         self._current: Tab | None = None
         self._own = 0
-        self._notices: list[str] = []
+        self._notices = Notices()
         self._closing: set[asyncio.Task[None]] = set()
         context.on("page", self._page_opened)
         context.on("dialog", self._answer)
@@ -74,8 +78,12 @@ class Tabs:
         while (tab := self._current) is not None:
             try:
                 if not tab.page.is_closed():
-                    await tab.attach()
+                    async with asyncio.timeout(_REACTS_WITHIN_S):
+                        await tab.attach()
                     return tab
+            except TimeoutError:
+                self.notice("a tab the page opened does not react, and was closed")
+                self._close(tab.page)
             except Error as exc:
                 if not closed(exc) and not moved(exc):
                     raise
@@ -84,18 +92,16 @@ class Tabs:
 
     def notice(self, text: str) -> None:
         """Something to tell the agent with the next observation."""
-        self._notices.append(text)
+        self._notices.add(text)
 
     def take_notices(self) -> tuple[str, ...]:
-        notices = tuple(self._notices)
-        self._notices.clear()
-        return notices
+        return self._notices.take()
 
     def _find(self, page: Page) -> Tab | None:
         return next((tab for tab in self._tabs if tab.page is page), None)
 
     def _adopt(self, page: Page) -> Tab:
-        tab = Tab(page, self.changed, self._stored)
+        tab = Tab(page, self.changed, self._storage)
         self._tabs.append(tab)
         page.on("close", lambda _: self._page_closed(tab))
         page.on("crash", lambda _: self._watch.strike(f"the page {page.url} crashed"))
@@ -118,9 +124,13 @@ class Tabs:
 
     def _refuse_tab(self, page: Page) -> None:
         self.notice(f"a tab the page opened was closed at once: {MOST_OPEN} are open already")
-        self._closing.add(task := asyncio.create_task(_close(page)))
-        task.add_done_callback(self._closing.discard)
+        self._close(page)
         self.changed.set()
+
+    def _close(self, page: Page) -> None:
+        """Have it closed; nothing waits for that."""
+        self._closing.add(task := asyncio.create_task(_closed(page)))
+        task.add_done_callback(self._closing.discard)
 
     def _page_closed(self, tab: Tab) -> None:
         if tab in self._tabs:
@@ -143,6 +153,6 @@ class Tabs:
         self.changed.set()
 
 
-async def _close(page: Page) -> None:
+async def _closed(page: Page) -> None:
     with suppress(Error):  # it was sooner, or everything is gone, which shows elsewhere
         await page.close()

@@ -8,10 +8,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 
 from playwright.async_api import BrowserContext, Request, Response
 
 from harness.browser.addresses import Addresses
+from harness.browser.bounds import MOST_EFFECTS, Notices, address
 from harness.browser.guard import BLOCKED, Guard
 from harness.browser.receiving import hearing
 from harness.records import Effect
@@ -99,19 +101,21 @@ class Traffic:
             return
 
     def take_effects(self) -> tuple[Effect, ...]:
-        """The non-safe requests since the last time, canonical."""
+        """The non-safe requests since the last time, canonical; of very many, the first."""
         effects = tuple(
-            Effect(method=effect.method, url=self._addresses.to_canonical(effect.url), status=effect.status)
-            for effect in self._effects.values()
+            Effect(method=effect.method, url=address(self._addresses.to_canonical(effect.url)), status=effect.status)
+            for effect in islice(self._effects.values(), MOST_EFFECTS)
         )
         self._effects.clear()
         return effects
 
     def take_notices(self) -> tuple[str, ...]:
         """Addresses outside the task's sites that pages asked for in vain since the last time."""
-        blocked = tuple(dict.fromkeys(self._blocked))
+        notices = Notices()
+        for url in dict.fromkeys(self._blocked):
+            notices.add(f"the page may not reach {url}: it is outside the sites of this task")
         self._blocked.clear()
-        return tuple(f"the page may not reach {url}: it is outside the sites of this task" for url in blocked)
+        return notices.take()
 
     def take_lost(self) -> tuple[str, ...]:
         """Real addresses of documents that could not be had since the last time: no answer, or status 500 and above."""

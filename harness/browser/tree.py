@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.actions.cutting import cut
 from harness.actions.space import Box
+from harness.browser.bounds import MOST_OF_A_NAME
 
 AXNode = Mapping[str, Any]
 Rects = Mapping[str, Box]
@@ -44,8 +46,9 @@ def index(nodes: Sequence[AXNode]) -> dict[str, AXNode]:
 
 
 def value_of(node: AXNode, field: str) -> Any:
-    """The value of a node's `role`, `name` or `value`; None when it has none."""
-    return node.get(field, {}).get("value")
+    """The value of a node's `role`, `name` or `value`, as far as a record takes it; None when it has none."""
+    value = node.get(field, {}).get("value")
+    return cut(value, MOST_OF_A_NAME) if isinstance(value, str) else value
 
 
 def overlap(box: Box, viewport: tuple[int, int]) -> tuple[float, float]:

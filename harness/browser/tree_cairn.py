@@ -10,7 +10,9 @@ and the like), which has no node to point at.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from harness.actions.cutting import cut
 from harness.actions.space import Box
+from harness.browser.bounds import MOST_OF_A_LINE
 from harness.browser.tree import AXNode, Label, Printed, Rects, Shown, index, overlap, value_of
 
 _SILENT_ROLES = frozenset({"InlineTextBox", "LineBreak", "ListMarker"})
@@ -41,7 +43,7 @@ class _Line(NamedTuple):
     details: tuple[str, ...]
 
     def __str__(self) -> str:
-        return " ".join((self.role, repr(self.name), *self.details))
+        return cut(" ".join((self.role, repr(self.name), *self.details)), MOST_OF_A_LINE)
 
     @property
     def has_value(self) -> bool:

@@ -7,7 +7,9 @@ are kept on purpose. What the corrected rule looks like stands in `tree_cairn`.
 import re
 from collections.abc import Mapping, Sequence
 
+from harness.actions.cutting import cut
 from harness.actions.space import Box
+from harness.browser.bounds import MOST_OF_A_LINE
 from harness.browser.tree import AXNode, Label, Printed, Rects, Shown, index, overlap, value_of
 
 ROOT_BOX: Box = (0.0, 0.0, 10.0, 10.0)
@@ -87,7 +89,7 @@ def _line(node: AXNode) -> str | None:
     )
     if not name.strip() and (role == "listitem" if properties else role in _BLANK_ROLES):
         return None
-    return f"{role} {name!r} {properties}" if properties else f"{role} {name!r}"
+    return cut(f"{role} {name!r} {properties}" if properties else f"{role} {name!r}", MOST_OF_A_LINE)
 
 
 def _cleaned(text: str) -> str:

@@ -11,7 +11,9 @@ from typing import Any
 
 from playwright.async_api import Browser, BrowserContext, Error
 
+from harness.actions.cutting import cut
 from harness.actions.space import Action
+from harness.browser import bounds
 from harness.browser.acting import Actor
 from harness.browser.addresses import Addresses
 from harness.browser.asking import together
@@ -63,7 +65,7 @@ class Window:
         self.context = context
         self.lane = lane
         self.storage = Storage(context, lane.addresses, initial=state.storage)
-        self.tabs = Tabs(context, watch, stored=self.storage.event)
+        self.tabs = Tabs(context, watch, self.storage)
         self.traffic = Traffic(
             context,
             lane.addresses,
@@ -123,7 +125,7 @@ class Window:
         try:
             await self.actor.perform(action, self._body)
         except ActionFailed as exc:
-            why = self.lane.addresses.to_canonical_text(str(exc))
+            why = cut(self.lane.addresses.to_canonical_text(str(exc)), bounds.MOST_OF_A_NOTICE)
             self.tabs.notice(f"the action was refused: {why}")
             return Refused(why=why)
         return Done()
@@ -142,11 +144,12 @@ class Window:
             settled = await self.settler.reach(early=look == 0, meanwhile=self._prepare)
             tab = settled.tab
             try:
-                body, rested, fields, _ = await together(
+                body, rested, fields, *_ = await together(
                     self._observer.read(tab.page, tab.cdp, Sight(tab.held, settled.elements)),
                     self.settler.rested(settled),
                     tab.fields(),
                     self.storage.refresh(),
+                    *(one.feed.refresh() for one in self.tabs.all if one.feed is not None),
                 )
                 tabs = await self._tab_records(body)
                 shot = await self._picture(settled) if image else None
@@ -186,7 +189,7 @@ class Window:
             self.tabs.notice("the page kept changing while it was read; the observation may mix two states of it")
         raw = _clean(body.text)
         canonical = shown(raw)
-        text = f"{tab_header(tabs)}\n\n{canonical}"
+        text = f"{tab_header(tabs)}\n\n{bounds.text(canonical)}"
         nodes = body.nodes
         if canonical != raw:  # what histories quote and replays look for must not depend on the deployment either
             nodes = {id: replace(node, name=shown(node.name), line=shown(node.line)) for id, node in nodes.items()}
@@ -236,7 +239,8 @@ class Window:
         async def record(tab: Tab) -> TabRecord:
             is_read = tab is current and body.title is not None
             title = _clean(body.title or "") if is_read else await _title(tab)
-            return TabRecord(url=shown(tab.url), title=shown(title), current=tab is current)
+            title = cut(shown(title), bounds.MOST_OF_A_TITLE)
+            return TabRecord(url=bounds.address(shown(tab.url)), title=title, current=tab is current)
 
         return tuple(await together(*map(record, self.tabs.all)))
 

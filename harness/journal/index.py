@@ -61,7 +61,7 @@ class Outcome:
     scores: Mapping[str, Score]
     """By dialect."""
     failures: int
-    """Infrastructure failures since the person last asked for an attempt."""
+    """Infrastructure failures since the person last asked for an attempt, those left out that may be another's doing."""
     failure: str
     """What the last of them was, in a sentence; "" without any."""
     resumed_from: int | None
@@ -150,7 +150,7 @@ def outcome_of(episode: Episode) -> Outcome | None:
             )
             for dialect, scored in episode.scores.items()
         },
-        failures=len(episode.failures),
+        failures=sum(not failed.shared for failed in episode.failures),
         failure=_sentence(episode.failures[-1]) if episode.failures else "",
         resumed_from=episode.resumed[-1].step if episode.resumed else None,
         resumes=len(episode.resumed),

@@ -231,6 +231,8 @@ class Failed:
     message: str
     effects: tuple[Effect, ...] = ()
     """Effects seen since the last record."""
+    shared: bool = False
+    """Other episodes failed with it, in the same browser: nobody knows whose doing it was, and it uses up no attempt."""
     at: float
 
 

@@ -36,6 +36,7 @@ from harness.runner.hearing import JournalHearing
 from harness.runner.job import Job, task_digest
 from harness.runner.opening import why_opened
 from harness.runner.recorder import Kit, Log, Recorder
+from harness.runner.stray import no_stray_cancel
 from harness.runner.verdict import Ending, ending
 from harness.runner.working_time import working_s
 
@@ -64,7 +65,8 @@ class EpisodeRunner:
         try:
             if self._job.withheld:
                 raise SiteUnavailable(self._job.withheld)
-            await self._play_in(opening)
+            with no_stray_cancel("the episode was broken off"):
+                await self._play_in(opening)
         except InfraError as error:
             await self._recorder.failure(error, self._boundary)
             raise

@@ -24,6 +24,8 @@ class Job:
     """Sites that earlier attempts changed, or may have changed, and that were not reset since."""
     withheld: str = ""
     """Why it cannot be played now although it was its turn; the lane only records that."""
+    alone: bool = False
+    """It was in a browser that broke while others were in it, and is played in one of its own."""
 
 
 def task_digest(task: Task) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from harness.actions.cutting import MOST_OF_A_MESSAGE, cut
+from harness.errors import BrowserLost
 from harness.protocols import Agent, Artifacts, Evaluator, InDoubt, Progress
 from harness.records import Doubt, DoubtReason, Effect, Episode, Failed, Late, Limits, Observation, Record, View
 from harness.runner.writing import Writer
@@ -94,6 +95,7 @@ class Recorder:
             type=type(error).__name__,
             message=message,
             effects=self._unrecorded,
+            shared=isinstance(error, BrowserLost),
             at=self._kit.clock(),
         )
         logger.error("task %s: %s while trying to %s: %s", opened.task.task_id, failed.type, boundary, message)

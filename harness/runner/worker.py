@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
-from harness.errors import InfraError
+from harness.errors import BrowserLost, InfraError
 from harness.journal.index import Outcome, outcome_of
 from harness.protocols import EnvironmentPool, News
 from harness.records import Task
@@ -15,6 +15,7 @@ from harness.runner.episode import EpisodeRunner
 from harness.runner.job import Job
 from harness.runner.plan import Policy, is_over
 from harness.runner.recorder import Kit, Log
+from harness.runner.stray import no_stray_cancel
 from harness.runner.writing import Writer
 
 logger = logging.getLogger(__name__)
@@ -33,6 +34,16 @@ class Jobs(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Left:
+    """How a job was left."""
+
+    over: bool
+    """False = it is still owed."""
+    alone: bool
+    """It is to be played in a browser of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
     """Everything its lanes need; the browser starts when the first episode wants it."""
 
@@ -44,33 +55,43 @@ class Worker:
     policy: Policy
 
     async def run_lane(self, lane: int, jobs: Jobs) -> None:
-        """Play jobs until none is waiting or the run is stopping."""
+        """Play jobs until none is waiting or the run is stopping.
+
+        Raises:
+            InfraError: The lane was cancelled by nobody; whoever gave it its job has to take that back.
+        """
+        with no_stray_cancel(f"lane {lane} ended"):
+            await self._run_lane(lane, jobs)
+
+    async def _run_lane(self, lane: int, jobs: Jobs) -> None:
         kit = self.kit(lane)
         while not kit.stopping():
             job = await jobs.take(lane)
             if job is None:
                 break
-            over = await self._run(job, lane, kit)
-            await jobs.settle(lane, replace(job, reopen=False), over=over or kit.stopping())
+            left = await self._run(job, lane, kit)
+            await jobs.settle(
+                lane, replace(job, reopen=False, alone=left.alone or job.alone), over=left.over or kit.stopping()
+            )
         kit.progress.tell(News(lane=lane, task_id="", phase="idle"))
 
-    async def _run(self, job: Job, lane: int, kit: Kit) -> bool:
-        """Play one job as far as it goes; False = still owed."""
+    async def _run(self, job: Job, lane: int, kit: Kit) -> "_Left":
+        """Play one job as far as it goes."""
         async with self._opened(job, kit.write) as journal:
             runner = EpisodeRunner(kit, job, journal, lane=lane)
-            note = ""
+            note, alone = "", False
             try:
                 if journal.episode.closed is None or job.reopen:
-                    await runner.play(self.pool.open(job.task, lane, job.instances))
+                    await runner.play(self.pool.open(job.task, lane, job.instances, alone=job.alone))
                 await runner.score()
             except InfraError as error:
-                note = str(error)
+                note, alone = str(error), isinstance(error, BrowserLost)
             became = outcome_of(journal.episode)
             over = became is not None and is_over(became, self.policy)
             if became is not None and (over or note):
                 kit.progress.tell(self._news(lane, became, over=over, note=note))
         logger.info("task %s trial %d: %s", job.task.task_id, job.trial, "over" if over else f"still owed: {note}")
-        return over
+        return _Left(over=over, alone=alone)
 
     @asynccontextmanager
     async def _opened(self, job: Job, write: Writer) -> AsyncIterator[Log]:

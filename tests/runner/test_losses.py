@@ -86,7 +86,7 @@ class Life:
                     return
                 journal.append(record)
         self._playing.pop(lane)
-        self._said.put_nowait({"kind": "settle", "lane": lane, "over": True})
+        self._said.put_nowait({"kind": "settle", "lane": lane, "over": True, "alone": False})
         self._said.put_nowait({"kind": "take", "lane": lane})
 
     def _dies(self, job: Job, episode: Episode | None) -> bool:

@@ -43,7 +43,7 @@ class Talking:
             async with asyncio.timeout(STEP_S * 10):
                 await self.killed.wait()
         except TimeoutError:
-            yield {"kind": "settle", "lane": 0, "over": True}
+            yield {"kind": "settle", "lane": 0, "over": True, "alone": False}
             yield {"kind": "done"}
 
     async def kill(self) -> None:

@@ -143,9 +143,9 @@ class Supervisor:
         fruitless = 0
         while not self._all.stopping() and (len(self._all.schedule) or self._holds()):
             ended = await self._one_life()
-            alone = len(self._company.jobs) == 1
+            alone, holds = len(self._company.jobs) == 1, self._holds()
             begun = [await self._reclaim(lane, alone=alone) for lane in self._lanes]
-            if ended:
+            if ended and not holds:  # a lane may have ended without a word, and left its job behind
                 return
             fruitless = 0 if self._settled or any(begun) else fruitless + 1
             if fruitless >= STARTS_WITHOUT_WORK:
@@ -238,9 +238,8 @@ class Supervisor:
                 lane = message["lane"]
                 self._company.leave(lane)
                 self._settled = True
-                await self._all.schedule.settle(
-                    lane, replace(self._all.schedule.held[lane], reopen=False), over=message["over"]
-                )
+                job = replace(self._all.schedule.held[lane], reopen=False, alone=message["alone"])
+                await self._all.schedule.settle(lane, job, over=message["over"])
             case "news":
                 self._note(news_of(message))
             case "counts":

@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 
 from harness.browser.session import Chromium
-from tests.hostile.pages.wild import QUICK, Wild, wild_site
+from tests.hostile.pages.wild import QUICK, SLOW, Wild, wild_site
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -19,6 +19,13 @@ async def site() -> AsyncIterator[Wild]:
 def wild(site: Wild) -> Wild:
     site.pages.clear()
     return site
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def patient(site: Wild) -> AsyncIterator[Chromium]:
+    """For rows that take long: as patient as by default."""
+    async with Chromium(SLOW, sites=lambda _: (site.site,)) as pool:
+        yield pool
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -63,8 +63,9 @@ def _check_picture(stay: Stay, row: Row) -> None:
     assert row.pictured in (None, stay.view.image is not None)
 
 
-async def held(chromium: Chromium, wild: Wild, row: Row) -> None:
+async def held(quick: Chromium, patient: Chromium, wild: Wild, row: Row) -> None:
     """Play a row: every step goes on with what there is; where there is nothing, it costs that episode only."""
+    chromium = patient if row.hostile else quick
     wild.pages.update({"/": row.page, **row.more})
     if not row.lost:
         return await _play(chromium, row)

@@ -33,16 +33,17 @@ def opens(count: int, url: str = "/new", **fields: object) -> Row:
     ),
     clicked("by and by", "let n = 0; setInterval(() => n++ < 6 && open('/new'), 30)", then="fresh", more=FRESH),
     clicked("two at once, then sent elsewhere", "open('').location = '/new'; open('').location = '/new'", more=FRESH),
-    clicked("a window of script", "open('javascript:alert(1)'); open('javascript:alert(2)')"),
-    clicked("windows of data", "open('data:text/html,x'); open('data:text/html,y')"),
+    clicked("a window of script", "open('javascript:alert(1)'); open('javascript:alert(2)')", hostile=True),
+    clicked("windows of data", "open('data:text/html,x'); open('data:text/html,y')", hostile=True),
     clicked("windows of a blob", "const u = URL.createObjectURL(new Blob(['hi'])); open(u); open(u)"),
     clicked("windows outside", "open('http://outside.invalid/'); open('http://outside.invalid/')"),
-    clicked("windows of a scheme", "open('mailto:a@b.c'); open('tel:1'); open('ftp://x/')"),
-    clicked("a window that never answers", "open('/slow'); open('/slow')", more={"/slow": begun(b"")}),
+    clicked("windows of a scheme", "open('mailto:a@b.c'); open('tel:1'); open('ftp://x/')", hostile=True),
+    clicked("a window that never answers", "open('/slow'); open('/slow')", more={"/slow": begun(b"")}, hostile=True),
     clicked(
         "a window that is a download",
         "open('/file'); open('/file')",
         more={"/file": raw("content-disposition: attachment", body=b"x")},
+        hostile=True,
     ),
     clicked(
         "a window that opens itself",
@@ -86,5 +87,5 @@ def opens(count: int, url: str = "/new", **fields: object) -> Row:
         notice="a new tab",
     ),
 )
-async def test_windows(chromium: Chromium, wild: Wild, row: Row) -> None:
-    await held(chromium, wild, row)
+async def test_windows(chromium: Chromium, patient: Chromium, wild: Wild, row: Row) -> None:
+    await held(chromium, patient, wild, row)

@@ -14,7 +14,7 @@ from harness.protocols import Gathered, Landed
 from harness.records import Episode, Eval, HtmlTarget, Outcome, Site, Task, View
 
 QUICK = BrowserSettings(
-    settle_timeout_s=0.8,
+    settle_timeout_s=0.5,
     action_timeout_s=3.0,
     navigation_timeout_s=3.0,
     step_deadline_s=30.0,
@@ -42,7 +42,14 @@ class Wild:
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             head = await reader.readuntil(b"\r\n\r\n")
             path = head.split(b" ", 2)[1].decode("latin-1").partition("?")[0]
-            await answer(self.pages.get(path, CALM), writer)
+            answering = asyncio.create_task(answer(self.pages.get(path, CALM), writer))
+            leaving = asyncio.create_task(reader.read())
+            await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            for task in (answering, leaving):
+                task.cancel()
+            await asyncio.wait({answering, leaving})
+            if not answering.cancelled() and not isinstance(answering.exception(), ConnectionError | type(None)):
+                raise AssertionError("the wild site failed") from answering.exception()
         with suppress(ConnectionError):
             writer.close()
 
