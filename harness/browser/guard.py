@@ -2,7 +2,8 @@
 
 A context that may reach its sites only is given a proxy that nobody listens at, with those sites as the exceptions:
 Chromium itself refuses everything else, and an allowed request costs nothing extra (a route handler would cost a round
-trip per request and switch the cache off). It keeps pages on their lane's deployment; it is no sandbox.
+trip per request and switch the cache off). WebRTC, which asks no proxy, is kept in by a switch of the browser's
+(`switches`). It keeps pages on their lane's deployment; it is no sandbox.
 """
 
 from urllib.parse import urlsplit

@@ -185,7 +185,7 @@ class Chromium:
             env={**for_browser(os.environ)},
             headless=self._settings.headless,
             slow_mo=self._settings.slow_mo_ms,
-            args=switches(self._settings.launch_args),
+            args=switches(self._settings.launch_args, allowed=self._settings.allowed),
             chromium_sandbox=sandbox,
             handle_sigint=False,
             handle_sigterm=False,

@@ -12,6 +12,8 @@ SWITCHES = (
 )
 """What a picture or a page may depend on, and what talks to others; a reference has the same."""
 
+SITES_ONLY = ("--force-webrtc-ip-handling-policy=disable_non_proxied_udp",)
+"""Where pages reach their sites only: WebRTC heeds no proxy by itself, and sends its packets past the one nobody listens at."""
 _FEATURES_OFF = "--disable-features="
 _OFF_BY_PLAYWRIGHT = (
     "AvoidUnnecessaryBeforeUnloadCheckSync",
@@ -37,12 +39,14 @@ _OFF_BY_US = ("RenderDocument",)
 much of the processor."""
 
 
-def switches(more: Sequence[str] = ()) -> list[str]:
+def switches(more: Sequence[str] = (), *, allowed: str = "any") -> list[str]:
     """All switches.
 
     Args:
+        allowed: As in `BrowserSettings`.
         more: Somebody's own. Features they switch off are so beside ours.
     """
     own = [switch for switch in more if not switch.startswith(_FEATURES_OFF)]
     theirs = [switch.removeprefix(_FEATURES_OFF) for switch in more if switch.startswith(_FEATURES_OFF)]
-    return [*SWITCHES, _FEATURES_OFF + ",".join([*_OFF_BY_PLAYWRIGHT, *_OFF_BY_US, *theirs]), *own]
+    walls = SITES_ONLY if allowed == "sites" else ()
+    return [*SWITCHES, *walls, _FEATURES_OFF + ",".join([*_OFF_BY_PLAYWRIGHT, *_OFF_BY_US, *theirs]), *own]

@@ -237,7 +237,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 @pytest.mark.browser
 @pytest.mark.hostile
 async def test_a_task_that_breaks_its_browser_is_unscored_and_costs_its_neighbours_nothing(world: World) -> None:
-    others = (PRICE, 1, 2, 3)
+    others = (PRICE, 13, 14, 15, 16, 17)
     ids = f"task.ids=[{WISHLIST},{','.join(map(str, others))}]"
     async with world.playing(ids, "executor.lanes=2") as play:
         assert await play.ended() == 3, play.text
