@@ -127,6 +127,8 @@ class BrowserConfig:
     """Record what pages ask of their sites, for `harness export webarena-verified`."""
     uploads: str | None = None
     """Folder whose files an agent may upload by name; null = none."""
+    max_memory_mb: float | None = 1024.0
+    """A page that holds more memory (resident) is ended, which its own task sees as a crash; null = no bound."""
     allowed: str = "auto"
     """`sites`: pages reach the configured sites only; `any`: no limit; `auto`: `sites` for the embedded ones."""
 

@@ -88,6 +88,8 @@ class Watch:
     def __init__(self) -> None:
         self.ended: Callable[[], str] = str
         """Says which process has ended that the pages cannot do without; "" = none."""
+        self.memory: Callable[[], str] = str
+        """Says why a page that crashes was ended; "" = it crashed by itself."""
         self._why = ""
         self._whole = False
         """Whether what died is every page's."""
@@ -104,6 +106,11 @@ class Watch:
         self._whole |= whole
         for limit in self._running:
             limit.reschedule(asyncio.get_running_loop().time())
+
+    def crash(self, url: str) -> None:
+        """A page crashed, by itself or because of the memory it held."""
+        why = self.memory()
+        self.strike(f"the page {url} crashed" + (f": {why}" if why else ""))
 
     def _look(self) -> None:
         """Strike if a process has ended: what it was asked may never be answered."""

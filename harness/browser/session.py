@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 
+import psutil
 from playwright.async_api import Browser, Error, Playwright, async_playwright
 
 from harness.browser import executable
@@ -22,6 +23,7 @@ from harness.browser.addresses import Addresses
 from harness.browser.environment import BrowserEnvironment, Gear
 from harness.browser.faults import first_line
 from harness.browser.guard import Guard
+from harness.browser.memory import Memory
 from harness.browser.receiving import quicken
 from harness.browser.settings import BrowserSettings, RestoreSettings
 from harness.browser.switches import switches
@@ -118,6 +120,7 @@ class Chromium:
             addresses=Addresses(sites),
             guard=Guard(sites, allowed=self._settings.allowed),
             vital=life.vital.now,
+            memory=life.told_of_memory,
         )
         environment = BrowserEnvironment(life.browser, place, self._gear)
         life.users += 1
@@ -177,7 +180,10 @@ class Chromium:
             await asyncio.to_thread(executable.refuse_stranger, path)
             raise BrowserCrashed(f"{path} does not start: {first_line(exc)}") from exc
         self.starts += 1
-        return _Life(browser, playwright)
+        life = _Life(browser, playwright)
+        if (most_mb := self._settings.max_memory_mb) is not None:
+            await life.bound_memory(most_mb)
+        return life
 
     async def _launch(self, playwright: Playwright, path: str, *, sandbox: bool) -> Browser:
         return await playwright.chromium.launch(
@@ -219,6 +225,7 @@ class Chromium:
             await self._end(life)
 
     async def _end(self, life: "_Life") -> None:
+        life.end()
         try:
             async with asyncio.timeout(_CLOSES_WITHIN_S):
                 await life.browser.close()
@@ -234,11 +241,29 @@ class _Life:
         self.browser = browser
         self.playwright = playwright
         self.vital = Vital(browser)
+        self._memory: Memory | None = None
         self.users = 0
         """Episodes that are in it."""
         self.crowd = 0
         """Episodes that were in it when it broke; 0 = it works."""
         browser.on("disconnected", lambda _: self.break_down())
+
+    async def bound_memory(self, most_mb: float) -> None:
+        with suppress(Error, psutil.Error):  # it is gone already, which is noticed where it is used
+            session = await self.browser.new_browser_cdp_session()
+            told = await session.send("SystemInfo.getProcessInfo")
+            await session.detach()
+            (pid,) = (one["id"] for one in told["processInfo"] if one["type"] == "browser")
+            self._memory = Memory(pid, most_mb=most_mb, episodes=lambda: self.users)
+
+    def told_of_memory(self) -> str:
+        """Why a page that has just crashed was ended, see `Memory.told`."""
+        return "" if self._memory is None else self._memory.told()
+
+    def end(self) -> None:
+        """Nobody looks any more."""
+        if self._memory is not None:
+            self._memory.end()
 
     def break_down(self) -> None:
         """It is of no use to anybody any more; later words of the same are ignored."""

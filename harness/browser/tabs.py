@@ -104,7 +104,7 @@ class Tabs:
         tab = Tab(page, self.changed, self._storage)
         self._tabs.append(tab)
         page.on("close", lambda _: self._page_closed(tab))
-        page.on("crash", lambda _: self._watch.strike(f"the page {page.url} crashed"))
+        page.on("crash", lambda _: self._watch.crash(page.url))
         page.on("download", self._refuse_download)
         return tab
 

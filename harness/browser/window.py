@@ -48,6 +48,8 @@ class Lane:
     guard: Guard
     vital: Callable[[], Awaitable[Callable[[], str]]]
     """See `Vital.now`."""
+    memory: Callable[[], str]
+    """See `Memory.told`."""
 
 
 class Window:
@@ -115,7 +117,7 @@ class Window:
                 if (wrong := misfit(exc, locale=settings.locale, timezone=settings.timezone)) is not None:
                     raise wrong from exc
                 raise
-            watch.ended = await lane.vital()
+            watch.ended, watch.memory = await lane.vital(), lane.memory
             undo.pop_all()
         return window
 

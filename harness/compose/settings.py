@@ -42,6 +42,7 @@ EXECUTING = frozenset(
             "judge.timeout_s",
         ),
         *("browser.executable", "browser.headless", "browser.slow_mo_ms", "browser.screenshots", "browser.har"),
+        "browser.max_memory_mb",
     }
 )
 """Settings inside those groups that only change how, not what."""

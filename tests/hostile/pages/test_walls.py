@@ -65,11 +65,14 @@ async def listening() -> AsyncIterator[tuple[Heard, dict[str, object]]]:
     transport, _ = await loop.create_datagram_endpoint(lambda: heard, local_addr=("0.0.0.0", 0))
     tcp = await asyncio.start_server(heard.called, "0.0.0.0", 0)
     try:
-        yield heard, {
-            "udp": transport.get_extra_info("sockname")[1],
-            "tcp": tcp.sockets[0].getsockname()[1],
-            "own": _own_address(),
-        }
+        yield (
+            heard,
+            {
+                "udp": transport.get_extra_info("sockname")[1],
+                "tcp": tcp.sockets[0].getsockname()[1],
+                "own": _own_address(),
+            },
+        )
     finally:
         transport.close()
         tcp.close()
