@@ -243,3 +243,17 @@ async def test_a_suspect_is_alone_only_until_it_has_got_further(run: RunFolder) 
             await asyncio.sleep(0)
             assert waiting.done() != waits
     assert set(company.jobs) == {0, 1}
+
+
+def test_a_task_that_kills_its_worker_when_limits_have_ended_it_is_given_up_too(run: RunFolder) -> None:
+    """Its evidence is gathered without a further decision: that is no progress."""
+    losses = Losses(Policy(dialect="corrected", max_attempts=ATTEMPTS), clock=lambda: 8.0)
+    job = Job(task=task("1"))
+    with run.journal("1") as journal:
+        for record in (opened(of=job.task), acted(0), decided(1, None), acted(1)):
+            journal.append(record)
+        given_up = []
+        for _ in range(ATTEMPTS + 1):
+            losses.hear(News(lane=0, task_id="1", phase="gathering", step=2))
+            given_up.append(losses.judge(job, journal, alone=True).over)
+    assert given_up == [False] * ATTEMPTS + [True]

@@ -20,8 +20,8 @@ from harness.runner.plan import Policy, is_over
 from harness.runner.recorder import Log
 
 _Key = tuple[str, int]
-_ACTING = ("acting", "gathering")
-"""Phases of a lane whose step has been decided."""
+_ACTING = ("acting",)
+"""Phases of a lane whose step has surely been decided: evidence is gathered, too, when limits end an episode."""
 
 
 @dataclass(slots=True)
