@@ -29,7 +29,6 @@ from harness.runner.worker import Worker
 if TYPE_CHECKING:
     from harness.compose.model import Models, Requests
 
-LEAST_MEMORY_MB = 128
 _YOUNG = 10_000
 """Objects made before those not yet looked at are looked at; Python's own 700 are a page's worth."""
 
@@ -168,7 +167,7 @@ def chromium(
         appends=game.config.action_set is ActionSet.cairn,
         uploads=browser.uploads,
         allowed=_allowed(game.config),
-        max_memory_mb=_memory(browser.max_memory_mb),
+        max_memory_mb=browser.max_memory_mb,
     )
     return Chromium(
         settings,
@@ -179,13 +178,6 @@ def chromium(
         checkpoints=game.run.checkpoints,
         tell=tell,
     )
-
-
-def _memory(most_mb: float | None) -> float | None:
-    if most_mb is not None and not most_mb >= LEAST_MEMORY_MB:
-        least = f"a page needs {LEAST_MEMORY_MB} MB at least; null is no bound"
-        raise ConfigError(f"browser.max_memory_mb={most_mb:g} lets no page live: {least}")
-    return most_mb
 
 
 def _allowed(config: Config) -> str:

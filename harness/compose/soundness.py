@@ -59,6 +59,7 @@ BOUNDS: Mapping[str, Bounds] = MappingProxyType(
         "llm.max_retry_s": Bounds(0, _LONGEST_S),
         "llm.max_outage_s": Bounds(0, _LONGEST_S),
         "llm.max_answer_mb": Bounds(0, 65_536, above=True),
+        "browser.max_memory_mb": Bounds(128, 1 << 20),
         "llm.max_concurrency": Bounds(1, LARGEST),
         "llm.requests_per_minute": Bounds(0, LARGEST, above=True),
         "llm.tokens_per_minute": Bounds(0, LARGEST, above=True),
