@@ -88,7 +88,7 @@ BROKEN = (
     whole("50,000 elements deep", raw(HTML, body=BODY + b"<div>" * 50_000 + b"deep"), "", hostile=True),
     whole("30,000 elements wide", raw(HTML, body=BODY + b"<b>x</b>" * 30_000), hostile=True),
     whole("100,000 options", raw(HTML, body=BODY + b"<select>" + b"<option>x" * 100_000), hostile=True),
-    whole("an attribute of 5 MB", raw(HTML, body=BODY + b"<p title='" + b"t" * 5_000_000 + b"'>end"), "end"),
+    whole("an attribute of 5 MB", raw(HTML, body=BODY + b"<p title='" + b"t" * 5_000_000 + b"'>end"), "end", hostile=True),
     whole("300 frames", raw(HTML, body=BODY + b"<iframe srcdoc=x></iframe>" * 300), hostile=True),
     whole("frames in frames", raw(HTML, body=BODY + b"<script>if (location.hash.length < 30) document.body.append(Object.assign(document.createElement('iframe'), { src: '/' + (location.hash || '#') + 'x' }))</script>")),
 )  # fmt: skip

@@ -31,10 +31,10 @@ CHURN = "let k = 0; setInterval(() => { for (let n = 0; n < 500; n++) localStora
     clicked("storage without end", CHURN, notice=""),
     clicked("large values without end", "let k = 0; setInterval(() => localStorage.big = String(k++ % 9).repeat(4e6), 20)", hostile=True),
     clicked("a full storage", "try { for (let n = 0; ; n++) localStorage['k' + n] = 'v'.repeat(1e5) } catch {}", hostile=True),
-    clicked("session storage without end", CHURN.replace("local", "session")),
+    clicked("session storage without end", CHURN.replace("local", "session"), hostile=True),
     clicked("5,000 cookies", "for (let n = 0; n < 5000; n++) document.cookie = 'c' + n + '=' + 'v'.repeat(3000)", hostile=True),
     clicked("databases", "for (let n = 0; n < 200; n++) indexedDB.open('d' + n)"),
-    clicked("states without end", "for (let n = 0; n < 3000; n++) history.pushState(n, '', '/?' + n)"),
+    clicked("states without end", "for (let n = 0; n < 3000; n++) history.pushState(n, '', '/?' + n)", hostile=True),
     clicked("anchors without end", "let n = 0; setInterval(() => { location.hash = n++ }, 1)"),
     clicked("50,000 lines on the console", "for (let n = 0; n < 50000; n++) console.log('x'.repeat(100), { n })", hostile=True),
     clicked("errors without end", "setInterval(() => { for (let n = 0; n < 200; n++) setTimeout(() => { throw new Error('x'.repeat(1000)) }) }, 20)", hostile=True),
@@ -43,7 +43,7 @@ CHURN = "let k = 0; setInterval(() => { for (let n = 0; n < 500; n++) localStora
     clicked("workers", "for (let n = 0; n < 30; n++) new Worker(URL.createObjectURL(new Blob(['for (;;) postMessage(1)'])))", hostile=True),
     clicked("sockets", "for (let n = 0; n < 300; n++) new WebSocket('ws://shop.localhost/' + n)"),
     clicked("messages without end", "addEventListener('message', () => postMessage(1)); for (let n = 0; n < 100; n++) postMessage(1)"),
-    clicked("promises for a second", "const end = Date.now() + 1000; (async () => { while (Date.now() < end) await null })()"),
+    clicked("promises for a second", "const end = Date.now() + 1000; (async () => { while (Date.now() < end) await null })()", hostile=True),
     clicked("a click of two seconds", "const end = Date.now() + 2000; while (Date.now() < end);"),
     clicked("a click that never ends", "for (;;);", notice="", hostile=True),
     clicked("reloads without end", "location.reload()", more={"/": "<!doctype html><title>Page</title><p>before<button>go</button><script>addEventListener('click', () => 0); if (performance.navigation.type) location.reload()</script>"}, does=None),
@@ -60,7 +60,7 @@ CHURN = "let k = 0; setInterval(() => { for (let n = 0; n < 500; n++) localStora
     clicked("a canvas of 16,000 px", "const c = document.createElement('canvas'); c.width = c.height = 16000; c.getContext('2d').fillRect(0, 0, 9, 9); document.body.append(c)", hostile=True),
     clicked("a billion pixels high", "document.body.style.height = '1e9px'; scrollTo(0, 1e9)"),
     clicked("turned upside down", "document.body.style.transform = 'rotate(180deg) scale(0.001)'"),
-    clicked("3,000 animations", "for (let n = 0; n < 3000; n++) document.body.animate({ opacity: [0, 1] }, { duration: 9e6, iterations: Infinity })"),
+    clicked("3,000 animations", "for (let n = 0; n < 3000; n++) document.body.animate({ opacity: [0, 1] }, { duration: 9e6, iterations: Infinity })", hostile=True),
     clicked("debugger", "debugger"),
     clicked("half characters", "document.title = out.textContent = '\\ud800 x \\udfff'", then="x"),
     clicked("characters of control", "document.title = out.textContent = '\\x00\\x1b[31m\\u202e\\u2028red'", then="red"),
@@ -70,17 +70,17 @@ async def test_floods(chromium: Chromium, patient: Chromium, wild: Wild, row: Ro
 
 
 async def test_nothing_of_a_page_makes_a_large_record(chromium: Chromium, wild: Wild) -> None:
-    long = "y" * 3_000_000
+    long = "y" * 200_000
     wild.pages["/"] = (
         f"<!doctype html><title>{long}</title><button id=go aria-label='go'"
-        f" onclick='history.replaceState(0, ``, `/?` + `a`.repeat(1e6)); alert(`d`.repeat(1e6)); this.ariaLabel = `n`.repeat(1e6)'>"
+        f" onclick='history.replaceState(0, ``, `/?` + `a`.repeat(1e5)); alert(`d`.repeat(1e5)); this.ariaLabel = `n`.repeat(1e5)'>"
         f"go</button><p>{long}</p><input value='{long}'>"
     )
     async with staying(chromium) as stay:
         await stay.act(Click(target=stay.target("go")))
         record = dumps([stay.view.observation, {id: (node.name, node.line) for id, node in stay.view.nodes.items()}])
         evidence = await stay.gather()
-    assert len(record) < 300_000
+    assert len(record) < 100_000
     seen = stay.view.observation
     assert len(seen.url) <= bounds.MOST_OF_AN_ADDRESS and seen.url.endswith("more characters)")
     assert not bounds.is_whole(seen.url) and len(seen.title) <= bounds.MOST_OF_A_TITLE

@@ -109,7 +109,9 @@ async def test_nothing_of_webrtc_leaves(chromium: Chromium, wild: Wild, kind: st
         assert heard.packets == [] and heard.calls == 0
 
 
-@pytest.mark.parametrize("kind", SERVERS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.hostile] if "tur" in kind else []) for kind in SERVERS]
+)
 async def test_without_the_wall_it_does(wild: Wild, kind: str) -> None:
     async with Chromium(replace(QUICK, allowed="any"), sites=lambda _: (wild.site,)) as pool:
         async with listening() as (heard, places):
