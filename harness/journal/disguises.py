@@ -53,7 +53,11 @@ class _Form:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        return re.compile("".join(self._spelt(run[0]) for run in _RUN.finditer(self.text)))
+        # In a row of backslashes it is tried once, at its beginning, and not at each of them.
+        begin = (
+            "" if self._inert.match(self.text) else r"(?<!\\)(?<!%5[cC])(?<!%255[cC])(?<!#92;)(?<!#x5[cC];)(?<!bsol;)"
+        )
+        return re.compile(begin + "".join(self._spelt(run[0]) for run in _RUN.finditer(self.text)))
 
     def _spelt(self, run: str) -> str:
         if self._inert.fullmatch(run):
@@ -128,8 +132,18 @@ _END = f"(?:;|{_PERCENT}3[bB])"
 _HASH = f"(?:#|{_PERCENT}23)"
 _ENTITY = f"(?:&|{_PERCENT}26)(?:(?:amp|{_HASH}38|{_HASH}[xX]26){_END}){{0,9}}"
 """The beginning of an entity, escaped for HTML any number of times."""
-_BACKSLASH = rf"(?:\\|{_PERCENT}5[cC]|{_ENTITY}(?:{_HASH}92|{_HASH}[xX]5[cC]|bsol){_END})"
-_ESCAPED = f"{_BACKSLASH}{{0,255}}+"
+_ENTITY_BACKSLASH = f"{_ENTITY}(?:{_HASH}92|{_HASH}[xX]5[cC]|bsol){_END}"
+
+
+def _backslashes(least: int) -> str:
+    """A row of backslashes, all of them escaped in the same way; taken whole, or not at all."""
+    entities = (
+        rf"(?:{_ENTITY_BACKSLASH}){{{least},{least + 30}}}+"  # each takes some tries: HTML of so many is not written
+    )
+    return rf"(?:\\{{{least},{least + 254}}}+|(?:{_PERCENT}5[cC]){{{least},{least + 254}}}+|{entities})"
+
+
+_ESCAPED = f"(?:{_backslashes(1)})?+"
 """What stands before an escaped character: for each JSON in JSON one backslash more than twice as many."""
 _AMPERSAND = f"(?:{_ENTITY}|{_ESCAPED}(?:u0026|x26)(?:amp{_END}){{0,9}})"
 _SHORT = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f", "\v": "v"}
@@ -139,10 +153,10 @@ _SHORT = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f", "\v": "v"}
 def written(character: str, count: int = 1) -> str:
     """A pattern for a character, or a row of the same, escaped in any way, any number of times."""
     if character == "\\":
-        return f"{_BACKSLASH}{{{count},255}}+"  # as many as there are: what follows may do without
+        return _backslashes(count)  # as many as there are: what follows may do without
     ways = f"(?:{'|'.join(_ways(character))})"
     # `%5C` is a backslash, or a percent sign and two letters: of a secret that has one, the latter comes first.
-    either = f"(?:{ways}|{_BACKSLASH}{{1,255}}+{ways})" if character in "&%" else f"{_ESCAPED}{ways}"
+    either = f"(?:{ways}|{_backslashes(1)}{ways})" if character in "&%" else f"{_ESCAPED}{ways}"
     return f"(?:{either}){{{count}}}" if count > 1 else either
 
 
