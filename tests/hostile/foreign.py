@@ -15,6 +15,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -294,11 +295,18 @@ def commands(place: Place) -> dict[str, tuple[object, ...]]:
     }
 
 
+@cache
+def _viewer() -> Viewer:
+    """One for all rows: its pages are compiled once."""
+    return Viewer(Library(Path("nowhere")))
+
+
 def viewed(run: Path) -> dict[str, str]:
     """Every page of a run that the viewer serves, by address; an exception of a page is not caught."""
-    library = Library(run)
     pages = {}
-    client = TestClient(Viewer(library).app(None), base_url="http://127.0.0.1")
+    viewer = _viewer()
+    viewer._library = Library(run)
+    client = TestClient(viewer.app(None), base_url="http://127.0.0.1")
     with within():
         base = f"/run/{run.resolve().name}"
         for address in ("/", base, *(f"{base}/task/{name}" for name in journal_stems(run))):

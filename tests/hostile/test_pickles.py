@@ -77,6 +77,7 @@ SLURM = {
 }
 
 
+@pytest.mark.hostile
 @pytest.mark.skipif(
     find_spec("submitit") is None, reason="submitit is not installed: pip install 'cairn-harness[slurm]'"
 )

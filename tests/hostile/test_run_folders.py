@@ -381,7 +381,15 @@ def test_what_lies_beside_render_files_is_refused(place: Place, which: str, thin
 @pytest.mark.parametrize(
     "task_id", ["../0", "a\nb", "\x1b[2J", ".hidden", "a b", "a/b", "é", "0.trial-1", "", "x" * 300]
 )
-@pytest.mark.parametrize("command", ["report", "show", "score", "export-csv", "clean", "view"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "report",
+        "export-csv",
+        "view",
+        *(pytest.param(name, marks=pytest.mark.hostile) for name in ("show", "score", "clean")),
+    ],
+)
 def test_a_journal_of_an_odd_task_is_damaged_and_named(
     place: Place, harness: Harness, task_id: str, command: str
 ) -> None:
