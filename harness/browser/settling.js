@@ -133,6 +133,18 @@
     }, options);
   });
 
+  // Beyond so many windows, and one more for each second, the answer is that of a browser which refuses pop-ups: each takes
+  // some 50 ms, and pages cannot have more than 30 anyway (tabs.py).
+  const WINDOWS = 40;
+  let windows = 0;
+  let openedAt = 0;
+  replace(window, "open", (was) => function (...args) {
+    const left = windows - (now() - openedAt) / 1000;
+    windows = left > 0 ? left : 0;
+    openedAt = now();
+    return windows++ < WINDOWS ? was.apply(window, args) : null;
+  });
+
   const ages = new WeakMap(); // Response -> age of the chain that asked for it
   const awaited = (promise, url, age, keep) => {
     const token = follow("a request", age, url);

@@ -23,7 +23,7 @@ def wild(site: Wild) -> Wild:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def patient(site: Wild) -> AsyncIterator[Chromium]:
-    """For rows that take long: as patient as by default."""
+    """For rows that take long: nearly as patient as by default."""
     async with Chromium(SLOW, sites=lambda _: (site.site,)) as pool:
         yield pool
 

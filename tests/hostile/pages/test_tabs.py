@@ -43,6 +43,7 @@ def opens(count: int, url: str = "/new", **fields: object) -> Row:
         "a window that is a download",
         "open('/file'); open('/file')",
         more={"/file": raw("content-disposition: attachment", body=b"x")},
+        pictured=None,
         hostile=True,
     ),
     clicked(
@@ -79,6 +80,7 @@ def opens(count: int, url: str = "/new", **fields: object) -> Row:
         "open('/busy'); open('/busy')",
         more={"/busy": "<title>Busy</title><p>soon<script>for (;;);</script>"},
         hostile=True,
+        lost="lets nothing else run|took more than",
     ),
     Row(
         id="windows on arrival",
