@@ -129,7 +129,9 @@ def test_numbers_of_json_stay_numbers_although_a_pin_reads_like_them() -> None:
     assert redactor.data(b"{4711") == b"{[redacted:pin]"
 
 
-@pytest.mark.parametrize("piece", ['Pa"ss\\w</ö>&o', "\\", '\\"', "&amp;", "%25", "47", "tide-and-", "Pa&quot;ss\\\\", "&#92;", "%5C"])
+@pytest.mark.parametrize(
+    "piece", ['Pa"ss\\w</ö>&o', "\\", '\\"', "&amp;", "%25", "47", "tide-and-", "Pa&quot;ss\\\\", "&#92;", "%5C"]
+)
 def test_the_time_grows_with_the_text_and_no_faster(piece: str) -> None:
     found = Disguises(SECRETS)
     found.find("".join(SECRETS.values()))  # patterns are made

@@ -2,6 +2,9 @@
 
 import gzip
 import json
+import subprocess
+import sys
+import time
 import zipfile
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterator
@@ -11,6 +14,7 @@ import pytest
 
 from tests.hostile.canaries.canary import Canary, Sought, canary
 from tests.hostile.canaries.running import PROJECT, Outcome, Place, search_files
+from tests.hostile.canaries.running import run as play
 from tests.hostile.canaries.suite import MISTAKES, RUNS
 from tests.hostile.canaries.ways import Run
 from tests.hostile.canaries.world import World, world
@@ -44,6 +48,34 @@ def test_no_secret_comes_out_of_a_mistake(run: Run, there: World, tmp_path: Path
     assert run.code is None or outcome.code == run.code, outcome.said
     assert outcome.leaks == []
     assert "Traceback" not in outcome.said
+
+
+@pytest.mark.browser
+@pytest.mark.hostile
+def test_a_run_that_was_killed_goes_on_with_its_secrets(there: World, tmp_path: Path) -> None:
+    place, run = Place.make(tmp_path), next(run for run in RUNS if run.name == "tasks and pages")
+    given = run.make(there, place)
+    there.begin(given.canaries, **given.world)
+    (place.given / "tasks.json").write_text(json.dumps([given.task]))
+    journal = place.out / "work" / "results" / "r" / "0.traj.jsonl"
+    killed = subprocess.Popen(
+        [sys.executable, str(PROJECT / "run.py"), *given.arguments],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=place.environment({}), cwd=place.out / "work",
+    )  # fmt: skip
+    deadline = time.monotonic() + 120
+    while not (journal.exists() and b'"kind":"decided"' in journal.read_bytes()):
+        assert killed.poll() is None and time.monotonic() < deadline, "it ended before it was killed"
+        time.sleep(0.005)
+    killed.kill()
+    killed.wait()
+    before = journal.read_bytes()
+    outcome = play(place, given.arguments, given.all)
+    assert outcome.code == 0, outcome.said
+    assert outcome.leaks == []
+    assert journal.read_bytes().startswith(before[: before.rfind(b"\n") + 1]), "it went on with the same journal"
+    kinds = [json.loads(line)["kind"] for line in journal.read_bytes().splitlines()]
+    assert kinds.count("opened") == 1 and "resumed" in kinds and "diverged" not in kinds, kinds
+    run.after(given, place, outcome, there)
 
 
 MUTANTS = {
