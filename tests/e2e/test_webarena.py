@@ -264,7 +264,14 @@ def test_bad_input_is_named_and_harms_no_other_task(start: Starter, deployment: 
     assert not marker.exists()
 
 
-@pytest.mark.parametrize(("action_set", "actions"), [("id_accessibility_tree", 4), ("playwright", 5), ("cairn", 1)])
+@pytest.mark.parametrize(
+    ("action_set", "actions"),
+    [
+        ("id_accessibility_tree", 4),
+        pytest.param("playwright", 5, marks=pytest.mark.slow),
+        pytest.param("cairn", 1, marks=pytest.mark.slow),
+    ],
+)
 def test_a_filled_field_is_emptied_first_in_every_action_set(
     start: Starter, deployment: Deployment, action_set: str, actions: int
 ) -> None:
