@@ -23,7 +23,7 @@ _MOVED = (
     "Inspected target navigated or closed",
     "interrupted by another navigation",
 )
-_CLOSED = ("has been closed", "no object with guid")
+_CLOSED = ("has been closed", "no object with guid", "No target with given id")
 _GONE = (*_CLOSED, "Target crashed", "Page crashed", "Connection closed")
 _HINT = re.compile(r"element is not \w+|[^\n]* intercepts pointer events|did not find some options")
 
