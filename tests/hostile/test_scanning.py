@@ -5,6 +5,7 @@ long, a quadratic one 256 times.
 """
 
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from benchmarks.scanners import Scanner, scanners
 from benchmarks.scanning import DOUBLINGS, growth
 from harness.actions import playwright_grammar, webarena_grammar
-from harness.actions.space import Goto, Press, Stop, Type
+from harness.actions.space import Action, Goto, Press, Stop, Type
 from harness.compose.importing import verdicts_in
 from harness.errors import ActionSyntaxError
 from harness.evaluators.judge import last_word
@@ -62,19 +63,22 @@ def test_typing_is_read_as_webarena_reads_it(text: str) -> None:
     assert (action.target.id, action.text, action.enter) == (wanted[1], wanted[2], wanted[3] == "1")
 
 
+def read_alike(read: Callable[[str], Action], text: str, wanted: re.Match[str] | None) -> None:
+    """A key or an address is read where WebArena's own pattern finds one, and as that."""
+    try:
+        action = read(text)
+    except ActionSyntaxError:
+        assert wanted is None
+    else:
+        assert isinstance(action, Press | Goto) and wanted is not None
+        assert (action.key_comb if isinstance(action, Press) else action.url) == wanted[1]
+
+
 @SHORT
 @given(ASKED)
 def test_other_arguments_are_read_as_webarena_reads_them(text: str) -> None:
     for verb, read in (("press", webarena_grammar._press), ("goto", webarena_grammar._goto)):
-        wanted = re.search(rf"{verb} ?\[(.+)\]", text)
-        try:
-            action = read(text)
-        except ActionSyntaxError:
-            assert wanted is None
-        else:
-            assert isinstance(action, Press | Goto)
-            assert wanted is not None
-            assert (action.key_comb if isinstance(action, Press) else action.url) == wanted[1]
+        read_alike(read, text, re.search(rf"{verb} ?\[(.+)\]", text))
     stopped = re.search(r"stop ?\[(.+)\]", text)
     assert webarena_grammar._stop(text) == Stop(answer=stopped[1] if stopped else "")
 
@@ -83,15 +87,7 @@ def test_other_arguments_are_read_as_webarena_reads_them(text: str) -> None:
 @given(CODED)
 def test_code_is_read_as_webarena_reads_it(code: str) -> None:
     for call, read in (("press", playwright_grammar._press), ("goto", playwright_grammar._goto)):
-        wanted = re.search(rf"(?:{call})\([\"'](.+?)[\"']\)", code)
-        try:
-            action = read(code)
-        except ActionSyntaxError:
-            assert wanted is None
-        else:
-            assert isinstance(action, Press | Goto)
-            assert wanted is not None
-            assert (action.key_comb if isinstance(action, Press) else action.url) == wanted[1]
+        read_alike(read, code, re.search(rf"(?:{call})\([\"'](.+?)[\"']\)", code))
     stopped = re.search(r"stop\(?\"(.+)?\"\)", code)
     assert playwright_grammar._stop(code) == Stop(answer=(stopped[1] or "") if stopped else "")
 
