@@ -10,7 +10,7 @@ run: setup
 	@$(PY) run.py $(ARGS)
 
 setup: $(VENV)/installed
-	@test -x "$$(cat $(BROWSER) 2>/dev/null)" || $(PY) -m harness.browser.executable --install > $(BROWSER)
+	@test -x "$$(cat $(BROWSER) 2>/dev/null)" || $(PY) -m harness.browser.driver.executable --install > $(BROWSER)
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: $$(python3 --version) is what python3 is here" >&2; exit 2; }

@@ -1,8 +1,9 @@
 """Every benchmark, one after the other: `make bench`, `make bench ARGS='--only observation limiter --quick'`.
 
-Prints each row as it comes and keeps it in `benchmarks/results.json` (`benchmarks.results` says how). `--quick` is for CI:
-small sizes, a few minutes in all; rows say their sizes. A benchmark that finds something wrong (a text that differs, a
-stale page, a task that failed) gives no row for it; the others go on, and the exit code is 1. No time is ever judged here.
+Prints each row as it comes and keeps it in `benchmarks/results.json` (`benchmarks.results` says how). `--quick` is for
+CI: small sizes, a few minutes in all; rows say their sizes. A benchmark that finds something wrong (a text that
+differs, a stale page, a task that failed) gives no row for it; the others go on, and the exit code is 1. No time is
+ever judged here.
 """
 
 import asyncio
@@ -21,7 +22,9 @@ from benchmarks.results import READING, Results, Rows, machine, parser, say, tel
 from harness.errors import HarnessError
 
 WRONG = (SystemExit, HarnessError, playwright.async_api.Error, AssertionError, ExceptionGroup)
-"""How a benchmark says that it found something wrong, or that its reference did: an expectation of playwright is asserted."""
+"""How a benchmark says that it found something wrong, or that its reference did: an expectation of playwright is
+asserted.
+"""
 HERE = Path(__file__).resolve().parent
 Sizes = dict[str, Any]
 """Arguments of a benchmark's `measure`."""

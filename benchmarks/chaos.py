@@ -1,11 +1,12 @@
 """Kills a run again and again, starts the same command until it is done, and shows that nothing was lost or paid twice.
 
-Run: `python benchmarks/chaos.py [--seed 0] [--kills 40] [--task demo|smoke] [--workers 2] [--shifting] [--project DIR]`.
-The parent, its workers and its browsers get SIGKILL at seeded moments: after so much progress, then after a moment's wait or
-in the middle of a write on a site. Exit code 1 when anything that must hold does not.
+Run: `python benchmarks/chaos.py [--seed 0] [--kills 40] [--task demo|smoke] [--workers 2] [--shifting] [--project
+DIR]`. The parent, its workers and its browsers get SIGKILL at seeded moments: after so much progress, then after a
+moment's wait or in the middle of a write on a site. Exit code 1 when anything that must hold does not.
 
-`--site own [--episodes 200] [--modes auto-hook,replay-none]` does so on a site of one's own, which counts effects on its side and
-is struck where they arrive (`chaos_own`); `--exact` is one certain case of that alone. `make chaos` is `--site both`.
+`--site own [--episodes 200] [--modes auto-hook,replay-none]` does so on a site of one's own, which counts effects on
+its side and is struck where they arrive (`chaos_own`); `--exact` is one certain case of that alone. `make chaos` is
+`--site both`.
 """
 
 import argparse
@@ -27,7 +28,7 @@ from chaos_checks import Kill, Row, Run, Seen, rows
 from chaos_siege import Setting
 from chaos_stage import PROJECT, Stage, stage
 
-from harness.runner.family import survivors
+from harness.runner.process_tree import find_orphans
 
 WATCH_S = 0.03
 WRITE_WITHIN_S = 2.0
@@ -110,9 +111,9 @@ class Playing:
             code = await self._process.wait()
         self._log.close()
         until = time.monotonic() + GONE_WITHIN_S
-        while survivors(self.folder) and time.monotonic() < until:  # noqa: ASYNC110 (other processes tell nobody)
+        while find_orphans(self.folder) and time.monotonic() < until:  # noqa: ASYNC110 (other processes tell nobody)
             await asyncio.sleep(WATCH_S)
-        return Run(code=code, seen=await self._look(), kills=tuple(self.kills), left=len(survivors(self.folder)))
+        return Run(code=code, seen=await self._look(), kills=tuple(self.kills), left=len(find_orphans(self.folder)))
 
     async def _start(self) -> None:
         self._process = await asyncio.create_subprocess_exec(
@@ -172,7 +173,7 @@ class Playing:
 
 
 def _kind(command: Sequence[str]) -> str:
-    if "harness.player" in command:
+    if "harness.evaluation.worker_main" in command:
         return "worker"
     is_browser = any("chrom" in word for word in command[:1]) and not any(
         word.startswith("--type=") for word in command

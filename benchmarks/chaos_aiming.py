@@ -1,7 +1,9 @@
-"""When a run on a site of one's own is struck: at an effect's arrival, between decision and act, while the model thinks, in a reset.
+"""When a run on a site of one's own is struck: at an effect's arrival, between decision and act, while the model
+thinks, in a reset.
 
-A strike waits for an event, never for a time alone: what it aims at has happened when it falls, and how long after is drawn from
-the seed. Site and endpoint are in the driver's process, so an event is known before whoever caused it has an answer.
+A strike waits for an event, never for a time alone: what it aims at has happened when it falls, and how long after is
+drawn from the seed. Site and endpoint are in the driver's process, so an event is known before whoever caused it has an
+answer.
 """
 
 import asyncio
@@ -19,9 +21,9 @@ from chaos_site import Effect, Site
 from chaos_tasks import Posed
 from chaos_victims import PARENT, VICTIMS
 
-from harness.sites.endpoint import endpoint_app
-from harness.sites.plans import Plans
-from harness.sites.policy import reply
+from harness.demo.model.model_server import endpoint_app
+from harness.demo.model.scripted_policy import reply
+from harness.demo.model.scripts import Scripts
 
 EFFECT, DECIDED, THINKING, RESET = "effect", "decided", "thinking", "reset"
 AIMS = (EFFECT, DECIDED, THINKING, RESET)
@@ -165,9 +167,11 @@ Serve = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 class Endpoint:
-    """The scripted endpoint; it tells of every question, and thinks long where a task's late effect is to arrive first."""
+    """The scripted endpoint; it tells of every question, and thinks long where a task's late effect is to arrive
+    first.
+    """
 
-    def __init__(self, plans: Plans, tasks: Sequence[Posed], *, site: Site, watch: Watch, latency_s: float) -> None:
+    def __init__(self, plans: Scripts, tasks: Sequence[Posed], *, site: Site, watch: Watch, latency_s: float) -> None:
         self._plans = plans
         self._app: Serve = endpoint_app(plans, latency_ms=latency_s * 1000)
         self._tasks = {task.name: task for task in tasks}

@@ -1,7 +1,7 @@
 """What a run on a site of one's own came to, judged by the site's log: pure questions to what was seen from outside.
 
-The journals are asked three things only: which attempt was current when an effect arrived, which elements the agent had decided
-upon by then, and whether somebody who reads the results is told (a doubt, a new attempt, no score at all).
+The journals are asked three things only: which attempt was current when an effect arrived, which elements the agent had
+decided upon by then, and whether somebody who reads the results is told (a doubt, a new attempt, no score at all).
 """
 
 from collections import Counter
@@ -145,7 +145,9 @@ class Case:
 
     @property
     def is_unsaid(self) -> bool:
-        """Whether the score differs, and nothing tells whoever reads it: no doubt, no further attempt, and it is a score."""
+        """Whether the score differs, and nothing tells whoever reads it: no doubt, no further attempt, and it is a
+        score.
+        """
         return self.differs and self.score is not None and not self.has_doubt and self.attempts == 1
 
     @property

@@ -1,8 +1,9 @@
 """Breaks promises on purpose, in copies of the package, and demands that the chaos run notices each of them.
 
-Run: `python benchmarks/chaos_mutants.py [--seed 0] [--kills 8]`, or `make chaos-mutants`. The code as it is must pass first,
-also on sites that change with every reset. Then the same for promises about a site of one's own (`chaos_own_mutants`; `--site`
-chooses one of the two). Exit code 1 when the code does not pass, or when a mutant gets through.
+Run: `python benchmarks/chaos_mutants.py [--seed 0] [--kills 8]`, or `make chaos-mutants`. The code as it is must pass
+first, also on sites that change with every reset. Then the same for promises about a site of one's own
+(`chaos_own_mutants`; `--site` chooses one of the two). Exit code 1 when the code does not pass, or when a mutant gets
+through.
 """
 
 import argparse
@@ -84,7 +85,7 @@ EpisodeRunner._act = _mutant_late_act
         name="replays without comparing",
         patches=(
             Patch(
-                file="harness/browser/restoring.py",
+                file="harness/browser/session/restoration.py",
                 code="""
 def _mutant_similarity(seen, recorded):
     return 1.0

@@ -1,8 +1,8 @@
 """Chaos on a site of one's own, in every mode: which ones, how many episodes of each, the table, and the exact case.
 
-A violation is, with a reset hook, an effect that was doubled within an attempt and epoch, or a score that differs without a
-word; without one, either of the two without a word; and anywhere an element used that nobody had decided upon, or a request of
-an undisturbed episode that is in no record. Doubles of links by GET have a column of their own.
+A violation is, with a reset hook, an effect that was doubled within an attempt and epoch, or a score that differs
+without a word; without one, either of the two without a word; and anywhere an element used that nobody had decided
+upon, or a request of an undisturbed episode that is in no record. Doubles of links by GET have a column of their own.
 """
 
 import random
@@ -109,8 +109,8 @@ def _broken(ended: Ended) -> Iterator[str]:
 def _tell_row(one: Verdict, ended: Ended) -> None:
     prompt = [kill.after_ms for kill in ended.kills if kill.aim == "decided"]
     print(  # noqa: T201
-        f"{one.mode}: {one.episodes} episodes, {one.kills} kills, {ended.starts} starts; between decision and act after "
-        f"{median(prompt) if prompt else 0:.0f} ms; {len(one.faults)} violations",
+        f"{one.mode}: {one.episodes} episodes, {one.kills} kills, {ended.starts} starts; between decision and act after"
+        f" {median(prompt) if prompt else 0:.0f} ms; {len(one.faults)} violations",
         flush=True,
     )
 
@@ -130,7 +130,9 @@ def table(found: Sequence[Verdict]) -> list[str]:
 
 
 async def exact(setting: Setting) -> list[Verdict]:
-    """A hook is set, and whoever plays is killed 20 ms after the order's POST: one order at the end, score as undisturbed."""
+    """A hook is set, and whoever plays is killed 20 ms after the order's POST: one order at the end, score as
+    undisturbed.
+    """
     found = []
     for victim in ("worker", "browser", PARENT):
         alone = replace(setting, folder=setting.folder / victim, workers=1, lanes=1, instances=1)

@@ -1,4 +1,5 @@
-"""Promises about a site of one's own, broken on purpose: each mutant plays the modes and tasks in which that must be noticed.
+"""Promises about a site of one's own, broken on purpose: each mutant plays the modes and tasks in which that must be
+noticed.
 
 A patch replaces functions by name (`chaos_patches`); each brings back a rule that was found wanting.
 """
@@ -44,7 +45,7 @@ BLIND, DIRTY, LATE, DOUBT, TARGET = (
 PATCHES: dict[str, tuple[Patch, ...]] = {
     BLIND: (
         Patch(
-            file="harness/browser/restoring.py",
+            file="harness/browser/session/restoration.py",
             code="""
 _mutant_plan = plan
 
@@ -57,12 +58,12 @@ plan = _mutant_sure
     ),
     DIRTY: (
         Patch(
-            file="harness/runner/resetting.py",
+            file="harness/runner/dirty_sites.py",
             code="""
 def _mutant_used(self, instances, by, *, goes_on):
     return None
 
-Upkeep.used = _mutant_used
+DirtySites.mark_in_use = _mutant_used
 """,
         ),
         Patch(
@@ -72,7 +73,7 @@ def _mutant_note_use(self, job, at, outcome):
     changed = {self._sharing.sites.site_of(url) for url in outcome.effects}
     for site, url in at.items():
         if site in changed:
-            self._upkeep.soiled(Instance(site, url), (job.task.task_id, job.trial))
+            self._upkeep.mark_dirty(Instance(site, url), (job.task.task_id, job.trial))
 
 SiteState.note_use = _mutant_note_use
 """,
@@ -102,7 +103,7 @@ Recorder.doubt = _mutant_doubt
     ),
     TARGET: (
         Patch(
-            file="harness/browser/restoring.py",
+            file="harness/browser/session/restoration.py",
             code="""
 def _mutant_aim_pending(action, view, recorded):
     return action
@@ -111,7 +112,7 @@ aim_pending = _mutant_aim_pending
 """,
         ),
         Patch(
-            file="harness/browser/observing.py",
+            file="harness/browser/rendering/observer.py",
             code="""
 def _mutant_recognize(self, body, shown, recorded):
     return {}

@@ -1,7 +1,8 @@
 """The pages of the site of one's own: small, with one way each to change the site.
 
-What a click does, and when: a form at once, `fetch` beside the page, a timer later, a beacon on leaving, a link by GET. The
-page of votes has a banner that comes and goes with the visit, so that neither positions nor the number of elements stay.
+What a click does, and when: a form at once, `fetch` beside the page, a timer later, a beacon on leaving, a link by GET.
+The page of votes has a banner that comes and goes with the visit, so that neither positions nor the number of elements
+stay.
 """
 
 import random
@@ -56,6 +57,12 @@ def _form(visit: Visit, label: str, next_page: str, more: str = "") -> str:
     return f'<form method=post action="{action}"><button>{label}</button></form>'
 
 
+def _saving(task: str, field: str) -> str:
+    """A script that sends what stands in the field of this id as an effect of its own name."""
+    value = f"document.getElementById('{field}').value"
+    return f"act('{task}', 'Save {field}', {value}).then(() => say('Saved'))"
+
+
 def _button(label: str, script: str) -> str:
     return f'<p><button onclick="{escape(script)}">{label}</button></p>'
 
@@ -79,9 +86,9 @@ def _desk(visit: Visit) -> str:
     return (
         _form(visit, "Place order", "desk")
         + "<p><label>Note <input id=note></label></p>"
-        + _button("Save note", f"act('{task}', 'Save note', document.getElementById('note').value).then(() => say('Saved'))")
+        + _button("Save note", _saving(task, "note"))
         + f"<p><label>Colour <select id=colour>{colours}</select></label></p>"
-        + _button("Save colour", f"act('{task}', 'Save colour', document.getElementById('colour').value).then(() => say('Saved'))")
+        + _button("Save colour", _saving(task, "colour"))
         + _button("Preview", "say('This is what it looks like')")
     )  # fmt: skip
 
@@ -119,7 +126,10 @@ def _beacon(visit: Visit) -> str:
 
 def _links(visit: Visit) -> str:
     subscribe, download = _path(visit, "Subscribe", "&next=done"), _path(visit, "Download", "&file=1")
-    return f'<p><a href="{escape(subscribe)}">Subscribe</a></p><p><a href="{escape(download)}">Download</a></p>{_on(visit)}'
+    return (
+        f'<p><a href="{escape(subscribe)}">Subscribe</a></p><p><a'
+        f' href="{escape(download)}">Download</a></p>{_on(visit)}'
+    )
 
 
 def _basket(visit: Visit) -> str:

@@ -1,8 +1,9 @@
 """Mutants by name: code that is put behind a module's own and replaces functions or methods which must be there.
 
-A text to be replaced moves with every reformatting; a name does not. The module has run by then, and whoever imports from it gets
-what was put in its place. What the code assigns to at its top level must be in the module already, except names with a leading
-underscore and `mutant` (`_mutant_original = plan`), so a mutant whose function was renamed is refused and not run in vain.
+A text to be replaced moves with every reformatting; a name does not. The module has run by then, and whoever imports
+from it gets what was put in its place. What the code assigns to at its top level must be in the module already, except
+names with a leading underscore and `mutant` (`_mutant_original = plan`), so a mutant whose function was renamed is
+refused and not run in vain.
 """
 
 import ast
@@ -16,7 +17,7 @@ _PRIVATE = "_mutant"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patch:
     file: str
-    """Of the project, as in `harness/browser/restoring.py`."""
+    """Of the project, as in `harness/browser/session/restoration.py`."""
     code: str
 
 

@@ -18,9 +18,9 @@ from chaos_site import Site
 from chaos_tasks import OWN, TWIN, Posed, intent, write
 from chaos_victims import FRESH_S, PARENT, Family, kill
 
-from harness.runner.family import survivors
-from harness.sites.plans import read_plans
-from harness.sites.server import serving
+from harness.demo.model.scripts import read_plans
+from harness.demo.site_server import serving
+from harness.runner.process_tree import find_orphans
 
 DONE = (0, 3)
 """Exit codes of a run that has ended by itself: all scored, or not all."""
@@ -282,7 +282,7 @@ class Siege:
     async def _ended(self, code: int | None) -> Ended:
         folder = self._start.folder
         until = time.monotonic() + GONE_WITHIN_S
-        while (left := len(survivors(folder))) and time.monotonic() < until:  # noqa: ASYNC110
+        while (left := len(find_orphans(folder))) and time.monotonic() < until:  # noqa: ASYNC110
             await asyncio.sleep(LOOK_S)
         path = folder / "summary.json"
         return Ended(

@@ -1,8 +1,10 @@
-"""A site of one's own for a chaos run: it counts every effect on its own side, and its pages are not alike at every visit.
+"""A site of one's own for a chaos run: it counts every effect on its own side, and its pages are not alike at every
+visit.
 
-It is served in the driver's process, so that its log outlives every kill. A place is one instance of a site (a host name)
-with a state of its own; `POST /__reset__` puts a place back to its seed and begins its next epoch. Every path begins with the
-task it belongs to (`/t17/order`), so every effect is attributed without a guess. An effect is a request for `do`, whatever its
+It is served in the driver's process, so that its log outlives every kill. A place is one instance of a site (a host
+name) with a state of its own; `POST /__reset__` puts a place back to its seed and begins its next epoch. Every path
+begins with the task it belongs to (`/t17/order`), so every effect is attributed without a guess. An effect is a request
+for `do`, whatever its
 method: it tells the accessible name of the element that causes it, so the log says which element was really used.
 """
 

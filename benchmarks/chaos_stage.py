@@ -1,7 +1,8 @@
-"""Where a chaos run plays: sites and scripted endpoint in the driver's own process, so that their logs outlive every kill.
+"""Where a chaos run plays: sites and scripted endpoint in the driver's own process, so that their logs outlive every
+kill.
 
-With `shifting`, each reset makes a tenant's site another edition, told by the titles of its pages: a browser that is led
-back there finds pages that are not the recorded ones.
+With `shifting`, each reset makes a tenant's site another edition, told by the titles of its pages: a browser that is
+led back there finds pages that are not the recorded ones.
 """
 
 import asyncio
@@ -14,13 +15,13 @@ from typing import Any
 
 from chaos_checks import Place
 
-from harness.browser.fetching import fetch
+from harness.browser.network.http import fetch
 from harness.codec import loads
-from harness.sites.endpoint import endpoint_app
-from harness.sites.plans import read_plans
-from harness.sites.registry import SITES
-from harness.sites.server import serving
-from harness.sites.tenants import SitesApp
+from harness.demo.model.model_server import endpoint_app
+from harness.demo.model.scripts import read_plans
+from harness.demo.registry import SITES
+from harness.demo.site_server import serving
+from harness.demo.tenants import SitesApp
 from harness.tasks import load
 
 PROJECT = Path(__file__).resolve().parent.parent

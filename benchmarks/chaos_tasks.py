@@ -1,4 +1,6 @@
-"""The tasks of a chaos run on a site of one's own: for each kind where it begins, what is done, and what the site shall show."""
+"""The tasks of a chaos run on a site of one's own: for each kind where it begins, what is done, and what the site shall
+show.
+"""
 
 import json
 from collections import Counter
@@ -34,7 +36,9 @@ class Kind:
     """What is done on the first site, see `Effect.key`, and how often."""
     wanted_on_twin: Mapping[str, int] = field(default_factory=dict)
     awaits: str = ""
-    """The model thinks about its last step until this effect has arrived, or its page was opened anew and cannot send it."""
+    """The model thinks about its last step until this effect has arrived, or its page was opened anew and cannot send
+    it.
+    """
     awaits_s: float = 0.0
     """How long the page takes to send it."""
     by_get: bool = False
@@ -78,9 +82,8 @@ KINDS = (
     Kind(name="two sites", start="order", wanted={"Place order": 1}, wanted_on_twin={"Place order": 1}, steps=(
         click("Place order"), ON, {"do": "goto", "url": "{twin}/{task}/order"}, click("Place order"), ON, STOP,
     )),
-    Kind(name="after the last step", start="later900", wanted={"Send in 900 ms": 1}, awaits="Send in 900 ms", awaits_s=0.9, steps=(
-        click("Send in 900 ms"), STOP,
-    )),
+    Kind(name="after the last step", start="later900", wanted={"Send in 900 ms": 1}, awaits="Send in 900 ms",
+         awaits_s=0.9, steps=(click("Send in 900 ms"), STOP)),
     _order("no site of the settings", configured=False),
     Kind(name="vote", start="votes", wanted={"Vote 5": 1}, steps=(click("Vote 5"), STOP)),
     Kind(name="popup", start="counter", wanted={"Confirm": 1}, steps=(
@@ -174,7 +177,9 @@ def _entry(task: Posed, base: str) -> dict[str, Any]:
         "task_id": int(task.name[1:]), "sites": sites, "require_login": False, "storage_state": None,
         "start_url": f"{base}/{task.name}/{task.kind.start}", "geolocation": None, "intent": intent(task),
         "intent_template": "", "instantiation_dict": {}, "intent_template_id": 0, "require_reset": False,
-        "eval": {"eval_types": ["program_html"], "reference_answers": None, "reference_url": "", "program_html": targets},
+        "eval": {
+            "eval_types": ["program_html"], "reference_answers": None, "reference_url": "", "program_html": targets,
+        },
     }  # fmt: skip
 
 

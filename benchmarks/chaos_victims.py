@@ -1,6 +1,7 @@
 """Who of a run is killed: its processes by what they are, and those that play one certain task.
 
-Only descendants of the run's own process are ever looked at, and a process is killed only while it is still the one that was
+Only descendants of the run's own process are ever looked at, and a process is killed only while it is still the one
+that was
 found: psutil compares when it began.
 """
 
@@ -35,7 +36,7 @@ class Member:
 
 def kind_of(command: Sequence[str]) -> str:
     """What a command line is the command line of; "" = nothing that is killed on purpose."""
-    if "harness.player" in command:
+    if "harness.evaluation.worker_main" in command:
         return "worker"
     line = " ".join(command)
     if not command or "chrom" not in command[0] or "crashpad" in command[0]:
@@ -67,7 +68,8 @@ class Family:
                 process = self._known[pid][0] if pid in self._known else psutil.Process(pid)
                 line = _line(pid, above)
                 worker = next((one for one in line if kinds.get(one) == "worker"), None)
-                # Chromium may be started by a process of the same command line: the upmost is the one that is spoken to.
+                # Chromium may be started by a process of the same command line: the upmost is the one that is spoken
+                # to.
                 browser = next((one for one in reversed(line) if kinds.get(one) == "browser"), None)
                 made.append(Member(process=process, kind=kinds[pid], worker=worker, browser=browser))
         self._latest = time.monotonic(), parent, tuple(made)

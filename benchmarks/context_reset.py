@@ -1,8 +1,9 @@
 """What a fresh context costs in a browser that is warm: until its first page is seen, and until it is gone again.
 
-Run: `python -m benchmarks.context_reset [--runs 30]`. Ours is what begins every episode: the site is reset, a context opened,
-the start page gone to, waited for and read. Bare playwright opens a context and a page and goes to the same address, which
-is over when the page has loaded; nobody has looked at it then. Both take turns, each in its own warm browser.
+Run: `python -m benchmarks.context_reset [--runs 30]`. Ours is what begins every episode: the site is reset, a context
+opened, the start page gone to, waited for and read. Bare playwright opens a context and a page and goes to the same
+address, which is over when the page has loaded; nobody has looked at it then. Both take turns, each in its own warm
+browser.
 """
 
 import asyncio
@@ -13,11 +14,11 @@ from playwright.async_api import Browser
 
 from benchmarks.results import Rows, parser, tell, timed
 from benchmarks.step_overhead import VIEWPORT, stage, task
-from harness.browser.session import Chromium
+from harness.browser.session.chromium import ChromiumPool
 from harness.records import Episode
 
 
-async def ours(pool: Chromium) -> tuple[float, float]:
+async def ours(pool: ChromiumPool) -> tuple[float, float]:
     """Seconds until the first page is seen, and until all is closed."""
     begun = time.perf_counter()
     async with pool.open(task(), 0) as env:

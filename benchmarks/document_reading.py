@@ -1,9 +1,9 @@
 """What reading real documentation pages costs beside WebArena's way and beside one call for the whole tree.
 
-Run: `python -m benchmarks.document_reading [--long] [--pages NAME …] [--sample 3000]`. Every page is read at its top, in its
-middle and at its end; a row is the median over all of them. Pages of packages that are not installed are left out, and it
-is said which. Text is compared wherever a page is read in full; `tests/browser/test_documents.py` compares more: both
-dialects, the whole page, every rectangle.
+Run: `python -m benchmarks.document_reading [--long] [--pages NAME …] [--sample 3000]`. Every page is read at its top,
+in its middle and at its end; a row is the median over all of them. Pages of packages that are not installed are left
+out, and it is said which. Text is compared wherever a page is read in full; `tests/browser/test_documents.py` compares
+more: both dialects, the whole page, every rectangle.
 """
 
 import asyncio

@@ -1,7 +1,8 @@
 """Real pages to read: documentation that Debian packages put on this machine (`apt-get install python3-doc git-doc`).
 
-They were written by nobody who knew of us: tables of contents, indexes, code in many spans, definition lists, forms. The
-number beside a page is how many accessibility nodes it has in Debian 12, so that a slow way can choose what it takes on.
+They were written by nobody who knew of us: tables of contents, indexes, code in many spans, definition lists, forms.
+The number beside a page is how many accessibility nodes it has in Debian 12, so that a slow way can choose what it
+takes on.
 """
 
 from collections.abc import Mapping

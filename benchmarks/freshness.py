@@ -1,10 +1,11 @@
 """Whether an observation shows what its action led to, when nobody says what to wait for.
 
-Run: `python -m benchmarks.freshness [--episodes 200] [--lanes 4] [--seed 0]`. Each episode does five things in an order of its
-own: follows a link, follows one whose server takes its time, posts a form, presses a button whose script changes the page
-after 0 to 500 ms, and one whose script asks the server first. What each leads to has a name of its own; an observation in
-which it is not seen is stale. The reference does the same with bare playwright and looks at once, which says how many
-there were to be missed. A stale observation of ours is an error.
+Run: `python -m benchmarks.freshness [--episodes 200] [--lanes 4] [--seed 0]`. Each episode does five things in an order
+of its
+own: follows a link, follows one whose server takes its time, posts a form, presses a button whose script changes the
+page after 0 to 500 ms, and one whose script asks the server first. What each leads to has a name of its own; an
+observation in which it is not seen is stale. The reference does the same with bare playwright and looks at once, which
+says how many there were to be missed. A stale observation of ours is an error.
 """
 
 import asyncio
@@ -20,12 +21,12 @@ from urllib.parse import parse_qs, urlsplit
 from playwright.async_api import Browser, async_playwright
 
 from benchmarks.results import Rows, parser, row, tell
-from harness.actions.space import Click, Target
-from harness.browser import executable
-from harness.browser.session import Chromium
-from harness.browser.settings import BrowserSettings
-from harness.browser.switches import SWITCHES
-from harness.records import Episode, Eval, Site, Task, View
+from harness.actions.types import Click, Target
+from harness.browser.browser_settings import BrowserSettings
+from harness.browser.driver import executable
+from harness.browser.driver.chromium_flags import SWITCHES
+from harness.browser.session.chromium import ChromiumPool
+from harness.records import Episode, Eval, LiveObservation, Site, Task
 
 CONTROLS = {"link": "link", "late": "link", "form": "button", "script": "button", "asking": "button"}
 """What there is to press, by name, and its role."""
@@ -40,7 +41,8 @@ def page(arrived: str, chance: random.Random) -> str:
     <a href="/at?name=link-{number}">link</a> <a href="/at?name=late-{number}&ms={slow}">late</a>
     <form method=post action="/at?name=form-{number}&ms=30"><button>form</button></form>
     <button onclick="setTimeout(() => out.textContent = 'script-{number}', {after})">script</button>
-    <button onclick="fetch('/at?name=x&ms={asked}').then(r => r.text()).then(() => out.textContent = 'asking-{number}')">asking</button>"""
+    <button onclick="fetch('/at?name=x&ms={asked}').then(r => r.text())
+      .then(() => out.textContent = 'asking-{number}')">asking</button>"""
 
 
 class Pages(BaseHTTPRequestHandler):
@@ -80,7 +82,7 @@ def served(seed: int) -> Iterator[str]:
         server.server_close()
 
 
-async def ours(pool: Chromium, base: str, lane: int, order: list[str]) -> int:
+async def ours(pool: ChromiumPool, base: str, lane: int, order: list[str]) -> int:
     """Stale observations of one episode."""
     task = Task(
         task_id="0", sites=("pages",), intent="Look", start_urls=(f"{base}/at",), eval=Eval(eval_types=("url_match",))
@@ -95,7 +97,7 @@ async def ours(pool: Chromium, base: str, lane: int, order: list[str]) -> int:
     return stale
 
 
-def _target(view: View, name: str) -> Target:
+def _target(view: LiveObservation, name: str) -> Target:
     for id, node in view.nodes.items():
         if (node.role, node.name) == (CONTROLS[name], name):
             return Target(id=id, role=node.role, name=node.name, nth=node.nth, box=node.box)
@@ -122,7 +124,9 @@ def _next(text: str) -> str:
 
 
 async def shared(episodes: int, lanes: int, play: Callable[[int, int], Awaitable[int]]) -> list[int]:
-    """Stale observations of each episode, `lanes` of them at once; `play` is given the lane and the episode's number."""
+    """Stale observations of each episode, `lanes` of them at once; `play` is given the lane and the episode's
+    number.
+    """
     owed = iter(range(episodes))
 
     async def lane(number: int) -> list[int]:
@@ -141,7 +145,7 @@ async def measure(*, episodes: int = 200, lanes: int = 4, seed: int = 0) -> Rows
     with served(seed) as base:
         site = Site(name="pages", url=base, canonical=base)
         settings = BrowserSettings(screenshots=False)
-        async with Chromium(settings, sites=lambda _: (site,)) as pool:
+        async with ChromiumPool(settings, sites=lambda _: (site,)) as pool:
             mine = await shared(episodes, lanes, lambda lane, episode: ours(pool, base, lane, orders[episode]))
         async with async_playwright() as playwright:
             browser = await playwright.chromium.launch(

@@ -1,9 +1,10 @@
 """What more instances of a site bring tasks that change it: four against one, as many lanes in both.
 
-Run: `python -m benchmarks.instances [--instances 4] [--tasks 16] [--latency-ms 2000] [--turns 1]`. Every task puts two things
-into a cart and says that it changes the shop, so one instance plays one at a time. The model answers after `--latency-ms`, so
-it is the model that is waited for. Wall time is that of the whole command, start-up and browser included; the sites' own
-logs of writes are then asked whether everything was done, evenly spread, and never two at once on one instance.
+Run: `python -m benchmarks.instances [--instances 4] [--tasks 16] [--latency-ms 2000] [--turns 1]`. Every task puts two
+things into a cart and says that it changes the shop, so one instance plays one at a time. The model answers after
+`--latency-ms`, so it is the model that is waited for. Wall time is that of the whole command, start-up and browser
+included; the sites' own logs of writes are then asked whether everything was done, evenly spread, and never two at once
+on one instance.
 """
 
 import asyncio
@@ -16,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import Rows, parser, row, tell
-from harness.browser.fetching import fetch
-from harness.sites.launching import launched
+from harness.browser.network.http import fetch
+from harness.demo.launcher import start_servers
 
 PROJECT = Path(__file__).resolve().parent.parent
 INTENT = "Shopping list number {}."
@@ -61,7 +62,9 @@ async def play(folder: Path, name: str, urls: list[str], *, lanes: int, latency_
 
 
 async def check(urls: list[str], tasks: int) -> None:
-    """Whether the sites saw every write, evenly, and a cart begun on one instance filled before the next one was begun."""
+    """Whether the sites saw every write, evenly, and a cart begun on one instance filled before the next one was
+    begun.
+    """
     for url in urls:
         written = [entry["path"].split("/")[2] for entry in json.loads((await fetch(f"{url}/__writes__")).body)]
         carts = [list(block) for _, block in groupby(range(len(written)), key=lambda number: number // len(THINGS))]
@@ -78,7 +81,7 @@ async def measure(*, instances: int = 4, tasks: int = 16, latency_ms: int = 2000
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         write_tasks(folder, tasks)
-        async with launched("harness.sites", log=folder / "log") as port:
+        async with start_servers("harness.demo", log=folder / "log") as port:
             for turn in range(turns):
                 urls = [f"http://t{turn * 100 + number}.shop.localhost:{port}" for number in range(instances + 1)]
                 many.append(await play(folder, f"many{turn}", urls[1:], lanes=instances, latency_ms=latency_ms))

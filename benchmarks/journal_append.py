@@ -1,8 +1,8 @@
 """What an append costs beyond what any durable line costs: encoding, writing and fsyncing the same bytes by hand.
 
-Run: `python -m benchmarks.journal_append [--pages 200] [--items 150] [--folder DIR]`. Both sides take turns line by line in
-the same folder, so that a disk that slows down slows both; the ratio of medians is what counts. The secrets are those of
-a usual run: one API key and a password per demo site.
+Run: `python -m benchmarks.journal_append [--pages 200] [--items 150] [--folder DIR]`. Both sides take turns line by
+line in the same folder, so that a disk that slows down slows both; the ratio of medians is what counts. The secrets are
+those of a usual run: one API key and a password per demo site.
 """
 
 import os
@@ -16,11 +16,11 @@ from typing import Any
 import orjson
 
 from benchmarks.results import Rows, parser, tell, timed
-from harness.actions.space import Click, Target
+from harness.actions.types import Click, Target
 from harness.codec import plain
 from harness.journal.log import Journal
 from harness.journal.redaction import Redactor
-from harness.records import Acted, Decided, Done, Eval, Observation, Opened, Record, Tab, Task, Usage
+from harness.records import Acted, Decided, Done, Eval, Observation, Opened, Record, TabRecord, Task, Usage
 
 URL = "http://shop.localhost/catalogue?page=3"
 SECRETS = {
@@ -53,13 +53,15 @@ def episode(steps: int, items: int) -> Iterator[Record]:
 
 def acted(step: int, items: int) -> Acted:
     lines = (f"\t[{item}] link 'Item {item} of step {step}' expanded: False" for item in range(items))
-    tab = Tab(url=URL, title="Catalogue", current=True)
+    tab = TabRecord(url=URL, title="Catalogue", current=True)
     seen = Observation(url=URL, title="Catalogue", tabs=(tab,), text="\n".join(lines), fingerprint="f" * 64)
     return Acted(step=step, outcome=Done(), observation=seen, elapsed_ms=300.0, at=2.0)
 
 
 def measure(*, pages: int = 200, items: int = 150, folder: Path | None = None) -> Rows:
-    """Append an episode of so many steps, its pages of so many lines, to two files in `folder` (default: a temporary one)."""
+    """Append an episode of so many steps, its pages of so many lines, to two files in `folder` (default: a temporary
+    one).
+    """
     with tempfile.TemporaryDirectory(dir=folder) as made:
         return compare(Path(made), list(episode(pages, items)))
 

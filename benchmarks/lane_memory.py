@@ -1,8 +1,9 @@
 """What a further lane takes of memory, its share of the browser included, beside a further context of bare playwright.
 
-Run: `python -m benchmarks.lane_memory [--lanes 16] [--latency-ms 1000]`. `benchmarks.throughput` plays as many episodes as
-there are lanes, first with one and then with all; the difference of what both hold at most, divided by the further lanes,
-is the row. What processes share is shared out among them (proportional set size), so the sum is what the machine gives.
+Run: `python -m benchmarks.lane_memory [--lanes 16] [--latency-ms 1000]`. `benchmarks.throughput` plays as many episodes
+as there are lanes, first with one and then with all; the difference of what both hold at most, divided by the further
+lanes, is the row. What processes share is shared out among them (proportional set size), so the sum is what the machine
+gives.
 """
 
 import asyncio

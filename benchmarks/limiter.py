@@ -1,10 +1,10 @@
 """How near a limiter that was told nothing comes to an endpoint's rate limit, and how many requests it wastes on that.
 
-Run: `python -m benchmarks.limiter [--minutes 4] [--lanes 32]`. Each endpoint is a process of its own, the scripted one, and
-refuses with 429 what exceeds its limit. The lanes are the harness's own chat clients over HTTP behind one limiter; they ask
-again as soon as they are answered, and there is no browser. All endpoints are measured at the same time: nearly all of it
-is waiting. Goodput is held against what the endpoint would have let through in that time, and refusals against the same
-lanes without a limiter, each of which heeds the wait it is told and backs off by itself.
+Run: `python -m benchmarks.limiter [--minutes 4] [--lanes 32]`. Each endpoint is a process of its own, the scripted one,
+and refuses with 429 what exceeds its limit. The lanes are the harness's own chat clients over HTTP behind one limiter;
+they ask again as soon as they are answered, and there is no browser. All endpoints are measured at the same time:
+nearly all of it is waiting. Goodput is held against what the endpoint would have let through in that time, and refusals
+against the same lanes without a limiter, each of which heeds the wait it is told and backs off by itself.
 
 `--real` plays the demo tasks by the command instead, browsers and worker processes included, against one such endpoint.
 """
@@ -22,16 +22,16 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import Rows, parser, row, say, tell
-from harness.browser.fetching import fetch
+from harness.browser.network.http import fetch
 from harness.codec import dumps, loads
 from harness.config import PROJECT
+from harness.demo.launcher import start_servers
 from harness.llm.chat import ChatSettings, OpenAIChat
 from harness.llm.endpoint import Endpoint
 from harness.llm.limiter import Limiter
-from harness.llm.retrying import Retrier, RetryPolicy
-from harness.llm.turns import NoLimit, Turns
+from harness.llm.permits import RateLimiter, Unlimited
+from harness.llm.retry import Retrier, RetryPolicy
 from harness.protocols import Message
-from harness.sites.launching import launched
 
 RPM = 60
 LATENCY_MS = 1000
@@ -81,12 +81,12 @@ async def limited(rule: dict[str, Any], folder: Path) -> AsyncIterator[str]:
     arguments = ("--intents", str(folder / "intents.json"), "--plans", str(folder / "plans.json"))
     faults = dumps([{"do": "limit", "rpm": RPM, **rule}]).decode()
     further = ("--faults", faults, "--latency-ms", str(LATENCY_MS))
-    async with launched("harness.sites.endpoint", *arguments, *further, log=folder / "log") as port:
+    async with start_servers("harness.demo.model.model_server", *arguments, *further, log=folder / "log") as port:
         yield f"http://127.0.0.1:{port}"
 
 
 @asynccontextmanager
-async def clients(url: str, turns: Turns, count: int) -> AsyncIterator[list[OpenAIChat]]:
+async def clients(url: str, turns: RateLimiter, count: int) -> AsyncIterator[list[OpenAIChat]]:
     """As a run has them: made before the first question is asked."""
     endpoint, settings = Endpoint(base_url=f"{url}/v1"), ChatSettings(model="scripted")
     async with AsyncExitStack() as closing:
@@ -99,7 +99,7 @@ async def clients(url: str, turns: Turns, count: int) -> AsyncIterator[list[Open
         yield made
 
 
-async def load(shape: Shape, turns: Turns, *, begin: asyncio.Barrier, lanes: int, lasts_s: float) -> Seen:
+async def load(shape: Shape, turns: RateLimiter, *, begin: asyncio.Barrier, lanes: int, lasts_s: float) -> Seen:
     """Ask with all lanes for so long, together with the other shapes."""
     with tempfile.TemporaryDirectory() as folder:
         async with limited(shape.rule, Path(folder)) as url, clients(url, turns, lanes) as models:
@@ -123,12 +123,12 @@ async def measure(*, minutes: float = 4.0, lanes: int = 32) -> Rows:
     lasts_s = minutes * 60
     begin = asyncio.Barrier(len(SHAPES) + 1)
 
-    async def one(shape: Shape, turns: Turns) -> Seen:
+    async def one(shape: Shape, turns: RateLimiter) -> Seen:
         return await load(shape, turns, begin=begin, lanes=lanes, lasts_s=lasts_s)
 
     async with asyncio.TaskGroup() as group:
         with_limiter = [group.create_task(one(shape, Limiter())) for shape in SHAPES]
-        without = group.create_task(one(SHAPES[1], NoLimit()))
+        without = group.create_task(one(SHAPES[1], Unlimited()))
     rows: Rows = {}
     for_so_long = f"{lanes} lanes for {minutes:g} min"
     for shape, task in zip(SHAPES, with_limiter, strict=True):

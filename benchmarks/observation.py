@@ -1,9 +1,9 @@
 """What an observation costs beside WebArena's way of making it, and beside one call for the whole accessibility tree.
 
-Run: `python -m benchmarks.observation [--rows 100 1000 5000 20000] [--pages FILE_OR_FOLDER …] [--runs 7] [--sample 3000]`.
-All ways read the same page in the same browser in turn; ratios of medians are what counts. WebArena's way takes minutes
-on long pages, so beyond `--sample` nodes it is measured on every k-th node and scaled (the row says "scaled"). Text is
-compared on every page that is read in full; where it differs, there is no row.
+Run: `python -m benchmarks.observation [--rows 100 1000 5000 20000] [--pages FILE_OR_FOLDER …] [--runs 7] [--sample
+3000]`. All ways read the same page in the same browser in turn; ratios of medians are what counts. WebArena's way takes
+minutes on long pages, so beyond `--sample` nodes it is measured on every k-th node and scaled (the row says "scaled").
+Text is compared on every page that is read in full; where it differs, there is no row.
 """
 
 import asyncio
@@ -22,13 +22,15 @@ from benchmarks import pages
 from benchmarks.reference import Labels, observe
 from benchmarks.reference import measure as measure_node
 from benchmarks.results import Rows, parser, tell, timed
-from harness.browser import executable
-from harness.browser.observing import Observer
+from harness.browser.driver import executable
+from harness.browser.rendering.observer import Observer
 
 VIEWPORT = (1280, 720)
 ARGS = ["--disable-background-networking", "--no-first-run", "--disable-component-update", "--disable-sync"]
 SLOW_RUNS = 3
-"""Most runs of the ways we are compared with; the last ones, as their answers of hundreds of megabytes burden who reads next."""
+"""Most runs of the ways we are compared with; the last ones, as their answers of hundreds of megabytes burden who reads
+next.
+"""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,4 +1,6 @@
-"""Pages to read: tables of any length for timing, and small ones that hold everything known to make reading go wrong."""
+"""Pages to read: tables of any length for timing, and small ones that hold everything known to make reading go
+wrong.
+"""
 
 import re
 from collections.abc import Mapping
@@ -243,13 +245,17 @@ ESCAPES: Mapping[str, str] = {
     ),
     "open shadow tree": _escape(
         "<div id=h></div>",
-        end="<script>h.attachShadow({ mode: 'open' }).innerHTML = "
-        "'<style>p { position: fixed; top: 10px }</style><p>up <a href=#>x</a></p>'</script>",
+        end=(
+            "<script>h.attachShadow({ mode: 'open' }).innerHTML = "
+            "'<style>p { position: fixed; top: 10px }</style><p>up <a href=#>x</a></p>'</script>"
+        ),
     ),
     "closed shadow tree": _escape(
         "<x-far></x-far>",
-        end="<script>document.querySelector('x-far').attachShadow({ mode: 'closed' }).innerHTML = "
-        "'<style>:host { position: fixed; top: 10px; display: block }</style><p>up <a href=#>x</a></p>'</script>",
+        end=(
+            "<script>document.querySelector('x-far').attachShadow({ mode: 'closed' }).innerHTML = "
+            "'<style>:host { position: fixed; top: 10px; display: block }</style><p>up <a href=#>x</a></p>'</script>"
+        ),
     ),
     "shadow tree of a custom element": _escape(
         "<x-far>light</x-far>",
@@ -266,8 +272,10 @@ ESCAPES: Mapping[str, str] = {
     ),
     "adopted style": _escape(
         "<b class=up>up</b>",
-        end="<script>const sheet = new CSSStyleSheet();"
-        "sheet.replaceSync('.up { position: fixed; top: 10px }'); document.adoptedStyleSheets.push(sheet)</script>",
+        end=(
+            "<script>const sheet = new CSSStyleSheet();"
+            "sheet.replaceSync('.up { position: fixed; top: 10px }'); document.adoptedStyleSheets.push(sheet)</script>"
+        ),
     ),
     "nested rules": _escape("<b class=up>up</b>", ".last { color: red; & .up { position: fixed; top: 10px } }"),
     "layer": _escape("<b class=up>up</b>", "@layer a { @supports (top: 0) { .up { position: fixed; top: 10px } } }"),
@@ -277,15 +285,20 @@ ESCAPES: Mapping[str, str] = {
     ),
     "scripted animation": _escape(
         "<p class=up>up</p>",
-        end="<script>document.querySelector('.up').animate({ translate: ['0 -4800px', '0 -4800px'] },"
-        "{ duration: 1e9 })</script>",
+        end=(
+            "<script>document.querySelector('.up').animate({ translate: ['0 -4800px', '0 -4800px'] },"
+            "{ duration: 1e9 })</script>"
+        ),
     ),
     "popover": _escape("<div popover id=p>popped</div>", end="<script>p.showPopover()</script>"),
     "dialog": _escape("<dialog id=d>asked</dialog>", end="<script>d.showModal()</script>"),
     "aria-owns": _escape("<b id=own>owned</b>", end="<div aria-owns=own role=group aria-label=g></div>"),
-    "image map": _escape("<map name=m><area alt=A href=# coords=0,0,50,50></map>").replace(
-        "row 0",
-        "<img usemap=#m width=99 height=99 src='data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7'>",
+    "image map": (
+        _escape("<map name=m><area alt=A href=# coords=0,0,50,50></map>").replace(
+            "row 0",
+            "<img usemap=#m width=99 height=99"
+            " src='data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7'>",
+        )
     ),
 }
 
@@ -334,9 +347,11 @@ LISTS: Mapping[str, str] = {
     "closed shadow tree of an item": _list(
         items="<div id=h>up</div>", end=_closed(":host { position: fixed; top: 5px; right: 0 }")
     ),
-    "closed shadow tree of the list": _list(
-        tag="div id=h", end=_closed("::slotted(.last) { position: fixed; top: 0 }")
-    ).replace("</div id=h>", "</div>"),
+    "closed shadow tree of the list": (
+        _list(tag="div id=h", end=_closed("::slotted(.last) { position: fixed; top: 0 }")).replace(
+            "</div id=h>", "</div>"
+        )
+    ),
     "put in order by a closed shadow tree": _list(
         "li:nth-child(40) { order: -1 }",
         around="<div id=h>#</div>",

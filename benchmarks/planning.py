@@ -1,8 +1,8 @@
 """How near `harness plan` comes to the sweep it foretells.
 
-Run: `python -m benchmarks.planning [--tasks 24] [--lanes 2 8] [--latency-ms 1000]`. Three episodes are played on one lane; from
-their step times alone the sweep is foretold for each number of lanes, and then really played. Ours is the forecast, the
-reference what the sweep took, the whole process with its start and its browsers.
+Run: `python -m benchmarks.planning [--tasks 24] [--lanes 2 8] [--latency-ms 1000]`. Three episodes are played on one
+lane; from their step times alone the sweep is foretold for each number of lanes, and then really played. Ours is the
+forecast, the reference what the sweep took, the whole process with its start and its browsers.
 """
 
 import asyncio
@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from benchmarks.results import Rows, parser, row, tell
 from benchmarks.throughput import stage, watched
 from harness.cli import configured
-from harness.compose.forecasting import Sweep, Wishes
-from harness.llm.limiter import Limits
-from harness.runner.capacity import room
+from harness.commands.estimator import Estimator, WhatIf
+from harness.llm.limiter import RateLimits
+from harness.runner.capacity import machine_capacity
 from harness.runner.forecast import STEP_CPU_S
 
 SAMPLE = 3
@@ -33,12 +33,12 @@ async def measure(
         await play(common, "run.id=sample", f"task.limit={SAMPLE}", "workers=1", "executor.lanes=1")
         for limit in (None, rpm) if rpm else (None,):
             for total in lanes if limit is None else lanes[-1:]:
-                wishes = Wishes(
-                    limits=Limits(requests_per_minute=limit), instances={}, lanes=(total,), step_cpu_s=STEP_CPU_S
+                wishes = WhatIf(
+                    limits=RateLimits(requests_per_minute=limit), instances={}, lanes=(total,), step_cpu_s=STEP_CPU_S
                 )
-                sweep = Sweep(configured(common), here.folder / "sample", wishes)
+                sweep = Estimator(configured(common), here.folder / "sample", wishes)
                 # In a thread: a simulation has an event loop of its own.
-                (option,) = await asyncio.to_thread(lambda sweep=sweep: list(sweep.options(room())))
+                (option,) = await asyncio.to_thread(lambda sweep=sweep: list(sweep.options(machine_capacity())))
                 wall_s = await play(
                     common,
                     *(f"run.id=sweep-{total}-{limit}", f"workers={option.workers}"),

@@ -1,7 +1,8 @@
 """WebArena's way of reading a page, kept as the measure of ours: the whole tree, then two calls for every node.
 
 Written from the rule, not from its code: a node without a DOM node has no rectangle, a node that cannot be resolved or
-measured has none either. Its text is the judge of `harness.browser.reading`; its time is what we compare ours with.
+measured has none either. Its text is the judge of `harness.browser.reading.document_snapshot`; its time is what we
+compare ours with.
 """
 
 from collections.abc import Sequence
@@ -9,9 +10,9 @@ from typing import Any
 
 from playwright.async_api import CDPSession, Error
 
-from harness.actions.space import Box
-from harness.browser.tree import AXNode, Label, Printed
-from harness.browser.tree_webarena import print_tree
+from harness.actions.types import Box
+from harness.browser.rendering.tree import AXNode, Label, RenderedTree
+from harness.browser.rendering.tree_webarena import print_tree
 
 MEASURE = """function () {
     let rect;
@@ -62,7 +63,7 @@ class Labels:
         return str(self._ids.setdefault(node["backendDOMNodeId"], len(self._ids) + 1))
 
 
-async def observe(cdp: CDPSession, *, viewport: tuple[int, int] | None, label: Label) -> Printed:
+async def observe(cdp: CDPSession, *, viewport: tuple[int, int] | None, label: Label) -> RenderedTree:
     """The text of WebArena's own algorithm for the page as it is."""
     nodes, rects = await read(cdp)
     return print_tree(nodes, rects, viewport=viewport, label=label)

@@ -1,9 +1,9 @@
 """How the report and the viewer bear size.
 
-Run: `python -m benchmarks.report_scale [--tasks 812] [--steps 30] [--many 10000]`. A synthetic run of a whole benchmark gets
-its report, in a process of its own; reading its journals alone is the reference, which whoever wants to report on them
-cannot avoid. Then a viewer is started on ten thousand short tasks: what it takes to answer at once, beside what the same
-pages take when it has looked at every task.
+Run: `python -m benchmarks.report_scale [--tasks 812] [--steps 30] [--many 10000]`. A synthetic run of a whole benchmark
+gets its report, in a process of its own; reading its journals alone is the reference, which whoever wants to report on
+them cannot avoid. Then a viewer is started on ten thousand short tasks: what it takes to answer at once, beside what
+the same pages take when it has looked at every task.
 """
 
 import subprocess
@@ -23,7 +23,7 @@ PROJECT = Path(__file__).resolve().parent.parent
 REPORTING = """
 import sys
 from pathlib import Path
-from harness.reports.report import write_report
+from harness.reports.html_report import write_report
 write_report(Path(sys.argv[1]))
 """
 READING = """

@@ -1,9 +1,10 @@
-"""The row all benchmarks share: what we take, what the reference takes, and the ratio of the two, always ours / reference.
+"""The row all benchmarks share: what we take, what the reference takes, and the ratio of the two, always ours /
+reference.
 
-`results.json` holds `{name: {ours, reference, ratio, unit, runs}}` and nothing else. What machine it was, and when, stands
-beside it in `machine.json`. Rows of one machine are merged by name; on another machine the file begins anew, because a
-table of two machines compares nothing. A row's name begins with the benchmark's and holds the sizes, so that a small
-measurement never replaces a large one.
+`results.json` holds `{name: {ours, reference, ratio, unit, runs}}` and nothing else. What machine it was, and when,
+stands beside it in `machine.json`. Rows of one machine are merged by name; on another machine the file begins anew,
+because a table of two machines compares nothing. A row's name begins with the benchmark's and holds the sizes, so that
+a small measurement never replaces a large one.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from typing import Any, TypedDict
 
 import psutil
 
-from harness.browser import executable
+from harness.browser.driver import executable
 from harness.errors import ConfigError
 
 READING = "ratio = ours / reference: below 1, we take less"
@@ -58,7 +59,10 @@ def timed(ours_s: Sequence[float], reference_s: Sequence[float], unit: str = "ms
 
 def line(name: str, one: Row) -> str:
     """For people, with the ratio in words."""
-    return f"{name:96} {_number(one['ours']):>9}  reference {_number(one['reference']):>9} {one['unit']:12} {said(one['ratio'])}"
+    return (
+        f"{name:96} {_number(one['ours']):>9}  reference {_number(one['reference']):>9} {one['unit']:12}"
+        f" {said(one['ratio'])}"
+    )
 
 
 def said(ratio: float | None) -> str:

@@ -1,10 +1,11 @@
 """How long the command takes to know that nothing is owed, on a run folder full of finished tasks.
 
-Run: `python -m benchmarks.resume_scan [--tasks 10000] [--runs 5] [--folder DIR]`. One task of that many is really played, by
-the command; its journal is then copied for the others, with their task in its first line and every line sealed anew, so
-that the same command takes them for its own. It is given again: first without an index of the journals, then with the index
-but without a conclusion of the run, and then with both, which is how a second start finds them. The whole process counts,
-its imports included (a report it is not asked for). Importing the libraries alone is the reference. A start that finds something owed is no row but an error.
+Run: `python -m benchmarks.resume_scan [--tasks 10000] [--runs 5] [--folder DIR]`. One task of that many is really
+played, by the command; its journal is then copied for the others, with their task in its first line and every line
+sealed anew, so that the same command takes them for its own. It is given again: first without an index of the journals,
+then with the index but without a conclusion of the run, and then with both, which is how a second start finds them. The
+whole process counts, its imports included (a report it is not asked for). Importing the libraries alone is the
+reference. A start that finds something owed is no row but an error.
 """
 
 import sys
@@ -17,7 +18,7 @@ from benchmarks.results import Rows, parser, row, tell, timed
 from benchmarks.spending import Spent, spent
 from benchmarks.throughput import INTENT, PROJECT, write_tasks
 from harness.codec import decode, encode, loads, seal, unseal
-from harness.compose.conclusion import NAME
+from harness.evaluation.summary_cache import NAME
 from harness.journal.index import INDEX_NAME
 from harness.records import Opened
 from harness.runner.job import task_digest

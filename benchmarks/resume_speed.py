@@ -1,8 +1,9 @@
 """How fast an episode of 30 steps is taken up again at step 29, against how long it took with a model of one second.
 
-Run: `python -m benchmarks.resume_speed [--steps 30] [--latency-ms 1000] [--strategy replay]`. Plays the episode on the shop,
-cuts its journal after step 28 as a kill would, and gives the same command again. How long the way back took is what the
-journal says; the endpoint's own count of requests says whether only the two decisions that were left were asked for.
+Run: `python -m benchmarks.resume_speed [--steps 30] [--latency-ms 1000] [--strategy replay]`. Plays the episode on the
+shop, cuts its journal after step 28 as a kill would, and gives the same command again. How long the way back took is
+what the journal says; the endpoint's own count of requests says whether only the two decisions that were left were
+asked for.
 """
 
 import asyncio
@@ -15,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import Rows, parser, tell, timed
-from harness.browser.fetching import fetch
+from harness.browser.network.http import fetch
 from harness.codec import loads
-from harness.sites.launching import launched
+from harness.demo.launcher import start_servers
 
 PROJECT = Path(__file__).resolve().parent.parent
 INTENT = "Look through the shop, then stop."
@@ -71,8 +72,8 @@ async def play(folder: Path, count: int, latency_ms: int, strategy: str) -> Rows
     asked = ("--intents", str(folder / "intents.json"), "--plans", str(folder / "plan.json"))
     latency = ("--latency-ms", str(latency_ms))
     async with (
-        launched("harness.sites", log=folder / "log") as sites_port,
-        launched("harness.sites.endpoint", *asked, *latency, log=folder / "log") as port,
+        start_servers("harness.demo", log=folder / "log") as sites_port,
+        start_servers("harness.demo.model.model_server", *asked, *latency, log=folder / "log") as port,
     ):
         command = [
             *(sys.executable, str(PROJECT / "run.py"), f"run.root={folder}", "run.id=run", "run.report=false"),

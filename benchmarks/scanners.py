@@ -1,33 +1,34 @@
 """Everything here that reads text somebody else wrote, each with the inputs that are worst for it.
 
-An input is a unit that is repeated: most pages, replies and files that are slow to read are long in just one way. A scanner
-may refuse its input; how long it takes to do so is what counts.
+An input is a unit that is repeated: most pages, replies and files that are slow to read are long in just one way. A
+scanner may refuse its input; how long it takes to do so is what counts.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from harness.actions import parsing
-from harness.actions.cutting import cut
-from harness.agents.trimming import trim
-from harness.browser.addresses import Addresses, SiteFinder
-from harness.browser.comparing import entries, renamed, without_ids
+from harness.actions import extract
+from harness.actions import parse as parse_action
+from harness.actions.truncate import cut
+from harness.agents.token_limit import trim
+from harness.benchmarks.webarena.render_file import read_render
+from harness.benchmarks.webarena.results_import import verdicts_in
+from harness.browser.network.addresses import Addresses, SiteFinder
+from harness.browser.rendering.similarity import entries, renamed, without_ids
 from harness.codec import loads
-from harness.compose.importing import verdicts_in
-from harness.compose.render_file import read_render
-from harness.compose.spelling import misspelt
+from harness.config.override_keys import misspelt
+from harness.demo.code.projects import markdown
+from harness.demo.model.prompt_parser import read_request
 from harness.errors import HarnessError
 from harness.evaluators.judge import last_word, lenient
-from harness.evaluators.matching import clean, includes
+from harness.evaluators.text_match import clean, includes
 from harness.evaluators.url_match import url_match
 from harness.journal.redaction import Redactor
-from harness.llm.completion import read_completion
-from harness.llm.retrying import Transient
-from harness.llm.waiting import asked_wait_s
+from harness.llm.chat_completion import read_completion
+from harness.llm.retry import RetryableError
+from harness.llm.retry_after import retry_after_s
 from harness.records import Eval, Site, Task
-from harness.reports.visible import one_line, visible
-from harness.sites.asking import read_request
-from harness.sites.code.projects import markdown
+from harness.reports.escape import one_line, visible
 from harness.tasks.placeholders import expand
 
 SHOP = Site(name="shop", url="http://10.0.0.1:7770", canonical="http://shop.test", login=None)
@@ -52,7 +53,7 @@ class Scanner:
         """Read it; a refusal is an answer."""
         try:
             self.scan(text)
-        except (HarnessError, Transient, ValueError):
+        except (HarnessError, RetryableError, ValueError):
             return
 
 
@@ -99,7 +100,7 @@ def _redaction() -> Iterator[Scanner]:
 
 def _actions() -> Iterator[Scanner]:
     def parse(action_set: str) -> Callable[[str], object]:
-        return lambda text: parsing.parse(text, action_set)
+        return lambda text: parse_action(text, action_set)
 
     yield from _each(
         "cairn action",
@@ -160,7 +161,7 @@ def _actions() -> Iterator[Scanner]:
         (")", "a.click("),
         ("().", "a"),
     )
-    yield from _each("extract", parsing.extract, ("`",), ("```",), ("``a",))
+    yield from _each("extract", extract, ("`",), ("```",), ("``a",))
 
 
 def _evaluation() -> Iterator[Scanner]:
@@ -242,7 +243,7 @@ def _replies() -> Iterator[Scanner]:
     for name in ("retry-after", "retry-after-ms", "x-ratelimit-reset-requests"):
         yield from _each(
             name,
-            lambda value, name=name: asked_wait_s({name: value}, status=429, now=0.0),  # type: ignore[misc]
+            lambda value, name=name: retry_after_s({name: value}, status=429, now=0.0),  # type: ignore[misc]
             *((unit,) for unit in ("1", "1m", "1ms", "1.", " ", "Mon, ")),
             ("1m", "", "x"),
         )

@@ -1,8 +1,9 @@
-"""Whether reading foreign text takes time in proportion to its length: growth for each doubling, for each reader and input.
+"""Whether reading foreign text takes time in proportion to its length: growth for each doubling, for each reader and
+input.
 
-Run: `python -m benchmarks.scanning [--only redaction]`. Ours is the CPU time of inputs twice as long as the reference's, four
-doublings in all: a ratio of about 2 is linear, 4 is quadratic. One above 3 is a fault, and ends it. No time is judged, only
-how it grows; each is the least of several, and less than half a millisecond counts as that.
+Run: `python -m benchmarks.scanning [--only redaction]`. Ours is the CPU time of inputs twice as long as the
+reference's, four doublings in all: a ratio of about 2 is linear, 4 is quadratic. One above 3 is a fault, and ends it.
+No time is judged, only how it grows; each is the least of several, and less than half a millisecond counts as that.
 """
 
 import gc

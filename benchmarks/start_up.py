@@ -1,7 +1,7 @@
 """How long the command takes when everything is done: a run of the size of the demo, its report included.
 
-Run: `python -m benchmarks.start_up [--tasks 40] [--runs 10]`. The whole process counts, from its start to its end, beside one
-that only imports the libraries; `benchmarks.resume_scan` says how the run folder is made.
+Run: `python -m benchmarks.start_up [--tasks 40] [--runs 10]`. The whole process counts, from its start to its end,
+beside one that only imports the libraries; `benchmarks.resume_scan` says how the run folder is made.
 """
 
 import sys

@@ -1,9 +1,9 @@
 """What a step costs beside bare playwright doing the same with its own auto-waiting.
 
-Run: `python -m benchmarks.step_overhead [--episodes 12]`. An episode is ten steps on the embedded shop: typing, links, a
-script's tab, a form post, fields, an address. Ours performs each, waits until the page has settled without being
-told for what, reads it and appends both records, fsynced; bare playwright performs it and waits for the one thing that
-the script knows will be there. Both use one browser in turn, each episode in a fresh context that is not part of the time.
+Run: `python -m benchmarks.step_overhead [--episodes 12]`. An episode is ten steps on the embedded shop: typing, links,
+a script's tab, a form post, fields, an address. Ours performs each, waits until the page has settled without being told
+for what, reads it and appends both records, fsynced; bare playwright performs it and waits for the one thing that the
+script knows will be there. Both use one browser in turn, each episode in a fresh context that is not part of the time.
 """
 
 import asyncio
@@ -19,15 +19,15 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 
 from benchmarks.journal_append import SECRETS
 from benchmarks.results import Rows, parser, tell, timed
-from harness.actions.space import Action, Click, Goto, Target, Type
-from harness.browser import executable
-from harness.browser.session import Chromium
-from harness.browser.settings import BrowserSettings
-from harness.browser.switches import SWITCHES
+from harness.actions.types import Action, Click, Goto, Target, Type
+from harness.browser.browser_settings import BrowserSettings
+from harness.browser.driver import executable
+from harness.browser.driver.chromium_flags import SWITCHES
+from harness.browser.session.chromium import ChromiumPool
+from harness.demo.launcher import start_servers
 from harness.journal.log import Journal
 from harness.journal.redaction import Redactor
-from harness.records import Acted, Decided, Done, Episode, Eval, Opened, Site, Task, Usage, View
-from harness.sites.launching import launched
+from harness.records import Acted, Decided, Done, Episode, Eval, LiveObservation, Opened, Site, Task, Usage
 
 HOME = "http://shop.localhost/"
 VIEWPORT = {"width": 1280, "height": 720}
@@ -60,7 +60,7 @@ def task() -> Task:
     return Task(task_id="0", sites=("shop",), intent="Shop", start_urls=(HOME,), eval=Eval(eval_types=("url_match",)))
 
 
-def action_for(step: Step, view: View) -> Action:
+def action_for(step: Step, view: LiveObservation) -> Action:
     if step.do == "goto":
         return Goto(url=HOME)
     for id, node in view.nodes.items():
@@ -81,7 +81,7 @@ class Timed(NamedTuple):
         return sum(self.steps)
 
 
-async def ours(pool: Chromium, journal: Journal) -> Timed:
+async def ours(pool: ChromiumPool, journal: Journal) -> Timed:
     """One episode; its records go to a journal of its own."""
     times = []
     async with pool.open(task(), 0) as env:
@@ -153,7 +153,7 @@ class Stage(NamedTuple):
     folder: Path
     home: str
     """The shop's first page."""
-    pool: Chromium
+    pool: ChromiumPool
     browser: Browser
     """Of bare playwright."""
 
@@ -161,13 +161,13 @@ class Stage(NamedTuple):
 @asynccontextmanager
 async def stage() -> AsyncIterator[Stage]:
     with tempfile.TemporaryDirectory() as folder:
-        async with launched("harness.sites", log=Path(folder) / "log") as port, async_playwright() as playwright:
+        async with start_servers("harness.demo", log=Path(folder) / "log") as port, async_playwright() as playwright:
             home = f"http://t0.shop.localhost:{port}/"
             site = Site(name="shop", url=home.rstrip("/"), canonical=HOME.rstrip("/"))
             browser = await playwright.chromium.launch(
                 executable_path=executable.find(), args=list(SWITCHES), chromium_sandbox=False
             )
-            async with Chromium(BrowserSettings(screenshots=False), sites=lambda _: (site,)) as pool:
+            async with ChromiumPool(BrowserSettings(screenshots=False), sites=lambda _: (site,)) as pool:
                 yield Stage(Path(folder), home, pool, browser)
             await browser.close()
 
@@ -182,7 +182,7 @@ async def measure(*, episodes: int = 12) -> Rows:
     return rows(*found)
 
 
-async def ours_in(pool: Chromium, path: Path) -> Timed:
+async def ours_in(pool: ChromiumPool, path: Path) -> Timed:
     with Journal.open(path, redactor=Redactor(SECRETS)) as journal:
         return await ours(pool, journal)
 

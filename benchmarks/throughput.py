@@ -1,10 +1,11 @@
 """How long many episodes take side by side, against bare playwright running the same in as many contexts.
 
-Run: `python -m benchmarks.throughput [--tasks 16] [--lanes 16] [--latency-ms 1000] [--turns 1]`. The model answers after
-`--latency-ms`; ours asks it over HTTP, the floor sleeps for as long, knows what to wait for and records nothing. Wall time
-is that of the whole process, start-up and browser included; processor time is that of the process and everything below it
-(the sites and the endpoint stand beside both and are in neither). A start is shared by few episodes here and by hundreds in
-a sweep, so both also play twice as many tasks: the difference is what one more episode takes, without any start-up.
+Run: `python -m benchmarks.throughput [--tasks 16] [--lanes 16] [--latency-ms 1000] [--turns 1]`. The model answers
+after `--latency-ms`; ours asks it over HTTP, the floor sleeps for as long, knows what to wait for and records nothing.
+Wall time is that of the whole process, start-up and browser included; processor time is that of the process and
+everything below it (the sites and the endpoint stand beside both and are in neither). A start is shared by few episodes
+here and by hundreds in a sweep, so both also play twice as many tasks: the difference is what one more episode takes,
+without any start-up.
 """
 
 import argparse
@@ -27,9 +28,9 @@ from playwright.async_api import Browser, async_playwright, expect
 
 from benchmarks.results import Row, Rows, parser, row, tell
 from benchmarks.step_overhead import HOME, SCRIPT, VIEWPORT, Step, perform
-from harness.browser import executable
-from harness.browser.switches import SWITCHES
-from harness.sites.launching import launched
+from harness.browser.driver import executable
+from harness.browser.driver.chromium_flags import SWITCHES
+from harness.demo.launcher import start_servers
 
 PROJECT = Path(__file__).resolve().parent.parent
 INTENT = "Shopping list number {}."
@@ -165,8 +166,8 @@ async def stage(tasks: int, lanes: int, latency_ms: int) -> AsyncIterator[Stage]
         task_file, plans, intents = write_tasks(folder, tasks)
         asked = ("--intents", str(intents), "--plans", str(plans), "--latency-ms", str(latency_ms))
         async with (
-            launched("harness.sites", log=folder / "log") as sites_port,
-            launched("harness.sites.endpoint", *asked, log=folder / "log") as port,
+            start_servers("harness.demo", log=folder / "log") as sites_port,
+            start_servers("harness.demo.model.model_server", *asked, log=folder / "log") as port,
         ):
             yield Stage(
                 folder=folder, tasks=task_file, sites_port=sites_port, port=port, lanes=lanes, latency_ms=latency_ms

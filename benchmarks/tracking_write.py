@@ -1,14 +1,16 @@
 """What `Model.log` costs beyond pyarrow: trajectories logged from a generator, against the same table written directly.
 
-Run: `python -m benchmarks.tracking_write [--trajectories 100000] [--messages 20] [--chars 400]`. Three processes, one after
+Run: `python -m benchmarks.tracking_write [--trajectories 100000] [--messages 20] [--chars 400]`. Three processes, one
+after
 the other, each begins with the same Python objects made on the fly:
 
     log      `await Model.log(generator)`: checks, metrics, history, fsync, rename
-    direct   the obvious program: a list of dict rows per 5,000 trajectories, `pa.Table.from_pylist`, `ParquetWriter.write_table`
-    arrow    `ParquetWriter.write_table` alone, on tables read back from that file: the floor nobody gets below
+    direct   the obvious program: a list of dict rows per 5,000 trajectories, `pa.Table.from_pylist`,
+    `ParquetWriter.write_table` arrow    `ParquetWriter.write_table` alone, on tables read back from that file: the
+    floor nobody gets below
 
-Times are processor seconds of the process (a busy machine slows wall clocks unevenly), those spent making the objects taken
-off. Peak memory is the whole process's.
+Times are processor seconds of the process (a busy machine slows wall clocks unevenly), those spent making the objects
+taken off. Peak memory is the whole process's.
 """
 
 import argparse

@@ -1,8 +1,9 @@
 """Whether a worker's memory stays flat over a long episode on a large page, screenshots on.
 
-Run: `python -m benchmarks.worker_memory [--steps 200] [--rows 2000]`. One worker process scrolls and clicks through one large
-page; its resident memory is read at every step from outside. A row is the median of the last tenth of the steps beside that
-of the second tenth (the first warms up); the browser's memory, which is its own business, has one of its own.
+Run: `python -m benchmarks.worker_memory [--steps 200] [--rows 2000]`. One worker process scrolls and clicks through one
+large page; its resident memory is read at every step from outside. A row is the median of the last tenth of the steps
+beside that of the second tenth (the first warms up); the browser's memory, which is its own business, has one of its
+own.
 """
 
 import asyncio
@@ -17,9 +18,9 @@ import psutil
 from starlette.responses import HTMLResponse
 
 from benchmarks.results import Rows, parser, row, tell
-from harness.sites.endpoint import endpoint_app
-from harness.sites.plans import read_plans
-from harness.sites.server import serving
+from harness.demo.model.model_server import endpoint_app
+from harness.demo.model.scripts import read_plans
+from harness.demo.site_server import serving
 
 PROJECT = Path(__file__).resolve().parent.parent
 INTENT = "Look through the list, then stop."
@@ -28,7 +29,8 @@ WATCH_S = 0.05
 
 def page(rows: int) -> HTMLResponse:
     items = "".join(
-        f"<tr><td>{row}</td><td><a href='#{row}'>Item number {row}</a></td><td><button type=button>Mark {row}</button></td></tr>"
+        f"<tr><td>{row}</td><td><a href='#{row}'>Item number {row}</a></td><td><button type=button>Mark"
+        f" {row}</button></td></tr>"
         for row in range(rows)
     )
     return HTMLResponse(f"<title>List</title><h1>List</h1><table>{items}</table>")
@@ -99,7 +101,7 @@ def acted(journal: Path) -> int:
 
 def memory(pid: int) -> tuple[float, float]:
     children = psutil.Process(pid).children(recursive=True)
-    worker = next(child for child in children if "harness.player" in child.cmdline())
+    worker = next(child for child in children if "harness.evaluation.worker_main" in child.cmdline())
     browser = [child for child in worker.children(recursive=True) if "chrom" in child.name()]
     return worker.memory_info().rss / 2**20, sum(child.memory_info().rss for child in browser) / 2**20
 

@@ -15,14 +15,14 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from harness.actions.cutting import cut
-from harness.compose.unforeseen import Unforeseen, leaves, without_secrets
+from harness.actions.truncate import cut
 from harness.config import PROJECT, Config, register
-from harness.discretion import Hidden, discreet_files, hide
+from harness.config.argument_secrets import RedactedArguments, redact_arguments, redact_hydra_files
 from harness.errors import ConfigError, ExitCode, HarnessError, UsageError
+from harness.internal_error import InternalErrorGuard, flatten_group, without_secrets
 from harness.journal.disk import foreseen
-from harness.journal.speaking import speak_plainly, speak_through, spoken
-from harness.reports.visible import flat
+from harness.journal.redacting_stream import redact_output, redacted_output, restore_output
+from harness.reports.escape import flat
 
 _NOISE = ("full_key", "object_type", "reference_type", "To append to your config")
 _SHOWING = frozenset({"--cfg", "-c", "--info", "-i"})
@@ -35,40 +35,40 @@ _WORST_FIRST = (ExitCode.INTERRUPTED, ExitCode.UNFORESEEN, ExitCode.USAGE, ExitC
 def run(arguments: Sequence[str]) -> int:
     """Compose the configuration from `arguments` and evaluate; with `-m`, one run after the other."""
     try:
-        with Unforeseen("run.py", redact=lambda text: without_secrets(text, arguments)) as fault:
+        with InternalErrorGuard("run.py", redact=lambda text: without_secrets(text, arguments)) as fault:
             return _run(arguments)
         return fault.code
     finally:
-        speak_plainly()
+        restore_output()
 
 
 def _run(arguments: Sequence[str]) -> int:
     register()
     os.environ["HYDRA_FULL_ERROR"] = "1"  # otherwise hydra prints a traceback and chooses the exit code itself
     try:
-        hidden = hide(arguments)
+        hidden = redact_arguments(arguments)
     except ConfigError as error:
         return _refuse(str(error))
     sys.argv = ["run.py", *hidden.arguments]
-    speak_through(hidden.redactor())
+    redact_output(hidden.redactor())
     if any(argument.partition("=")[0] in _SHOWING for argument in arguments):
         _keep_quiet_about(hidden)
     return _compose(hidden)
 
 
-def _keep_quiet_about(hidden: Hidden) -> None:
+def _keep_quiet_about(hidden: RedactedArguments) -> None:
     """Before hydra prints the settings: what in them is secret, the person's own files included."""
-    from harness.compose.settings import redacting
+    from harness.config.config_tree import build_redactor
 
     options = hidden.arguments
     folders = [options[at + 1] for at, option in enumerate(options[:-1]) if option in ("--config-dir", "-cd")]
     folders += [option.partition("=")[2] for option in options if option.startswith("--config-dir=")]
     overrides = [option for option in options if "=" in option and not option.startswith("-")]
     with suppress(ConfigError):  # which hydra will say better
-        speak_through(redacting(configured(overrides, Path(folders[0]) if folders else None)))
+        redact_output(build_redactor(configured(overrides, Path(folders[0]) if folders else None)))
 
 
-def _compose(hidden: Hidden) -> int:
+def _compose(hidden: RedactedArguments) -> int:
     codes: list[int] = []
 
     @hydra.main(version_base="1.3", config_path=str(PROJECT / "configs"), config_name="config")
@@ -77,7 +77,7 @@ def _compose(hidden: Hidden) -> int:
             codes.append(_run_one(tree, hidden))
 
     try:
-        with discreet_files(), nullcontext() if _may_set_mode(hidden.arguments) else _composing_once():
+        with redact_hydra_files(), nullcontext() if _may_set_mode(hidden.arguments) else _composing_once():
             job()
     except WRONG as error:
         return _refuse(_sentence(error))
@@ -97,7 +97,7 @@ def configured(overrides: Sequence[str], config_dir: Path | None = None) -> Conf
     """
     register()
     found = [f"hydra.searchpath=['file://{config_dir.absolute()}']"] if config_dir else []
-    hidden, tree = hide(overrides), None
+    hidden, tree = redact_arguments(overrides), None
     try:
         with hydra.initialize_config_dir(str(PROJECT / "configs"), version_base="1.3"):
             tree = hydra.compose("config", overrides=[*found, *hidden.arguments])
@@ -111,15 +111,15 @@ def configured(overrides: Sequence[str], config_dir: Path | None = None) -> Conf
         raise ConfigError(f"the settings cannot be composed: {error.strerror} ({place}); correct them") from error
 
 
-def _checked(tree: DictConfig, hidden: Hidden) -> Config:
+def _checked(tree: DictConfig, hidden: RedactedArguments) -> Config:
     """The configuration of a composed tree, with the secrets in it.
 
     Raises:
         ConfigError: It holds a setting that there is not.
     """
-    from harness.compose.deployment import site_trees  # `--help` must not wait for it
-    from harness.compose.soundness import refuse_unsound
-    from harness.compose.spelling import refuse_misspelt
+    from harness.config.config_validation import check_values
+    from harness.config.deployment import site_trees  # `--help` must not wait for it
+    from harness.config.override_keys import refuse_misspelt
 
     try:
         refuse_misspelt(tree)
@@ -128,7 +128,7 @@ def _checked(tree: DictConfig, hidden: Hidden) -> Config:
         raise ConfigError(_sentence(error)) from error
     assert isinstance(config, Config)
     config = hidden.put_back(config)
-    refuse_unsound(config)
+    check_values(config)
     site_trees(config)
     return config
 
@@ -151,15 +151,15 @@ def _composing_once() -> Iterator[None]:
         setattr(Hydra, "get_mode", theirs)  # noqa: B010
 
 
-def _run_one(tree: DictConfig, hidden: Hidden) -> int:
+def _run_one(tree: DictConfig, hidden: RedactedArguments) -> int:
     folder = Path(HydraConfig.get().runtime.output_dir)
-    speak_through(hidden.redactor(tree))
-    with Unforeseen("run.py", redact=spoken) as fault:
+    redact_output(hidden.redactor(tree))
+    with InternalErrorGuard("run.py", redact=redacted_output) as fault:
         return _played(tree, folder, hidden)
     return fault.code
 
 
-def _played(tree: DictConfig, folder: Path, hidden: Hidden) -> int:
+def _played(tree: DictConfig, folder: Path, hidden: RedactedArguments) -> int:
     try:
         return _evaluate(_checked(tree, hidden), folder)
     except OmegaConfBaseException as error:
@@ -173,17 +173,17 @@ def _played(tree: DictConfig, folder: Path, hidden: Hidden) -> int:
 
 
 def _evaluate(config: Config, folder: Path) -> int:
-    from harness.compose.conclusion import concluded  # `--help` must not wait for it
+    from harness.evaluation.summary_cache import load_summary  # `--help` must not wait for it
     from harness.journal.store import check_shape
     from harness.reports.table import exit_code, print_summary
     from harness.reports.terminal import Terminal
 
     check_shape(folder)
     console = Terminal()
-    if (summary := concluded(config, folder)) is not None:
+    if (summary := load_summary(config, folder)) is not None:
         print_summary(console, summary, str(folder))
         return exit_code(console, summary.overall, config.fail_under)
-    from harness.evaluation import evaluate  # the heavy half of the house: who owes nothing does without
+    from harness.evaluation.orchestrator import evaluate  # the heavy half of the house: who owes nothing does without
 
     return asyncio.run(evaluate(config, folder, console, _arguments()))
 
@@ -197,7 +197,7 @@ def _arguments() -> tuple[str, ...]:
 
 def _refuse_each(error: Exception) -> int:
     """Say what nobody need look for, the first of several; raise anything else again."""
-    found = [foreseen(one) or one if isinstance(one, OSError) else one for one in leaves(error)]
+    found = [foreseen(one) or one if isinstance(one, OSError) else one for one in flatten_group(error)]
     if not all(isinstance(one, HarnessError) for one in found):
         raise error
     return _refuse(str(found[0]), ExitCode.USAGE if isinstance(found[0], UsageError) else ExitCode.UNSCORED)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from harness.cli import run
-from harness.compose.unforeseen import Unforeseen, without_secrets
 from harness.errors import ExitCode, HarnessError, JournalError
+from harness.internal_error import InternalErrorGuard, without_secrets
 from harness.journal.disk import foreseen
-from harness.reports.visible import flat
+from harness.reports.escape import flat
 
 COMMANDS: tuple[str, ...] = (
     "view",
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["run"]:
         return run(given[1:])
-    with Unforeseen("harness", redact=lambda text: without_secrets(text, given)) as fault:
+    with InternalErrorGuard("harness", redact=lambda text: without_secrets(text, given)) as fault:
         return _main(given)
     return fault.code
 

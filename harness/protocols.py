@@ -8,9 +8,20 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from harness.actions.cutting import cut
-from harness.actions.space import Action
-from harness.records import Closed, DoubtResolution, Effect, Episode, Judged, Outcome, Scored, Task, Usage, View
+from harness.actions.truncate import cut
+from harness.actions.types import Action
+from harness.records import (
+    Closed,
+    DoubtResolution,
+    Episode,
+    Judged,
+    LiveObservation,
+    Outcome,
+    Scored,
+    SideEffect,
+    Task,
+    Usage,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +67,7 @@ class Decision:
 
 
 class Agent(Protocol):
-    async def decide(self, task: Task, episode: Episode, view: View) -> Decision:
+    async def decide(self, task: Task, episode: Episode, view: LiveObservation) -> Decision:
         """Choose the next action: a function of its arguments, no memory between calls.
 
         A reply that holds no action gives `Nothing`, never an exception.
@@ -65,21 +76,21 @@ class Agent(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Landed:
+class StepResult:
     """What an action led to, before it is written."""
 
     outcome: Outcome
-    view: View
-    effects: tuple[Effect, ...] = ()
+    view: LiveObservation
+    effects: tuple[SideEffect, ...] = ()
     checkpoint: bytes | None = None
     """The context's storage state as JSON, when it changed during the step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restored:
+class RestoreResult:
     """Where a restore led back to."""
 
-    view: View
+    view: LiveObservation
     strategy: str
     """`reset` when there was nothing to restore, else `replay` or `checkpoint`."""
     similarity: tuple[float, ...] = ()
@@ -102,7 +113,7 @@ class InDoubt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class TargetValue:
     """What one `program_html` target selected, before it is written."""
 
     index: int
@@ -116,13 +127,13 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gathered:
+class RawEvidence:
     """The evidence, before it is written."""
 
     url: str
     title: str
     html: str
-    selections: tuple[Selection, ...] = field(default_factory=tuple)
+    selections: tuple[TargetValue, ...] = field(default_factory=tuple)
     trace: bytes | None = None
     """The network trace as a HAR in JSON, fit to be kept; None when none was recorded."""
 
@@ -130,7 +141,7 @@ class Gathered:
 class Environment(Protocol):
     """One browser context on one lane's sites, for one episode."""
 
-    async def restore(self, task: Task, episode: Episode, clean: Collection[str] = ()) -> Restored:
+    async def restore(self, task: Task, episode: Episode, clean: Collection[str] = ()) -> RestoreResult:
         """Lead the browser to where the journal ends; with an empty journal, open the start pages.
 
         Args:
@@ -142,7 +153,7 @@ class Environment(Protocol):
         """
         ...
 
-    async def act(self, action: Action) -> Landed:
+    async def act(self, action: Action) -> StepResult:
         """Perform one action, settle, observe. A refused action is an outcome, not an exception.
 
         Raises:
@@ -150,24 +161,28 @@ class Environment(Protocol):
         """
         ...
 
-    async def gather(self, task: Task) -> Gathered:
-        """Collect everything the task's evaluators will ask for, from the live pages; nothing leaves the browser after."""
+    async def gather(self, task: Task) -> RawEvidence:
+        """Collect everything the task's evaluators will ask for, from the live pages; nothing leaves the browser
+        after.
+        """
         ...
 
     async def ask_sites(self, action: Action) -> Mapping[str, str]:
-        """Site to what its `effects_url` answers now, of the sites that have one; {} for an action that changes nothing."""
+        """Site to what its `effects_url` answers now, of the sites that have one; {} for an action that changes
+        nothing.
+        """
         ...
 
     async def effects_begun(self) -> None:
         """Wait until an effect is seen that no record holds."""
         ...
 
-    def take_effects(self) -> tuple[Effect, ...]:
+    def take_effects(self) -> tuple[SideEffect, ...]:
         """The effects seen that no record holds; each is given once."""
         ...
 
 
-class EnvironmentPool(Protocol):
+class EnvironmentFactory(Protocol):
     """A started browser that hands out one fresh environment per episode."""
 
     def open(
@@ -175,7 +190,8 @@ class EnvironmentPool(Protocol):
     ) -> AbstractAsyncContextManager[Environment]:
         """One on the lane's sites; `instances` says of some of them where they are (site to real base URL).
 
-        With `alone`, in a browser nobody else is in. Without, its use raises `BrowserLost` where others may be to blame.
+        With `alone`, in a browser nobody else is in. Without, its use raises `BrowserLost` where others may be to
+        blame.
         """
         ...
 
@@ -192,7 +208,7 @@ class Artifacts(Protocol):
         ...
 
 
-class Hearing(Protocol):
+class JudgeReplies(Protocol):
     """What judges have said about one attempt: each reply is kept for good before anything depends on it."""
 
     def said(self, key: str) -> Judged | None: ...
@@ -201,7 +217,9 @@ class Hearing(Protocol):
 
 
 class Evaluator(Protocol):
-    async def score(self, task: Task, closed: Closed, artifacts: Artifacts, hearing: Hearing | None = None) -> Scored:
+    async def score(
+        self, task: Task, closed: Closed, artifacts: Artifacts, hearing: JudgeReplies | None = None
+    ) -> Scored:
         """Judge the evidence in one dialect; errors become `Status.ERROR`, never an exception.
 
         A judge is asked only what `hearing` has no reply to; None = nothing is known, nor kept.
@@ -212,15 +230,15 @@ class Evaluator(Protocol):
 class Progress(Protocol):
     """Whoever watches a run; telling is cheap, may be lost, and nothing depends on it."""
 
-    def tell(self, news: "News") -> None: ...
+    def tell(self, news: "ProgressEvent") -> None: ...
 
 
-MOST_NEWS = 1000
+MAX_EVENT_CHARS = 1000
 """Characters of a text that nobody reads to the end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class News:
+class ProgressEvent:
     """What one lane is doing now; its texts are cut, for a page or a model may have made them."""
 
     lane: int
@@ -228,7 +246,9 @@ class News:
     """"" = whatever the lane is at."""
     trial: int = 0
     phase: str
-    """`restoring`, `deciding`, `acting`, `gathering`, `scoring`, `retrying`, `waiting` (for a site), `ended` or `idle`."""
+    """`restoring`, `deciding`, `acting`, `gathering`, `scoring`, `retrying`, `waiting` (for a site), `ended` or
+    `idle`.
+    """
     step: int = 0
     action: str = ""
     """History string of the last action."""
@@ -241,4 +261,4 @@ class News:
 
     def __post_init__(self) -> None:
         for name in ("action", "note"):
-            object.__setattr__(self, name, cut(getattr(self, name), MOST_NEWS))
+            object.__setattr__(self, name, cut(getattr(self, name), MAX_EVENT_CHARS))

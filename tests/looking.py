@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page, async_playwright
 
-from harness.browser.executable import find
+from harness.browser.driver.executable import find
 
 HERE = Path(__file__).parent
 PICTURES = HERE.parent / "build" / "pictures"

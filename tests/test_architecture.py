@@ -1,4 +1,6 @@
-"""The house rules as a test: arrows go one way, every library has one owner, modules stay small, importing does nothing."""
+"""The house rules as a test: arrows go one way, every library has one owner, modules stay small, importing does
+nothing.
+"""
 
 import ast
 import subprocess
@@ -11,15 +13,16 @@ HARNESS = PROJECT / "harness"
 
 FLOORS = (
     {"errors", "choices"},
-    {"actions", "regular"},
+    {"actions", "safe_files"},
     {"records"},
     {"protocols", "codec"},
-    {"tasks", "journal", "browser", "llm", "agents", "evaluators", "sites"},
+    {"tasks", "journal", "browser", "llm", "agents", "evaluators", "demo"},
     {"runner", "reports", "tracking"},
     {"viewer"},
     {"config"},
-    {"compose"},
-    {"evaluation", "player", "discretion"},
+    {"benchmarks"},
+    {"internal_error"},
+    {"evaluation"},
     {"cli"},
     {"commands"},
     {"main"},
@@ -33,11 +36,11 @@ OWNERS = {
     "tenacity": {"llm"},
     "orjson": {"codec"},
     "ahocorasick_rs": {"journal"},
-    "hydra": {"config", "cli", "discretion"},
-    "omegaconf": {"config", "cli", "compose", "player", "discretion"},
-    "starlette": {"sites", "viewer"},
-    "uvicorn": {"sites", "viewer"},
-    "jinja2": {"sites", "viewer", "reports"},
+    "hydra": {"config", "cli"},
+    "omegaconf": {"config", "cli", "evaluation"},
+    "starlette": {"demo", "viewer"},
+    "uvicorn": {"demo", "viewer"},
+    "jinja2": {"demo", "viewer", "reports"},
     "nltk": {"evaluators"},
     "rich": {"reports", "cli", "evaluation", "commands"},
     "pyarrow": {"tracking"},
@@ -94,8 +97,8 @@ def test_modules_and_functions_stay_readable() -> None:
     wrong = []
     for path in MODULES:
         source, name = path.read_text(), path.relative_to(HARNESS)
-        if source.count("\n") > 300:
-            wrong.append(f"{name} has {source.count(chr(10))} lines, more than 300")
+        if source.count("\n") > 400:
+            wrong.append(f"{name} has {source.count(chr(10))} lines, more than 400")
         wrong += [f"{name}: {fault}" for fault in faults_of(ast.parse(source), path)]
     assert wrong == []
 
@@ -123,10 +126,9 @@ def test_run_py_is_only_a_door() -> None:
 
 def test_importing_the_package_has_no_effect() -> None:
     program = (
-        "import os, sys, logging; before = (dict(os.environ), os.listdir('.'), list(logging.root.handlers));"
-        "import harness;"
-        "assert before == (dict(os.environ), os.listdir('.'), list(logging.root.handlers));"
-        "heavy = {'playwright', 'openai', 'hydra', 'starlette', 'nltk', 'rich'} & set(sys.modules); assert not heavy, heavy"
+        "import os, sys, logging; before = (dict(os.environ), os.listdir('.'), list(logging.root.handlers));import"
+        " harness;assert before == (dict(os.environ), os.listdir('.'), list(logging.root.handlers));heavy ="
+        " {'playwright', 'openai', 'hydra', 'starlette', 'nltk', 'rich'} & set(sys.modules); assert not heavy, heavy"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

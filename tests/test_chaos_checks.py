@@ -1,4 +1,6 @@
-"""Each row of the chaos table sees what it is there for, and nothing else: evidence is doctored, one thing at a time."""
+"""Each row of the chaos table sees what it is there for, and nothing else: evidence is doctored, one thing at a
+time.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,6 @@
-"""The mutants follow the code: each of their changes still finds its place, so that they break what they say they break."""
+"""The mutants follow the code: each of their changes still finds its place, so that they break what they say they
+break.
+"""
 
 import subprocess
 import sys
@@ -38,7 +40,10 @@ def test_the_tasks_and_modes_of_every_such_mutant_are_there() -> None:
         assert modes_of(mutant.modes) and set(mutant.kinds) <= kinds
 
 
-MODULE = "from math import floor\nLIMIT: int = 3\nclass Box:\n    size: int = 1\n    async def open(self): return floor(LIMIT)\n"
+MODULE = (
+    "from math import floor\nLIMIT: int = 3\nclass Box:\n    size: int = 1\n    async def open(self): return"
+    " floor(LIMIT)\n"
+)
 FINE = """
 _mutant_open = Box.open
 async def _mutant_opened(self):

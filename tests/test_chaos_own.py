@@ -1,4 +1,6 @@
-"""A run on a site of one's own is judged by the site's log: evidence is doctored, one thing at a time. Servers and kills are real."""
+"""A run on a site of one's own is judged by the site's log: evidence is doctored, one thing at a time. Servers and
+kills are real.
+"""
 
 import asyncio
 import subprocess
@@ -16,9 +18,9 @@ from chaos_site import Effect, Site
 from chaos_tasks import FREE, KINDS, posed, write
 from chaos_victims import PARENT, Family, kill, kind_of
 
-from harness.browser.fetching import fetch
-from harness.sites.plans import Plans, read_plans
-from harness.sites.server import serving
+from harness.browser.network.http import fetch
+from harness.demo.model.scripts import Scripts, read_plans
+from harness.demo.site_server import serving
 from harness.tasks import load
 
 Line = dict[str, Any]
@@ -229,7 +231,7 @@ async def test_a_decision_that_is_written_is_an_event(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "kind"),
     [
-        (["python", "-m", "harness.player"], "worker"),
+        (["python", "-m", "harness.evaluation.worker_main"], "worker"),
         (["/usr/lib/chromium/chromium-headless-shell", "--headless"], "browser"),
         (["/usr/lib/chromium/chromium --type=renderer --lang=en"], "renderer"),
         (["chromium", "--type=utility", "--utility-sub-type=network.mojom.NetworkService"], "network"),
@@ -244,7 +246,7 @@ def test_processes_are_told_by_their_command_lines(command: list[str], kind: str
 
 
 def test_only_what_is_below_the_run_is_struck_and_the_parent_where_there_is_nobody_else() -> None:
-    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()', 'harness.player'])"
+    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()', 'harness.evaluation.worker_main'])"
     family = Family()
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as parent:
         while not (found := [one for one in family.look(parent.pid) if one.kind == "worker"]):
@@ -261,7 +263,7 @@ def test_only_what_is_below_the_run_is_struck_and_the_parent_where_there_is_nobo
 async def test_a_question_that_was_cut_off_by_a_kill_is_no_question() -> None:
     watch = Watch()
     found = watch.arm(Strike(aim="thinking", skip=0, delay_s=0, at_once=False, victim=PARENT, which=0))
-    endpoint = Endpoint(Plans(), (), site=Site(seed=0), watch=watch, latency_s=0.0)
+    endpoint = Endpoint(Scripts(), (), site=Site(seed=0), watch=watch, latency_s=0.0)
     heard = iter([{"type": "http.request", "body": b'{"mess', "more_body": True}, {"type": "http.disconnect"}])
 
     async def receive() -> Line:

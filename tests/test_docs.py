@@ -1,4 +1,6 @@
-"""What the documentation says one can do is done here: every command of the tutorial, every number of the formats page."""
+"""What the documentation says one can do is done here: every command of the tutorial, every number of the formats
+page.
+"""
 
 import re
 import socket

@@ -2,9 +2,9 @@
 
     python docs/examples/expert_iteration.py [--rounds 2] [--tasks 4] [--work DIR]
 
-Runs without a key: model and fine-tuning are the embedded endpoint's, which really keeps files and jobs but whose checkpoints
-answer alike; with a real endpoint only `serving` goes away. Kill it at any moment and start it again: each part finds out
-from the disk and from the endpoint what is done already. There is no state of its own.
+Runs without a key: model and fine-tuning are the embedded endpoint's, which keeps files and jobs but whose checkpoints
+all answer alike. With a real endpoint only `serving` goes away. Kill it at any moment and start it again: each part
+reads from the disk and from the endpoint what is done already. The script has no state of its own.
 """
 
 import argparse
@@ -19,11 +19,11 @@ from pathlib import Path
 from harness import cli
 from harness.codec import dumps
 from harness.llm.endpoint import Endpoint
-from harness.llm.finetuning import FineTuning
+from harness.llm.fine_tuning_api import FineTuning
 from harness.tasks import load
 from harness.tracking.backends.openai import OpenAIBackend
 from harness.tracking.episodes import RunTrajectories
-from harness.tracking.training import TrainableModel
+from harness.tracking.trainable import TrainableModel
 
 PROJECT = Path(__file__).resolve().parents[2]
 TASKS, PLANS = PROJECT / "tasks" / "demo.json", PROJECT / "tasks" / "demo.plans.json"
@@ -39,7 +39,7 @@ class Iteration:
     url: str
 
     def evaluate(self, step: int, model: str) -> Path:
-        """Play what a checkpoint still owes of the tasks, log the run, and give its folder; a finished run costs seconds."""
+        """Run the pending tasks with a checkpoint, log the run, and return its folder; a finished run takes seconds."""
         run = self.work / "results" / f"step-{step}"
         settings = {
             "task": "demo",
@@ -115,7 +115,12 @@ def serving(work: Path, tasks: int) -> Iterator[str]:
         "--placeholders": dumps({f"__{name.upper()}__": url for name, url in SITES.items()}).decode(),
         "--state": str(work / "endpoint.json"),
     }
-    command = [sys.executable, "-m", "harness.sites.endpoint", *(part for pair in arguments.items() for part in pair)]
+    command = [
+        sys.executable,
+        "-m",
+        "harness.demo.model.model_server",
+        *(part for pair in arguments.items() for part in pair),
+    ]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as endpoint:
         assert endpoint.stdin is not None and endpoint.stdout is not None
         port = endpoint.stdout.readline().rpartition(" ")[2].strip()

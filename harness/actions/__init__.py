@@ -3,8 +3,8 @@
 Pure and without knowledge of browsers, models or pages.
 """
 
-from harness.actions.describing import describe
-from harness.actions.equivalence import early_stop, equivalent
-from harness.actions.parsing import ACTION_SETS, NodeLike, extract, parse, resolve
+from harness.actions.parser import ACTION_SETS, NodeLike, extract, parse, resolve
+from harness.actions.render import describe
+from harness.actions.repetition import early_stop, equivalent
 
 __all__ = ["ACTION_SETS", "NodeLike", "describe", "early_stop", "equivalent", "extract", "parse", "resolve"]

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable
 from typing import Literal
 
-from harness.actions.keys import cairn_keys
-from harness.actions.space import (
+from harness.actions.key_names import cairn_keys
+from harness.actions.types import (
     Action,
     Check,
     Click,

@@ -4,7 +4,7 @@ Whether an action did change one is seen by the requests it causes. Before it is
 its kind is all there is to go by.
 """
 
-from harness.actions.space import Action, Aimed, Code, Hover, Keyboard, Mouse, Press, Type
+from harness.actions.types import Action, Code, ElementAction, Hover, Keyboard, Mouse, Press, Type
 
 
 def may_change_sites(action: Action) -> bool:
@@ -14,7 +14,7 @@ def may_change_sites(action: Action) -> bool:
             return False
         case Mouse(verb=verb) | Code(verb=verb):
             return verb != "hover"
-    return isinstance(action, Aimed | Press | Keyboard)
+    return isinstance(action, ElementAction | Press | Keyboard)
 
 
 def only_fills_in(action: Action) -> bool:

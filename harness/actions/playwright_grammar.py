@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable
 from typing import Literal
 
-from harness.actions.keys import webarena_keys
-from harness.actions.searching import up_to_first, up_to_last
-from harness.actions.space import (
+from harness.actions.key_names import webarena_keys
+from harness.actions.linear_search import up_to_first, up_to_last
+from harness.actions.types import (
     Action,
     CloseTab,
     Code,

@@ -8,9 +8,9 @@ input is a syntax error (WebArena loses the task), and any character can be type
 import re
 from collections.abc import Callable
 
-from harness.actions.keys import webarena_keys
-from harness.actions.searching import typed, up_to_last
-from harness.actions.space import (
+from harness.actions.key_names import webarena_keys
+from harness.actions.linear_search import typed, up_to_last
+from harness.actions.types import (
     Action,
     Click,
     CloseTab,

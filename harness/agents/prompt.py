@@ -59,8 +59,8 @@ def read_prompt(settings: Mapping[str, Any], *, action_set: str) -> Prompt:
 
     Args:
         settings: `system` (with `{actions}`), `actions` (action set to description), `examples` (list of `{user,
-            assistant}`; `assistant` is the reply, or action set to reply, and an example without one for the set in use is
-            left out), `template`, `splitter` and `example_role`; other keys are not looked at.
+            assistant}`; `assistant` is the reply, or action set to reply, and an example without one for the set in use
+            is left out), `template`, `splitter` and `example_role`; other keys are not looked at.
         action_set: Whose description goes into the introduction.
     Raises:
         ConfigError: A part is missing or does not fit.

@@ -1,11 +1,11 @@
 """Record ⇄ one line of JSON, so that what is on disk can be trusted without being trusted blindly.
 
-Invariant: `decode(encode(r)) == r` for every record of `harness.records`, and nothing else decodes. Strict both ways: an
-unknown kind, a newer schema, a missing or unknown field or a wrong type is a `CodecError`, when writing as when reading.
-Sole owner of orjson; everybody else calls `dumps` and `loads`. Knows nothing of files.
+Invariant: `decode(encode(r)) == r` for every record of `harness.records`, and nothing else decodes. Strict both ways:
+an unknown kind, a newer schema, a missing or unknown field or a wrong type is a `CodecError`, when writing as when
+reading. Sole owner of orjson; everybody else calls `dumps` and `loads`. Knows nothing of files.
 
-A line is `{"kind":…,"schema":1,…,"crc":"xxxxxxxx"}`; `crc` is the CRC-32 of the bytes before it, seeded with the crc of the
-line before, so a changed, removed, added or swapped line breaks the chain at that line.
+A line is `{"kind":…,"schema":1,…,"crc":"xxxxxxxx"}`; `crc` is the CRC-32 of the bytes before it, seeded with the crc of
+the line before, so a changed, removed, added or swapped line breaks the chain at that line.
 
 What JSON cannot say: NaN and infinities are refused (orjson would write `null`); lone surrogates become U+FFFD; in free
 values (task metadata) paths and integers beyond 64 bits become text, elsewhere they are wrong types. U+2028 stays as it
@@ -60,7 +60,9 @@ def _instances(tree: dict[str, Any]) -> dict[str, Any]:
 
 
 def _doubts(tree: dict[str, Any]) -> dict[str, Any]:
-    """Before schema 3 nobody looked at form fields, at what a failure had done already, or asked a site for its effects."""
+    """Before schema 3 nobody looked at form fields, at what a failure had done already, or asked a site for its
+    effects.
+    """
     match tree.get("kind"):
         case "acted":
             return {**tree, "observation": {"fields": "", **tree["observation"]}}

@@ -1,9 +1,9 @@
 """How a value of each annotated type becomes a JSON tree and comes back, strictly both ways.
 
-Invariant: what `encode` lets through, `decode` accepts and gives back equal. One encoder and one decoder are compiled per
-annotation, as closures, and kept. Understands what records are made of: text, integers, numbers, booleans, `Any`,
-dataclasses, unions (of dataclasses tagged by `kind`, or of what JSON itself tells apart), tuples, mappings with text keys,
-StrEnum, Literal of texts and `… | None`. Knows nothing of bytes.
+Invariant: what `encode` lets through, `decode` accepts and gives back equal. One encoder and one decoder are compiled
+per annotation, as closures, and kept. Understands what records are made of: text, integers, numbers, booleans, `Any`,
+dataclasses, unions (of dataclasses tagged by `kind`, or of what JSON itself tells apart), tuples, mappings with text
+keys, StrEnum, Literal of texts and `… | None`. Knows nothing of bytes.
 """
 
 import math
@@ -106,7 +106,9 @@ def _encode_free(value: Any, text: Text | None) -> Any:  # noqa: PLR0911 (one ca
 
 
 def _decode_free(value: Any) -> Any:
-    """Free values are walked by whoever shows or writes them, and nothing of ours is nested as deeply as walking can fail."""
+    """Free values are walked by whoever shows or writes them, and nothing of ours is nested as deeply as walking can
+    fail.
+    """
     level = [value]
     for _ in range(_DEEPEST):
         level = [inner for outer in level for inner in _inside(outer)]

@@ -1,7 +1,7 @@
 """The lines of a journal as a JSON Schema, made from the records themselves so that it cannot say anything else.
 
-`python -m harness.codec.schema` prints it. It describes lines as they are written by this version; the chain of checksums
-and the order of records are beyond what a schema can say.
+`python -m harness.codec.schema` prints it. It describes lines as they are written by this version; the chain of
+checksums and the order of records are beyond what a schema can say.
 """
 
 import ast

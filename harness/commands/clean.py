@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from harness.errors import ConfigError, ExitCode
-from harness.reports.visible import flat
+from harness.reports.escape import flat
 
 HELP = "remove derived files and artifacts no journal names; never a journal"
 EXAMPLE = "harness clean results/demo-prompt-scripted --dry-run"
@@ -29,11 +29,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _clean(folder: Path, *, logs: bool, dry: bool) -> str:
-    from harness.journal.clearing import clearable, remove
+    from harness.journal.garbage import find_garbage, remove
     from harness.journal.store import RunFolder
 
     with RunFolder.open(folder):  # whoever holds the run may be about to name an artifact
-        found = tuple(clearable(folder, logs=logs))
+        found = tuple(find_garbage(folder, logs=logs))
         for one in found:
             if one.path.parent == folder:
                 sys.stdout.write(f"{'would remove' if dry else 'removed'} {flat(str(one.path))}\n")

@@ -27,9 +27,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from harness.codec import dumps
     from harness.reports.compare_table import print_comparison
-    from harness.reports.comparing import compare_folders, write_page
+    from harness.reports.escape import escaped
+    from harness.reports.folder_comparison import compare_folders, write_page
     from harness.reports.terminal import Terminal
-    from harness.reports.visible import escaped
 
     level = options.fail_if_regressed
     if level is not None and not 0 < level <= 1:

@@ -29,19 +29,19 @@ def run(options: argparse.Namespace) -> int:
     import asyncio
 
     from harness.cli import configured
-    from harness.compose.settings import redacting
-    from harness.journal.speaking import speak_plainly, speak_through
+    from harness.config.config_tree import build_redactor
+    from harness.journal.redacting_stream import redact_output, restore_output
     from harness.reports.terminal import Terminal
 
     config = configured(options.overrides, options.config_dir)
-    speak_through(redacting(config))
+    redact_output(build_redactor(config))
     code = asyncio.run(_check(config, Terminal(highlight=False, soft_wrap=True)))
-    speak_plainly()
+    restore_output()
     return code
 
 
 async def _check(config: "Config", console: "Console") -> int:
-    from harness.compose.checkup import checkup
+    from harness.commands.checkup import checkup
 
     wrong = 0
     async for finding in checkup(config):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import ConfigError, ExitCode
-from harness.reports.visible import flat, visible
+from harness.reports.escape import flat, visible
 
 HELP = "write runs as training data (art), flat tables (parquet, csv) or for another scorer (webarena-verified)"
 EXAMPLE = "harness export art results/demo-prompt-scripted --project shopping"
@@ -62,7 +62,7 @@ def _tables(folder: Path, options: argparse.Namespace) -> list[Path]:
 
 
 def _verified(folder: Path, options: argparse.Namespace) -> list[Path]:
-    from harness.compose.verified import export_verified
+    from harness.benchmarks.webarena.verified_export import export_verified
 
     into = _into(folder, options) if options.to else _into(folder, options) / options.format
     found = export_verified(folder, into)

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from harness.errors import ExitCode
-from harness.reports.visible import flat
+from harness.reports.escape import flat
 
 HELP = "take over a WebArena result folder (render_*.html), as far as it tells what happened"
 EXAMPLE = "harness import webarena/cache/results_20240101 --to results/gpt-4-cot --log log_files/log_1.log"
@@ -18,7 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from harness.compose.importing import import_results
+    from harness.benchmarks.webarena.results_import import import_results
 
     target = options.to or Path("results") / f"imported-{options.source.resolve().name}"
     found = import_results(options.source, target, options.log)

@@ -9,7 +9,7 @@ from harness.errors import ConfigError, ExitCode
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from harness.compose.forecasting import Option, Sweep
+    from harness.commands.estimator import Estimate, Estimator
 
 HELP = "foretell how long a sweep takes, from recorded step times, and how many workers and lanes it is worth"
 EXAMPLE = "harness plan task=webarena llm=openai --from results/sample --rpm 500 --instances shop=4"
@@ -42,11 +42,11 @@ def run(options: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from harness.cli import configured
-    from harness.compose.forecasting import LANES, Sweep, Wishes
-    from harness.llm.limiter import Limits
+    from harness.commands.estimator import LANES, Estimator, WhatIf
+    from harness.llm.limiter import RateLimits
     from harness.reports.rows import run_folder
     from harness.reports.terminal import Terminal
-    from harness.runner.capacity import room
+    from harness.runner.capacity import machine_capacity
 
     for name in ("rpm", "tpm", "cores", "memory_gb", "step_cpu_ms"):
         if (value := getattr(options, name)) is not None and not value > 0:
@@ -54,15 +54,15 @@ def run(options: argparse.Namespace) -> int:
     if lanes := [count for count in options.lanes or () if count < 1]:
         raise ConfigError(f"--lanes {lanes[0]} plays nothing; give at least 1")
     config = configured(options.overrides, options.config_dir)
-    wishes = Wishes(
-        limits=Limits(requests_per_minute=options.rpm, tokens_per_minute=options.tpm),
+    wishes = WhatIf(
+        limits=RateLimits(requests_per_minute=options.rpm, tokens_per_minute=options.tpm),
         instances=dict(map(_instances, options.instances)),
         lanes=sorted(options.lanes or LANES),
         step_cpu_s=options.step_cpu_ms / 1000,
     )
     folder = run_folder(options.folder) if options.folder else Path(config.run.root, config.run.id)
-    sweep = Sweep(config, folder, wishes)
-    there = room()
+    sweep = Estimator(config, folder, wishes)
+    there = machine_capacity()
     there = replace(there, cores=options.cores or there.cores)
     if options.memory_gb is not None:
         there = replace(there, memory_mb=int(options.memory_gb * 1024))
@@ -77,11 +77,11 @@ def _instances(said: str) -> tuple[str, int]:
     return site, int(count)
 
 
-def _tell(console: "Console", sweep: "Sweep", options: "list[Option]") -> None:
+def _tell(console: "Console", sweep: "Estimator", options: "list[Estimate]") -> None:
     from rich.table import Table
 
-    from harness.compose.forecasting import best
-    from harness.reports.numbers import duration, percent
+    from harness.commands.estimator import best
+    from harness.reports.format import duration, percent
 
     console.print(f"{len(sweep.tasks)} tasks, of which {sweep.known} have step times of their own", markup=False)
     table = Table(box=None, header_style="bold", pad_edge=False)

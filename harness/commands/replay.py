@@ -49,7 +49,7 @@ def _settings(options: argparse.Namespace) -> "Config":
     from dataclasses import replace
 
     from harness.cli import configured
-    from harness.compose.replaying import as_recorded
+    from harness.commands.replay_run import as_recorded
 
     given = {override.lstrip("+~").partition("=")[0] for override in options.overrides}
     config = as_recorded(configured(options.overrides, options.config_dir), options.journal.parent, given)
@@ -58,12 +58,12 @@ def _settings(options: argparse.Namespace) -> "Config":
 
 async def _tell(config: "Config", episode: "Episode", folder: Path) -> int:
     """Print a line per step; returns how many did not come back."""
-    from harness.compose.replaying import replayed
+    from harness.commands.replay_run import replay_episode
     from harness.reports.terminal import Terminal
 
     least = config.resume.min_similarity
     console, unfaithful, steps = Terminal(highlight=False), 0, 0
-    async for one in replayed(config, episode, folder):
+    async for one in replay_episode(config, episode, folder):
         alike = "  -  " if one.similarity is None else f"{one.similarity:5.3f}"
         said = one.note or ("" if one.similarity == 1.0 else "differs")
         console.print(f"{one.step:3}  {alike}  {one.action}{f'  ({said})' if said else ''}", markup=False)

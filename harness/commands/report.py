@@ -19,7 +19,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from harness.reports.report import write_report
+    from harness.reports.html_report import write_report
     from harness.reports.rows import run_folder
     from harness.reports.single_file import write_single_file
 

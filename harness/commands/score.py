@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harness.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
-    from harness.compose.rescoring import JudgeSettings, Rescored
+    from harness.commands.rescore import JudgeSettings, RescoreResult
     from harness.records import Scored
     from harness.reports.terminal import Terminal
 
@@ -30,16 +30,16 @@ def run(options: argparse.Namespace) -> int:
     import asyncio
 
     from harness.codec import dumps
-    from harness.compose.rescoring import rescore
-    from harness.evaluators.scoring import EVALUATOR_VERSION
-    from harness.journal.credentials import secrets_in
+    from harness.commands.rescore import rescore
+    from harness.evaluators.scorer import EVALUATOR_VERSION
     from harness.journal.disk import Within, write_atomic
     from harness.journal.redaction import Redactor
-    from harness.reports.rows import about, run_folder
+    from harness.journal.secret_detection import secrets_in
+    from harness.reports.rows import run_folder, run_info
     from harness.reports.terminal import Terminal
 
     folder, console = run_folder(options.run), Terminal(highlight=False)
-    shown = options.dialect or about(folder).dialect
+    shown = options.dialect or run_info(folder).dialect
     dialects = (options.dialect,) if options.dialect else DIALECTS
     found = asyncio.run(rescore(folder, dialects, _judge(options)))
     redactor = Redactor(secrets_in(os.environ))
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _judge(options: argparse.Namespace) -> "JudgeSettings | None":
-    from harness.compose.rescoring import JudgeSettings
+    from harness.commands.rescore import JudgeSettings
 
     if options.judge is None:
         if options.judge_url is not None:
@@ -67,7 +67,7 @@ def _judge(options: argparse.Namespace) -> "JudgeSettings | None":
     return JudgeSettings(model=options.judge, base_url=options.judge_url, api_key=key)
 
 
-def _tell(console: "Terminal", found: "dict[str, list[Rescored]]", shown: str) -> int:
+def _tell(console: "Terminal", found: "dict[str, list[RescoreResult]]", shown: str) -> int:
     """What changed, what the dialects disagree on, and the two means."""
     for dialect, results in found.items():
         for one in results:
@@ -96,7 +96,7 @@ def _tell(console: "Terminal", found: "dict[str, list[Rescored]]", shown: str) -
     return ExitCode.DONE if len(values) == len(results) else ExitCode.UNSCORED
 
 
-def _name(one: "Rescored") -> str:
+def _name(one: "RescoreResult") -> str:
     return f"{one.task_id} trial {one.trial}" if one.trial else one.task_id
 
 

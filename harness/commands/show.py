@@ -20,13 +20,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from harness.journal.index import read_entry, scan
     from harness.journal.store import journal_name
-    from harness.reports.report import story_of
-    from harness.reports.rows import about, rows_of, run_folder
-    from harness.reports.show import show_run, show_step, show_task
+    from harness.reports.html_report import story_of
+    from harness.reports.rows import rows_of, run_folder, run_info
+    from harness.reports.show_text import show_run, show_step, show_task
     from harness.reports.terminal import Terminal
 
     folder, console = run_folder(options.run), Terminal(highlight=False)
-    known = about(folder, options.scoring)
+    known = run_info(folder, options.scoring)
     if options.task is None:
         found = scan(folder)
         show_run(console, known, rows_of(found.entries, known), [str(damage) for damage in found.damaged])
@@ -34,7 +34,8 @@ def run(options: argparse.Namespace) -> int:
     path = folder / journal_name(options.task, options.trial)
     if not (path.exists() or path.is_symlink()):
         raise ConfigError(
-            f"{folder} has no journal of task {options.task}, trial {options.trial}; `harness show {folder}` lists its tasks"
+            f"{folder} has no journal of task {options.task}, trial {options.trial}; `harness show {folder}` lists its"
+            " tasks"
         )
     entry = read_entry(path, path.lstat())
     view = story_of(folder, known, entry) if entry else None

@@ -21,7 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     import asyncio
 
-    from harness.viewer.serving import view
+    from harness.viewer.server import view
 
     if not options.results.is_dir():
         raise ConfigError(f"{options.results} is not a folder; give the folder of runs, as run.root names it")

@@ -9,8 +9,8 @@ from typing import Any
 
 from harness.codec import loads
 from harness.errors import EvaluatorError, JournalError
-from harness.evaluators.finding import WEBARENA, Finding, finding, shown
-from harness.evaluators.matching import OR, clean, includes
+from harness.evaluators.result import WEBARENA, Finding, finding, shown
+from harness.evaluators.text_match import OR, clean, includes
 from harness.protocols import Artifacts
 from harness.records import Evidence, HtmlTarget, Selected, Task
 

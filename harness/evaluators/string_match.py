@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from harness.errors import EvaluatorError
-from harness.evaluators.finding import WEBARENA, Finding, finding, shown
-from harness.evaluators.matching import clean, includes, includes_token
+from harness.evaluators.result import WEBARENA, Finding, finding, shown
+from harness.evaluators.text_match import clean, includes, includes_token
 from harness.records import Task
 
 NOT_ACHIEVABLE = "N/A"

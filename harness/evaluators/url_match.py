@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from urllib.parse import SplitResult, parse_qs, unquote, urlparse, urlsplit
 
 from harness.errors import EvaluatorError
-from harness.evaluators.finding import WEBARENA, Finding, finding, shown
-from harness.evaluators.matching import OR
+from harness.evaluators.result import WEBARENA, Finding, finding, shown
+from harness.evaluators.text_match import OR
 from harness.records import Task
 
 _RULE = "GOLD in PRED"

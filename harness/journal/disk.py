@@ -1,7 +1,7 @@
 """Durable small steps on a disk, and what its refusals mean to a person.
 
-Invariant: a file written here is there whole or not at all, and stays after a power cut once the call has returned; every
-OSError becomes one StorageError sentence. Knows nothing of records.
+Invariant: a file written here is there whole or not at all, and stays after a power cut once the call has returned;
+every OSError becomes one StorageError sentence. Knows nothing of records.
 """
 
 import errno
@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
-from harness import regular
+from harness import safe_files
 from harness.errors import StorageError
 
 _WHY = {
@@ -34,15 +34,15 @@ _serial = count()
 
 
 @contextmanager
-def refusals(path: Path, doing: str = "write") -> Iterator[None]:
+def translate_os_errors(path: Path, doing: str = "write") -> Iterator[None]:
     """Turn an OSError about `path` into the sentence the person needs."""
     try:
         yield
     except OSError as exc:
-        raise refusal(path, exc, doing) from exc
+        raise storage_error(path, exc, doing) from exc
 
 
-def refusal(path: Path, exc: OSError, doing: str = "write") -> StorageError:
+def storage_error(path: Path, exc: OSError, doing: str = "write") -> StorageError:
     """What `exc` means to a person."""
     why = _WHY.get(exc.errno or 0) or (exc.strerror or str(exc)).lower()
     if exc.errno == errno.ENOSPC and _is_out_of_inodes(path):
@@ -53,9 +53,11 @@ def refusal(path: Path, exc: OSError, doing: str = "write") -> StorageError:
 
 
 def foreseen(exc: OSError) -> StorageError | None:
-    """The same for one that was not expected where it happened; None when it is not of a file, or means something else."""
+    """The same for one that was not expected where it happened; None when it is not of a file, or means something
+    else.
+    """
     if exc.errno in _WHY or exc.errno in (errno.ENOENT, errno.ELOOP):
-        return refusal(Path(os.fsdecode(exc.filename)), exc, "use") if exc.filename else None
+        return storage_error(Path(os.fsdecode(exc.filename)), exc, "use") if exc.filename else None
     return None
 
 
@@ -94,7 +96,7 @@ def prepared(into: Path, run: Path) -> Within:
     if not into.is_relative_to(run):
         into.mkdir(parents=True, exist_ok=True)
         return Within(into)
-    with regular.folder(into, run, make=0o777):
+    with safe_files.open_folder(into, run, make=0o777):
         return Within(run)
 
 
@@ -127,10 +129,12 @@ def write_atomic(
 def replacing(
     path: Path, *, mode: int = 0o644, durable: bool = True, within: Within | None = None
 ) -> Iterator[BinaryIO]:
-    """A file to write, which becomes the one at `path` at the end, and nothing if something is raised; see `write_atomic`."""
+    """A file to write, which becomes the one at `path` at the end, and nothing if something is raised; see
+    `write_atomic`.
+    """
     unfinished = f".{os.getpid()}-{next(_serial)}.tmp"
     below, staging = (within.run, within.staging) if within else (None, None)
-    with refusals(path), _at(staging or path.parent, below) as source, _at(path.parent, below) as target:
+    with translate_os_errors(path), _at(staging or path.parent, below) as source, _at(path.parent, below) as target:
         with ExitStack() as undo:
             file = os.fdopen(_create(unfinished, mode, source), "wb")
             undo.callback(_discard, unfinished, source)
@@ -151,7 +155,7 @@ def _discard(name: str, folder: int) -> None:
 
 
 def _at(folder: Path, below: Path | None) -> AbstractContextManager[int]:
-    return regular.folder(folder, folder if below is None else below)
+    return safe_files.open_folder(folder, folder if below is None else below)
 
 
 def _create(name: str, mode: int, folder: int) -> int:

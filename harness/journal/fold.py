@@ -1,27 +1,27 @@
 """Which record may follow which, and what the records of a journal add up to.
 
-Invariant: an episode depends on nothing but the records folded into it, one after the other; nothing is changed in place.
-`check` says why a record may not come next; `fold` takes for granted that it may. Pure: knows no files and no clock.
+Invariant: an episode depends on nothing but the records folded into it, one after the other; nothing is changed in
+place. `check` says why a record may not come next; `fold` takes for granted that it may. Pure: knows no files and no
+clock.
 
     opened(1) ─► acted(0) ─► decided(1) ─► acted(1) ─► … ─► decided(k: stop) ─► closed ─► judged … scored …
-    opened(n+1) may follow failed, closed or scored, and anything when the attempt has moved to other instances of its sites;
-    failed, resumed, late and doubt come at any time while the attempt is open.
+    opened(n+1) may follow failed, closed or scored, and anything when the attempt has moved to other instances of its
+    sites; failed, resumed, late and doubt come at any time while the attempt is open.
 
-A decided `Stop` is never acted upon: `closed` follows it, and it stays visible as the episode's `pending`. The same holds
-for a decision that was still pending when a limit closed the episode.
+A decided `Stop` is never acted upon: `closed` follows it, and it stays visible as the episode's `pending`. The same
+holds for a decision that was still pending when a limit closed the episode.
 """
 
 from dataclasses import replace
 
 from harness.actions.effects import may_change_sites
-from harness.actions.space import Stop
+from harness.actions.types import Stop
 from harness.records import (
     Acted,
     Closed,
     CloseReason,
     Decided,
     Doubt,
-    Effect,
     Episode,
     Failed,
     Judged,
@@ -30,6 +30,7 @@ from harness.records import (
     Record,
     Resumed,
     Scored,
+    SideEffect,
     Status,
     Step,
 )
@@ -149,7 +150,7 @@ def _ended(episode: Episode, record: Closed | Judged | Scored) -> Episode:
             return replace(episode, scores={**episode.scores, record.dialect: record}, total_judge_usage=spent)
 
 
-def _with_effects(known: tuple[str, ...], effects: tuple[Effect, ...]) -> tuple[str, ...]:
+def _with_effects(known: tuple[str, ...], effects: tuple[SideEffect, ...]) -> tuple[str, ...]:
     if not effects:
         return known
     return tuple(dict.fromkeys((*known, *(effect.url.partition("?")[0] for effect in effects))))

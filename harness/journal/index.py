@@ -1,6 +1,7 @@
 """What became of each task of a run folder, without reading gigabytes of journals at every start.
 
-Invariant: an index line counts only while the journal it was made from has the same size and modification time, and only if
+Invariant: an index line counts only while the journal it was made from has the same size and modification time, and
+only if
 its own checksum fits; everything else is read out of the journal itself. So the index is a shortcut, never a truth:
 deleting it loses nothing but seconds. Lines are added as journals are closed; the last one for a name wins. `scan` only
 reads; writing is left to whoever holds the run folder.
@@ -13,17 +14,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import regular
+from harness import safe_files
 from harness.codec import CodecError, build, dumps, loads, seal, unseal
 from harness.errors import ActionInDoubt, EnvironmentDiverged, JournalError, UnsafeFile
 from harness.journal.log import read
 from harness.journal.names import check_name, journals_in, name_of
+from harness.journal.record_limits import MAX_DURATION_MS, invalid_total
 from harness.journal.redaction import NO_SECRETS, Redactor
-from harness.journal.sound import LONGEST_MS, unsound_sum
 from harness.records import CloseReason, Episode, Failed, Scored, Status, Usage
 
 INDEX_NAME = ".index.jsonl"
-_LONGEST_SUM_MS = LONGEST_MS * 1e6
+_LONGEST_SUM_MS = MAX_DURATION_MS * 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class EpisodeResult:
     """What an episode has come to, without its pages: all that planning and summing up need."""
 
     task_id: str
@@ -61,7 +62,9 @@ class Outcome:
     scores: Mapping[str, Score]
     """By dialect."""
     failures: int
-    """Infrastructure failures since the person last asked for an attempt, those left out that may be another's doing."""
+    """Infrastructure failures since the person last asked for an attempt, those left out that may be another's
+    doing.
+    """
     failure: str
     """What the last of them was, in a sentence; "" without any."""
     resumed_from: int | None
@@ -95,13 +98,13 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class IndexEntry:
     """One line of the index."""
 
     name: str
     size: int
     mtime_ns: int
-    outcome: Outcome
+    outcome: EpisodeResult
 
     def holds(self, status: os.stat_result) -> bool:
         """Whether the journal is still the one this was made from, under its own name."""
@@ -114,7 +117,7 @@ class Entry:
 class Scan:
     """What a run folder holds."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[IndexEntry, ...]
     """By file name. A journal without a single record is left out: nothing has become of it."""
     damaged: tuple[JournalError, ...]
     """One for each journal that cannot be read."""
@@ -122,16 +125,16 @@ class Scan:
     """Whether the index said it all."""
 
     @property
-    def outcomes(self) -> dict[tuple[str, int], Outcome]:
+    def outcomes(self) -> dict[tuple[str, int], EpisodeResult]:
         """By task id and trial."""
         return {(entry.outcome.task_id, entry.outcome.trial): entry.outcome for entry in self.entries}
 
 
-def outcome_of(episode: Episode) -> Outcome | None:
+def result_of(episode: Episode) -> EpisodeResult | None:
     """None before the first record."""
     if (opened := episode.opened) is None:
         return None
-    return Outcome(
+    return EpisodeResult(
         task_id=opened.task.task_id,
         trial=opened.trial,
         sites=opened.task.sites,
@@ -192,7 +195,7 @@ def scan(folder: Path) -> Scan:
         UnsafeFile: Its index is a link, a FIFO or a device; a journal that is one is damaged like any other.
     """
     known = {entry.name: entry for entry in read_index(folder)}
-    entries: list[Entry] = []
+    entries: list[IndexEntry] = []
     damaged: list[JournalError] = []
     fresh = True
     for found in journals_in(folder):
@@ -210,7 +213,7 @@ def scan(folder: Path) -> Scan:
     return Scan(entries=tuple(entries), damaged=tuple(damaged), fresh=fresh)
 
 
-def read_entry(path: Path, status: os.stat_result) -> Entry | None:
+def read_entry(path: Path, status: os.stat_result) -> IndexEntry | None:
     """What the journal at `path` says; None when it holds no record.
 
     Args:
@@ -220,7 +223,7 @@ def read_entry(path: Path, status: os.stat_result) -> Entry | None:
     Raises:
         JournalError: It cannot be read, or is another task's or trial's.
     """
-    outcome = outcome_of(read(path))
+    outcome = result_of(read(path))
     if outcome is None:
         return None
     check_name(path, outcome.task_id, outcome.trial)
@@ -230,36 +233,36 @@ def read_entry(path: Path, status: os.stat_result) -> Entry | None:
 def note(path: Path, episode: Episode, status: os.stat_result, *, redactor: Redactor = NO_SECRETS) -> None:
     """Add a line for the journal at `path` as it is now.
 
-    A line that would hold a secret is left out (the journal, where it is redacted, will be read instead), and a disk that
-    refuses is no reason to stop: the index is a shortcut.
+    A line that would hold a secret is left out (the journal, where it is redacted, will be read instead), and a disk
+    that refuses is no reason to stop: the index is a shortcut.
     """
-    if (outcome := outcome_of(episode)) is None:
+    if (outcome := result_of(episode)) is None:
         return
     line = _line(_entry(path.name, status, outcome))
     if redactor.touches(line):
         return
     with suppress(OSError, UnsafeFile):
-        fd = regular.opened(path.parent / INDEX_NAME, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        fd = safe_files.open_regular(path.parent / INDEX_NAME, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
             os.write(fd, line)
         finally:
             os.close(fd)
 
 
-def index_of(entries: tuple[Entry, ...]) -> bytes:
+def index_of(entries: tuple[IndexEntry, ...]) -> bytes:
     """The bytes of an index that says just this."""
     return b"".join(_line(entry) for entry in entries)
 
 
-def _entry(name: str, status: os.stat_result, outcome: Outcome) -> Entry:
-    return Entry(name=name, size=status.st_size, mtime_ns=status.st_mtime_ns, outcome=outcome)
+def _entry(name: str, status: os.stat_result, outcome: EpisodeResult) -> IndexEntry:
+    return IndexEntry(name=name, size=status.st_size, mtime_ns=status.st_mtime_ns, outcome=outcome)
 
 
-def _line(entry: Entry) -> bytes:
+def _line(entry: IndexEntry) -> bytes:
     return seal(dumps(entry)[:-1], 0)[0]
 
 
-def read_index(folder: Path) -> Iterator[Entry]:
+def read_index(folder: Path) -> Iterator[IndexEntry]:
     """The lines of a folder's index, newest first, one for each name; whether they still hold is for the caller to see.
 
     Raises:
@@ -267,22 +270,22 @@ def read_index(folder: Path) -> Iterator[Entry]:
     """
     data = b""
     with suppress(OSError):
-        data = regular.read(folder / INDEX_NAME)
+        data = safe_files.read(folder / INDEX_NAME)
     named: set[str] = set()
     for line in reversed(data.split(b"\n")[:-1]):
         with suppress(CodecError):
-            entry = build(Entry, loads(unseal(line, 0)[0] + b"}"))
+            entry = build(IndexEntry, loads(unseal(line, 0)[0] + b"}"))
             if entry.name not in named and _is_sound(entry.outcome):
                 named.add(entry.name)
                 yield entry
 
 
-def _is_sound(outcome: Outcome) -> bool:
+def _is_sound(outcome: EpisodeResult) -> bool:
     """Whether a journal could have said so; a line is as little to be believed as what it was made from."""
     sums = (outcome.usage, outcome.judge_usage)
     values = [score.value for score in outcome.scores.values() if score.value is not None]
     return (
-        not any(map(unsound_sum, sums))
+        not any(map(invalid_total, sums))
         and 0.0 <= outcome.elapsed_ms <= _LONGEST_SUM_MS
         and all(0.0 <= value <= 1.0 for value in values)
     )

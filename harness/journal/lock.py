@@ -14,10 +14,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
-from harness import regular
+from harness import safe_files
 from harness.codec import CodecError, dumps, loads
 from harness.errors import JournalError, JournalLocked
-from harness.journal.disk import refusals
+from harness.journal.disk import translate_os_errors
 from harness.journal.redaction import Redactor
 
 _MOST = 1 << 20
@@ -35,7 +35,7 @@ def hold(fd: int) -> bool:
 def holder_named_in(path: Path) -> str:
     """Who last wrote their name into a lock file, for a message."""
     try:
-        named = loads(regular.read(path, most=_MOST))
+        named = loads(safe_files.read(path, most=_MOST))
         return "process {pid} on {host} ({command}, since {since})".format(**named)
     except (OSError, JournalError, CodecError, KeyError, TypeError, RecursionError):
         return "another process"
@@ -50,8 +50,8 @@ class RunLock:
     @classmethod
     def acquire(cls, path: Path, redactor: Redactor) -> Self:
         """Take the hold on lock file `path`; JournalLocked says who has it."""
-        with refusals(path), ExitStack() as undo:
-            fd = regular.opened(path, os.O_RDWR | os.O_CREAT)
+        with translate_os_errors(path), ExitStack() as undo:
+            fd = safe_files.open_regular(path, os.O_RDWR | os.O_CREAT)
             undo.callback(os.close, fd)
             if not hold(fd):
                 raise JournalLocked(path.parent, holder_named_in(path))

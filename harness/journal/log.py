@@ -1,8 +1,9 @@
 """The write-ahead log of one episode: a record is on disk before anything depends on it.
 
-Invariant: memory is never ahead of disk, and what is folded is what a later reading of the file gives. Bytes once written
-are never changed; the one thing ever removed is an unterminated tail, by the next `open`. A terminated line that is damaged
-or out of order is JournalCorrupt, and the file is not touched. Does not know what a run is, nor what records are for.
+Invariant: memory is never ahead of disk, and what is folded is what a later reading of the file gives. Bytes once
+written are never changed; the one thing ever removed is an unterminated tail, by the next `open`. A terminated line
+that is damaged or out of order is JournalCorrupt, and the file is not touched. Does not know what a run is, nor what
+records are for.
 
     with Journal.open(path) as journal:      # locks, cuts a torn tail, decodes, folds
         journal.episode                      # what the file says
@@ -17,14 +18,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
-from harness import regular
+from harness import safe_files
 from harness.codec import CodecError, NewerSchema, Text, decode, encode, seal, unseal
 from harness.errors import JournalCorrupt, JournalError, JournalLocked
-from harness.journal.disk import refusal, refusals, sync_folder, write_whole
+from harness.journal.disk import storage_error, sync_folder, translate_os_errors, write_whole
 from harness.journal.fold import check, fold
 from harness.journal.lock import hold, holder_named_in
+from harness.journal.record_limits import invalid_record, invalid_totals
 from harness.journal.redaction import NO_SECRETS, Redactor
-from harness.journal.sound import unsound, unsound_sums
 from harness.records import Closed, Episode, Failed, Judged, Record, Scored
 
 LOCK_NAME = ".lock"
@@ -90,8 +91,8 @@ class Journal:
             UnsafeFile: It is a link, a FIFO or a device, or has other names.
             StorageError: The disk refuses.
         """
-        with refusals(path), ExitStack() as undo:
-            fd = regular.opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+        with translate_os_errors(path), ExitStack() as undo:
+            fd = safe_files.open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
             undo.callback(os.close, fd)
             if not hold(fd):
                 raise JournalLocked(path, holder_named_in(path.parent / LOCK_NAME))
@@ -130,15 +131,15 @@ class Journal:
                 os.fsync(self._fd)
         except OSError as exc:
             self._let_go()
-            raise refusal(self.path, exc) from exc
+            raise storage_error(self.path, exc) from exc
         self._fold.advance(after, crc)
         self.newest = kept
         return after
 
     def bodies(self) -> list[bytes]:
         """What the file holds, each record as `encode` gives it with secrets put back: to be folded elsewhere."""
-        with refusals(self.path, "read"):
-            data = regular.read(self.path)
+        with translate_os_errors(self.path, "read"):
+            data = safe_files.read(self.path)
         found, crc = [], 0
         for line in _lines(data):
             body, crc = unseal(line, crc)
@@ -189,8 +190,8 @@ def read(path: Path) -> Episode:
         UnsafeFile: It is a link, a FIFO or a device.
         StorageError: The file cannot be read.
     """
-    with refusals(path, "read"):
-        data = regular.read_if_there(path, most=regular.MOST) or b""
+    with translate_os_errors(path, "read"):
+        data = safe_files.read_if_there(path, most=safe_files.MAX_BYTES) or b""
     return episode_in(data, path)
 
 
@@ -199,8 +200,8 @@ def attempts(path: Path) -> tuple[Episode, ...]:
 
     Raises: as `read`.
     """
-    with refusals(path, "read"):
-        data = regular.read_if_there(path, most=regular.MOST) or b""
+    with translate_os_errors(path, "read"):
+        data = safe_files.read_if_there(path, most=safe_files.MAX_BYTES) or b""
     reading = _Fold(path, None)
     ended: list[Episode] = []
     for line in _lines(data[: data.rfind(b"\n") + 1]):
@@ -248,10 +249,10 @@ class _Fold:
 
     def after(self, record: Record) -> Episode:
         """The episode after one more record."""
-        if why := check(self.episode, record) or unsound(record):
+        if why := check(self.episode, record) or invalid_record(record):
             raise JournalCorrupt(self._path, self._lines + 1, why)
         after = fold(self.episode, record)
-        if why := unsound_sums(after):
+        if why := invalid_totals(after):
             raise JournalCorrupt(self._path, self._lines + 1, why)
         return after
 

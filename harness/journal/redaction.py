@@ -1,6 +1,7 @@
 """Secrets stay out of run folders: what is written is looked through first, here.
 
-Invariant: no value of a named secret, in any form we know of (`disguises`), passes `text` or `data`, nor does a credential in an Authorization or Cookie header or an `sk-…` key. A named secret becomes `[redacted:NAME]`, which
+Invariant: no value of a named secret, in any form we know of (`disguises`), passes `text` or `data`, nor does a
+credential in an Authorization or Cookie header or an `sk-…` key. A named secret becomes `[redacted:NAME]`, which
 `reveal` undoes for whoever holds the same secrets, exactly: a marker that was already in the text is written as
 `[redacted::NAME]`, so a page cannot smuggle one in. What only a pattern recognised becomes `[redacted]`, for good.
 
@@ -14,7 +15,7 @@ from typing import Any
 
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
-from harness.journal.disguises import Disguises
+from harness.journal.encoded_secrets import EncodedSecrets
 
 MIN_LENGTH = 4
 """Shorter secrets would redact half of every page and protect nothing."""
@@ -30,7 +31,9 @@ _VALUE = r"[^\s\"',;\\<>]+"
 _LONGEST_NAME = 256
 """Of a cookie, in characters: a `cookie:` is a name's beginning, too."""
 _CLUES = ("sk-", "ookie", "OOKIE", "earer ", "EARER ", "uthorization", "UTHORIZATION")
-"""What a text must hold for the patterns to be tried: headers are written in lower case, in capitals or with one capital."""
+"""What a text must hold for the patterns to be tried: headers are written in lower case, in capitals or with one
+capital.
+"""
 _PATTERNS = (
     re.compile(
         r"(?i)((?:proxy-)?authorization\\?[\"']?\s*[:=]\s*\\?[\"']?)"
@@ -48,8 +51,8 @@ _PATTERNS = (
 )
 """Credentials nobody named; the first group of each stays.
 
-Pages and models write what is looked through, so each takes time in proportion to it: what may be long before something else
-must follow is bounded, or ends where the next one could begin.
+Pages and models write what is looked through, so each takes time in proportion to it: what may be long before something
+else must follow is bounded, or ends where the next one could begin.
 """
 
 
@@ -61,7 +64,7 @@ class Redactor:
         named = {name: value for name, value in tame if len(value) >= MIN_LENGTH}
         self._secrets = named
         self._values = frozenset(named.values())
-        self._disguises = Disguises(
+        self._disguises = EncodedSecrets(
             {name: value for value, name in {value: name for name, value in named.items()}.items()}
         )
         self._may_be_bare = any(map(_BARE.fullmatch, self._values))

@@ -1,8 +1,8 @@
 """The state of site instances on disk: `sites.jsonl` of a run folder.
 
-Invariant: a state is durable when `write` returns, and the last line for an instance wins. What cannot be read is unknown,
-and what is unknown is reset before it is used: losing this file costs resets and no more. Addresses may hold credentials,
-so an instance is named by the hash of its address.
+Invariant: a state is durable when `write` returns, and the last line for an instance wins. What cannot be read is
+unknown, and what is unknown is reset before it is used: losing this file costs resets and no more. Addresses may hold
+credentials, so an instance is named by the hash of its address.
 """
 
 import os
@@ -13,14 +13,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from harness import regular
+from harness import safe_files
 from harness.codec import CodecError, build, dumps, loads, plain
-from harness.journal.disk import refusals, write_whole
+from harness.journal.disk import translate_os_errors, write_whole
 
 SITES_NAME = "sites.jsonl"
 
 
-class Instance(NamedTuple):
+class SiteInstance(NamedTuple):
     """One deployment of a site."""
 
     site: str
@@ -33,7 +33,7 @@ class Instance(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
+class SiteUse:
     """What is known of an instance."""
 
     by: tuple[tuple[str, int], ...] = ()
@@ -45,7 +45,7 @@ class Left:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Line:
     instance: str
-    left: Left | None
+    left: SiteUse | None
     """None = nobody knows."""
 
 
@@ -55,12 +55,12 @@ class SiteLog:
     def __init__(self, folder: Path) -> None:
         self._path = folder / SITES_NAME
 
-    def read(self) -> dict[str, Left]:
+    def read(self) -> dict[str, SiteUse]:
         """The last known state of each instance, by its key."""
-        found: dict[str, Left | None] = {}
+        found: dict[str, SiteUse | None] = {}
         data = b""
         with suppress(OSError):
-            data = regular.read(self._path, most=regular.MOST_BESIDE)
+            data = safe_files.read(self._path, most=safe_files.MAX_SIDE_FILE_BYTES)
         for line in data.split(b"\n")[:-1]:
             try:
                 state = build(_Line, loads(line))
@@ -70,7 +70,7 @@ class SiteLog:
             found[state.instance] = state.left
         return {key: left for key, left in found.items() if left is not None}
 
-    def write(self, states: Mapping[Instance, Left | None]) -> None:
+    def write(self, states: Mapping[SiteInstance, SiteUse | None]) -> None:
         """Make states durable, all at once; None = nobody knows it.
 
         Raises:
@@ -78,8 +78,8 @@ class SiteLog:
         """
         made = (_Line(instance=instance.key, left=left) for instance, left in states.items())
         lines = b"".join(dumps(plain(line)) + b"\n" for line in made)
-        with refusals(self._path):
-            fd = regular.opened(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        with translate_os_errors(self._path):
+            fd = safe_files.open_regular(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             try:
                 write_whole(fd, lines)
                 os.fsync(fd)

@@ -1,8 +1,8 @@
 """The run folder: where each journal, artifact and small file of a run lives, and who may write there.
 
-Invariant: one process tree holds a run folder at a time; a task id or a digest never chooses a path outside it; artifacts
-are whole, durable before their digest is known to anybody, and verified when read. Checkpoints (storage states, cookies
-and all) live apart in `private/`, readable by the owner only, never redacted and never exported.
+Invariant: one process tree holds a run folder at a time; a task id or a digest never chooses a path outside it;
+artifacts are whole, durable before their digest is known to anybody, and verified when read. Checkpoints (storage
+states, cookies and all) live apart in `private/`, readable by the owner only, never redacted and never exported.
 
     <run>/<task_id>.traj.jsonl            trial 0; trial k is <task_id>.trial-<k>.traj.jsonl
     <run>/artifacts/ab/abcdef…            by sha256
@@ -23,9 +23,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Self
 
-from harness import regular
+from harness import safe_files
 from harness.errors import JournalError, TaskError, UnsafeFile
-from harness.journal.disk import Within, refusals, write_atomic
+from harness.journal.disk import Within, translate_os_errors, write_atomic
 from harness.journal.index import INDEX_NAME, Scan, index_of, note, scan
 from harness.journal.lock import RunLock
 from harness.journal.log import LOCK_NAME, Durability, Journal
@@ -73,7 +73,7 @@ class ArtifactStore:
         data = self._redactor.data(data)
         digest = sha256(data).hexdigest()
         path = self.path(digest)
-        with refusals(path):
+        with translate_os_errors(path):
             is_there = self._is_there(path, digest, data)
             if not is_there or self._durable:  # of one that is, its writer may not have come to syncing the folder
                 self._make_folder(path.parent, is_there=is_there)
@@ -83,7 +83,7 @@ class ArtifactStore:
         return digest
 
     def _make_folder(self, path: Path, *, is_there: bool) -> None:
-        with regular.folder(path, self._run, make=self._folder_mode, durable=self._durable) as fd:
+        with safe_files.open_folder(path, self._run, make=self._folder_mode, durable=self._durable) as fd:
             if is_there:
                 os.fsync(fd)
 
@@ -92,10 +92,10 @@ class ArtifactStore:
 
     def _is_there(self, path: Path, digest: str, data: bytes) -> bool:
         """Whether the file holds these bytes; they are read once in the life of this store."""
-        found = regular.status(path, below=self._run)
+        found = safe_files.status(path, below=self._run)
         if found is None or found.st_size != len(data):
             return False
-        return digest in self._verified or regular.read(path, below=self._run) == data
+        return digest in self._verified or safe_files.read(path, below=self._run) == data
 
     def _remember(self, digest: str) -> None:
         if len(self._verified) >= _VERIFIED_LIMIT:
@@ -110,7 +110,7 @@ class ArtifactStore:
         """
         path = self.path(digest)
         try:
-            data = regular.read(path, below=self._run)
+            data = safe_files.read(path, below=self._run)
         except OSError as exc:
             raise JournalError(f"artifact {path} cannot be read: {exc.strerror}") from exc
         if sha256(data).hexdigest() != digest:
@@ -124,7 +124,7 @@ class ArtifactStore:
         """
         path = self.path(digest)
         try:
-            with os.fdopen(regular.opened(path, os.O_RDONLY, below=self._run), "rb") as file:
+            with os.fdopen(safe_files.open_regular(path, os.O_RDONLY, below=self._run), "rb") as file:
                 return file.read(count)
         except OSError as exc:
             raise JournalError(f"artifact {path} cannot be read: {exc.strerror}") from exc
@@ -174,14 +174,14 @@ class RunFolder:
             StorageError: The disk refuses.
         """
         with ExitStack() as undo:
-            with refusals(path):
+            with translate_os_errors(path):
                 path.mkdir(parents=True, exist_ok=True)
-                with regular.folder(path / _STAGING, path, make=0o777):
+                with safe_files.open_folder(path / _STAGING, path, make=0o777):
                     pass
             lock = RunLock.acquire(path / LOCK_NAME, redactor) if held else None
             if lock is not None:
                 undo.callback(lock.release)
-                with refusals(path):
+                with translate_os_errors(path):
                     _empty(path / _STAGING, path)
             undo.pop_all()
         return cls(path, lock, durability=durability, redactor=redactor)
@@ -229,10 +229,12 @@ class RunFolder:
         self.close()
 
 
-def hold_of(folder: Path) -> str:
-    """What the lock file of a run folder says, "" without one; no two starts say the same, so equal texts are one folder."""
+def lock_token(folder: Path) -> str:
+    """What the lock file of a run folder says, "" without one; no two starts say the same, so equal texts are one
+    folder.
+    """
     try:
-        return regular.read(folder / LOCK_NAME, most=regular.MOST_BESIDE).decode()
+        return safe_files.read(folder / LOCK_NAME, most=safe_files.MAX_SIDE_FILE_BYTES).decode()
     except (OSError, JournalError, UnicodeDecodeError):
         return ""
 
@@ -253,27 +255,27 @@ def stored(run: Path, kind: str) -> Iterator[Path]:
     Raises:
         UnsafeFile: One of the folders is a link, or something else.
     """
-    for first in regular.names_in(run / kind, run):
+    for first in safe_files.names_in(run / kind, run):
         if len(first) == 2:
             folder = run / kind / first
-            yield from (folder / name for name in regular.names_in(folder, run))
+            yield from (folder / name for name in safe_files.names_in(folder, run))
 
 
 def check_shape(folder: Path) -> None:
-    """See that what a run reads and writes in `folder` are files and folders of its own.
+    """See that what a run reads and writes in `open_folder` are files and folders of its own.
 
     Raises:
         UnsafeFile: One of them is a link, a FIFO, a device, or a file with other names. Journals are for `scan` to see.
     """
     for name in FOLDERS:
-        regular.check_folder(folder / name, folder)
+        safe_files.check_folder(folder / name, folder)
     for name in FILES:
-        regular.check_file(folder / name)
+        safe_files.check_file(folder / name)
 
 
 def _empty(staging: Path, run: Path) -> None:
-    for name in regular.names_in(staging, run):
+    for name in safe_files.names_in(staging, run):
         try:
-            regular.remove(staging / name, below=run)
+            safe_files.remove(staging / name, below=run)
         except IsADirectoryError as exc:
             raise UnsafeFile(staging / name, "is a folder, where a run has unfinished files only") from exc

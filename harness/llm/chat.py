@@ -11,13 +11,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from harness.errors import ModelUnavailable, RequestRefused
-from harness.llm.allowance import told
-from harness.llm.completion import Completion, read_completion
+from harness.llm.chat_completion import Completion, read_completion
 from harness.llm.endpoint import Endpoint
-from harness.llm.pricing import Price, priced
-from harness.llm.refusing import mapped
-from harness.llm.retrying import Retrier, Transient
-from harness.llm.turns import Ending, NoLimit, Outcome, Turn, Turns, Want
+from harness.llm.endpoint_errors import translate_errors
+from harness.llm.permits import Permit, PermitRequest, RateLimiter, RequestOutcome, RequestResult, Unlimited
+from harness.llm.prices import Price, with_cost
+from harness.llm.rate_limit_headers import read_headers
+from harness.llm.retry import Retrier, RetryableError
 from harness.protocols import Message, Reply
 from harness.records import Usage
 
@@ -62,7 +62,7 @@ class OpenAIChat:
         *,
         retrier: Retrier,
         prices: Mapping[str, Price],
-        turns: Turns | None = None,
+        turns: RateLimiter | None = None,
     ) -> None:
         """Connects to nothing yet.
 
@@ -73,7 +73,7 @@ class OpenAIChat:
         self._settings = settings
         self._retrier = retrier
         self._prices = prices
-        self._turns = turns or NoLimit()
+        self._turns = turns or Unlimited()
         self._reply_tokens = settings.max_tokens or GUESSED_REPLY_TOKENS
         self._client = endpoint.connect()
 
@@ -92,19 +92,19 @@ class OpenAIChat:
 
         async def attempt() -> Completion:
             nonlocal requests, waited_s, again
-            turn = await self._turns.take(Want(tokens=_tokens(body) + self._reply_tokens, again=again))
+            turn = await self._turns.acquire(PermitRequest(tokens=_tokens(body) + self._reply_tokens, again=again))
             requests += 1
             waited_s += turn.waited_s
             try:
                 return await self._in_turn(turn, body)
-            except Transient as exc:
+            except RetryableError as exc:
                 again = exc.refused
                 exc.closed_s = turn.closed_s if exc.refused else None
                 raise
 
         try:
             completion = await self._retrier.run(attempt, lambda: waited_s)
-        except Transient as exc:
+        except RetryableError as exc:
             raise ModelUnavailable(
                 f"{self._endpoint.label} gave no answer for model {self._settings.model!r} "
                 f"after {requests} request{'s' * (requests != 1)}; the last one: {exc}",
@@ -112,23 +112,23 @@ class OpenAIChat:
             ) from exc
         return replace(self._reply(completion, requests), waited_s=waited_s)
 
-    async def _in_turn(self, turn: Turn, messages: list[dict[str, Any]]) -> Completion:
+    async def _in_turn(self, turn: Permit, messages: list[dict[str, Any]]) -> Completion:
         """One HTTP request; whatever comes of it, the turn ends with it."""
-        ending = Ending(outcome=Outcome.unused)
+        ending = RequestResult(outcome=RequestOutcome.unused)
         try:
             answer = await self._request(messages)
-            ending = replace(ending, told=told(answer.headers))
+            ending = replace(ending, told=read_headers(answer.headers))
             completion = read_completion(answer.content)
             counted = completion.prompt_tokens + completion.completion_tokens
-            ending = replace(ending, outcome=Outcome.answered, tokens=counted or None)
+            ending = replace(ending, outcome=RequestOutcome.answered, tokens=counted or None)
             self._reply_tokens = completion.completion_tokens or self._reply_tokens
             return completion
-        except Transient as exc:
-            outcome = Outcome.refused if exc.refused else Outcome.failed
-            ending = Ending(outcome=outcome, wait_s=exc.wait_s, told=exc.told or ending.told)
+        except RetryableError as exc:
+            outcome = RequestOutcome.refused if exc.refused else RequestOutcome.failed
+            ending = RequestResult(outcome=outcome, wait_s=exc.wait_s, told=exc.told or ending.told)
             raise
         except RequestRefused:
-            ending = replace(ending, outcome=Outcome.rejected)
+            ending = replace(ending, outcome=RequestOutcome.rejected)
             raise
         finally:
             turn.end(ending)
@@ -136,11 +136,11 @@ class OpenAIChat:
     async def _request(self, messages: list[dict[str, Any]]) -> Any:
         """The whole HTTP answer, its bytes read."""
         settings = self._settings
-        with mapped(self._endpoint, model=settings.model, timeout_s=settings.timeout_s):
+        with translate_errors(self._endpoint, model=settings.model, timeout_s=settings.timeout_s):
             async with asyncio.timeout(settings.timeout_s):
                 # Raw, because the package's own parsing accepts answers without choices and trips over bad JSON.
-                # The messages have their shape already: as `messages` the package would rebuild every one of them, which
-                # takes as long as all the rest of a request.
+                # The messages have their shape already: as `messages` the package would rebuild every one of them,
+                # which takes as long as all the rest of a request.
                 answer = await self._client.chat.completions.with_raw_response.create(
                     model=settings.model, messages=[], extra_body={"messages": messages, **settings.body()}
                 )
@@ -152,7 +152,7 @@ class OpenAIChat:
             prompt_tokens=completion.prompt_tokens, completion_tokens=completion.completion_tokens, requests=requests
         )
         price = self._prices.get(model) or self._prices.get(completion.model)
-        return Reply(text=completion.text, model=completion.model or model, usage=priced(usage, price))
+        return Reply(text=completion.text, model=completion.model or model, usage=with_cost(usage, price))
 
 
 def _plain(message: Message) -> dict[str, Any]:

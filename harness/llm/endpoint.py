@@ -2,7 +2,8 @@
 
 Nothing is taken from the environment behind the user's back: without a key a placeholder is sent, so that a key in
 `OPENAI_API_KEY` never travels to another server than the one it was configured for. Nor do organization, project or the
-headers of `OPENAI_CUSTOM_HEADERS`, one of which could take the place of the key: what is to be sent stands in the settings.
+headers of `OPENAI_CUSTOM_HEADERS`, one of which could take the place of the key: what is to be sent stands in the
+settings.
 """
 
 import os
@@ -16,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 from openai import AsyncAzureOpenAI, AsyncOpenAI
 
 from harness.errors import ConfigError
-from harness.llm.bounding import connections
+from harness.llm.http_client import bounded_client
 
 OPENAI_URL = "https://api.openai.com/v1"
 NO_KEY = "none"
@@ -37,7 +38,7 @@ class Endpoint:
     headers: Mapping[str, str] = field(default_factory=dict)
     """Sent with every request, instead of those the package would send under the same names."""
     http_client: Any = None
-    """Made by `bounding.connections`; None = a new one."""
+    """Made by `http_client.bounded_client`; None = a new one."""
 
     def __post_init__(self) -> None:
         if self.azure and not self.base_url:
@@ -50,7 +51,8 @@ class Endpoint:
         for name, value in self.headers.items():
             if not _HEADER_NAME.fullmatch(name) or not (value.isascii() and value.isprintable()):
                 raise ConfigError(
-                    f"the header {name!r} (llm.headers, judge.headers) holds characters that no HTTP header can carry; correct it"
+                    f"the header {name!r} (llm.headers, judge.headers) holds characters that no HTTP header can carry;"
+                    " correct it"
                 )
 
     @property
@@ -73,7 +75,7 @@ class Endpoint:
             "max_retries": 0,
             "timeout": None,
             "default_headers": dict(self.headers),
-            "http_client": self.http_client or connections(),
+            "http_client": self.http_client or bounded_client(),
         }
         with _without_variables():
             if not self.azure:
@@ -87,7 +89,9 @@ class Endpoint:
 
 @contextmanager
 def _without_variables() -> Iterator[None]:
-    """The package reads its variables when a client is made, by names that grow in number; so they are away meanwhile."""
+    """The package reads its variables when a client is made, by names that grow in number; so they are away
+    meanwhile.
+    """
     away = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(_VARIABLES)}
     try:
         yield

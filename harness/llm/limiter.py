@@ -1,9 +1,9 @@
 """One limiter for all lanes of a run, wherever they run: who may send the next request, and when.
 
-It keeps to the limits that were configured, to what the endpoint says is left (`allowance`) and to what it has been seen
-to refuse (`pace`), whichever is the slowest; turns are granted in the order of asking. It starts slowly (`ramp`), at the beginning
-and after an outage, so that many lanes never arrive at once, and pauses while the endpoint is down (`breaker`). Crash-only: it holds nothing that must survive, and a new one
-learns again what it has to know.
+It keeps to the limits that were configured, to what the endpoint says is left (`allowance`) and to what it has been
+seen to refuse (`pace`), whichever is the slowest; turns are granted in the order of asking. It starts slowly (`ramp`),
+at the beginning and after an outage, so that many lanes never arrive at once, and pauses while the endpoint is down
+(`breaker`). Crash-only: it holds nothing that must survive, and a new one learns again what it has to know.
 """
 
 import asyncio
@@ -14,19 +14,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from harness.llm.allowance import Budget
-from harness.llm.breaker import Breaker
-from harness.llm.pace import Pace, Sent
-from harness.llm.ramp import Ramp
-from harness.llm.turns import Ending, Outcome, Turn, Want
+from harness.llm.adaptive_rate import AdaptiveRate, SentRequest
+from harness.llm.circuit_breaker import CircuitBreaker
+from harness.llm.permits import Permit, PermitRequest, RequestOutcome, RequestResult
+from harness.llm.rate_limit_headers import HeaderBudget
+from harness.llm.slow_start import SlowStart
 
 MINUTE_S = 60.0
 LONG_WAIT_S = 30.0
-"""A wait the endpoint asks for is said from here on, or when it is cut; what a limit per minute holds back is everyday."""
+"""A wait the endpoint asks for is said from here on, or when it is cut; what a limit per minute holds back is
+everyday.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class RateLimits:
     """What the person allows; None = no limit of ours."""
 
     max_concurrency: int | None = None
@@ -39,7 +41,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Flow:
+class LimiterStats:
     """For whoever watches, and for the summary."""
 
     in_flight: int = 0
@@ -62,7 +64,7 @@ class Flow:
         return f"{self.in_flight} in flight, {self.last_minute}/min, waiting {self.waiting}{closed}{refused}{down}"
 
 
-class Spacing:
+class FixedRate:
     """A configured rate, kept evenly: no window of a minute ever holds more, wherever it begins."""
 
     def __init__(self, per_minute: float | None) -> None:
@@ -78,7 +80,7 @@ class Spacing:
         self.ready_at += more * self._each_s
 
 
-class Handle(Protocol):
+class TimerHandle(Protocol):
     def cancel(self) -> None: ...
 
 
@@ -87,58 +89,61 @@ class Clock:
     """Time as a parameter."""
 
     monotonic: Callable[[], float] = time.monotonic
-    call_later: Callable[[float, Callable[[], Any]], Handle] = lambda delay_s, what: (
+    call_later: Callable[[float, Callable[[], Any]], TimerHandle] = lambda delay_s, what: (
         asyncio.get_running_loop().call_later(delay_s, what)
     )
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class _Ticket:
-    want: Want
+    want: PermitRequest
     since: float
-    grant: Callable[[Turn], None]
-    sent: Sent | None = None
+    grant: Callable[[Permit], None]
+    sent: SentRequest | None = None
     spent: tuple[float, float] = (0.0, 0.0)
     """What requests and tokens came to when it had just gone out."""
 
 
 class Limiter:
-    """Hands out turns; fits `Turns`."""
+    """Hands out turns; fits `RateLimiter`."""
 
     def __init__(
         self,
-        limits: Limits | None = None,
+        limits: RateLimits | None = None,
         clock: Clock | None = None,
         tell: Callable[[str], None] = lambda text: None,
         *,
         answered: bool = False,
     ) -> None:
         """`tell` hears of outages and of long waits; `answered`: whether the run had an answer in an earlier start."""
-        limits = limits or Limits()
+        limits = limits or RateLimits()
         self._longest_wait_s = limits.longest_wait_s
         self._tell = tell
         self._told_until = -math.inf
         self._most = limits.max_concurrency or math.inf
         self._clock = clock or Clock()
-        self._pace, self._ramp = Pace(), Ramp()
-        self._breaker = Breaker(max_outage_s=limits.max_outage_s, tell=tell, answered=answered)
-        self._requests, self._tokens = Budget(), Budget()
-        self._each_request, self._each_token = Spacing(limits.requests_per_minute), Spacing(limits.tokens_per_minute)
+        self._pace, self._ramp = AdaptiveRate(), SlowStart()
+        self._breaker = CircuitBreaker(max_outage_s=limits.max_outage_s, tell=tell, answered=answered)
+        self._requests, self._tokens = HeaderBudget(), HeaderBudget()
+        self._each_request, self._each_token = (
+            FixedRate(limits.requests_per_minute),
+            FixedRate(limits.tokens_per_minute),
+        )
         self._queue: deque[_Ticket] = deque()
         self._in_flight = 0
         self._refusing_since: float | None = None
         self._sent_at: deque[float] = deque()
         self._sent = self._refused = 0
         self._waited_s = 0.0
-        self._timer: Handle | None = None
+        self._timer: TimerHandle | None = None
 
-    async def take(self, want: Want) -> Turn:
-        """See `Turns.take`."""
-        granted: asyncio.Future[Turn] = asyncio.get_running_loop().create_future()
+    async def acquire(self, want: PermitRequest) -> Permit:
+        """See `RateLimiter.acquire`."""
+        granted: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
 
-        def grant(turn: Turn) -> None:
+        def grant(turn: Permit) -> None:
             if granted.done():  # whoever asked was cancelled a moment ago
-                turn.end(Ending(outcome=Outcome.unused))
+                turn.end(RequestResult(outcome=RequestOutcome.unused))
             else:
                 granted.set_result(turn)
 
@@ -149,7 +154,7 @@ class Limiter:
             leave()
             raise
 
-    def ask(self, want: Want, grant: Callable[[Turn], None]) -> Callable[[], None]:
+    def ask(self, want: PermitRequest, grant: Callable[[Permit], None]) -> Callable[[], None]:
         """Queue up; `grant` is called with the turn, perhaps at once.
 
         Returns:
@@ -166,12 +171,12 @@ class Limiter:
             if ticket in self._queue:
                 self._queue.remove(ticket)
             else:
-                self._end(ticket, Ending(outcome=Outcome.unused))
+                self._end(ticket, RequestResult(outcome=RequestOutcome.unused))
 
         return leave
 
     async def outage(self, why: str, requests: int) -> float | None:
-        """See `Turns.outage`."""
+        """See `RateLimiter.outage`."""
         return self.down(why, requests)
 
     def down(self, why: str, requests: int) -> float | None:
@@ -181,17 +186,17 @@ class Limiter:
         return down_s
 
     async def rejection(self) -> bool:
-        """See `Turns.rejection`."""
+        """See `RateLimiter.rejection`."""
         return self.rejects_all()
 
     def rejects_all(self) -> bool:
         """The same, without waiting."""
         return self._breaker.rejects_all()
 
-    def flow(self) -> Flow:
+    def flow(self) -> LimiterStats:
         now = self._clock.monotonic()
         self._forget_sent(now)
-        return Flow(
+        return LimiterStats(
             in_flight=self._in_flight,
             waiting=len(self._queue),
             last_minute=len(self._sent_at),
@@ -259,16 +264,18 @@ class Limiter:
         self._forget_sent(now)
         self._waited_s += now - ticket.since
         closed_s = 0.0 if self._refusing_since is None else now - self._refusing_since
-        ticket.grant(Turn(end=lambda ending: self._end(ticket, ending), waited_s=now - ticket.since, closed_s=closed_s))
+        ticket.grant(
+            Permit(end=lambda ending: self._end(ticket, ending), waited_s=now - ticket.since, closed_s=closed_s)
+        )
 
-    def _end(self, ticket: _Ticket, ending: Ending) -> None:
+    def _end(self, ticket: _Ticket, ending: RequestResult) -> None:
         sent, ticket.sent = ticket.sent, None
         if sent is None:  # it was ended before
             return
         now = self._clock.monotonic()
         self._in_flight -= 1
         wait_s = None if ending.wait_s is None else min(ending.wait_s, self._longest_wait_s)
-        if ending.outcome is Outcome.refused:
+        if ending.outcome is RequestOutcome.refused:
             self._refused += 1
             self._refusing_since = now if self._refusing_since is None else self._refusing_since
             self._pace.refused(sent, wait_s, now)

@@ -1,20 +1,18 @@
 """Everything the harness knows, as frozen records.
 
-Task is what was asked; Opened, Decided, Acted, Resumed, Late, Doubt, Closed, Failed, Judged and Scored are the lines of a
-journal, each with its `kind` tag; Episode is what the fold makes of them and is never written. Records hold no behaviour beyond
-reading themselves. URLs in records are canonical (see `Site`), never those of one deployment.
+Task is what was asked; Opened, Decided, Acted, Resumed, Late, Doubt, Closed, Failed, Judged and Scored are the lines of
+a journal, each with its `kind` tag; Episode is what the fold makes of them and is never written. Records hold no
+behaviour beyond reading themselves. URLs in records are canonical (see `Site`), never those of one deployment.
 """
 
-from harness.records.asked import Eval, HtmlTarget, Limits, Login, Site, Task
 from harness.records.doubts import Doubt, DoubtReason, DoubtResolution
-from harness.records.folded import Episode, Step
-from harness.records.lines import (
+from harness.records.episode import Episode, Step
+from harness.records.journal_lines import (
     Acted,
     Closed,
     CloseReason,
     Decided,
     Done,
-    Effect,
     Evidence,
     Failed,
     Judged,
@@ -26,12 +24,14 @@ from harness.records.lines import (
     Resumed,
     Scored,
     Selected,
+    SideEffect,
     Status,
     Unknown,
     Usage,
     Verdict,
 )
-from harness.records.seen import Node, Observation, Tab, View
+from harness.records.observation import LiveObservation, Node, Observation, TabRecord
+from harness.records.task import EpisodeLimits, Eval, HtmlTarget, Login, Site, Task
 
 __all__ = [
     "Acted",
@@ -42,15 +42,15 @@ __all__ = [
     "Doubt",
     "DoubtReason",
     "DoubtResolution",
-    "Effect",
     "Episode",
+    "EpisodeLimits",
     "Eval",
     "Evidence",
     "Failed",
     "HtmlTarget",
     "Judged",
     "Late",
-    "Limits",
+    "LiveObservation",
     "Login",
     "Node",
     "Observation",
@@ -61,13 +61,13 @@ __all__ = [
     "Resumed",
     "Scored",
     "Selected",
+    "SideEffect",
     "Site",
     "Status",
     "Step",
-    "Tab",
+    "TabRecord",
     "Task",
     "Unknown",
     "Usage",
     "Verdict",
-    "View",
 ]

@@ -7,19 +7,19 @@ escaped for each format, so no page can add a line, a cell or a workflow command
 from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from harness.reports.numbers import duration, in_doubt, judging, measure, percent
+from harness.reports.escape import one_line, visible
+from harness.reports.format import duration, in_doubt, judging, measure, percent
 from harness.reports.overview import Overview
-from harness.reports.rows import About, Row
+from harness.reports.rows import Row, RunInfo
 from harness.reports.summary import FAILED, PASSED, UNSCORED
 from harness.reports.trials import amount
-from harness.reports.visible import one_line, visible
 
 MOST_ANNOTATIONS = 10
 """GitHub shows no more of them for one step."""
 _MOST_LISTED = 100
 
 
-def junit(known: About, rows: Sequence[Row]) -> str:
+def junit(known: RunInfo, rows: Sequence[Row]) -> str:
     """JUnit's XML: a suite for each site, a case for each task and trial."""
     suites: dict[str, list[Row]] = {}
     for row in rows:
@@ -34,7 +34,7 @@ def junit(known: About, rows: Sequence[Row]) -> str:
     return "".join(parts)
 
 
-def markdown(known: About, rows: Sequence[Row], view: Overview) -> str:
+def markdown(known: RunInfo, rows: Sequence[Row], view: Overview) -> str:
     """A summary in Markdown, as GitHub shows it beside a job."""
     rate, whole = view.all.rate, view.all
     lines = [
@@ -97,14 +97,17 @@ def annotations(rows: Sequence[Row]) -> Iterator[str]:
         yield f"::error title=and more::{len(missed) - len(shown)} further tasks did not pass"
 
 
-def _case(known: About, row: Row) -> str:
+def _case(known: RunInfo, row: Row) -> str:
     name = f"{row.name}: {row.intent}" if row.intent else row.name
     head = f"    <testcase classname={_quoted(f'{known.name}.{row.site}')} name={_quoted(name)} time={_time([row])}"
     if row.status == PASSED:
         return f"{head}/>\n"
     tag = "failure" if row.status == FAILED else "error"
     text = escape(visible(row.why))
-    return f"{head}>\n      <{tag} type={_quoted(row.cause)} message={_quoted(_why(row))}>{text}</{tag}>\n    </testcase>\n"
+    return (
+        f"{head}>\n      <{tag} type={_quoted(row.cause)} message={_quoted(_why(row))}>{text}</{tag}>\n   "
+        " </testcase>\n"
+    )
 
 
 def _attributes(rows: Sequence[Row]) -> str:

@@ -6,9 +6,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.reports.compare import Comparison, Pair
-from harness.reports.numbers import measure, percent, points
-from harness.reports.visible import flat, one_line
+from harness.reports.comparison import Comparison, Pair
+from harness.reports.escape import flat, one_line
+from harness.reports.format import measure, percent, points
 
 
 def print_comparison(console: Console, found: Comparison) -> None:

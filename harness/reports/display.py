@@ -14,19 +14,19 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from harness.llm.limiter import Flow
-from harness.protocols import News
+from harness.llm.limiter import LimiterStats
+from harness.protocols import ProgressEvent
 from harness.records import Usage
-from harness.reports.visible import flat
+from harness.reports.escape import flat
 
 
 @dataclass
-class Board:
+class LiveStats:
     """The newest news of every lane, and sums over what has ended."""
 
     owed: int
     """Jobs this start has to play."""
-    flow: Callable[[], Flow] = Flow
+    flow: Callable[[], LimiterStats] = LimiterStats
     """What goes to the model and comes back."""
     waits: Callable[[], Mapping[int, str]] = dict
     """Lanes that have no task now because others are on the sites, and who is."""
@@ -34,12 +34,12 @@ class Board:
     """What jobs are called."""
 
     def __post_init__(self) -> None:
-        self.lanes: dict[int, News] = {}
+        self.lanes: dict[int, ProgressEvent] = {}
         self.ended = self.passed = self.scored = 0
         self.usage = Usage()
         self.begun = time.monotonic()
 
-    def tell(self, news: News) -> None:
+    def tell(self, news: ProgressEvent) -> None:
         if not news.task_id and news.phase != "idle" and (known := self.lanes.get(news.lane)):
             news = replace(known, phase=news.phase, note=news.note)
         self.lanes[news.lane] = news
@@ -49,9 +49,11 @@ class Board:
             self.scored += news.score is not None
             self.passed += news.score == 1.0
 
-    def doings(self) -> list[News]:
+    def doings(self) -> list[ProgressEvent]:
         """What every lane is at now, by number."""
-        waiting = {lane: News(lane=lane, task_id="", phase="waiting", note=why) for lane, why in self.waits().items()}
+        waiting = {
+            lane: ProgressEvent(lane=lane, task_id="", phase="waiting", note=why) for lane, why in self.waits().items()
+        }
         return [news for _, news in sorted({**self.lanes, **waiting}.items())]
 
     def headline(self) -> str:
@@ -73,11 +75,11 @@ class Board:
 class LiveDisplay:
     """A table that is redrawn in place."""
 
-    def __init__(self, console: Console, board: Board) -> None:
+    def __init__(self, console: Console, board: LiveStats) -> None:
         self._board = board
         self._live = Live(console=console, get_renderable=self._render, refresh_per_second=4, transient=True)
 
-    def tell(self, news: News) -> None:
+    def tell(self, news: ProgressEvent) -> None:
         self._board.tell(news)
 
     def __enter__(self) -> Self:
@@ -104,11 +106,11 @@ class LiveDisplay:
 class PlainDisplay:
     """One line per ended task, retry, failure or wait for a site."""
 
-    def __init__(self, console: Console, board: Board) -> None:
+    def __init__(self, console: Console, board: LiveStats) -> None:
         self._console = console
         self._board = board
 
-    def tell(self, news: News) -> None:
+    def tell(self, news: ProgressEvent) -> None:
         self._board.tell(news)
         if news.phase == "ended":
             verdict = "unscored" if news.score is None else "passed" if news.score == 1.0 else "failed"

@@ -2,7 +2,7 @@
 
 Invariant: what comes out of a journal is text, never markup, wherever it stands; templates hold no `safe`, and the only
 ready-made markup are our own style and script, whose hashes the policy names. So even markup that slipped through could
-neither run nor load anything. Does not know where pages are kept: a `Place` makes the addresses.
+neither run nor load anything. Does not know where pages are kept: a `UrlScheme` makes the addresses.
 """
 
 import re
@@ -20,16 +20,16 @@ import jinja2
 from markupsafe import Markup
 
 from harness.codec import dumps
-from harness.reports.numbers import duration, judging, measure, percent, points
+from harness.reports.escape import one_line, visible
+from harness.reports.format import duration, judging, measure, percent, points
 from harness.reports.overview import Overview
-from harness.reports.rows import About, Row
-from harness.reports.task_page import TEXT_LIMIT, Story
-from harness.reports.visible import one_line, visible
+from harness.reports.rows import Row, RunInfo
+from harness.reports.task_page import TEXT_LIMIT, TaskPageModel
 
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-class Place(Protocol):
+class UrlScheme(Protocol):
     """Where pages and pictures are; each gives an address for an attribute."""
 
     def home(self) -> str: ...
@@ -44,7 +44,7 @@ class Place(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class Filters:
     """What the list of tasks is filtered by; "" = not."""
 
     text: str = ""
@@ -65,7 +65,7 @@ class Page:
 class RunView:
     """A run's first page."""
 
-    run: About
+    run: RunInfo
     view: Overview
     rows: Sequence[Row]
     """Those listed."""
@@ -75,16 +75,16 @@ class RunView:
     unread: int = 0
     page: Page | None = None
     """None = all are listed, and filtered in the browser."""
-    chosen: Chosen = Chosen()
+    chosen: Filters = Filters()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskView:
     """A task's page."""
 
-    run: About
+    run: RunInfo
     row: Row
-    story: Story
+    story: TaskPageModel
     before: str = ""
     after: str = ""
 
@@ -104,18 +104,18 @@ class Pages:
         for name in self._environment.list_templates(extensions=["html"]):
             self._environment.get_template(name)
 
-    def run(self, view: RunView, place: Place, *, events: str = "") -> str:
+    def run(self, view: RunView, place: UrlScheme, *, events: str = "") -> str:
         """A run's first page; `events` is the address of its news, when there is one."""
         return self.render("index.html", **_fields(view), place=place, events=events)
 
-    def task(self, view: TaskView, place: Place, *, events: str = "") -> str:
+    def task(self, view: TaskView, place: UrlScheme, *, events: str = "") -> str:
         return self.render("task.html", **_fields(view), place=place, events=events)
 
-    def leaf(self, view: TaskView, place: Place) -> str:
+    def leaf(self, view: TaskView, place: UrlScheme) -> str:
         """A task's page as an inert part of one file."""
         return self.render("leaf.html", **_fields(view), place=place)
 
-    def around(self, view: RunView, place: Place) -> tuple[str, str]:
+    def around(self, view: RunView, place: UrlScheme) -> tuple[str, str]:
         """The one file without its leaves: what stands before them, and after."""
         gap = f"<!-- {token_hex(16)} -->"
         before, _, after = self.render(

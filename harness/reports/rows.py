@@ -1,7 +1,7 @@
 """A run as rows: one for each (task, trial), with all that lists, tables and charts say about it.
 
-Made of outcomes alone, so ten thousand tasks need no journal read. What a row calls its cause is a closed set of words, by
-which failures are grouped; the sentence beside it is the evaluator's or the error's own.
+Made of outcomes alone, so ten thousand tasks need no journal read. What a row calls its cause is a closed set of words,
+by which failures are grouped; the sentence beside it is the evaluator's or the error's own.
 """
 
 import re
@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import regular
+from harness import safe_files
 from harness.codec import CodecError, loads
 from harness.errors import ConfigError
-from harness.journal.index import Entry, Outcome
+from harness.journal.index import EpisodeResult, IndexEntry
 from harness.records import CloseReason, Status, Usage
-from harness.reports.made import Made, made_by
+from harness.reports.made_by import MadeBy, made_by
 from harness.reports.summary import PASSED, UNSCORED, judge
 
 DEFAULT_DIALECT = "corrected"
@@ -79,7 +79,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class About:
+class RunInfo:
     """What a run folder says of itself beside its journals."""
 
     name: str
@@ -89,11 +89,11 @@ class About:
     tasks: tuple[str, ...]
     """Task ids of the run, begun or not; empty when nobody wrote them down."""
     trials: int
-    made: tuple[Made, ...] = ()
+    made: tuple[MadeBy, ...] = ()
     """By what the latest start was made, then earlier ones where that was something else."""
 
 
-def about(folder: Path, dialect: str | None = None) -> About:
+def run_info(folder: Path, dialect: str | None = None) -> RunInfo:
     """Read the small files of a run folder; each may be missing, torn, of another version, or somebody's invention.
 
     Args:
@@ -107,7 +107,7 @@ def about(folder: Path, dialect: str | None = None) -> About:
     tasks, trials = _tasks(run.get("tasks")), run.get("trials")
     trials = trials if isinstance(trials, int) and 0 < trials < 10_000 else 1
     recorded = summary.get("scoring") or run.get("scoring")
-    return About(
+    return RunInfo(
         name=folder.resolve().name,
         dialect=dialect or (recorded if recorded in ("corrected", "webarena") else DEFAULT_DIALECT),
         model=_text(run.get("model")),
@@ -118,13 +118,13 @@ def about(folder: Path, dialect: str | None = None) -> About:
     )
 
 
-def asked(rows: Iterable[Row], known: About) -> tuple[Row, ...]:
+def selected_rows(rows: Iterable[Row], known: RunInfo) -> tuple[Row, ...]:
     """The rows of the tasks and trials a run is about now; a folder may hold more from earlier starts."""
     tasks = set(known.tasks)
     return tuple(row for row in rows if row.task_id in tasks and row.trial < known.trials)
 
 
-def rows_of(entries: Iterable[Entry], known: About) -> tuple[Row, ...]:
+def rows_of(entries: Iterable[IndexEntry], known: RunInfo) -> tuple[Row, ...]:
     """Rows in task order, those of tasks not begun yet included."""
     rows = [row_of(entry, known.dialect) for entry in entries]
     begun = {(row.task_id, row.trial) for row in rows}
@@ -133,7 +133,7 @@ def rows_of(entries: Iterable[Entry], known: About) -> tuple[Row, ...]:
     return tuple(sorted(rows, key=lambda row: (_natural(row.task_id), row.trial)))
 
 
-def row_of(entry: Entry, dialect: str) -> Row:
+def row_of(entry: IndexEntry, dialect: str) -> Row:
     """The row of one journal."""
     outcome = entry.outcome
     judged = judge(outcome, dialect)
@@ -185,7 +185,7 @@ def select(
     )
 
 
-def _cause(outcome: Outcome, dialect: str) -> str:
+def _cause(outcome: EpisodeResult, dialect: str) -> str:
     score = outcome.scores.get(dialect)
     if score is not None and score.status is Status.ERROR:
         return "evaluator error"
@@ -232,7 +232,7 @@ def _natural(task_id: str) -> tuple[tuple[int, int, str], ...]:
 
 def _small(path: Path) -> dict[str, object]:
     try:
-        found = loads(regular.read(path, most=regular.MOST_BESIDE))
+        found = loads(safe_files.read(path, most=safe_files.MAX_SIDE_FILE_BYTES))
     except (OSError, CodecError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -8,17 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.errors import JournalError
-from harness.journal.disk import refusals
+from harness.journal.disk import translate_os_errors
 from harness.journal.index import scan
 from harness.journal.store import ArtifactStore
+from harness.reports.html_report import selected_text, story_of
 from harness.reports.overview import overview
 from harness.reports.pages import Pages, RunView
-from harness.reports.report import selected_text, story_of
-from harness.reports.rows import about, page_name, rows_of
-from harness.reports.task_page import Telling
+from harness.reports.rows import page_name, rows_of, run_info
+from harness.reports.task_page import TaskPageBuilder
 
 
-class Within:
+class InlineUrls:
     """Addresses inside one file."""
 
     def __init__(self, artifacts: ArtifactStore) -> None:
@@ -56,9 +56,9 @@ def write_single_file(folder: Path, target: Path, *, dialect: str | None = None)
     Raises:
         StorageError: The disk refuses.
     """
-    found, known = scan(folder), about(folder, dialect)
+    found, known = scan(folder), run_info(folder, dialect)
     artifacts = ArtifactStore(folder / "artifacts")
-    pages, telling, place = Pages(), Telling(artifacts), Within(artifacts)
+    pages, telling, place = Pages(), TaskPageBuilder(artifacts), InlineUrls(artifacts)
     rows = rows_of(found.entries, known)
     order = [row.page for row in rows if row.page]
     around = {page: (before, after) for before, page, after in zip(["", *order], order, [*order[1:], ""], strict=False)}
@@ -66,7 +66,7 @@ def write_single_file(folder: Path, target: Path, *, dialect: str | None = None)
         run=known, view=overview(rows), rows=rows, count=len(rows), damaged=[str(damage) for damage in found.damaged]
     )
     head, foot = pages.around(view, place)
-    with refusals(target), target.open("w", encoding="utf-8") as file:
+    with translate_os_errors(target), target.open("w", encoding="utf-8") as file:
         file.write(head)
         for entry in found.entries:
             if (one := story_of(folder, known, entry, telling)) is not None:

@@ -1,7 +1,7 @@
 """The few formulas behind every comparison, in plain Python, each with the rule it follows.
 
-Exact where exact is possible; what is random takes a seed and gives the same numbers everywhere. Tests hold them against
-scipy and statsmodels. Knows nothing of runs and tasks.
+Exact where exact is possible; what is random takes a seed and gives the same numbers everywhere. Tests hold them
+against scipy and statsmodels. Knows nothing of runs and tasks.
 """
 
 import random
@@ -28,7 +28,8 @@ class Interval:
 def wilson(passed: int, total: int, confidence: float = 0.95) -> Interval:
     """Wilson's score interval of a rate; with nothing counted, all is possible.
 
-    Source: Wilson 1927, "Probable inference, the law of succession, and statistical inference", without continuity correction.
+    Source: Wilson 1927, "Probable inference, the law of succession, and statistical inference", without continuity
+    correction.
     """
     if total == 0:
         return Interval(value=0.0, low=0.0, high=1.0)
@@ -38,18 +39,20 @@ def wilson(passed: int, total: int, confidence: float = 0.95) -> Interval:
 def clustered_rate(values: Mapping[str, Sequence[float]], *, confidence: float = 0.95) -> Interval:
     """Rate of all values, with Wilson's interval for as many independent ones as they are worth.
 
-    Values of one cluster (trials of a task, tasks of an intent template) are alike, so 6 of them may say no more than 2.
-    What they are worth is found from how much the clusters differ, with Student's t as that is an estimate; a quarter of a
-    cluster that passed and of one that did not are counted in, or clusters that happen to agree would promise too much. They
-    are worth a cluster each at least, and one value each at most. So the interval has a width also when all passed.
+    Values of one cluster (trials of a task, tasks of an intent template) are alike, so 6 of them may say no more than
+    2. What they are worth is found from how much the clusters differ, with Student's t as that is an estimate; a
+    quarter of a cluster that passed and of one that did not are counted in, or clusters that happen to agree would
+    promise too much. They are worth a cluster each at least, and one value each at most. So the interval has a width
+    also when all passed.
 
     Args:
         values: Cluster name to its values, each 0 or 1.
         confidence: Of the interval.
 
-    Source: Franco, Little, Louis and Slud 2019, "Comparative study of confidence intervals for proportions in complex sample
-        surveys": Wilson's interval with the effective sample size; Kish 1965 for clusters of several sizes. The quarters
-        were found by simulation, which the tests repeat.
+    Source: Franco, Little, Louis and Slud 2019, "Comparative study of confidence intervals for proportions in complex
+    sample
+        surveys": Wilson's interval with the effective sample size; Kish 1965 for clusters of several sizes. The
+        quarters were found by simulation, which the tests repeat.
     """
     clusters = [(sum(cluster), len(cluster)) for cluster in values.values() if cluster]
     if not clusters:
@@ -110,8 +113,8 @@ def clustered_bootstrap(
     """Mean of all values, with the expanded percentile interval of resampling whole clusters.
 
     Values of one cluster are alike (tasks of one intent template), so they are drawn together: drawing them one by one
-    would promise more than the data holds. Where all clusters say the same, every draw does too; then as large a share of
-    clusters as Wilson's interval of none seen allows may be anything within `bounds`.
+    would promise more than the data holds. Where all clusters say the same, every draw does too; then as large a share
+    of clusters as Wilson's interval of none seen allows may be anything within `bounds`.
 
     Args:
         values: Cluster name to its values.

@@ -1,15 +1,15 @@
 """What a run came to: counts, rates and costs, read back from its journals.
 
 Three outcomes, never two: passed, failed, and unscored (infrastructure gave way, or the evidence could not be judged).
-An unscored episode stays in the denominator of `success_rate` and leaves that of `success_rate_scored`. An episode is one
-trial of one task; tasks and episodes are counted apart.
+An unscored episode stays in the denominator of `success_rate` and leaves that of `success_rate_scored`. An episode is
+one trial of one task; tasks and episodes are counted apart.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from harness.journal.index import Outcome, Score
+from harness.journal.index import EpisodeResult, Score
 from harness.records import Status, Task, Usage
 from harness.reports.trials import Trials, counted, trials_of
 
@@ -37,7 +37,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class JudgedResult:
     """What one dialect makes of an outcome."""
 
     status: str
@@ -47,7 +47,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class Totals:
     """Sums over some results."""
 
     tasks: int = 0
@@ -57,7 +57,9 @@ class Tally:
     failed: int = 0
     unscored: int = 0
     doubts: int = 0
-    """Scores that carry a doubt: an action may have been performed or not, or began on what an earlier attempt had left."""
+    """Scores that carry a doubt: an action may have been performed or not, or began on what an earlier attempt had
+    left.
+    """
     tokens: int = 0
     """Of the model under test; so `cost_usd`."""
     cost_usd: float = 0.0
@@ -99,8 +101,8 @@ class Invocation:
 class Summary:
     run_id: str
     dialect: str
-    overall: Tally
-    by_site: Mapping[str, Tally]
+    overall: Totals
+    by_site: Mapping[str, Totals]
     """Site combination, joined by `+`, to its tally."""
     results: tuple[Result, ...]
     disagreements: tuple[str, ...]
@@ -114,15 +116,15 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class SummaryEntry:
     """A (task, trial) of the run, and what has become of it; None = nothing yet."""
 
     task: Task
     trial: int
-    outcome: Outcome | None
+    outcome: EpisodeResult | None
 
 
-def result_of(entry: Entry, dialect: str) -> Result:
+def result_of(entry: SummaryEntry, dialect: str) -> Result:
     """Classify one (task, trial)."""
     outcome = entry.outcome
     judged = judge(outcome, dialect)
@@ -139,15 +141,15 @@ def result_of(entry: Entry, dialect: str) -> Result:
     )
 
 
-def judge(outcome: Outcome | None, dialect: str) -> Judged:
+def judge(outcome: EpisodeResult | None, dialect: str) -> JudgedResult:
     """Passed, failed or unscored, and why."""
     score = outcome.scores.get(dialect) if outcome else None
     value = score.value if score is not None and score.status is Status.OK else None
     status = UNSCORED if value is None else PASSED if value == 1.0 else FAILED
-    return Judged(status=status, score=value, why=_why(outcome, score))
+    return JudgedResult(status=status, score=value, why=_why(outcome, score))
 
 
-def _why(outcome: Outcome | None, score: Score | None) -> str:
+def _why(outcome: EpisodeResult | None, score: Score | None) -> str:
     if score is not None:
         return f"evaluator error: {score.why}" if score.status is Status.ERROR else score.why
     if outcome is not None and outcome.failure:
@@ -155,7 +157,7 @@ def _why(outcome: Outcome | None, score: Score | None) -> str:
     return "not finished"
 
 
-def summarize(run_id: str, entries: Iterable[Entry], dialect: str, invocation: Invocation) -> Summary:
+def summarize(run_id: str, entries: Iterable[SummaryEntry], dialect: str, invocation: Invocation) -> Summary:
     """Fold entries into one summary, in the order given."""
     results: list[Result] = []
     found_by_site: dict[str, list[_Found]] = {}
@@ -193,9 +195,9 @@ class _Found(NamedTuple):
     judge_usage: Usage = Usage()
 
 
-def _tally(found: Sequence[_Found]) -> Tally:
+def _tally(found: Sequence[_Found]) -> Totals:
     statuses = [one.result.status for one in found]
-    return Tally(
+    return Totals(
         tasks=len({one.result.task_id for one in found}),
         episodes=len(found),
         passed=statuses.count(PASSED),
@@ -240,7 +242,7 @@ def _trials_json(trials: Trials) -> dict[str, object]:
     }
 
 
-def _tally_json(tally: Tally) -> dict[str, object]:
+def _tally_json(tally: Totals) -> dict[str, object]:
     return {
         "tasks": tally.tasks,
         "episodes": tally.episodes,

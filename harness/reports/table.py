@@ -9,14 +9,14 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.errors import ExitCode
-from harness.reports.numbers import in_doubt, judging, percent
-from harness.reports.summary import Invocation, Summary, Tally
+from harness.reports.escape import flat, one_line
+from harness.reports.format import in_doubt, judging, percent
+from harness.reports.summary import Invocation, Summary, Totals
 from harness.reports.trials import Trials, amount
-from harness.reports.visible import flat, one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
+class StillPending:
     """What the same command would still do."""
 
     owed: int = 0
@@ -25,11 +25,13 @@ class Left:
     """The budget of the run that keeps it from that, as `run.max_tokens=100`."""
 
 
-NOTHING_LEFT = Left()
+NOTHING_LEFT = StillPending()
 
 
-def print_summary(console: Console, summary: Summary, folder: str, left: Left = NOTHING_LEFT) -> None:
-    """Print counts per site and overall, what went wrong, what this start cost, and what to do about what has no score."""
+def print_summary(console: Console, summary: Summary, folder: str, left: StillPending = NOTHING_LEFT) -> None:
+    """Print counts per site and overall, what went wrong, what this start cost, and what to do about what has no
+    score.
+    """
     _table(console, summary)
     for result in summary.results:
         if result.status != "passed":
@@ -46,14 +48,15 @@ def print_summary(console: Console, summary: Summary, folder: str, left: Left = 
     now, played = summary.invocation, "task" if summary.overall.tasks == summary.overall.episodes else "episode"
     _say(
         console,
-        f"this start: {amount(now.episodes_run, played)}, {now.model_requests} model requests{_limited(now)}, {now.browser_starts} browser starts, "
-        f"{now.wall_s:.1f} s; all starts: {summary.working_s:.1f} s of work{_doubts(summary.overall)}; {folder}",
+        f"this start: {amount(now.episodes_run, played)}, {now.model_requests} model requests{_limited(now)},"
+        f" {now.browser_starts} browser starts, {now.wall_s:.1f} s; all starts: {summary.working_s:.1f} s of"
+        f" work{_doubts(summary.overall)}; {folder}",
     )
     for advice in _advice(summary.overall.unscored, left):
         _say(console, advice)
 
 
-def _doubts(tally: Tally) -> str:
+def _doubts(tally: Totals) -> str:
     return f"; {in_doubt(tally.doubts)}" if tally.doubts else ""
 
 
@@ -74,7 +77,7 @@ def _table(console: Console, summary: Summary) -> None:
     console.print(table)
 
 
-def _advice(unscored: int, left: Left) -> Iterator[str]:
+def _advice(unscored: int, left: StillPending) -> Iterator[str]:
     """What to do next: a retry is for what was given up, not for what was never played, nor without a budget for it."""
     spent = f"{left.spent} is spent; raise it and " if left.spent else ""
     if left.owed:
@@ -96,7 +99,7 @@ def _say(console: Console, text: str) -> None:
     console.print(flat(text), markup=False, highlight=False, soft_wrap=True)
 
 
-def exit_code(console: Console, tally: Tally, fail_under: float | None) -> ExitCode:
+def exit_code(console: Console, tally: Totals, fail_under: float | None) -> ExitCode:
     """What the results come to; that they are below `fail_under` is said."""
     if fail_under is not None and tally.passed + tally.unscored < fail_under * tally.episodes:
         console.print(f"below fail_under={fail_under:g}: the success rate is {tally.success_rate:.1%}")
@@ -115,7 +118,7 @@ def _trial(trial: int) -> str:
     return f" trial {trial}" if trial else ""
 
 
-def _cells(tally: Tally, priced: bool) -> tuple[str, ...]:
+def _cells(tally: Totals, priced: bool) -> tuple[str, ...]:
     scored = tally.success_rate_scored
     return (
         str(tally.tasks) if tally.tasks == tally.episodes else f"{tally.tasks} × {tally.episodes // tally.tasks}",

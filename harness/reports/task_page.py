@@ -1,7 +1,7 @@
 """One journal as its page shows it: attempts, steps with what was seen, said, done and judged.
 
-Journal in, plain frozen views out; markup is the templates' business. Artifacts are read one at a time and let go of, except
-the few prompt messages that all tasks share. What cannot be read is said in its place and never stops the page.
+Journal in, plain frozen views out; markup is the templates' business. Artifacts are read one at a time and let go of,
+except the few prompt messages that all tasks share. What cannot be read is said in its place and never stops the page.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
-from harness.actions.describing import describe
-from harness.actions.space import Action, Aimed, Box, Drag, Mouse, Nothing, Target
+from harness.actions.render import describe
+from harness.actions.types import Action, Box, Drag, ElementAction, InvalidAction, Mouse, Target
 from harness.codec import CodecError, loads
 from harness.errors import JournalError
 from harness.journal.store import ArtifactStore
-from harness.records import Acted, Decided, Done, Effect, Episode, Failed, Observation, Resumed, Scored, Task, Usage
-from harness.reports.visible import one_line
+from harness.records import Acted, Decided, Done, Episode, Failed, Observation, Resumed, Scored, SideEffect, Task, Usage
+from harness.reports.escape import one_line
 
 TEXT_LIMIT = 60_000
 """Characters of one text that a page shows; the journal holds the rest."""
@@ -24,7 +24,7 @@ _PNG_HEAD = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shot:
+class Screenshot:
     """A screenshot, by digest."""
 
     digest: str
@@ -33,7 +33,7 @@ class Shot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aim:
+class TargetMarker:
     """Where in the screenshot the action was aimed at, in its pixels."""
 
     box: Box | None = None
@@ -43,7 +43,7 @@ class Aim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class PromptMessage:
     """One prompt message, or where on the page it is shown already."""
 
     role: str
@@ -54,7 +54,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class StepView:
     """One step: the page decided upon, the decision, and what it led to."""
 
     number: int
@@ -63,24 +63,24 @@ class Moment:
     target: str
     """The element in words; "" without one."""
     seen: Observation | None
-    shot: Shot | None
-    aim: Aim
+    shot: Screenshot | None
+    aim: TargetMarker
     decided: Decided
     acted: Acted | None
     """None = not performed: a stop never is, a pending action not yet."""
     refused: str
     """Why it could not be performed; "" when it could."""
-    prompt: tuple[Sent, ...] = ()
+    prompt: tuple[PromptMessage, ...] = ()
     resumed: tuple[Resumed, ...] = ()
     """Restores that led back to the page this step decided upon."""
 
     @property
-    def effects(self) -> tuple[Effect, ...]:
+    def effects(self) -> tuple[SideEffect, ...]:
         return self.acted.effects if self.acted else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
+class PastAttempt:
     """An attempt that another one has replaced."""
 
     number: int
@@ -94,31 +94,31 @@ class Past:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Story:
+class TaskPageModel:
     """All that one task page shows."""
 
     task: Task
     trial: int
     episode: Episode
-    moments: tuple[Moment, ...]
+    moments: tuple[StepView, ...]
     last: Observation | None
     """The page at the end, when no step shows it."""
-    last_shot: Shot | None
-    past: tuple[Past, ...]
+    last_shot: Screenshot | None
+    past: tuple[PastAttempt, ...]
     failures: tuple[Failed, ...]
     """Of all attempts."""
     scores: tuple[Scored, ...]
     """The dialect of the run first."""
 
 
-class Telling:
+class TaskPageBuilder:
     """Makes stories of one run's journals."""
 
     def __init__(self, artifacts: ArtifactStore) -> None:
         self._artifacts = artifacts
         self._message = lru_cache(maxsize=64)(self._read_message)
 
-    def story(self, attempts: Sequence[Episode], dialect: str) -> Story:
+    def story(self, attempts: Sequence[Episode], dialect: str) -> TaskPageModel:
         """The story of a journal.
 
         Args:
@@ -130,7 +130,7 @@ class Telling:
         moments = tuple(self._moments(episode))
         shown = moments[-1].seen if moments else None
         last = episode.last.observation if episode.last else None
-        return Story(
+        return TaskPageModel(
             task=episode.opened.task,
             trial=episode.opened.trial,
             episode=episode,
@@ -144,7 +144,7 @@ class Telling:
             ),
         )
 
-    def _moments(self, episode: Episode) -> Iterator[Moment]:
+    def _moments(self, episode: Episode) -> Iterator[StepView]:
         decisions: list[tuple[Decided, Acted | None]] = [(step.decided, step.acted) for step in episode.steps]
         if episode.pending is not None:
             decisions.append((episode.pending, None))
@@ -156,10 +156,10 @@ class Telling:
             yield replace(self._moment(decided, acted, seen), prompt=prompt, resumed=resumed)
             seen = acted.observation if acted else seen
 
-    def _moment(self, decided: Decided, acted: Acted | None, seen: Observation | None) -> Moment:
+    def _moment(self, decided: Decided, acted: Acted | None, seen: Observation | None) -> StepView:
         shot = self._shot(seen)
         target = getattr(decided.action, "target", None)
-        return Moment(
+        return StepView(
             number=decided.step,
             action=action_text(decided.action, aimed=False),
             verb=decided.action.kind,
@@ -172,7 +172,7 @@ class Telling:
             refused=acted.outcome.why if acted and not isinstance(acted.outcome, Done) else "",
         )
 
-    def _shot(self, seen: Observation | None) -> Shot | None:
+    def _shot(self, seen: Observation | None) -> Screenshot | None:
         if seen is None or seen.screenshot is None:
             return None
         try:
@@ -182,14 +182,14 @@ class Telling:
         if len(head) < _PNG_HEAD or not head.startswith(_PNG):
             return None
         width, height = int.from_bytes(head[16:20]), int.from_bytes(head[20:24])
-        return Shot(digest=seen.screenshot, width=width, height=height) if 0 < width and 0 < height else None
+        return Screenshot(digest=seen.screenshot, width=width, height=height) if 0 < width and 0 < height else None
 
-    def _sent(self, digest: str, step: int, seen: Observation | None, shown: dict[str, int]) -> Sent:
+    def _sent(self, digest: str, step: int, seen: Observation | None, shown: dict[str, int]) -> PromptMessage:
         role, name, text = self._message(digest)
         first = shown.setdefault(digest, step)
         if first != step:
-            return Sent(role=role, name=name, text="", shown_at=first)
-        return Sent(role=role, name=name, text=_without(text, seen.text if seen else ""))
+            return PromptMessage(role=role, name=name, text="", shown_at=first)
+        return PromptMessage(role=role, name=name, text=_without(text, seen.text if seen else ""))
 
     def _read_message(self, digest: str) -> tuple[str, str, str]:
         try:
@@ -205,9 +205,9 @@ def action_text(action: Action, *, aimed: bool = True) -> str:
     """An action in one line; `aimed` = with the words for its target."""
     if not aimed and isinstance(action, Drag):
         action = replace(action, onto=replace(action.onto, line=""))
-    if not aimed and isinstance(action, Aimed):
+    if not aimed and isinstance(action, ElementAction):
         action = replace(action, target=replace(action.target, line=""))
-    if isinstance(action, Nothing):
+    if isinstance(action, InvalidAction):
         return f"no action: {one_line(action.why)}" if action.why else "no action"
     return one_line(describe(action, "cairn"), 400)
 
@@ -228,17 +228,17 @@ def _without(text: str, observation: str) -> str:
     return text
 
 
-def _aim(action: Action, shot: Shot | None) -> Aim:
+def _aim(action: Action, shot: Screenshot | None) -> TargetMarker:
     if shot is None:
-        return Aim()
+        return TargetMarker()
     if isinstance(action, Mouse):
-        return Aim(point=(action.x * shot.width, action.y * shot.height))
+        return TargetMarker(point=(action.x * shot.width, action.y * shot.height))
     target = getattr(action, "target", None)
     if not isinstance(target, Target) or target.box is None:
-        return Aim()
+        return TargetMarker()
     x, y, width, height = target.box
     outside = x >= shot.width or y >= shot.height or x + width <= 0 or y + height <= 0
-    return Aim(box=None if outside else target.box, outside=outside)
+    return TargetMarker(box=None if outside else target.box, outside=outside)
 
 
 _WHY_NEXT = {
@@ -248,7 +248,7 @@ _WHY_NEXT = {
 }
 
 
-def _past(old: Episode, new: Episode) -> Past:
+def _past(old: Episode, new: Episode) -> PastAttempt:
     refusals = [step.acted.outcome for step in old.steps]
     actions = [
         (action_text(step.decided.action), "" if isinstance(outcome, Done) else outcome.why)
@@ -257,7 +257,7 @@ def _past(old: Episode, new: Episode) -> Past:
     if old.pending is not None:
         actions.append((action_text(old.pending.action), ""))
     why = new.opened.why if new.opened else ""
-    return Past(
+    return PastAttempt(
         number=old.attempt,
         why=_WHY_NEXT.get(why, why),
         actions=tuple(actions),

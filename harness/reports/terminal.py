@@ -1,7 +1,7 @@
 """The console of every command: its reader may go away (`| head`, a closed window), which ends nothing by itself.
 
-What is printed afterwards is dropped, and whoever asked to be told is told once. What is printed may be a page's, a model's
-or an endpoint's: no character of it acts on the terminal, whoever forgot to see to that. Knows nothing of runs.
+What is printed afterwards is dropped, and whoever asked to be told is told once. What is printed may be a page's, a
+model's or an endpoint's: no character of it acts on the terminal, whoever forgot to see to that. Knows nothing of runs.
 """
 
 import os
@@ -13,7 +13,7 @@ from typing import IO, Any, cast
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from harness.reports.visible import flat, visible
+from harness.reports.escape import flat, visible
 
 
 class Terminal(Console):

@@ -1,7 +1,7 @@
 """How many workers and lanes there is room for, and why: from the cores and the memory of one machine, or of several.
 
-A browser does its work on about one core, so there is one worker for each; lanes mostly wait for the model, so there are
-several to a worker. Memory decides when there is little of it: what one browser and one lane take was measured (see
+A browser does its work on about one core, so there is one worker for each; lanes mostly wait for the model, so there
+are several to a worker. Memory decides when there is little of it: what one browser and one lane take was measured (see
 `docs/decisions.md`).
 """
 
@@ -22,7 +22,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class MachineCapacity:
     """What may be used of one machine."""
 
     cores: int
@@ -45,7 +45,7 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class Parallelism:
     """Of a run."""
 
     workers: int
@@ -54,7 +54,7 @@ class Size:
     why: str
 
 
-def room(cgroup: Path = _CGROUP) -> Room:
+def machine_capacity(cgroup: Path = _CGROUP) -> MachineCapacity:
     """Look at this machine, or the part of it a container may use."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota, _, period = _read(cgroup / "cpu.max").partition(" ")
@@ -64,7 +64,7 @@ def room(cgroup: Path = _CGROUP) -> Room:
     limit, used = _read(cgroup / "memory.max"), _read(cgroup / "memory.current")
     if limit.isdigit() and used.isdigit():
         free = min(free, max(0, int(limit) - int(used)))
-    return Room(cores, free >> 20)
+    return MachineCapacity(cores, free >> 20)
 
 
 def _read(path: Path) -> str:
@@ -74,8 +74,10 @@ def _read(path: Path) -> str:
         return ""
 
 
-def sized(there: Sequence[Room], jobs: int) -> Size:
-    """The most that fits, and no more than there are jobs for; all workers have as many lanes as the fullest machine bears."""
+def choose_parallelism(there: Sequence[MachineCapacity], jobs: int) -> Parallelism:
+    """The most that fits, and no more than there are jobs for; all workers have as many lanes as the fullest machine
+    bears.
+    """
     workers = max(1, sum(one.workers for one in there))
     lanes = min((one.lanes(one.workers) for one in there if one.workers), default=1)
     by_memory = (workers, lanes) != (cores_of(there), LANES_PER_WORKER)
@@ -88,13 +90,13 @@ def sized(there: Sequence[Room], jobs: int) -> Size:
         why = f"{memory} are free{nodes(there)}, of which a worker takes {WORKER_MB} MB and a lane {LANE_MB} MB"
     else:
         why = f"{cores_of(there)} cores, and {memory} free{nodes(there)}"
-    return Size(workers, lanes, why)
+    return Parallelism(workers, lanes, why)
 
 
-def cores_of(there: Sequence[Room]) -> int:
+def cores_of(there: Sequence[MachineCapacity]) -> int:
     return sum(one.cores for one in there)
 
 
-def nodes(there: Sequence[Room]) -> str:
+def nodes(there: Sequence[MachineCapacity]) -> str:
     """On how many machines that is, when it is not one."""
     return "" if len(there) == 1 else f" on {len(there)} nodes"

@@ -10,13 +10,13 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import replace
 
 from harness.actions import describe
-from harness.actions.space import Action
+from harness.actions.types import Action
 from harness.errors import InfraError, JournalError, SiteUnavailable, UsageError
 from harness.protocols import (
     Environment,
     InDoubt,
-    News,
-    Restored,
+    ProgressEvent,
+    RestoreResult,
 )
 from harness.records import (
     Acted,
@@ -25,19 +25,19 @@ from harness.records import (
     Done,
     DoubtReason,
     DoubtResolution,
+    LiveObservation,
     Opened,
     Resumed,
     Unknown,
-    View,
 )
-from harness.runner.beside import beside
-from harness.runner.evidence import stored_evidence, stored_message
-from harness.runner.hearing import JournalHearing
+from harness.runner.attempts import new_attempt_reason
+from harness.runner.background import running
+from harness.runner.cancellation import cancellation_as_error
 from harness.runner.job import Job, task_digest
-from harness.runner.opening import why_opened
-from harness.runner.recorder import Kit, Log, Recorder
-from harness.runner.stray import no_stray_cancel
-from harness.runner.verdict import Ending, ending
+from harness.runner.judge_replies import JournalJudgeReplies
+from harness.runner.persist import store_evidence, store_message
+from harness.runner.recorder import EpisodeDeps, JournalWriter, Recorder
+from harness.runner.termination import Termination, check_termination
 from harness.runner.working_time import working_s
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 class EpisodeRunner:
     """Plays one job on one lane."""
 
-    def __init__(self, kit: Kit, job: Job, journal: Log, *, lane: int = 0) -> None:
+    def __init__(self, kit: EpisodeDeps, job: Job, journal: JournalWriter, *, lane: int = 0) -> None:
         self._kit = kit
         self._job = job
         self._journal = journal
@@ -65,7 +65,7 @@ class EpisodeRunner:
         try:
             if self._job.withheld:
                 raise SiteUnavailable(self._job.withheld)
-            with no_stray_cancel("the episode was broken off"):
+            with cancellation_as_error("the episode was broken off"):
                 await self._play_in(opening)
         except InfraError as error:
             await self._recorder.failure(error, self._boundary)
@@ -83,7 +83,7 @@ class EpisodeRunner:
         if closed is None:
             return
         self._tell("scoring")
-        hearing = JournalHearing(lambda: self._journal.episode, self._recorder.append)
+        hearing = JournalJudgeReplies(lambda: self._journal.episode, self._recorder.append)
         for dialect, evaluator in self._kit.evaluators.items():
             if dialect not in self._journal.episode.scores:
                 await self._recorder.append(await evaluator.score(self._job.task, closed, self._kit.artifacts, hearing))
@@ -101,8 +101,8 @@ class EpisodeRunner:
     async def _play(self, env: Environment) -> None:
         restored = await self._restore(env)
         view, aimed = restored.view, restored.pending
-        end: Ending | None
-        while (end := ending(self._kit.limits, self._journal.episode)) is None:
+        end: Termination | None
+        while (end := check_termination(self._kit.limits, self._journal.episode)) is None:
             if self._kit.stopping():
                 return
             pending = self._journal.episode.pending
@@ -115,7 +115,7 @@ class EpisodeRunner:
 
     async def _ensure_opened(self) -> None:
         episode = self._journal.episode
-        if (why := why_opened(episode, self._job.instances, reopen=self._job.reopen)) is None:
+        if (why := new_attempt_reason(episode, self._job.instances, reopen=self._job.reopen)) is None:
             return
         opened = Opened(
             attempt=episode.attempt + 1,
@@ -135,7 +135,7 @@ class EpisodeRunner:
             restarts = InDoubt(resolution=DoubtResolution.RESTART, why=why)
             await self._recorder.doubt(0, DoubtReason.EARLIER_ATTEMPT, restarts)
 
-    async def _restore(self, env: Environment) -> Restored:
+    async def _restore(self, env: Environment) -> RestoreResult:
         self._tell("restoring")
         episode = self._journal.episode
         with self._timed("restore") as elapsed_ms:
@@ -169,7 +169,7 @@ class EpisodeRunner:
             return await self._settle_doubt(restored, restored.doubt)
         return restored
 
-    async def _settle_doubt(self, restored: Restored, doubt: InDoubt) -> Restored:
+    async def _settle_doubt(self, restored: RestoreResult, doubt: InDoubt) -> RestoreResult:
         """Record what is not known of the pending action; where it is not to be performed again, its step is over."""
         pending = self._journal.episode.pending
         assert pending is not None
@@ -191,10 +191,10 @@ class EpisodeRunner:
         )
         return replace(restored, view=view)
 
-    async def _decide(self, env: Environment, view: View) -> None:
+    async def _decide(self, env: Environment, view: LiveObservation) -> None:
         self._tell("deciding")
         with self._timed("decide") as elapsed_ms:
-            async with beside(self._watch_for_late(env)):
+            async with running(self._watch_for_late(env)):
                 decision = await self._kit.agent.decide(self._job.task, self._journal.episode, view)
         effects_seen = await env.ask_sites(decision.action)
         took_ms = max(0.0, elapsed_ms() - decision.reply.waited_s * 1000)
@@ -203,7 +203,7 @@ class EpisodeRunner:
                 step=len(self._journal.episode.steps) + 1,
                 action=decision.action,
                 reply=decision.reply.text,
-                prompt=tuple(stored_message(message, self._kit.artifacts) for message in decision.messages),
+                prompt=tuple(store_message(message, self._kit.artifacts) for message in decision.messages),
                 model=decision.reply.model,
                 usage=decision.reply.usage,
                 effects_seen=effects_seen,
@@ -222,7 +222,7 @@ class EpisodeRunner:
         self._recorder.note(env.take_effects())
         await self._recorder.late()
 
-    async def _act(self, env: Environment, pending: Decided, action: Action) -> View:
+    async def _act(self, env: Environment, pending: Decided, action: Action) -> LiveObservation:
         """Perform the pending decision's action, aimed at the page as it is now."""
         self._tell("acting")
         await self._record_late(env)  # so that what is seen from here on is this action's
@@ -242,7 +242,7 @@ class EpisodeRunner:
         )
         return landed.view
 
-    async def _close(self, env: Environment, end: Ending) -> None:
+    async def _close(self, env: Environment, end: Termination) -> None:
         self._tell("gathering")
         with self._timed("gather"):
             gathered = await env.gather(self._job.task)
@@ -252,7 +252,7 @@ class EpisodeRunner:
                 reason=end.reason,
                 detail=end.detail,
                 answer=end.answer,
-                evidence=stored_evidence(gathered, self._kit.artifacts),
+                evidence=store_evidence(gathered, self._kit.artifacts),
                 at=self._kit.clock(),
             )
         )
@@ -261,7 +261,7 @@ class EpisodeRunner:
         episode = self._journal.episode
         newest = episode.pending or (episode.steps[-1].decided if episode.steps else None)
         self._kit.progress.tell(
-            News(
+            ProgressEvent(
                 lane=self._lane,
                 task_id=self._job.task.task_id,
                 trial=self._job.trial,

@@ -1,4 +1,5 @@
-"""How long a sweep would take: recorded episodes played again in a time of their own, by the schedule and the limiter of a run.
+"""How long a sweep would take: recorded episodes played again in a time of their own, by the schedule and the limiter
+of a run.
 
 What is known of an episode is how long the model thought before each step and how long the step took. Thinking costs
 nobody anything; a step keeps the processor busy for `step_cpu_s` of its time, which lanes must share. Infrastructure
@@ -10,13 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
-from harness.llm.limiter import Clock, Limiter, Limits
-from harness.llm.turns import Ending, Want
-from harness.llm.turns import Outcome as Came
+from harness.llm.limiter import Clock, Limiter, RateLimits
+from harness.llm.permits import PermitRequest, RequestResult
+from harness.llm.permits import RequestOutcome as Came
 from harness.records import Episode
 from harness.runner.job import Job
-from harness.runner.schedule import Schedule
-from harness.runner.timelapse import Processor, passed
+from harness.runner.scheduler import Scheduler
+from harness.runner.virtual_time import Processor, run_virtual
 
 STEP_CPU_S = 0.13
 """Processor seconds of a step on a small page, browser and all: measured on the embedded sites."""
@@ -27,7 +28,7 @@ START_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class StepProfile:
     thinking_s: float
     """Of the model, without waiting for a turn."""
     acting_s: float
@@ -36,21 +37,21 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class EpisodeProfile:
     """What an episode spent its time on."""
 
     arriving_s: float
-    steps: tuple[Step, ...]
+    steps: tuple[StepProfile, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
+class Resources:
     """What a sweep has to work with."""
 
     lanes: int
     """Of all workers together."""
     cores: float
-    limits: Limits
+    limits: RateLimits
     step_cpu_s: float = STEP_CPU_S
 
 
@@ -73,12 +74,12 @@ class Forecast:
         return "the processor" if self.processor > 0.8 else "lanes"
 
 
-def course(episode: Episode) -> Course | None:
+def episode_profile(episode: Episode) -> EpisodeProfile | None:
     """What an ended episode's last attempt says; None when it has no end."""
     if episode.closed is None or episode.arrival is None:
         return None
     steps = [
-        Step(
+        StepProfile(
             thinking_s=step.decided.elapsed_ms / 1000,
             acting_s=step.acted.elapsed_ms / 1000,
             tokens=step.decided.usage.prompt_tokens + step.decided.usage.completion_tokens,
@@ -87,29 +88,31 @@ def course(episode: Episode) -> Course | None:
     ]
     if (last := episode.pending) is not None:
         tokens = last.usage.prompt_tokens + last.usage.completion_tokens
-        steps.append(Step(thinking_s=last.elapsed_ms / 1000, acting_s=0.0, tokens=tokens))
-    return Course(arriving_s=episode.arrival.elapsed_ms / 1000, steps=tuple(steps))
+        steps.append(StepProfile(thinking_s=last.elapsed_ms / 1000, acting_s=0.0, tokens=tokens))
+    return EpisodeProfile(arriving_s=episode.arrival.elapsed_ms / 1000, steps=tuple(steps))
 
 
-def forecast(schedule: Callable[[], Schedule], course_of: Callable[[Job], Course], means: Means) -> Forecast:
+def forecast(
+    schedule: Callable[[], Scheduler], course_of: Callable[[Job], EpisodeProfile], means: Resources
+) -> Forecast:
     """Play a schedule.
 
     Args:
         schedule: Makes it; it is played to its end.
         course_of: What a job will come to.
     """
-    return passed(_Sweep(course_of, means).run(schedule))
+    return run_virtual(_Sweep(course_of, means).run(schedule))
 
 
 class _Sweep:
-    def __init__(self, course_of: Callable[[Job], Course], means: Means) -> None:
+    def __init__(self, course_of: Callable[[Job], EpisodeProfile], means: Resources) -> None:
         self._course_of = course_of
         self._means = means
         self._processor = Processor(means.cores, parallel=PARALLEL)
         self._spent: dict[str, float] = dict.fromkeys(("thinking", "acting", "turns", "sites"), 0.0)
         self._requests = 0
 
-    async def run(self, make: Callable[[], Schedule]) -> Forecast:
+    async def run(self, make: Callable[[], Scheduler]) -> Forecast:
         loop = asyncio.get_running_loop()
         self._limiter = Limiter(self._means.limits, Clock(monotonic=loop.time, call_later=loop.call_later))
         async with make() as schedule, asyncio.TaskGroup() as lanes:
@@ -123,7 +126,7 @@ class _Sweep:
             spent=_shares(self._spent),
         )
 
-    async def _play(self, lane: int, schedule: Schedule) -> None:
+    async def _play(self, lane: int, schedule: Scheduler) -> None:
         loop = asyncio.get_running_loop()
         while True:
             asked = loop.time()
@@ -138,10 +141,10 @@ class _Sweep:
                 await self._act(step.acting_s)
             await schedule.settle(lane, job, over=True)
 
-    async def _think(self, step: Step, lane: int) -> None:
-        turn = await self._limiter.take(Want(tokens=step.tokens, lane=lane))
+    async def _think(self, step: StepProfile, lane: int) -> None:
+        turn = await self._limiter.acquire(PermitRequest(tokens=step.tokens, lane=lane))
         await asyncio.sleep(step.thinking_s)
-        turn.end(Ending(outcome=Came.answered, tokens=step.tokens))
+        turn.end(RequestResult(outcome=Came.answered, tokens=step.tokens))
         self._requests += 1
         self._spent["turns"] += turn.waited_s
         self._spent["thinking"] += step.thinking_s
@@ -155,16 +158,16 @@ class _Sweep:
         self._spent["acting"] += asyncio.get_running_loop().time() - begun
 
 
-def typical(courses: list[Course]) -> Course:
+def average_profile(courses: list[EpisodeProfile]) -> EpisodeProfile:
     """For a task nobody has played: as many steps as the others took, each as long as theirs."""
     steps = [step for one in courses for step in one.steps]
     count = round(fmean(len(one.steps) for one in courses))
-    step = Step(
+    step = StepProfile(
         thinking_s=fmean(step.thinking_s for step in steps),
         acting_s=fmean(step.acting_s for step in steps),
         tokens=round(fmean(step.tokens for step in steps)),
     )
-    return Course(arriving_s=fmean(one.arriving_s for one in courses), steps=(step,) * count)
+    return EpisodeProfile(arriving_s=fmean(one.arriving_s for one in courses), steps=(step,) * count)
 
 
 def _shares(parts: Mapping[str, float]) -> dict[str, float]:

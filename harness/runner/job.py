@@ -34,6 +34,6 @@ def task_digest(task: Task) -> str:
     return digest(task if state is None else replace(task, storage_state=PurePath(state).name))
 
 
-def bare(job: Job) -> Job:
+def unplaced(job: Job) -> Job:
     """The job as it waits in a queue: where it would be played is not settled yet."""
     return replace(job, instances={}, clean=(), leftovers=(), withheld="")

@@ -9,16 +9,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from harness.actions.cutting import MOST_OF_A_MESSAGE, cut
+from harness.actions.truncate import MOST_OF_A_MESSAGE, cut
 from harness.errors import BrowserLost
 from harness.protocols import Agent, Artifacts, Evaluator, InDoubt, Progress
-from harness.records import Doubt, DoubtReason, Effect, Episode, Failed, Late, Limits, Observation, Record, View
-from harness.runner.writing import Writer
+from harness.records import (
+    Doubt,
+    DoubtReason,
+    Episode,
+    EpisodeLimits,
+    Failed,
+    Late,
+    LiveObservation,
+    Observation,
+    Record,
+    SideEffect,
+)
+from harness.runner.serial_writer import SerialWriter
 
 logger = logging.getLogger(__name__)
 
 
-class Log(Protocol):
+class JournalWriter(Protocol):
     """The part of a journal an episode needs."""
 
     @property
@@ -28,7 +39,7 @@ class Log(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kit:
+class EpisodeDeps:
     """What every episode of a run shares."""
 
     agent: Agent
@@ -37,23 +48,23 @@ class Kit:
     artifacts: Artifacts
     checkpoints: Artifacts
     """Storage states hold cookies, which no artifact may: they are kept apart."""
-    limits: Limits
+    limits: EpisodeLimits
     config_digest: str
     seed: int
     progress: Progress
     stopping: Callable[[], bool]
     """True once the person asked the run to end: no further step is begun."""
     clock: Callable[[], float] = time.time
-    write: Writer = field(default_factory=Writer)
+    write: SerialWriter = field(default_factory=SerialWriter)
 
 
 class Recorder:
     """Writes one episode's journal."""
 
-    def __init__(self, kit: Kit, journal: Log) -> None:
+    def __init__(self, kit: EpisodeDeps, journal: JournalWriter) -> None:
         self._kit = kit
         self._journal = journal
-        self._unrecorded: tuple[Effect, ...] = ()
+        self._unrecorded: tuple[SideEffect, ...] = ()
 
     async def append(self, record: Record) -> None:
         await self.keep(lambda: record)
@@ -62,13 +73,13 @@ class Recorder:
         """Append a record; making it puts what it names among the artifacts first."""
         await self._kit.write(lambda: self._journal.append(make()))
 
-    def stored(self, view: View) -> Observation:
+    def stored(self, view: LiveObservation) -> Observation:
         """The observation with its picture among the artifacts."""
         if view.image is None:
             return view.observation
         return replace(view.observation, screenshot=self._kit.artifacts.put(view.image))
 
-    def note(self, effects: tuple[Effect, ...]) -> None:
+    def note(self, effects: tuple[SideEffect, ...]) -> None:
         """Effects were seen; the next `late` or `failure` records them."""
         self._unrecorded += effects
 

@@ -1,7 +1,7 @@
 """Commands of the person's own, which the shell runs: whether there is one, and how it ended.
 
-What a command started and left running is the person's, not the run's: it is not waited for, and no later start ends it.
-A command that is cut short, or takes too long, is ended with all it started.
+What a command started and left running is the person's, not the run's: it is not waited for, and no later start ends
+it. A command that is cut short, or takes too long, is ended with all it started.
 """
 
 import asyncio
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from harness.journal.disk import refusals
-from harness.runner.family import HOOK_MARK, end_hook, hook_environment, hook_mark
+from harness.journal.disk import translate_os_errors
+from harness.runner.process_tree import HOOK_MARK, end_hook, hook_environment, hook_mark
 
 NO_COMMAND = frozenset({126, 127})
 """With these codes a shell ends that found something that may not be run, or nothing at all (POSIX, 2.8.2)."""
@@ -36,7 +36,7 @@ _FIRST_WORD = re.compile(r"\s*([\w./+~-]+)(?=\s|[;&|<>]|$)")
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class CommandResult:
     """What became of a command."""
 
     code: int | None
@@ -45,8 +45,10 @@ class Ended:
     """The last line it printed."""
 
 
-def missing(command: str) -> str | None:
-    """The program a command begins with, when there is none of this name that may be run; None also when it cannot be told."""
+def find_missing_program(command: str) -> str | None:
+    """The program a command begins with, when there is none of this name that may be run; None also when it cannot be
+    told.
+    """
     found = _FIRST_WORD.match(command)
     if found is None:
         return None
@@ -54,7 +56,7 @@ def missing(command: str) -> str | None:
     return None if shutil.which(program) or _is_builtin(program) else found[1]
 
 
-async def run(command: str, *, told: Mapping[str, str], timeout_s: float) -> Ended:
+async def run_command(command: str, *, told: Mapping[str, str], timeout_s: float) -> CommandResult:
     """Run a command to its end.
 
     Args:
@@ -64,11 +66,11 @@ async def run(command: str, *, told: Mapping[str, str], timeout_s: float) -> End
     """
     # A file, not a pipe: a server that the command leaves running holds its output open, and must not die of its first
     # line after we have closed the other end.
-    with refusals(Path(tempfile.gettempdir())):
+    with translate_os_errors(Path(tempfile.gettempdir())):
         file = tempfile.TemporaryFile()
     with file as output:
         code = await _ended(command, told, output=output, timeout_s=timeout_s)
-        return Ended(code, "" if code is None else _last_line(output))
+        return CommandResult(code, "" if code is None else _last_line(output))
 
 
 async def _ended(command: str, told: Mapping[str, str], *, output: BinaryIO, timeout_s: float) -> int | None:

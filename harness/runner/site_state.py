@@ -7,57 +7,63 @@ whose sites cannot be reset keeps all of them as they are, since what it did the
 from collections.abc import Mapping
 from dataclasses import replace
 
-from harness.journal.index import Outcome
+from harness.journal.index import EpisodeResult
+from harness.runner.dirty_sites import DirtySites, SiteInstance
 from harness.runner.job import Job
-from harness.runner.resetting import Instance, Upkeep
-from harness.runner.sharing import Sharing
+from harness.runner.site_locks import LockPlanner
 
 
 class SiteState:
-    """Applies the account of `Upkeep` to the jobs of a run."""
+    """Applies the account of `DirtySites` to the jobs of a run."""
 
-    def __init__(self, sharing: Sharing, upkeep: Upkeep, *, keeps_sites: bool) -> None:
+    def __init__(self, sharing: LockPlanner, upkeep: DirtySites, *, keeps_sites: bool) -> None:
         """`keeps_sites`: attempts go on from a checkpoint upon what they left, where that is still there."""
         self._sharing = sharing
         self._upkeep = upkeep
         self._keeps_sites = keeps_sites
 
-    def unclean(self, job: Job, at: Mapping[str, str]) -> tuple[Instance, ...]:
+    def unclean(self, job: Job, at: Mapping[str, str]) -> tuple[SiteInstance, ...]:
         """What must be reset before a job can begin there."""
         keeps = (job.task.task_id, job.trial) if self._keeps(job, at) else None
-        due = [one for one in map(Instance._make, at.items()) if self._upkeep.needs_reset(one, job.task, keeps=keeps)]
+        due = [
+            one for one in map(SiteInstance._make, at.items()) if self._upkeep.needs_reset(one, job.task, keeps=keeps)
+        ]
         together = self._upkeep.together
         if any(one.site in together for one in due):
             there = self._sharing.sites.instances
-            due += (Instance(site, url) for site in sorted(together) for url in there[site] if (site, url) not in due)
+            due += (
+                SiteInstance(site, url) for site in sorted(together) for url in there[site] if (site, url) not in due
+            )
         return tuple(due)
 
     def given(self, job: Job, at: Mapping[str, str]) -> Job:
         """The job as it goes to a lane; what it may change there is marked as dirty before."""
-        covered = [one for one in map(Instance._make, at.items()) if self._upkeep.covers(one.site, job.task)]
+        covered = [one for one in map(SiteInstance._make, at.items()) if self._upkeep.covers(one.site, job.task)]
         clean = tuple(one.site for one in covered if self._upkeep.is_clean(one))
-        outcome, alone = self._sharing.outcome(job), self._sharing.need(job).alone
+        outcome, alone = self._sharing.outcome(job), self._sharing.need(job).exclusive
         goes_on = outcome is not None and outcome.goes_on and not job.reopen
         changes = [one for one in covered if alone[one.site] and self._is_meant(one.site, job)]
-        self._upkeep.used(changes, (job.task.task_id, job.trial), goes_on=goes_on)
+        self._upkeep.mark_in_use(changes, (job.task.task_id, job.trial), goes_on=goes_on)
         return replace(job, clean=clean)
 
     def _is_meant(self, site: str, job: Job) -> bool:
-        """Of sites of its own a lane is given all, and uses those of the task; what it does on others is noted after."""
+        """Of sites of its own a lane is given all, and uses those of the task; what it does on others is noted
+        after.
+        """
         return self._sharing.sites.of_lane is None or not job.task.sites or site in job.task.sites
 
-    def note_use(self, job: Job, at: Mapping[str, str], outcome: Outcome) -> None:
+    def note_use(self, job: Job, at: Mapping[str, str], outcome: EpisodeResult) -> None:
         """Mark what a job did that was just left; what a lost lane was about to do may have been done."""
         place = (job.task.task_id, job.trial)
         changed = self._sharing.changed(outcome)
         for site, url in at.items():
             if site in changed or outcome.goes_on:
-                self._upkeep.soiled(Instance(site, url), place)
+                self._upkeep.mark_dirty(SiteInstance(site, url), place)
             else:
-                self._upkeep.spared(Instance(site, url), place)
+                self._upkeep.mark_unchanged(SiteInstance(site, url), place)
         for site in changed - at.keys():  # it had no business there
             for url in self._sharing.sites.instances.get(site, ()):
-                self._upkeep.soiled(Instance(site, url), place)
+                self._upkeep.mark_dirty(SiteInstance(site, url), place)
 
     def _keeps(self, job: Job, at: Mapping[str, str]) -> bool:
         """Whether a job goes on upon what its attempt left on its sites, instead of after a reset."""

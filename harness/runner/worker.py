@@ -8,20 +8,20 @@ from functools import partial
 from typing import Protocol
 
 from harness.errors import BrowserLost, InfraError
-from harness.journal.index import Outcome, outcome_of
-from harness.protocols import EnvironmentPool, News
+from harness.journal.index import EpisodeResult, result_of
+from harness.protocols import EnvironmentFactory, ProgressEvent
 from harness.records import Task
+from harness.runner.cancellation import cancellation_as_error
 from harness.runner.episode import EpisodeRunner
 from harness.runner.job import Job
-from harness.runner.plan import Policy, is_over
-from harness.runner.recorder import Kit, Log
-from harness.runner.stray import no_stray_cancel
-from harness.runner.writing import Writer
+from harness.runner.pending import PendingPolicy, is_finished
+from harness.runner.recorder import EpisodeDeps, JournalWriter
+from harness.runner.serial_writer import SerialWriter
 
 logger = logging.getLogger(__name__)
 
 
-class Jobs(Protocol):
+class JobSource(Protocol):
     """Where a lane gets its work, in this process or from the one that supervises it."""
 
     async def take(self, lane: int) -> Job | None:
@@ -47,23 +47,23 @@ class _Left:
 class Worker:
     """Everything its lanes need; the browser starts when the first episode wants it."""
 
-    kit: Callable[[int], Kit]
+    kit: Callable[[int], EpisodeDeps]
     """Lane number to what its episodes share."""
-    pool: EnvironmentPool
-    journals: Callable[[Task, int], AbstractContextManager[Log]]
+    pool: EnvironmentFactory
+    journals: Callable[[Task, int], AbstractContextManager[JournalWriter]]
     """Opens the journal of a (task, trial) for writing."""
-    policy: Policy
+    policy: PendingPolicy
 
-    async def run_lane(self, lane: int, jobs: Jobs) -> None:
+    async def run_lane(self, lane: int, jobs: JobSource) -> None:
         """Play jobs until none is waiting or the run is stopping.
 
         Raises:
             InfraError: The lane was cancelled by nobody; whoever gave it its job has to take that back.
         """
-        with no_stray_cancel(f"lane {lane} ended"):
+        with cancellation_as_error(f"lane {lane} ended"):
             await self._run_lane(lane, jobs)
 
-    async def _run_lane(self, lane: int, jobs: Jobs) -> None:
+    async def _run_lane(self, lane: int, jobs: JobSource) -> None:
         kit = self.kit(lane)
         while not kit.stopping():
             job = await jobs.take(lane)
@@ -73,9 +73,9 @@ class Worker:
             await jobs.settle(
                 lane, replace(job, reopen=False, alone=left.alone or job.alone), over=left.over or kit.stopping()
             )
-        kit.progress.tell(News(lane=lane, task_id="", phase="idle"))
+        kit.progress.tell(ProgressEvent(lane=lane, task_id="", phase="idle"))
 
-    async def _run(self, job: Job, lane: int, kit: Kit) -> "_Left":
+    async def _run(self, job: Job, lane: int, kit: EpisodeDeps) -> "_Left":
         """Play one job as far as it goes."""
         async with self._opened(job, kit.write) as journal:
             runner = EpisodeRunner(kit, job, journal, lane=lane)
@@ -86,15 +86,15 @@ class Worker:
                 await runner.score()
             except InfraError as error:
                 note, alone = str(error), isinstance(error, BrowserLost)
-            became = outcome_of(journal.episode)
-            over = became is not None and is_over(became, self.policy)
+            became = result_of(journal.episode)
+            over = became is not None and is_finished(became, self.policy)
             if became is not None and (over or note):
                 kit.progress.tell(self._news(lane, became, over=over, note=note))
         logger.info("task %s trial %d: %s", job.task.task_id, job.trial, "over" if over else f"still owed: {note}")
         return _Left(over=over, alone=alone)
 
     @asynccontextmanager
-    async def _opened(self, job: Job, write: Writer) -> AsyncIterator[Log]:
+    async def _opened(self, job: Job, write: SerialWriter) -> AsyncIterator[JournalWriter]:
         """The job's journal, which is opened, read and closed where it is written."""
         opening = self.journals(job.task, job.trial)
         journal = await write(opening.__enter__)
@@ -103,9 +103,9 @@ class Worker:
         finally:
             await write(partial(opening.__exit__, None, None, None))
 
-    def _news(self, lane: int, became: Outcome, *, over: bool, note: str) -> News:
+    def _news(self, lane: int, became: EpisodeResult, *, over: bool, note: str) -> ProgressEvent:
         score = became.scores.get(self.policy.dialect)
-        return News(
+        return ProgressEvent(
             lane=lane,
             task_id=became.task_id,
             trial=became.trial,

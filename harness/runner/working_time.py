@@ -1,8 +1,9 @@
-"""A clock that stands still while this process does not run: stopped (SIGSTOP, Ctrl-Z), frozen with its container, asleep.
+"""A clock that stands still while this process does not run: stopped (SIGSTOP, Ctrl-Z), frozen with its container,
+asleep.
 
-A thread looks at the time twice a second. A gap between two looks that is far longer, and in which the process used next to
-no processor time, is time in which it did not run. What it computed in a gap counts: a library may hold the interpreter
-for long.
+A thread looks at the time twice a second. A gap between two looks that is far longer, and in which the process used
+next to no processor time, is time in which it did not run. What it computed in a gap counts: a library may hold the
+interpreter for long.
 """
 
 import threading

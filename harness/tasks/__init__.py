@@ -9,9 +9,9 @@ from pathlib import Path
 
 from harness.errors import TaskError
 from harness.records import Task
-from harness.tasks.building import build
-from harness.tasks.reading import read
-from harness.tasks.selecting import Ids, select
+from harness.tasks.parse_task import build
+from harness.tasks.selection import Ids, select
+from harness.tasks.task_file import read
 
 __all__ = ["load"]
 

@@ -2,8 +2,8 @@
 
 Reads journals and artifacts only, and never writes there. Reward is the score in one dialect; an episode that was ended
 but could not be scored is an exception, never a reward of 0, and one that is still owed is left out. Each prompt stands
-in the conversation as the model saw it: a beginning shared with the prompt before it (introduction, examples) is not said
-again, and `seen` keeps which messages each answer answered.
+in the conversation as the model saw it: a beginning shared with the prompt before it (introduction, examples) is not
+said again, and `seen` keeps which messages each answer answered.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,19 +14,19 @@ from typing import Any
 
 from harness.codec import CodecError, loads
 from harness.errors import JournalError, TrackingError
-from harness.journal.index import Outcome, scan
+from harness.journal.index import EpisodeResult, scan
 from harness.journal.log import read
 from harness.journal.store import ArtifactStore, journal_name
 from harness.protocols import Artifacts
 from harness.records import Decided, Episode, Scored, Status
-from harness.tracking.trajectory import Raised, Scalar, Trajectory, TrajectoryGroup
+from harness.tracking.trajectory import RolloutError, Scalar, Trajectory, TrajectoryGroup
 
 DIALECT = "corrected"
 
 
 def trajectory_of(
     episode: Episode, *, artifacts: Artifacts | None = None, dialect: str = DIALECT, run_id: str = ""
-) -> Trajectory | Raised:
+) -> Trajectory | RolloutError:
     """One trial of one task.
 
     Args:
@@ -95,29 +95,29 @@ def settings_of(folder: Path) -> dict[str, Any]:
     return {}
 
 
-def _trial(folder: Path, outcome: Outcome, artifacts: Artifacts, dialect: str) -> Trajectory | Raised:
+def _trial(folder: Path, outcome: EpisodeResult, artifacts: Artifacts, dialect: str) -> Trajectory | RolloutError:
     episode = read(folder / journal_name(outcome.task_id, outcome.trial))
     return trajectory_of(episode, artifacts=artifacts, dialect=dialect, run_id=folder.resolve().name)
 
 
-def _has_ended(outcome: Outcome) -> bool:
+def _has_ended(outcome: EpisodeResult) -> bool:
     return outcome.closed is not None or outcome.failures > 0
 
 
-def _order(outcome: Outcome) -> tuple[int, int, str, int]:
+def _order(outcome: EpisodeResult) -> tuple[int, int, str, int]:
     """Numbers as numbers, so that task 10 follows task 9."""
     number = int(outcome.task_id) if outcome.task_id.isdecimal() else -1
     return (number < 0, number, outcome.task_id, outcome.trial)
 
 
-def _raised(episode: Episode, scored: Scored | None, place: str) -> Raised:
+def _raised(episode: Episode, scored: Scored | None, place: str) -> RolloutError:
     if scored is not None and scored.status is not Status.OK:
         why = next((verdict.why for verdict in scored.verdicts if verdict.status is Status.ERROR), "no verdict")
-        return Raised(type="EvaluatorError", message=f"{place}: {why}")
+        return RolloutError(type="EvaluatorError", message=f"{place}: {why}")
     if episode.closed is not None:
-        return Raised(type="Unscored", message=f"{place}: closed and not yet scored in this dialect")
+        return RolloutError(type="Unscored", message=f"{place}: closed and not yet scored in this dialect")
     failed = episode.failures[-1]
-    return Raised(type=failed.type, message=f"{place}: {failed.message} (while trying to {failed.boundary})")
+    return RolloutError(type=failed.type, message=f"{place}: {failed.message} (while trying to {failed.boundary})")
 
 
 class _Conversation:

@@ -1,12 +1,13 @@
 """A model's folder on disk, shared by any number of processes that log to it.
 
 Invariant: under the lock (released by the kernel when its holder dies) a trajectory file takes its name and its history
-line is written; readers see whole parquet files only, and ART's the newest of a step; no file that was published is lost
-unless `replace` was asked for. A writer that is killed leaves an unfinished file in `.staging/`, which the next one removes.
+line is written; readers see whole parquet files only, and ART's the newest of a step; no file that was published is
+lost unless `replace` was asked for. A writer that is killed leaves an unfinished file in `.staging/`, which the next
+one removes.
 
     <base_path>/<project>/models/<name>/trajectories/<split>/<step:04d>.parquet        the newest of the step
-    <base_path>/<project>/models/<name>/trajectories/<split>/<step:04d>.v1.parquet     the first, when it was logged again
-    <base_path>/<project>/models/<name>/history.jsonl
+    <base_path>/<project>/models/<name>/trajectories/<split>/<step:04d>.v1.parquet     the first, when it was logged
+    again <base_path>/<project>/models/<name>/history.jsonl
 """
 
 import errno
@@ -20,13 +21,13 @@ from itertools import count
 from pathlib import Path
 from typing import Literal
 
-from harness import regular
+from harness import safe_files
 from harness.codec import loads
 from harness.errors import TrackingError
-from harness.journal.disk import refusals, sync_folder
+from harness.journal.disk import sync_folder, translate_os_errors
 from harness.journal.lock import hold
 from harness.tracking.history import History, Row, line_of
-from harness.tracking.naming import path_part
+from harness.tracking.name_rules import path_part
 from harness.tracking.parquet import footer_of, same_content
 
 OnRepeat = Literal["version", "refuse", "once", "replace"]
@@ -61,7 +62,7 @@ class ModelFolder:
     def staged(self) -> Iterator[Path]:
         """A new file to write to, which is gone at the end unless it was published."""
         staging = self.root / ".staging"
-        with self._held(), refusals(staging):
+        with self._held(), translate_os_errors(staging):
             staging.mkdir(exist_ok=True)
             for path in _files(staging):
                 _remove_if_left(path)
@@ -86,7 +87,7 @@ class ModelFolder:
                     if same_content(path, staged):
                         return self._complete(path)
             target = self._path(split, step)
-            with refusals(target):
+            with translate_os_errors(target):
                 _make_folder(target.parent)
                 if on_repeat != "replace":
                     self._keep_beside(target, split, step)
@@ -98,7 +99,8 @@ class ModelFolder:
     def _keep_beside(self, newest: Path, split: str, step: int) -> None:
         """Give the newest file of a step, which is about to be followed, a name of its own besides.
 
-        There is a file at ART's path at every moment. Who is killed in between leaves one file of two names, which is one.
+        There is a file at ART's path at every moment. Who is killed in between leaves one file of two names, which is
+        one.
         """
         earlier = self._earlier(split, step)
         if not newest.exists() or any(path.samefile(newest) for path in earlier.values()):
@@ -137,11 +139,11 @@ class ModelFolder:
     @contextmanager
     def _held(self) -> Iterator[None]:
         """The model's lock; waits for whoever has it, so never call this on the event loop."""
-        with refusals(self.root):
+        with translate_os_errors(self.root):
             _make_folder(self.root)
-            fd = regular.opened(self.root / ".lock", os.O_RDWR | os.O_CREAT)
+            fd = safe_files.open_regular(self.root / ".lock", os.O_RDWR | os.O_CREAT)
         try:
-            with refusals(self.root):
+            with translate_os_errors(self.root):
                 fcntl.flock(fd, fcntl.LOCK_EX)
             yield
         finally:
@@ -163,7 +165,7 @@ def _footer_row(path: Path) -> tuple[Row, bytes]:
 def _files(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
-    with refusals(folder, "read"):
+    with translate_os_errors(folder, "read"):
         return sorted(folder.iterdir())
 
 

@@ -1,8 +1,8 @@
 """`history.jsonl`: one line of metrics per log call, and what can be decided from it.
 
-Invariant: a line that was written stays, whole and strict JSON, through any kill; only an unterminated tail (a line nobody
-was told about) is ever cut. Callers hold the model's lock while they append. The format is ART's: metrics as floats, then
-`training_step`, `time/wall_clock_sec`, `step` and `recorded_at`, which here says its zone (UTC).
+Invariant: a line that was written stays, whole and strict JSON, through any kill; only an unterminated tail (a line
+nobody was told about) is ever cut. Callers hold the model's lock while they append. The format is ART's: metrics as
+floats, then `training_step`, `time/wall_clock_sec`, `step` and `recorded_at`, which here says its zone (UTC).
 """
 
 import os
@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from harness import regular
+from harness import safe_files
 from harness.codec import CodecError, dumps, loads
 from harness.errors import TrackingError
-from harness.journal.disk import refusals, sync_folder, write_whole
+from harness.journal.disk import sync_folder, translate_os_errors, write_whole
 
 Mode = Literal["max", "min"]
 Row = dict[str, Any]
@@ -41,9 +41,9 @@ class History:
 
     def append(self, line: bytes) -> None:
         """Add a line (without its end) and bring it to the disk."""
-        with refusals(self.path):
+        with translate_os_errors(self.path):
             is_new = not self.path.exists()
-            fd = regular.opened(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+            fd = safe_files.open_regular(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
             try:
                 _cut_tail(fd)
                 write_whole(fd, line + b"\n")
@@ -94,8 +94,8 @@ class History:
         return min(samples, key=lambda step: (-sign * sum(samples[step]) / len(samples[step]), step))
 
     def _lines(self) -> Iterator[bytes]:
-        with refusals(self.path, "read"), suppress(FileNotFoundError):
-            with os.fdopen(regular.opened(self.path, os.O_RDONLY), "rb") as file:
+        with translate_os_errors(self.path, "read"), suppress(FileNotFoundError):
+            with os.fdopen(safe_files.open_regular(self.path, os.O_RDONLY), "rb") as file:
                 while line := file.readline(_LONGEST):
                     if line.endswith(b"\n"):
                         yield line[:-1]

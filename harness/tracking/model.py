@@ -1,10 +1,10 @@
 """A model, and the one verb by which all it did is kept: `await model.log(...)`.
 
 Names and meanings are those of ART 0.5.18 (OpenPipe), so its readers, plots and training code find what they expect; no
-back end is needed, and none ever logs. What is logged is on disk, whole and durable, when `log` returns: a parquet file of
-trajectories and a line of `history.jsonl`; any number of processes may log to one model. A call that is refused has
-written nothing. Sinks such as W&B come after that and cannot spoil it. A value that is not finite ends no training step:
-it is kept, warned of, and left out of the history, where nothing could be decided by it; `strict` refuses it.
+back end is needed, and none ever logs. What is logged is on disk, whole and durable, when `log` returns: a parquet file
+of trajectories and a line of `history.jsonl`; any number of processes may log to one model. A call that is refused has
+written nothing. Sinks such as W&B come after that and cannot spoil it. A value that is not finite ends no training
+step: it is kept, warned of, and left out of the history, where nothing could be decided by it; `strict` refuses it.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ from typing import Any, NamedTuple
 
 from harness.errors import TrackingError
 from harness.tracking.folder import ON_REPEAT, ROW_KEY, ModelFolder, OnRepeat, repeated
-from harness.tracking.given import Entry, Head, is_run_folder, stream
 from harness.tracking.history import Row, line_of, row_of
-from harness.tracking.libraries import pyarrow
-from harness.tracking.naming import metric_name, number, path_part, prefixed, step_number
+from harness.tracking.inputs import GroupHeader, GroupItem, is_run_folder, stream
+from harness.tracking.lazy import pyarrow
+from harness.tracking.metrics import MetricTotals
+from harness.tracking.name_rules import metric_name, number, path_part, prefixed, step_number
 from harness.tracking.parquet import TrajectoryFile
 from harness.tracking.sinks import Identity, Reporting
-from harness.tracking.tally import Tally
-from harness.tracking.trajectory import Raised
+from harness.tracking.trajectory import RolloutError
 
 logger = logging.getLogger(__name__)
 _TURN_S = 0.002
@@ -59,7 +59,8 @@ class Model:
             name: Of the model, and of its folder.
             project: What it belongs to.
             base_path: Relative to the working folder.
-            report_metrics: Sinks besides the disk, see `sinks`: None = W&B when its key is in the environment, [] = none.
+            report_metrics: Sinks besides the disk, see `sinks`: None = W&B when its key is in the environment, [] =
+                none.
             config: Free settings, told to the sinks: a mapping, a dataclass or a pydantic model.
             strict: Whether `log` refuses NaN and infinite values, unless it is told otherwise.
         """
@@ -95,8 +96,8 @@ class Model:
             metrics: Further metrics of this step; with trajectories, they win over custom ones of the same name.
             step: None = `get_step()`.
             on_repeat: What to do when this step of this split was logged before: `version` keeps both (the newest as
-                `0003.parquet`, the first as `0003.v1.parquet`), `refuse` raises, `once` logs what is the same only once,
-                `replace` forgets the newest file there was.
+                `0003.parquet`, the first as `0003.v1.parquet`), `refuse` raises, `once` logs what is the same only
+                once, `replace` forgets the newest file there was.
             strict: Refuse values that are not finite, instead of keeping and warning; None = as the model was made.
 
         Returns:
@@ -164,9 +165,11 @@ class Model:
             staging.__exit__(None, None, None)
 
     def _row(
-        self, metrics: Mapping[str, float], place: "_Place", tally: Tally | None = None
+        self, metrics: Mapping[str, float], place: "_Place", tally: MetricTotals | None = None
     ) -> tuple[Row, Mapping[str, float]]:
-        """The history line, and what is left out of it: NaN and infinity are no JSON, and would spoil the whole file."""
+        """The history line, and what is left out of it: NaN and infinity are no JSON, and would spoil the whole
+        file.
+        """
         named = prefixed(metrics, place.split)
         odd = {name: value for name, value in named.items() if not math.isfinite(value)}
         if odd or (tally is not None and tally.odd):
@@ -184,7 +187,7 @@ class _Place(NamedTuple):
     strict: bool
 
 
-def _warning(name: str, place: _Place, odd: Mapping[str, float], tally: Tally | None) -> str:
+def _warning(name: str, place: _Place, odd: Mapping[str, float], tally: MetricTotals | None) -> str:
     parts = [f"model {name}, step {place.step} of split {place.split!r}:"]
     if tally is not None and tally.odd:
         parts.append(f"values that are not finite were logged as they are ({tally.odd}, the first: {tally.first_odd});")
@@ -198,11 +201,11 @@ class _Writing:
 
     def __init__(self, path: Path, *, strict: bool) -> None:
         self.file = TrajectoryFile(path)
-        self.tally = Tally(strict=strict)
-        self._head: Head | None = None
+        self.tally = MetricTotals(strict=strict)
+        self._head: GroupHeader | None = None
         self._count = 0
 
-    def add_some(self, coming: Iterator[Entry], turn_s: float) -> bool:
+    def add_some(self, coming: Iterator[GroupItem], turn_s: float) -> bool:
         """Add entries until the turn is over or the file wants to be flushed; False when there are no more."""
         end = time.monotonic() + turn_s
         for entry in coming:
@@ -211,20 +214,20 @@ class _Writing:
                 return True
         return False
 
-    def read_some(self, coming: Iterator[Entry]) -> bool:
+    def read_some(self, coming: Iterator[GroupItem]) -> bool:
         """`add_some` for entries that are read from disk, flushing included."""
         more = self.add_some(coming, _READING_TURN_S)
         if self.file.is_full:
             self.file.flush()
         return more
 
-    def _add(self, entry: Entry) -> None:
+    def _add(self, entry: GroupItem) -> None:
         if entry.head is not self._head:
             self._head = entry.head
             self.tally.begin(entry.head.metrics, f"group {entry.head.index}")
         item = entry.item
         place = f"trajectory {self._count} (group {entry.head.index})"
-        if isinstance(item, Raised):
+        if isinstance(item, RolloutError):
             self.tally.exception()
         elif item is not None:
             self.tally.trajectory(item.reward, item.metrics or {}, place)

@@ -1,11 +1,11 @@
 """Trajectories as a parquet file in ART's first format, written piece by piece.
 
 The ten columns are ART's (0.5.9 to 0.5.18), in its order; its readers find in them what its own writer would have put
-there. What that writer drops stands in further columns, in rows its readers skip (`reward` and `messages` both null): each
-exception, and each group without trajectories. `seen` says what each answer answered, see `Trajectory.seen`.
+there. What that writer drops stands in further columns, in rows its readers skip (`reward` and `messages` both null):
+each exception, and each group without trajectories. `seen` says what each answer answered, see `Trajectory.seen`.
 
-Invariant: memory holds one piece (about 16 MB of text), whatever the number of trajectories. The file belongs to whoever
-opened the path; naming and publishing it is `folder`'s business.
+Invariant: memory holds one piece (about 16 MB of text), whatever the number of trajectories. The file belongs to
+whoever opened the path; naming and publishing it is `folder`'s business.
 """
 
 import json
@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import TrackingError
-from harness.journal.disk import refusals
-from harness.tracking.given import Entry, Head
-from harness.tracking.libraries import pyarrow
+from harness.journal.disk import translate_os_errors
+from harness.tracking.inputs import GroupHeader, GroupItem
+from harness.tracking.lazy import pyarrow
 from harness.tracking.messages import MessageColumns, json_text, plain
-from harness.tracking.trajectory import Raised, Scalar
+from harness.tracking.trajectory import RolloutError, Scalar
 
 PIECE_CHARS = 16_000_000
 PIECE_ROWS = 8192
@@ -55,26 +55,28 @@ def schema() -> Any:
 
 
 class TrajectoryFile:
-    """A file being written. `add` entries, `flush` whenever it `is_full`, then `close`; a file that was not closed is no parquet file."""
+    """A file being written. `add` entries, `flush` whenever it `is_full`, then `close`; a file that was not closed is
+    no parquet file.
+    """
 
     def __init__(self, path: Path) -> None:
         self._pa = pyarrow()
         self._path = path
         self._schema = schema()
-        with refusals(path):
+        with translate_os_errors(path):
             self._writer = self._pa.parquet.ParquetWriter(path, self._schema, compression="zstd")
         self._rows: dict[str, list[Any]] = {}
         self._clear()
-        self._head: Head | None = None
+        self._head: GroupHeader | None = None
         self._head_columns: tuple[Any, ...] = ()
 
-    def add(self, entry: Entry, place: str) -> None:
+    def add(self, entry: GroupItem, place: str) -> None:
         """Append one row; `place` names it when it cannot be."""
         head = entry.head
         if head is not self._head:
             self._head, self._head_columns = head, _head_columns(head)
         item = entry.item
-        if item is None or isinstance(item, Raised):
+        if item is None or isinstance(item, RolloutError):
             self._append(*_exception_columns(item))
             self._offsets.append(None)
         else:
@@ -91,7 +93,7 @@ class TrajectoryFile:
         """Finish the file, with `footer` among its metadata, and bring it to the disk."""
         self.flush()
         self._writer.add_key_value_metadata(dict(footer))
-        with refusals(self._path):
+        with translate_os_errors(self._path):
             self._writer.close()
             fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
             try:
@@ -118,7 +120,7 @@ class TrajectoryFile:
             batch = self._batch(lambda column: column)
         except UnicodeEncodeError:  # lone surrogates: rare, so looked for only when Arrow stumbles over them
             batch = self._batch(_clean)
-        with refusals(self._path):
+        with translate_os_errors(self._path):
             self._writer.write_batch(batch)
         self._clear()
 
@@ -160,7 +162,7 @@ def footer_of(path: Path, key: str) -> str | None:
     return None if value is None else str(value.decode())
 
 
-def _head_columns(head: Head) -> tuple[Any, ...]:
+def _head_columns(head: GroupHeader) -> tuple[Any, ...]:
     place = f"group {head.index}"
     return (
         head.index,
@@ -185,7 +187,7 @@ def _trajectory_columns(item: Any, place: str) -> tuple[Any, ...]:
     )
 
 
-def _exception_columns(raised: Raised | None) -> tuple[Any, ...]:
+def _exception_columns(raised: RolloutError | None) -> tuple[Any, ...]:
     told = (None,) * 3 if raised is None else (raised.type, raised.message, raised.traceback)
     return (None,) * 6 + told
 

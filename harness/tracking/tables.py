@@ -12,12 +12,12 @@ from typing import Any, get_args, get_type_hints
 
 from harness.actions import describe
 from harness.errors import TrackingError
-from harness.journal.disk import Within, prepared, refusals, replacing
+from harness.journal.disk import Within, prepared, replacing, translate_os_errors
 from harness.journal.index import scan
 from harness.journal.log import read
 from harness.journal.store import journal_name
 from harness.records import Acted, Decided, Episode, Refused, Scored, Status
-from harness.tracking.libraries import pyarrow
+from harness.tracking.lazy import pyarrow
 
 Row = dict[str, Any]
 Write = Callable[[Row], None]
@@ -91,7 +91,7 @@ def write_tables(folder: Path, into: Path, kind: str, *, dialect: str) -> tuple[
         raise TrackingError(f"{folder} is no run folder: give one of those under results/")
     writer = {"csv": _csv, "parquet": _parquet}[kind]
     tasks, steps = into / f"tasks.{kind}", into / f"steps.{kind}"
-    with refusals(into):
+    with translate_os_errors(into):
         within = prepared(into, folder)
         with writer(tasks, Tasks, within) as add_task, writer(steps, Steps, within) as add_step:
             for episode in episodes_in(folder):

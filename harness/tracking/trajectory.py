@@ -1,8 +1,8 @@
 """What is logged: trajectories, the exceptions that took their place, and the groups they belong to.
 
-The names are those of ART (OpenPipe), so that a rollout written for it needs no change, and its own objects, or any with
-these attributes, are taken as they are. Unlike the records of the harness these are filled in while a rollout goes on,
-so they can be changed; nothing is checked before it is logged.
+The names are those of ART (OpenPipe), so that a rollout written for it needs no change, and its own objects, or any
+with these attributes, are taken as they are. Unlike the records of the harness these are filled in while a rollout goes
+on, so they can be changed; nothing is checked before it is logged.
 """
 
 import traceback as traces
@@ -18,7 +18,9 @@ class Trajectory:
     """One rollout: a conversation and what it was worth."""
 
     messages_and_choices: Sequence[Any] = ()
-    """Chat messages, and OpenAI's `Choice` objects (or dicts with `finish_reason`) where the model being trained spoke."""
+    """Chat messages, and OpenAI's `Choice` objects (or dicts with `finish_reason`) where the model being trained
+    spoke.
+    """
     tools: Sequence[Any] | None = None
     reward: float = 0.0
     metrics: dict[str, float | int | bool] = field(default_factory=dict)
@@ -35,7 +37,7 @@ class Trajectory:
 
 
 @dataclass(slots=True, kw_only=True)
-class Raised:
+class RolloutError:
     """An exception that took the place of a trajectory."""
 
     type: str
@@ -43,7 +45,7 @@ class Raised:
     traceback: str = ""
 
     @classmethod
-    def of(cls, error: BaseException) -> "Raised":
+    def of(cls, error: BaseException) -> "RolloutError":
         kind = type(error)
         name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
         lines = traces.format_exception(kind, error, error.__traceback__)
@@ -55,24 +57,24 @@ class TrajectoryGroup:
     """Rollouts of one scenario, to be compared with each other."""
 
     trajectories: list[Trajectory]
-    exceptions: list[Raised]
+    exceptions: list[RolloutError]
     metadata: dict[str, Scalar]
     metrics: dict[str, float | int | bool]
     logs: list[str]
 
     def __init__(
         self,
-        trajectories: Iterable[Trajectory | Raised | BaseException],
+        trajectories: Iterable[Trajectory | RolloutError | BaseException],
         *,
-        exceptions: Iterable[Raised | BaseException] = (),
+        exceptions: Iterable[RolloutError | BaseException] = (),
         metadata: Mapping[str, Scalar] | None = None,
         metrics: Mapping[str, float | int | bool] | None = None,
         logs: Iterable[str] | None = None,
     ) -> None:
         items = list(trajectories)
-        raised = [item for item in items if isinstance(item, Raised | BaseException)] + list(exceptions)
-        self.trajectories = [item for item in items if not isinstance(item, Raised | BaseException)]
-        self.exceptions = [item if isinstance(item, Raised) else Raised.of(item) for item in raised]
+        raised = [item for item in items if isinstance(item, RolloutError | BaseException)] + list(exceptions)
+        self.trajectories = [item for item in items if not isinstance(item, RolloutError | BaseException)]
+        self.exceptions = [item if isinstance(item, RolloutError) else RolloutError.of(item) for item in raised]
         self.metadata = dict(metadata or {})
         self.metrics = dict(metrics or {})
         self.logs = list(logs or ())

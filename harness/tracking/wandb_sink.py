@@ -1,7 +1,7 @@
 """Metrics to Weights & Biases: one run per model, taken up again by the next process.
 
-The axis is `training_step`, never W&B's own step, so that results of earlier steps that come late are kept. The run's id is
-the model's name, as in ART. W&B's errors become RuntimeError here; the package is loaded when the run begins.
+The axis is `training_step`, never W&B's own step, so that results of earlier steps that come late are kept. The run's
+id is the model's name, as in ART. W&B's errors become RuntimeError here; the package is loaded when the run begins.
 """
 
 import os
@@ -13,7 +13,7 @@ from netrc import NetrcParseError, netrc
 from typing import Any, Protocol
 
 from harness.errors import TrackingError
-from harness.tracking.libraries import EXTRA
+from harness.tracking.lazy import EXTRA
 
 KEY = "WANDB_API_KEY"
 SECTIONS = ("reward", "loss", "offpolicy", "throughput", "costs", "time", "data", "train", "val", "test")
@@ -93,7 +93,8 @@ def _begin(identity: Named) -> Any:
             config=dict(identity.config) or None,
             resume=None if _mode() in _OFFLINE else "allow",
             reinit="create_new",
-            # Neither the command nor the terminal of a run is a metric, and either may show what nobody should read there.
+            # Neither the command nor the terminal of a run is a metric, and either may show what nobody should read
+            # there.
             settings=wandb.Settings(console="off", x_disable_meta=True, disable_git=True, save_code=False),
         )
 

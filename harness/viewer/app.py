@@ -1,6 +1,7 @@
 """The live viewer: the report's own pages, served while runs go on. It only reads.
 
-Names in addresses are looked up among what is there and never made into paths; only PNG bytes are ever served as they are.
+Names in addresses are looked up among what is there and never made into paths; only PNG bytes are ever served as they
+are.
 """
 
 import re
@@ -17,12 +18,12 @@ from starlette.types import ASGIApp
 from harness.errors import HarnessError
 from harness.journal.names import JOURNAL_SUFFIX
 from harness.journal.store import ArtifactStore
-from harness.reports.pages import Chosen, Page, Pages, RunView
-from harness.reports.report import selected_text, story_of
+from harness.reports.html_report import selected_text, story_of
+from harness.reports.pages import Filters, Page, Pages, RunView
 from harness.reports.rows import select
-from harness.viewer.catalogue import Catalogue, Library, stamp_of
 from harness.viewer.events import PAUSE_S, stream
-from harness.viewer.guard import Guard
+from harness.viewer.request_guard import RequestGuard
+from harness.viewer.run_watcher import ResultsWatcher, RunWatcher, stamp_of
 
 PAGE_SIZE = 100
 BUDGET_S = 0.05
@@ -31,10 +32,10 @@ _STEM = re.compile(r"[A-Za-z0-9._-]{1,240}")
 _PNG = b"\x89PNG\r\n\x1a\n"
 
 
-class Served:
+class ServerUrls:
     """Addresses on this server, for the pages of one run."""
 
-    def __init__(self, request: Request, catalogue: Catalogue, query: Mapping[str, str] | None = None) -> None:
+    def __init__(self, request: Request, catalogue: RunWatcher, query: Mapping[str, str] | None = None) -> None:
         self._root = _root(request)
         self._base = f"{self._root}/run/{quote(catalogue.folder.name, safe='')}"
         self._query = dict(query or {})
@@ -65,7 +66,7 @@ class Served:
 class Viewer:
     """Answers requests about one library."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: ResultsWatcher) -> None:
         self._library = library
         self._pages = Pages(served=True)
         self._pages.prepare()
@@ -89,7 +90,7 @@ class Viewer:
             Route("/news/{run}", self.run_news),
             Route("/news/{run}/{stem}", self.task_news),
         ]
-        return Guard(Starlette(routes=routes), token)
+        return RequestGuard(Starlette(routes=routes), token)
 
     # Plain functions: the server runs each in a thread, so that reading never holds up the loop.
 
@@ -97,7 +98,7 @@ class Viewer:
         catalogues = self._library.runs()
         for catalogue in catalogues.values():
             catalogue.refresh(BUDGET_S / len(catalogues))
-        shown = [(Served(request, catalogue), catalogue.standing()) for catalogue in catalogues.values()]
+        shown = [(ServerUrls(request, catalogue), catalogue.standing()) for catalogue in catalogues.values()]
         return self._page(
             request,
             "runs.html",
@@ -114,7 +115,7 @@ class Viewer:
         query = {
             name: value for name, value in request.query_params.items() if name in ("q", "status", "site", "cause")
         }
-        chosen = Chosen(
+        chosen = Filters(
             text=query.get("q", ""),
             status=query.get("status", ""),
             site=query.get("site", ""),
@@ -135,7 +136,7 @@ class Viewer:
         )
         events = f"{_root(request)}/news/{quote(catalogue.folder.name, safe='')}?seen={version}"
         return HTMLResponse(
-            self._pages.run(view, Served(request, catalogue, query), events=events), headers=self._headers
+            self._pages.run(view, ServerUrls(request, catalogue, query), events=events), headers=self._headers
         )
 
     def task(self, request: Request) -> Response:
@@ -160,8 +161,11 @@ class Viewer:
             before=order[at - 1] if at > 0 else "",
             after=order[at + 1] if 0 <= at < len(order) - 1 else "",
         )
-        events = f"{_root(request)}/news/{quote(catalogue.folder.name, safe='')}/{quote(stem, safe='')}?seen={_stamped(stamp)}"
-        return HTMLResponse(self._pages.task(view, Served(request, catalogue), events=events), headers=self._headers)
+        run = quote(catalogue.folder.name, safe="")
+        events = f"{_root(request)}/news/{run}/{quote(stem, safe='')}?seen={_stamped(stamp)}"
+        return HTMLResponse(
+            self._pages.task(view, ServerUrls(request, catalogue), events=events), headers=self._headers
+        )
 
     def shot(self, request: Request) -> Response:
         """A screenshot; any other artifact stays where it is."""
@@ -219,7 +223,7 @@ def _root(request: Request) -> str:
     return str(request.scope.get("root_path", ""))
 
 
-def _all(catalogues: Mapping[str, Catalogue]) -> str:
+def _all(catalogues: Mapping[str, RunWatcher]) -> str:
     return str(sum(catalogue.version for catalogue in catalogues.values()) + len(catalogues))
 
 

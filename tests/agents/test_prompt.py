@@ -8,7 +8,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from harness.actions import extract, parse
-from harness.actions.space import Nothing, Stop
+from harness.actions.types import InvalidAction, Stop
 from harness.agents.prompt import read_prompt
 from harness.config import PROJECT
 from harness.errors import ConfigError
@@ -64,7 +64,7 @@ def shipped(path: Path) -> dict[str, Any]:
 def test_every_example_of_a_shipped_prompt_is_an_action_of_the_set_in_use(path: Path, action_set: str) -> None:
     prompt = read_prompt(shipped(path), action_set=action_set)
     for _, reply in prompt.examples:
-        assert not isinstance(parse(extract(reply, prompt.splitter), action_set), Nothing), reply
+        assert not isinstance(parse(extract(reply, prompt.splitter), action_set), InvalidAction), reply
 
 
 def test_the_common_prompt_has_examples_in_every_action_set() -> None:

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from harness.actions.space import Action, Click, Target
-from harness.browser.environment import BrowserEnvironment
-from harness.browser.session import Chromium
-from harness.browser.settings import BrowserSettings
-from harness.protocols import Landed
-from harness.records import Episode, Eval, Outcome, Site, Task, View
+from harness.actions.types import Action, Click, Target
+from harness.browser.browser_settings import BrowserSettings
+from harness.browser.session.chromium import ChromiumPool
+from harness.browser.session.environment import BrowserEnvironment
+from harness.protocols import StepResult
+from harness.records import Episode, Eval, LiveObservation, Outcome, Site, Task
 
 Answer = tuple[int, dict[str, str], str]
 Handler = Callable[["Asked"], Awaitable[Answer]]
@@ -93,9 +93,9 @@ def web(server: Web) -> Web:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def chromium(server: Web) -> AsyncIterator[Chromium]:
+async def chromium(server: Web) -> AsyncIterator[ChromiumPool]:
     """One browser for all tests that need no settings of their own."""
-    async with Chromium(QUICK, sites=lambda _: (server.site,)) as pool:
+    async with ChromiumPool(QUICK, sites=lambda _: (server.site,)) as pool:
         yield pool
 
 
@@ -113,10 +113,10 @@ QUICK = BrowserSettings(
 class Visit:
     """An episode in progress, told in the words of a test."""
 
-    def __init__(self, env: BrowserEnvironment, view: View) -> None:
+    def __init__(self, env: BrowserEnvironment, view: LiveObservation) -> None:
         self.env = env
         self.view = view
-        self.landed: Landed | None = None
+        self.landed: StepResult | None = None
 
     @property
     def text(self) -> str:
@@ -147,7 +147,7 @@ class Visit:
 
 
 @asynccontextmanager
-async def visiting(pool: Chromium, web: Web, *paths: str, **fields: Any) -> AsyncIterator[Visit]:
+async def visiting(pool: ChromiumPool, web: Web, *paths: str, **fields: Any) -> AsyncIterator[Visit]:
     """Stand on a task's start pages."""
     task = a_task(web, *paths, **fields)
     async with pool.open(task, 0) as env:

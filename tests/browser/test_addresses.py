@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.browser.addresses import Addresses
+from harness.browser.network.addresses import Addresses
 from harness.records import Site
 
 SHOP = Site(name="shop", url="http://t3.shop.localhost:41873", canonical="http://shop.localhost")

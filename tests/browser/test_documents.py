@@ -14,10 +14,11 @@ from playwright.async_api import CDPSession, Page, async_playwright
 
 from benchmarks.documents import DOCUMENTS, Document
 from benchmarks.reference import Labels, measure
-from harness.actions.space import Box
-from harness.browser import executable, tree_cairn, tree_webarena
-from harness.browser.observing import Observer
-from harness.browser.tree import overlap
+from harness.actions.types import Box
+from harness.browser.driver import executable
+from harness.browser.rendering import tree_cairn, tree_webarena
+from harness.browser.rendering.observer import Observer
+from harness.browser.rendering.tree import overlap
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 

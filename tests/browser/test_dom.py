@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
-from harness.actions.space import Click, Scroll, Target
-from harness.browser.dom_text import Element, print_html
-from harness.browser.session import Chromium
+from harness.actions.types import Click, Scroll, Target
+from harness.browser.rendering.dom_text import TextElement, print_html
+from harness.browser.session.chromium import ChromiumPool
 from harness.records import Done
 from tests.browser.conftest import QUICK, Web, visiting
 
@@ -21,12 +21,12 @@ BODY = (
 
 
 @pytest_asyncio.fixture(params=["cairn", "webarena"], loop_scope="session")
-async def reader(request: pytest.FixtureRequest, web: Web) -> AsyncIterator[Chromium]:
-    async with Chromium(replace(QUICK, html=True, dialect=request.param), sites=lambda _: (web.site,)) as pool:
+async def reader(request: pytest.FixtureRequest, web: Web) -> AsyncIterator[ChromiumPool]:
+    async with ChromiumPool(replace(QUICK, html=True, dialect=request.param), sites=lambda _: (web.site,)) as pool:
         yield pool
 
 
-async def test_the_visible_dom_is_shown_and_its_ids_can_be_clicked(reader: Chromium, web: Web) -> None:
+async def test_the_visible_dom_is_shown_and_its_ids_can_be_clicked(reader: ChromiumPool, web: Web) -> None:
     web.page("/", BODY)
     web.page("/next", "<p>arrived</p>", title="Next")
     async with visiting(reader, web) as visit:
@@ -39,7 +39,7 @@ async def test_the_visible_dom_is_shown_and_its_ids_can_be_clicked(reader: Chrom
         assert "arrived" in visit.text
 
 
-async def test_what_is_scrolled_into_view_is_shown(reader: Chromium, web: Web) -> None:
+async def test_what_is_scrolled_into_view_is_shown(reader: ChromiumPool, web: Web) -> None:
     web.page("/", BODY)
     async with visiting(reader, web) as visit:
         for _ in range(5):
@@ -53,16 +53,16 @@ async def test_an_empty_attribute_is_empty_only_in_the_corrected_dialect(web: We
     shown = {}
     for dialect in ("cairn", "webarena"):
         settings = replace(QUICK, html=True, dialect=dialect)
-        async with Chromium(settings, sites=lambda _: (web.site,)) as pool, visiting(pool, web) as visit:
+        async with ChromiumPool(settings, sites=lambda _: (web.site,)) as pool, visiting(pool, web) as visit:
             shown[dialect] = next(node.line for node in visit.view.nodes.values() if node.line.startswith("<INPUT"))
     assert 'required=""' in shown["cairn"]
     assert 'required=""' not in shown["webarena"]
 
 
 async def test_a_container_of_something_visible_is_shown_only_in_the_corrected_dialect() -> None:
-    document = Element(name="#document", parent=-1, box=(0, 0, 10, 10))
-    far = Element(name="DIV", parent=0, attributes=(("id", "x"),), box=(0, 900, 10, 10))
-    text = Element(name="#text", parent=1, value="seen", box=(0, 0, 50, 20))
+    document = TextElement(name="#document", parent=-1, box=(0, 0, 10, 10))
+    far = TextElement(name="DIV", parent=0, attributes=(("id", "x"),), box=(0, 900, 10, 10))
+    text = TextElement(name="#text", parent=1, value="seen", box=(0, 0, 50, 20))
     lines = {
         dialect: print_html([document, far, text], viewport=(1280, 720), dialect=dialect).text
         for dialect in ("cairn", "webarena")

@@ -1,23 +1,25 @@
-"""Requests that may change a site are seen whenever they are sent: late, when the browser dies, and not at all after the end."""
+"""Requests that may change a site are seen whenever they are sent: late, when the browser dies, and not at all after
+the end.
+"""
 
 import asyncio
 from dataclasses import replace
 
 import pytest
 
-from harness.actions.space import Click, Scroll
-from harness.browser.session import Chromium
+from harness.actions.types import Click, Scroll
+from harness.browser.session.chromium import ChromiumPool
 from harness.errors import BrowserCrashed
 from harness.protocols import Environment
-from harness.records import Effect, Episode
+from harness.records import Episode, SideEffect
 from tests.browser.conftest import QUICK, Answer, Asked, Visit, Web, a_task, html
 from tests.journal.episodes import acted, decided
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
-def an_effect(path: str, status: int | None) -> Effect:
-    return Effect(method="POST", url=f"http://shop.localhost{path}", status=status)
+def an_effect(path: str, status: int | None) -> SideEffect:
+    return SideEffect(method="POST", url=f"http://shop.localhost{path}", status=status)
 
 
 async def begun(env: Environment) -> None:
@@ -29,7 +31,7 @@ async def test_a_request_of_a_timer_is_seen_after_its_step(web: Web) -> None:
     web.pages["/"] = html("<button onclick=\"setTimeout(() => fetch('/late', {method: 'POST'}), 1500)\">Go</button>")
     web.pages["/late"] = html("done")
     task = a_task(web)
-    async with Chromium(QUICK, sites=lambda _: (web.site,)) as pool, pool.open(task, 0) as env:
+    async with ChromiumPool(QUICK, sites=lambda _: (web.site,)) as pool, pool.open(task, 0) as env:
         visit = Visit(env, (await env.restore(task, Episode())).view)
         await visit.act(Click(target=visit.target("button", "Go")))
         assert visit.landed is not None and visit.landed.effects == ()
@@ -51,7 +53,7 @@ async def test_a_request_that_was_sent_before_the_browser_died_is_not_forgotten(
     web.pages["/"] = html("<form method=post action=/order><button>Order</button></form>")
     web.pages["/order"] = order
     task = a_task(web)
-    async with Chromium(QUICK, sites=lambda _: (web.site,)) as pool:
+    async with ChromiumPool(QUICK, sites=lambda _: (web.site,)) as pool:
         async with pool.open(task, 0) as env:
             visit = Visit(env, (await env.restore(task, Episode())).view)
             acting = asyncio.create_task(env.act(Click(target=visit.target("button", "Order"))))
@@ -76,7 +78,7 @@ async def test_evidence_waits_for_requests_under_way_and_nothing_is_sent_after_i
     web.pages["/slow"] = slow
     web.pages["/tick"] = html("")
     task = a_task(web)
-    async with Chromium(QUICK, sites=lambda _: (web.site,)) as pool, pool.open(task, 0) as env:
+    async with ChromiumPool(QUICK, sites=lambda _: (web.site,)) as pool, pool.open(task, 0) as env:
         visit = Visit(env, (await env.restore(task, Episode())).view)
         await visit.act(Click(target=visit.target("button", "Go")))
         while "/slow" not in [effect.url.removeprefix("http://shop.localhost") for effect in env.take_effects()]:
@@ -106,7 +108,7 @@ async def test_a_site_can_be_asked_for_its_effects(web: Web) -> None:
     orders: list[str] = []
     site = replace(web.site, effects_url=f"{web.site.url}/effects")
     task = a_task(web)
-    async with Chromium(QUICK, sites=lambda _: (site,)) as pool, pool.open(task, 0) as env:
+    async with ChromiumPool(QUICK, sites=lambda _: (site,)) as pool, pool.open(task, 0) as env:
         visit = Visit(env, (await env.restore(task, Episode())).view)
         click = Click(target=visit.target("button", "Order"))
         assert await env.ask_sites(Scroll(direction="up")) == {}
@@ -129,7 +131,7 @@ async def test_what_a_site_says_of_its_effects_settles_the_doubt(web: Web, *, pe
     web.pages["/effects"] = lambda _: _answer(orders)
     site = replace(web.site, effects_url=f"{web.site.url}/effects")
     task = a_task(web)
-    async with Chromium(QUICK, sites=lambda _: (site,)) as pool:
+    async with ChromiumPool(QUICK, sites=lambda _: (site,)) as pool:
         async with pool.open(task, 0) as env:
             view = (await env.restore(task, Episode())).view
             click = Click(target=Visit(env, view).target("button", "Order"))

@@ -1,4 +1,6 @@
-"""Chromium's accessibility has to be enabled before a page is first read: enabled later, it takes the page's renderer down."""
+"""Chromium's accessibility has to be enabled before a page is first read: enabled later, it takes the page's renderer
+down.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,9 +9,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, Route, async_playwright
 
-from harness.browser import executable
-from harness.browser.observing import Observer
-from harness.browser.switches import switches
+from harness.browser.driver import executable
+from harness.browser.driver.chromium_flags import switches
+from harness.browser.rendering.observer import Observer
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.browser import executable
+from harness.browser.driver import executable
 from harness.errors import ConfigError
 
 
@@ -20,7 +20,7 @@ def a_program(path: Path) -> Path:
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "harness.browser.executable", *arguments],
+        [sys.executable, "-m", "harness.browser.driver.executable", *arguments],
         env={"PATH": "", "HOME": "/nonexistent", **environment},
         cwd=Path(__file__).resolve().parents[2],
         capture_output=True,

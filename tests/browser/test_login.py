@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.browser import login
-from harness.browser.session import Chromium
+from harness.browser.session import login
+from harness.browser.session.chromium import ChromiumPool
 from harness.codec import dumps
 from harness.errors import ConfigError, SiteUnavailable, TaskError
 from harness.records import Episode, Eval, HtmlTarget, Login, Site
@@ -30,8 +30,8 @@ class Members:
         web.pages.update({"/": self.home, "/login": self.form, "/session": self.enter, "/account": self.account})
         self.site = replace(web.site, login=recipe)
 
-    def pool(self) -> Chromium:
-        return Chromium(QUICK, sites=lambda _: (self.site,))
+    def pool(self) -> ChromiumPool:
+        return ChromiumPool(QUICK, sites=lambda _: (self.site,))
 
     def _known(self, asked: Asked) -> bool:
         return f"session={self.valid}" in asked.headers.get("cookie", "")

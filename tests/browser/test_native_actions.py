@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.actions.space import Check, DoubleClick, Drag, Type, Upload, Wait
-from harness.browser.session import Chromium
+from harness.actions.types import Check, DoubleClick, Drag, Type, Upload, Wait
+from harness.browser.session.chromium import ChromiumPool
 from harness.records import Done, Refused
 from tests.browser.conftest import QUICK, Web, visiting
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
-async def test_checking_sets_what_it_says_whatever_was_set(web: Web, chromium: Chromium) -> None:
+async def test_checking_sets_what_it_says_whatever_was_set(web: Web, chromium: ChromiumPool) -> None:
     web.page(
         "/",
         "<label><input type=checkbox checked> Agree</label><div role=switch aria-checked=false "
@@ -29,31 +29,32 @@ async def test_checking_sets_what_it_says_whatever_was_set(web: Web, chromium: C
         assert isinstance(visit.outcome, Refused) and "cannot be checked" in visit.outcome.why
 
 
-async def test_a_box_that_does_not_let_itself_be_checked_is_a_refusal(web: Web, chromium: Chromium) -> None:
+async def test_a_box_that_does_not_let_itself_be_checked_is_a_refusal(web: Web, chromium: ChromiumPool) -> None:
     web.page("/", "<label><input type=checkbox onclick='return false'> Stubborn</label>")
     async with visiting(chromium, web) as visit:
         await visit.act(Check(target=visit.target("checkbox", "Stubborn")))
         assert isinstance(visit.outcome, Refused) and "stays unchecked" in visit.outcome.why
 
 
-async def test_a_double_click_is_one(web: Web, chromium: Chromium) -> None:
+async def test_a_double_click_is_one(web: Web, chromium: ChromiumPool) -> None:
     web.page("/", "<button ondblclick=\"textContent = 'twice'\">Press</button>")
     async with visiting(chromium, web) as visit:
         assert "twice" in await visit.act(DoubleClick(target=visit.target("button", "Press")))
 
 
-async def test_dragging_drops_one_element_on_another(web: Web, chromium: Chromium) -> None:
+async def test_dragging_drops_one_element_on_another(web: Web, chromium: ChromiumPool) -> None:
     web.page(
         "/",
-        "<button draggable=true>Card</button><div id=bin style='height:90px' role=group aria-label=Bin>empty</div>"
-        "<script>bin.ondragover = (e) => e.preventDefault(); bin.ondrop = () => { bin.textContent = 'dropped' }</script>",
+        "<button draggable=true>Card</button><div id=bin style='height:90px' role=group"
+        " aria-label=Bin>empty</div><script>bin.ondragover = (e) => e.preventDefault(); bin.ondrop = () => {"
+        " bin.textContent = 'dropped' }</script>",
     )
     async with visiting(chromium, web) as visit:
         card, place = visit.target("button", "Card"), visit.target("group", "Bin")
         assert "dropped" in await visit.act(Drag(target=card, onto=place))
 
 
-async def test_waiting_ends_when_the_page_changes(web: Web, chromium: Chromium) -> None:
+async def test_waiting_ends_when_the_page_changes(web: Web, chromium: ChromiumPool) -> None:
     web.page("/", "<p id=word>early</p><script>setTimeout(() => { word.textContent = 'late' }, 1500)</script>")
     async with visiting(chromium, web) as visit:
         if "late" not in visit.text:
@@ -72,7 +73,7 @@ async def test_files_come_from_the_configured_folder_only(web: Web, tmp_path: Pa
         "<p id=said>nothing</p><label>Name <input></label>",
     )
     async with (
-        Chromium(replace(QUICK, uploads=str(folder)), sites=lambda _: (web.site,)) as pool,
+        ChromiumPool(replace(QUICK, uploads=str(folder)), sites=lambda _: (web.site,)) as pool,
         visiting(pool, web) as visit,
     ):
         field = next(id for id, node in visit.view.nodes.items() if "File" in node.name and node.role == "button")
@@ -85,7 +86,7 @@ async def test_files_come_from_the_configured_folder_only(web: Web, tmp_path: Pa
         assert isinstance(visit.outcome, Refused) and "takes no file" in visit.outcome.why
 
 
-async def test_nothing_can_be_uploaded_unless_a_folder_was_given(web: Web, chromium: Chromium) -> None:
+async def test_nothing_can_be_uploaded_unless_a_folder_was_given(web: Web, chromium: ChromiumPool) -> None:
     web.page("/", "<label>File <input type=file></label>")
     async with visiting(chromium, web) as visit:
         field = next(node for node in visit.view.nodes.values() if "File" in node.name and node.role == "button")

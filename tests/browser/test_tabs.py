@@ -2,8 +2,8 @@
 
 import pytest
 
-from harness.actions.space import CloseTab, GoBack, Goto, NewTab, TabFocus
-from harness.browser.session import Chromium
+from harness.actions.types import CloseTab, GoBack, Goto, NewTab, TabFocus
+from harness.browser.session.chromium import ChromiumPool
 from harness.records import Refused
 from tests.browser.conftest import Web, visiting
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
         "<a href=# onclick=\"const w=window.open('');setTimeout(()=>w.location='/new',100);return false\">open</a>",
     ],
 )
-async def test_a_tab_opened_by_the_page_becomes_current(web: Web, chromium: Chromium, opener: str) -> None:
+async def test_a_tab_opened_by_the_page_becomes_current(web: Web, chromium: ChromiumPool, opener: str) -> None:
     web.page("/", opener, title="Old")
     web.page("/new", "<p>fresh</p>", title="New", delay_s=0.3)
     async with visiting(chromium, web) as visit:
@@ -35,7 +35,7 @@ async def test_a_tab_opened_by_the_page_becomes_current(web: Web, chromium: Chro
         assert visit.text.startswith("Tab 0 (current): Old\n\n")
 
 
-async def test_a_tab_that_closes_itself_gives_way_to_the_last_one(web: Web, chromium: Chromium) -> None:
+async def test_a_tab_that_closes_itself_gives_way_to_the_last_one(web: Web, chromium: ChromiumPool) -> None:
     web.page("/", "<a href=/new target=_blank>open</a>", title="Old")
     web.page("/new", "<button onclick='opener||1;window.close()'>close me</button>", title="New")
     async with visiting(chromium, web) as visit:
@@ -44,7 +44,7 @@ async def test_a_tab_that_closes_itself_gives_way_to_the_last_one(web: Web, chro
         assert visit.text.startswith("Tab 0 (current): Old\n\n")
 
 
-async def test_tabs_are_opened_focused_and_closed_and_never_run_out(web: Web, chromium: Chromium) -> None:
+async def test_tabs_are_opened_focused_and_closed_and_never_run_out(web: Web, chromium: ChromiumPool) -> None:
     web.page("/", "<p>first</p>", title="One")
     web.page("/two", "<p>second</p>", title="Two")
     async with visiting(chromium, web) as visit:
@@ -58,7 +58,7 @@ async def test_tabs_are_opened_focused_and_closed_and_never_run_out(web: Web, ch
         assert "'first'" in await visit.act(Goto(url="http://shop.localhost/"))
 
 
-async def test_start_pages_get_a_tab_each_and_the_first_is_current(web: Web, chromium: Chromium) -> None:
+async def test_start_pages_get_a_tab_each_and_the_first_is_current(web: Web, chromium: ChromiumPool) -> None:
     web.page("/a", "<p>a</p>", title="A")
     web.page("/b", "<p>b</p>", title="B")
     async with visiting(chromium, web, "/a", "/b") as visit:
@@ -75,7 +75,7 @@ async def test_start_pages_get_a_tab_each_and_the_first_is_current(web: Web, chr
         ("prompt('name?')", "null"),
     ],
 )
-async def test_dialogs_are_answered_and_told(web: Web, chromium: Chromium, script: str, result: str) -> None:
+async def test_dialogs_are_answered_and_told(web: Web, chromium: ChromiumPool, script: str, result: str) -> None:
     web.page("/", f"<button onclick=\"out.textContent='got '+{script}\">ask</button><p id=out></p>")
     async with visiting(chromium, web) as visit:
         assert f"'got {result}'" in await visit.click("button", "ask")
@@ -83,7 +83,7 @@ async def test_dialogs_are_answered_and_told(web: Web, chromium: Chromium, scrip
         assert script.split("'")[1] in visit.notices
 
 
-async def test_a_page_that_wants_to_keep_its_visitor_does_not(web: Web, chromium: Chromium) -> None:
+async def test_a_page_that_wants_to_keep_its_visitor_does_not(web: Web, chromium: ChromiumPool) -> None:
     web.page("/", "<p>start</p><a href=/form>form</a>")
     web.page(
         "/form",
@@ -97,13 +97,13 @@ async def test_a_page_that_wants_to_keep_its_visitor_does_not(web: Web, chromium
         assert "beforeunload" in visit.notices
 
 
-async def test_dialogs_on_arrival_do_not_hang(web: Web, chromium: Chromium) -> None:
+async def test_dialogs_on_arrival_do_not_hang(web: Web, chromium: ChromiumPool) -> None:
     web.page("/", "<script>alert('welcome')</script><p>in</p>")
     async with visiting(chromium, web) as visit:
         assert "'in'" in visit.text and "welcome" in visit.notices
 
 
-async def test_downloads_are_refused_and_told(web: Web, chromium: Chromium) -> None:
+async def test_downloads_are_refused_and_told(web: Web, chromium: ChromiumPool) -> None:
     web.page("/", "<a href=/file>get</a><p>still here</p>")
     web.pages["/file"] = (200, {"content-disposition": "attachment; filename=x.bin"}, "data")
     async with visiting(chromium, web) as visit:
@@ -111,7 +111,7 @@ async def test_downloads_are_refused_and_told(web: Web, chromium: Chromium) -> N
         assert "download was refused: http://shop.localhost/file" in visit.notices
 
 
-async def test_a_link_out_of_the_sites_is_not_followed_and_told(web: Web, chromium: Chromium) -> None:
+async def test_a_link_out_of_the_sites_is_not_followed_and_told(web: Web, chromium: ChromiumPool) -> None:
     web.page("/", "<a href=http://example.org/x>out</a>")
     async with visiting(chromium, web) as visit:
         await visit.click("link", "out")
@@ -125,13 +125,19 @@ async def test_a_link_out_of_the_sites_is_not_followed_and_told(web: Web, chromi
     [
         "<!doctype html><title>Plain</title><p>&lt;b&gt; &amp; \u00a0\u2028 \U0001f600",
         "<p>no doctype, no title",
-        '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "http://www.w3.org/x.dtd"><title> a  b </title><!-- c -->',
+        (
+            '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "http://www.w3.org/x.dtd"><title> a  b'
+            " </title><!-- c -->"
+        ),
         "<!-- before --><!doctype html><form name=doctype></form><form name=title></form><img name=documentElement>",
         "<!doctype html><div><template shadowrootmode=open><p>inside</p></template></div>",
-        "<!doctype html><title>Mine</title><script>XMLSerializer = Object = null; document.write('<p>written')</script>",
+        (
+            "<!doctype html><title>Mine</title><script>XMLSerializer = Object = null;"
+            " document.write('<p>written')</script>"
+        ),
     ],
 )
-async def test_a_page_has_the_source_playwright_says_it_has(web: Web, chromium: Chromium, page: str) -> None:
+async def test_a_page_has_the_source_playwright_says_it_has(web: Web, chromium: ChromiumPool, page: str) -> None:
     web.pages["/"] = (200, {}, page)
     async with visiting(chromium, web) as visit:
         tab = visit.env._window.tabs.current

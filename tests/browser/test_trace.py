@@ -8,14 +8,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from harness.actions.space import Type
-from harness.browser.session import Chromium
-from harness.browser.trace import WANTED, cleaned
+from harness.actions.types import Type
+from harness.browser.network.trace import WANTED, cleaned
+from harness.browser.session.chromium import ChromiumPool
 from harness.codec import loads
 from harness.records import Episode, Eval, HtmlTarget
 from tests.browser.conftest import QUICK, Asked, Visit, Web, a_task, html
 from tests.browser.test_login import Members
-from tests.browser.test_restoring import Memory, Shop, recorded
+from tests.browser.test_restoration import Memory, Shop, recorded
 
 browser = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 TRACING = replace(QUICK, har=True)
@@ -109,7 +109,7 @@ def left(folder: Path) -> list[Path]:
 class TestInABrowser:
     pytestmark = browser
 
-    async def test_none_is_recorded_unless_asked_for(self, web: Web, chromium: Chromium) -> None:
+    async def test_none_is_recorded_unless_asked_for(self, web: Web, chromium: ChromiumPool) -> None:
         web.page("/", "home")
         async with chromium.open(a_task(web), 0) as env:
             await env.restore(a_task(web), Episode())
@@ -135,7 +135,7 @@ class TestInABrowser:
             eval_types=("program_html",), program_html=(HtmlTarget(url="http://shop.localhost/account", locator=""),)
         )
         task = a_task(web, "/home", eval=judged, storage_state="/none/.auth/shop_state.json")
-        async with Chromium(TRACING, sites=lambda _: (members.site,)) as pool:
+        async with ChromiumPool(TRACING, sites=lambda _: (members.site,)) as pool:
             async with pool.open(task, 0) as env:
                 visit = Visit(env, (await env.restore(task, Episode())).view)
                 await visit.act(Type(target=visit.target("textbox", "Note"), text="blue & red", enter=True))
@@ -152,7 +152,7 @@ class TestInABrowser:
 
     async def test_a_replayed_episode_has_the_whole_trace(self, web: Web) -> None:
         shop, kept, task = Shop(web), Memory(), a_task(web)
-        async with Chromium(TRACING, sites=lambda _: (shop.site,), checkpoints=kept) as pool:
+        async with ChromiumPool(TRACING, sites=lambda _: (shop.site,), checkpoints=kept) as pool:
             episode = await recorded(pool, web, kept)
             shop.items.clear()
             async with pool.open(task, 0) as env:
@@ -163,7 +163,7 @@ class TestInABrowser:
 
     async def test_a_trace_that_lacks_its_beginning_says_so(self, web: Web) -> None:
         shop, kept, task = Shop(web), Memory(), a_task(web)
-        async with Chromium(TRACING, sites=lambda _: (shop.site,), checkpoints=kept) as pool:
+        async with ChromiumPool(TRACING, sites=lambda _: (shop.site,), checkpoints=kept) as pool:
             episode = await recorded(pool, web, kept)
             async with pool.open(task, 0) as env:
                 restored = await env.restore(task, episode)
@@ -177,7 +177,7 @@ class TestInABrowser:
     ) -> None:
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
         web.page("/", "home")
-        async with Chromium(TRACING, sites=lambda _: (web.site,)) as pool:
+        async with ChromiumPool(TRACING, sites=lambda _: (web.site,)) as pool:
             async with pool.open(a_task(web), 0) as env:
                 await env.restore(a_task(web), Episode())
             assert not left(tmp_path)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from harness.browser import tree_cairn, tree_webarena
-from harness.browser.tree import AXNode, Printed
+from harness.browser.rendering import tree_cairn, tree_webarena
+from harness.browser.rendering.tree import AXNode, RenderedTree
 
 GOLDEN = Path(os.environ.get("GOLDEN_DIR", Path(__file__).parents[3] / "shared" / "golden"))
 VIEWPORT = (1280, 720)
@@ -55,7 +55,7 @@ def everywhere(nodes: list[dict[str, Any]], **boxes: tuple[float, float, float, 
     return {node["nodeId"]: (0.0, 0.0, 100.0, 20.0) for node in nodes} | {k[1:]: box for k, box in boxes.items()}
 
 
-def webarena(nodes: list[dict[str, Any]], **boxes: tuple[float, float, float, float]) -> Printed:
+def webarena(nodes: list[dict[str, Any]], **boxes: tuple[float, float, float, float]) -> RenderedTree:
     adopt(nodes)
     return tree_webarena.print_tree(nodes, everywhere(nodes, **boxes), viewport=VIEWPORT, label=label)
 

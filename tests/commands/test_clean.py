@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.journal.index import scan
 from harness.journal.store import ArtifactStore, RunFolder
-from harness.reports.report import write_report
+from harness.reports.html_report import write_report
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 

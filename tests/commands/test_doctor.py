@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.compose.machine import Finding, machine
-from harness.sites.endpoint import endpoint_app
-from harness.sites.plans import Plans
-from harness.sites.server import serving
+from harness.commands.machine import DoctorCheck, machine
+from harness.demo.model.model_server import endpoint_app
+from harness.demo.model.scripts import Scripts
+from harness.demo.site_server import serving
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -19,7 +19,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 async def endpoint() -> AsyncIterator[str]:
     """Address of an endpoint that wants the key `right`."""
-    async with serving(endpoint_app(Plans(), api_key="right")) as port:
+    async with serving(endpoint_app(Scripts(), api_key="right")) as port:
         yield f"http://127.0.0.1:{port}/v1"
 
 
@@ -104,6 +104,6 @@ def test_a_place_that_cannot_be_written_is_a_finding(tmp_path: Path) -> None:
 
 def test_looking_leaves_a_folder_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
-    found: list[Finding] = [*machine(tmp_path / "results"), *machine(tmp_path / "new" / "results")]
+    found: list[DoctorCheck] = [*machine(tmp_path / "results"), *machine(tmp_path / "new" / "results")]
     assert all(finding.fine for finding in found)
     assert [path.name for path in tmp_path.rglob("*")] == ["results"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import configured
-from harness.compose.settings import saved
+from harness.config.config_tree import saved
 from harness.errors import ExitCode
 from harness.main import COMMANDS, main
 from tests.reports.runs import Shape, fill

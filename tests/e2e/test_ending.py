@@ -100,11 +100,13 @@ def test_a_hang_up_stops_a_run_kindly_unless_it_is_ignored(
     errors = tmp_path / "errors"
     # The terminal has to control the run, or it would not hear of its end.
     opening = f"import os, sys; os.setsid(); os.close(os.open({os.ttyname(theirs)!r}, os.O_RDWR)); "
-    ignoring = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); " if hangs_up == "ignored" else ""
+    # Not as it was inherited: what is started in the background, or under nohup, ignores it.
+    handler = "SIG_IGN" if hangs_up == "ignored" else "SIG_DFL"
+    handling = f"import signal; signal.signal(signal.SIGHUP, signal.{handler}); "
     whole = command(*overrides, "run.report=false", "run.display=plain", "executor.lanes=1", root=tmp_path / "results")
     with errors.open("wb") as kept:
         run = subprocess.Popen(
-            [sys.executable, "-c", f"{opening}{ignoring}os.execv(sys.argv[1], sys.argv[1:])", *whole],
+            [sys.executable, "-c", f"{opening}{handling}os.execv(sys.argv[1], sys.argv[1:])", *whole],
             env={**environment(), **deployment.env, "TERM": "xterm"},
             stdin=theirs,
             stdout=theirs,

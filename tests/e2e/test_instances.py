@@ -1,4 +1,6 @@
-"""Sites of somebody's own with several instances: spread, alone, put back between tasks, and nothing of it in what is seen."""
+"""Sites of somebody's own with several instances: spread, alone, put back between tasks, and nothing of it in what is
+seen.
+"""
 
 import json
 import os
@@ -10,7 +12,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from harness.journal.index import outcome_of
+from harness.journal.index import result_of
 from harness.journal.log import read
 from tests.e2e.conftest import Start, command, environment
 from tests.e2e.test_run import wait_until
@@ -54,7 +56,7 @@ def test_tasks_that_change_a_site_are_spread_over_its_instances_and_find_each_at
     for number in range(4):
         path = done.folder / f"{number}.traj.jsonl"
         episode = read(path)
-        outcome = outcome_of(episode)
+        outcome = result_of(episode)
         assert outcome is not None and episode.opened is not None
         where[number] = outcome.instances["shopping"]
         assert "http://onestopmarket.com/checkout" in outcome.effects
@@ -98,7 +100,7 @@ def test_a_killed_run_goes_on_at_the_instances_it_was_on(
 
 def in_the_cart(journal: Path) -> bool:
     """Whether the effect of putting something into the cart was recorded, and the order not yet placed."""
-    outcome = outcome_of(read(journal))
+    outcome = result_of(read(journal))
     return outcome is not None and any("/cart/" in url for url in outcome.effects)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from harness.sites.server import serving
+from harness.demo.site_server import serving
 from tests.e2e.trouble import TroubledSites, World, endpoint
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -74,7 +74,7 @@ async def test_a_worker_killed_with_its_turns_gives_them_back(tmp_path: Path) ->
         only = "llm.max_concurrency=1"
         async with world.playing("task.ids=[0,1]", only, "executor.lanes=2") as play:
             await play.until(lambda: play.decisions >= 1)
-            for victim in play.children("harness.player"):
+            for victim in play.children("harness.evaluation.worker_main"):
                 victim.send_signal(signal.SIGKILL)
             assert await play.ended() == 0, play.text
     assert play.summary["passed"] == 2

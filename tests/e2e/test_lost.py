@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.sites.server import serving
+from harness.demo.site_server import serving
 from tests.e2e.test_what_dies import PRICE, WISHLIST
 from tests.e2e.trouble import Play, TroubledSites, World, endpoint
 
@@ -34,7 +34,7 @@ async def test_a_task_that_kills_its_worker_is_unscored_within_one_start_and_the
 
     def deadly(method: str, path: str) -> str | None:
         if method == "POST" and "wishlist" in path:
-            for worker in playing[0].children("harness.player"):
+            for worker in playing[0].children("harness.evaluation.worker_main"):
                 worker.kill()
             return "silence"
         return None
@@ -63,7 +63,7 @@ async def test_a_worker_lost_seven_times_with_progress_between_costs_nothing(wor
         for _ in range(7):
             known = recorded()
             await play.until(lambda known=known: recorded() > known)  # type: ignore[misc]
-            for worker in play.children("harness.player"):
+            for worker in play.children("harness.evaluation.worker_main"):
                 with suppress(psutil.NoSuchProcess):
                     worker.kill()
         assert await play.ended() == 0, play.text
@@ -84,7 +84,9 @@ async def test_an_episode_whose_browser_lost_its_network_service_is_restored(wor
     assert play.episode(WISHLIST).scores["corrected"].value == 1.0
 
 
-@pytest.mark.parametrize(("word", "name"), [("harness.sites", "sites are"), ("harness.sites.endpoint", "endpoint is")])
+@pytest.mark.parametrize(
+    ("word", "name"), [("harness.demo", "sites are"), ("harness.demo.model.model_server", "endpoint is")]
+)
 async def test_an_embedded_server_that_dies_is_started_again_and_the_run_goes_on(
     world: World, word: str, name: str
 ) -> None:

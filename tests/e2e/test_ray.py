@@ -1,4 +1,6 @@
-"""Workers in Ray actors: a node that is killed costs no episode and no decision, whichever way records reach the run folder."""
+"""Workers in Ray actors: a node that is killed costs no episode and no decision, whichever way records reach the run
+folder.
+"""
 
 import asyncio
 import json
@@ -17,10 +19,10 @@ import httpx
 import psutil
 import pytest
 
+from harness.demo.site_server import serving
 from harness.errors import ConfigError
-from harness.runner.executors.ray import Cluster, on_cluster
-from harness.runner.family import survivors
-from harness.sites.server import serving
+from harness.runner.executors.ray import RayClusterSpec, on_cluster
+from harness.runner.process_tree import find_orphans
 from tests.e2e.trouble import Play, TroubledSites, World, endpoint
 
 pytestmark = [
@@ -76,8 +78,11 @@ async def asked(world: World) -> Counter[tuple[str, int]]:
 
 
 def of_node(raylet: int, folder: Path) -> list[psutil.Process]:
-    """The run's worker and browser processes on one node."""
-    return [process for process in survivors(folder) if process.environ().get("RAY_RAYLET_PID") == str(raylet)]
+    """The run's worker and browser processes on one node; browsers are not started with Ray's variables."""
+    ours = find_orphans(folder)
+    workers = [process for process in ours if process.environ().get("RAY_RAYLET_PID") == str(raylet)]
+    below = {child for worker in workers for child in worker.children(recursive=True)}
+    return [process for process in ours if process in workers or process in below]
 
 
 @pytest.mark.parametrize("shared_fs", ["null", "false"], ids=["shared file system", "through the driver"])
@@ -111,7 +116,7 @@ async def test_a_node_killed_in_the_middle_costs_no_score_and_one_decision_at_mo
     assert scores(play) == scores(reference)
     twice = {decision: times for decision, times in (await asked(world) - before).items() if times > 1}
     assert sum(times - 1 for times in twice.values()) <= 1, "one lane was lost"
-    assert survivors(play.folder) == []
+    assert find_orphans(play.folder) == []
     assert "Traceback" not in play.text
 
 
@@ -127,7 +132,7 @@ async def test_ctrl_c_leaves_the_records_and_nothing_else_and_the_run_goes_on(wo
         assert await play.ended(60) == 130, play.text
         kept = play.decisions
     assert "Traceback" not in play.text
-    assert survivors(play.folder) == []
+    assert find_orphans(play.folder) == []
     async with world.playing(TASKS, "executor=inline") as play:
         assert await play.ended() == 0, play.text
     assert play.summary["passed"] == 4
@@ -140,7 +145,7 @@ def listens(connection: Any) -> bool:
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "head", "ray://head:10001", "head:port"])
 async def test_an_address_where_no_cluster_is_is_told_at_once(tmp_path: Path, address: str) -> None:
-    cluster = Cluster(address=address, workers=1, cpus=1)
+    cluster = RayClusterSpec(address=address, workers=1, cpus=1)
     with (
         pytest.raises(ConfigError, match=f"^executor.address={address}"),
         on_cluster(cluster, (), tmp_path, silence_s=4),

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.main import main
-from tests.compose.test_rescoring import judge_url
+from tests.commands.test_rescore import judge_url
 from tests.e2e.conftest import PROJECT, Start
 
 __all__ = ["judge_url"]

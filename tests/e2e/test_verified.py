@@ -61,7 +61,9 @@ def review(task_id: int, stars: str) -> dict[str, Any]:
 
 
 def verdicts(folder: Path, tasks: list[dict[str, Any]]) -> dict[int, str]:
-    """What the scorer says of each exported task, by its own command; its dataset must have all 812, so ours replace some."""
+    """What the scorer says of each exported task, by its own command; its dataset must have all 812, so ours replace
+    some.
+    """
     where = subprocess.run(
         [SCORER / "python", "-c", DATASET], capture_output=True, text=True, check=True
     ).stdout.strip()

@@ -1,4 +1,6 @@
-"""A WebArena-shaped deployment in small: the embedded sites behind WebArena's six variables, its task file, its rules."""
+"""A WebArena-shaped deployment in small: the embedded sites behind WebArena's six variables, its task file, its
+rules.
+"""
 
 import json
 import socket
@@ -110,7 +112,7 @@ class Deployment:
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
     with subprocess.Popen(
-        [sys.executable, "-m", "harness.sites", "--port", "0"],
+        [sys.executable, "-m", "harness.demo", "--port", "0"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -12,15 +12,16 @@ from typing import Any
 
 import pytest
 
+from harness.demo.site_server import serving
 from harness.records import Done
-from harness.sites.server import serving
 from tests.e2e.conftest import PROJECT
 from tests.e2e.trouble import TroubledSites, World, endpoint, first
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 WISHLIST, PRICE, BRANCH, ACCOUNT = 12, 0, 6, 25
-"""Demo tasks: three on the shop, one that writes twice, and two that need no login, of which the first starts at `/`; one on the forum, whose
-cookie is another one after its last step."""
+"""Demo tasks: three on the shop, one that writes twice, and two that need no login, of which the first starts at `/`;
+one on the forum, whose cookie is another one after its last step.
+"""
 
 
 @pytest.fixture
@@ -35,8 +36,8 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 @pytest.mark.parametrize(
     ("word", "without", "number"),
     [
-        ("harness.player", "\0", signal.SIGKILL),
-        ("harness.player", "\0", signal.SIGSTOP),
+        ("harness.evaluation.worker_main", "\0", signal.SIGKILL),
+        ("harness.evaluation.worker_main", "\0", signal.SIGSTOP),
         ("chrom", "--type=", signal.SIGKILL),
         ("--type=renderer", "\0", signal.SIGKILL),
     ],

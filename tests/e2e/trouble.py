@@ -10,14 +10,14 @@ from typing import Any
 
 import psutil
 
+from harness.demo.model.fault_injection import read_faults
+from harness.demo.model.model_server import endpoint_app
+from harness.demo.model.scripts import read_plans
+from harness.demo.registry import SITES
+from harness.demo.site_server import serving
+from harness.demo.tenants import SitesApp
 from harness.journal.log import read
 from harness.records import Episode
-from harness.sites.endpoint import endpoint_app
-from harness.sites.faults import read_faults
-from harness.sites.plans import read_plans
-from harness.sites.registry import SITES
-from harness.sites.server import serving
-from harness.sites.tenants import SitesApp
 from harness.tasks import load
 from tests.e2e.conftest import PROJECT, command, environment
 
@@ -156,8 +156,9 @@ async def _read(process: asyncio.subprocess.Process, out: bytearray) -> None:
 async def endpoint(
     port: int = 0, *, faults: str = "[]", latency_ms: float = 0.0, special: dict[bytes, bytes] | None = None
 ) -> AsyncIterator[int]:
-    """The scripted endpoint with the demo's plans; `special`: part of a prompt to the whole HTTP body it is answered with,
-    by 200 when it holds choices, else by 400."""
+    """The scripted endpoint with the demo's plans; `special`: part of a prompt to the whole HTTP body it is answered
+    with, by 200 when it holds choices, else by 400.
+    """
     intents = {task.task_id: task.intent for task in load(str(PROJECT / "tasks" / "demo.json"), CANONICAL)}
     placeholders = {f"__{name.upper()}__": base for name, base in CANONICAL.items()}
     plans = read_plans(PROJECT / "tasks" / "demo.plans.json", intents, placeholders=placeholders)

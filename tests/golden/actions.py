@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from harness.actions import ACTION_SETS, describe, early_stop, equivalent, extract, parse, resolve
-from harness.actions.space import (
+from harness.actions.types import (
     Action,
     Box,
     Click,
@@ -15,10 +15,10 @@ from harness.actions.space import (
     GoForward,
     Goto,
     Hover,
+    InvalidAction,
     Keyboard,
     Mouse,
     NewTab,
-    Nothing,
     Press,
     Scroll,
     Stop,
@@ -73,7 +73,7 @@ def compare_action(case: Case) -> Outcome:
     if kind == "map_url_to_local":
         return same(to_deployed(text, DEPLOYED), case["parsed"])
     if kind == "none_history":
-        return same(describe(Nothing(), reply=text), case["history"])
+        return same(describe(InvalidAction(), reply=text), case["history"])
     if kind.startswith("extract:"):
         return _compare_extracted(case)
     return _compare_parsed(case, text, kind) if kind in ACTION_SETS else f"no comparer for action set {kind!r}"
@@ -163,7 +163,7 @@ def _noted(note: str) -> Action:
     """An action in the corpus's notation."""
     kind, _, rest = note.partition(":")
     if note == "NONE":
-        return Nothing(why="unreadable")
+        return InvalidAction(why="unreadable")
     if kind == "pw":
         return parse(rest, "playwright")
     if kind == "role":

@@ -6,13 +6,13 @@ from typing import Any
 
 from harness.codec import dumps
 from harness.errors import EvaluatorError, TaskError
-from harness.evaluators.finding import WEBARENA
 from harness.evaluators.program_html import program_html
+from harness.evaluators.result import WEBARENA
 from harness.evaluators.string_match import string_match
 from harness.evaluators.url_match import url_match
 from harness.records import Eval, Evidence, HtmlTarget, Selected, Task
-from harness.tasks.fields import Fields
-from harness.tasks.judging import build_eval
+from harness.tasks.parse_eval import build_eval
+from harness.tasks.validation import Fields
 from tests.golden.outcome import Case, Outcome, same
 
 UNSCORED = "unscored"

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from harness.actions.space import Box
-from harness.browser.dom_text import Element, print_html
-from harness.browser.tree_webarena import print_tree
+from harness.actions.types import Box
+from harness.browser.rendering.dom_text import TextElement, print_html
+from harness.browser.rendering.tree_webarena import print_tree
 from tests.golden.outcome import Case, Outcome, same
 
 VIEWPORT = (1280, 720)
@@ -45,10 +45,10 @@ def compare_html_text(case: Case) -> Outcome:
     return same((printed.text, shown), (case["text"], case["clickable"]))
 
 
-def _element(number: int, node: list[Any]) -> Element:
+def _element(number: int, node: list[Any]) -> TextElement:
     name, parent, value, attributes, rect = node
     pairs = zip(attributes[::2], attributes[1::2], strict=True)
-    return Element(
+    return TextElement(
         name=name,
         parent=parent,
         value=value or "",

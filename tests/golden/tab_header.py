@@ -8,8 +8,8 @@ and the number of the current one, or as objects with `title` and `current`; a t
 from collections.abc import Mapping
 from typing import Any
 
-from harness.browser.window import tab_header
-from harness.records import Tab
+from harness.browser.session.browser_session import tab_header
+from harness.records import TabRecord
 from tests.golden.outcome import Case, Decision, Outcome, same
 
 TITLE_THAT_FAILS = Decision(
@@ -33,7 +33,7 @@ def compare_tab_header(case: Case) -> Outcome:
     header = header.partition("\n\n")[0]
     titles = [_title(page) for page in pages]
     current = _current(case, pages)
-    tabs = [Tab(url="", title=title or "", current=n == current) for n, title in enumerate(titles)]
+    tabs = [TabRecord(url="", title=title or "", current=n == current) for n, title in enumerate(titles)]
     failed = None in titles or current is None or bool(case.get(_THROWS) or case.get("raises"))
     if failed and header == " | ".join([_LITERAL] * len(tabs)):
         return TITLE_THAT_FAILS

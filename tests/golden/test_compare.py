@@ -109,7 +109,10 @@ ANSWER = {"task_id": 1, "reference_answers": {"exact_match": "a"}, "string_note"
         (HTML | {"content_or_selected_text": ["a"]}, 0.0),
         (
             HTML
-            | {"content_or_selected_text": ["a"], "target": TARGET | {"required_contents": {"exact_match": "['a']"}}},
+            | {
+                "content_or_selected_text": ["a"],
+                "target": TARGET | {"required_contents": {"exact_match": "['a']"}},
+            },
             1.0,
         ),
     ],

@@ -1,7 +1,7 @@
 """A run folder that somebody else made: things to put into it, and what must not come of them.
 
-The commands run in this process, as `harness` runs them, each within a time of its own; what they must not touch is a folder
-beside the run, looked at before and after.
+The commands run in this process, as `harness` runs them, each within a time of its own; what they must not touch is a
+folder beside the run, looked at before and after.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from starlette.testclient import TestClient
 from harness.codec import seal
 from harness.main import main
 from harness.viewer.app import Viewer
-from harness.viewer.catalogue import Library
+from harness.viewer.run_watcher import ResultsWatcher
 
 ROOM = 3 << 30
 """Bytes a command may ask for beyond what is in use."""
@@ -298,14 +298,14 @@ def commands(place: Place) -> dict[str, tuple[object, ...]]:
 @cache
 def _viewer() -> Viewer:
     """One for all rows: its pages are compiled once."""
-    return Viewer(Library(Path("nowhere")))
+    return Viewer(ResultsWatcher(Path("nowhere")))
 
 
 def viewed(run: Path) -> dict[str, str]:
     """Every page of a run that the viewer serves, by address; an exception of a page is not caught."""
     pages = {}
     viewer = _viewer()
-    viewer._library = Library(run)
+    viewer._library = ResultsWatcher(run)
     client = TestClient(viewer.app(None), base_url="http://127.0.0.1")
     with within():
         base = f"/run/{run.resolve().name}"

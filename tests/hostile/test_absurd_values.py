@@ -1,7 +1,7 @@
 """What no run can have written, in files that are whole: numbers beyond all measure, other types, depths, lengths.
 
-Journals here have right checksums, so only what they say is wrong. Every command takes each file: it says what is wrong in
-a sentence, or does what it can; it never ends in a traceback, and always ends.
+Journals here have right checksums, so only what they say is wrong. Every command takes each file: it says what is wrong
+in a sentence, or does what it can; it never ends in a traceback, and always ends.
 """
 
 import json
@@ -16,13 +16,13 @@ import pytest
 
 from harness.cli import configured
 from harness.codec import dumps, seal
-from harness.compose.conclusion import NAME, concluded
-from harness.compose.drift import DRIFT_NAME, settle
-from harness.compose.provenance import _earlier
-from harness.compose.retrying import standing
 from harness.config import Config
 from harness.errors import ConfigError, HarnessError, JournalCorrupt, JournalError, TrackingError
-from harness.journal.ended import read_ended
+from harness.evaluation.config_drift import DRIFT_NAME, check_config_drift
+from harness.evaluation.provenance import _earlier
+from harness.evaluation.retry_request import standing
+from harness.evaluation.summary_cache import NAME, load_summary
+from harness.journal.final_state import read_final_state
 from harness.journal.index import INDEX_NAME, read_entry, read_index, scan
 from harness.journal.log import attempts, read
 from harness.journal.site_log import SiteLog
@@ -247,10 +247,10 @@ def shown_by(place: Place, harness: Harness, names: Iterable[str]) -> None:
 
 
 def test_a_journal_that_began_right_is_read_to_its_end_or_not_at_all(place: Place) -> None:
-    """`read_ended` decodes few lines, and sees the same damage in those."""
+    """`read_final_state` decodes few lines, and sees the same damage in those."""
     put(place, setting("closed", "at", 1e308))
     with pytest.raises(JournalCorrupt, match="is no time"):
-        read_ended(place.run / JOURNAL)
+        read_final_state(place.run / JOURNAL)
 
 
 # --- the index: a line is believed as little as a journal
@@ -384,7 +384,7 @@ def test_a_request_to_try_again_that_says_nothing_is_damaged(place: Place, confi
 def test_a_list_of_drifts_that_says_nothing_is_damaged(place: Place, config: Config, garbage: str) -> None:
     (place.run / DRIFT_NAME).write_bytes(GARBAGE[garbage])
     with within(), RunFolder.open(place.run) as run, pytest.raises(JournalError, match=r"drift\.jsonl:1"):
-        settle(config, run, (), outcomes={}, tell=print)
+        check_config_drift(config, run, (), outcomes={}, tell=print)
 
 
 @pytest.mark.parametrize("garbage", GARBAGE)
@@ -423,7 +423,7 @@ def test_what_a_lock_says_is_only_said(place: Place, harness: Harness, garbage: 
 def test_a_conclusion_that_is_none_is_drawn_anew(place: Place, config: Config, garbage: str) -> None:
     (place.run / NAME).write_bytes(GARBAGE[garbage])
     with within():
-        assert concluded(config, place.run) is None
+        assert load_summary(config, place.run) is None
 
 
 # --- generated
@@ -436,7 +436,9 @@ POOL: tuple[Any, ...] = (
 
 
 def mutated(journal: bytes, seed: int) -> bytes:
-    """One to three values anywhere in the records replaced, moved or dropped, records left out, doubled or exchanged."""
+    """One to three values anywhere in the records replaced, moved or dropped, records left out, doubled or
+    exchanged.
+    """
     draw = random.Random(seed)
     changes = {draw.randrange(len(journal.splitlines())): draw.randint(1, 3) for _ in range(draw.randint(1, 2))}
 

@@ -14,12 +14,12 @@ import pytest
 
 from harness.codec import dumps
 from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
-from harness.llm.allowance import told
-from harness.llm.bounding import connections
 from harness.llm.endpoint import Endpoint
-from harness.llm.waiting import asked_wait_s, duration_s
-from tests.llm.test_bounding import ASKED, MB, Server, completion, http, serving
+from harness.llm.http_client import bounded_client
+from harness.llm.rate_limit_headers import read_headers
+from harness.llm.retry_after import duration_s, retry_after_s
 from tests.llm.test_chat import KEY, Waits, chat
+from tests.llm.test_http_client import ASKED, MB, Server, completion, http, serving
 
 HALF_PAIR = rb"a\ud800b"
 SAID = {"choices": [{"message": {"role": "assistant", "content": "hi"}}], "model": "m"}
@@ -30,7 +30,7 @@ def said(**further: Any) -> bytes:
 
 
 def answering(server: Server, waits: Waits, **settings: Any) -> Any:
-    endpoint = Endpoint(base_url=f"http://127.0.0.1:{server.port}/v1", api_key=KEY, http_client=connections(MB))
+    endpoint = Endpoint(base_url=f"http://127.0.0.1:{server.port}/v1", api_key=KEY, http_client=bounded_client(MB))
     return chat(endpoint, waits, **({"timeout_s": 30.0} | settings))
 
 
@@ -283,7 +283,7 @@ WAITS: dict[str, tuple[dict[str, str], float | None]] = {
 
 @pytest.mark.parametrize(("headers", "seconds"), WAITS.values(), ids=WAITS)
 def test_a_wait_is_read_or_counts_as_not_said(headers: dict[str, str], seconds: float | None) -> None:
-    found = asked_wait_s(headers, status=429, now=1e9)
+    found = retry_after_s(headers, status=429, now=1e9)
     assert found == seconds if seconds is None else found == pytest.approx(seconds)
 
 
@@ -294,7 +294,7 @@ def test_a_rate_limit_of_garbage_counts_as_not_said(kind: str, value: str) -> No
         "x-ratelimit-reset-requests": "1s",
         f"x-ratelimit-{kind}-requests": value,
     }
-    found = told(headers).requests
+    found = read_headers(headers).requests
     assert (found is not None) == (value == "999999999")
     assert duration_s("9" * 400) is None
 

@@ -1,4 +1,6 @@
-"""Jobs of a cluster are kept as pickles, and reading a pickle runs what it says: none that a run folder came with is read."""
+"""Jobs of a cluster are kept as pickles, and reading a pickle runs what it says: none that a run folder came with is
+read.
+"""
 
 import json
 import os
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 
 from harness.errors import UnsafeFile
-from harness.runner.executors.slurm import Jobs, Order
+from harness.runner.executors.slurm import SlurmJobs, SlurmJobSpec
 from tests.hostile.foreign import PUT, Place, within
 
 WANTED = "0123456789abcdef"
@@ -32,7 +34,7 @@ KNOWN: dict[str, tuple[Any, dict[int, tuple[str, str]]]] = {
 
 
 def reading(folder: Path) -> dict[int, tuple[str, str]]:
-    jobs = Jobs.__new__(Jobs)  # without a cluster there is nobody to submit to
+    jobs = SlurmJobs.__new__(SlurmJobs)  # without a cluster there is nobody to submit to
     jobs._folder = folder
     return {shard: (known.folder, known.number) for shard, known in jobs._read().items()}
 
@@ -90,7 +92,7 @@ def test_a_result_that_lay_there_is_not_a_jobs(place: Place, tmp_path: Path, mon
     (place.run / "slurm").mkdir()
     mark = tmp_path / "unpickled"
     (place.run / "slurm" / "4242_0_result.pkl").write_bytes(pickle.dumps(("success", Mark(str(mark)))))
-    jobs = Jobs(place.run / "slurm", Order(cluster="slurm", time_min=5, cpus=1))
+    jobs = SlurmJobs(place.run / "slurm", SlurmJobSpec(cluster="slurm", time_min=5, cpus=1))
     jobs.submit({1: [sys.executable, "-c", "pass"]})
     with within(room=None):
         assert jobs.running() == ()

@@ -1,7 +1,8 @@
-"""`harness replay` on somebody else's run folder: what stands in it is shown and performed, and chooses no program and no place.
+"""`harness replay` on somebody else's run folder: what stands in it is shown and performed, and chooses no program and
+no place.
 
-`config.yaml` of the folder is text. Rows give it, and the journal beside it, what a run would never write; what is watched is a
-program that leaves a mark when it is run, and a server that counts who asks it for anything.
+`config.yaml` of the folder is text. Rows give it, and the journal beside it, what a run would never write; what is
+watched is a program that leaves a mark when it is run, and a server that counts who asks it for anything.
 """
 
 import json
@@ -20,10 +21,10 @@ import pytest
 
 from harness.choices import ActionSet, ObservationDialect, ObservationType
 from harness.cli import configured
-from harness.compose.recorded import read_recorded, shown_at, sites_of, told
-from harness.compose.replaying import _without_file, as_recorded, check_sites
-from harness.compose.settings import shown
+from harness.commands.replay_run import _without_file, as_recorded, check_sites
 from harness.config import Config
+from harness.config.config_tree import shown
+from harness.config.recorded_config import read_recorded, recorded_address, recorded_sites, recorded_text
 from harness.errors import ConfigError
 from harness.journal.log import read
 from tests.e2e.conftest import PROJECT, environment
@@ -251,9 +252,9 @@ def test_a_journal_names_no_file_of_cookies(place: Place, tmp_path: Path, state:
     ],
 )
 def test_where_a_site_was_shown_is_read_as_text(site: dict[str, Any], address: str | None) -> None:
-    assert shown_at(site) == address
-    assert sites_of({"sites": {"a": site, "b": "text", "reset": {}}}) == {"a": site}
-    assert told({"sites": {"a": site}}, "sites.a.missing.deep") is None
+    assert recorded_address(site) == address
+    assert recorded_sites({"sites": {"a": site, "b": "text", "reset": {}}}) == {"a": site}
+    assert recorded_text({"sites": {"a": site}}, "sites.a.missing.deep") is None
 
 
 # --- the real command, a real browser

@@ -1,8 +1,8 @@
 """What stands in a run folder in the place of a file or a folder: no command follows, waits for, fills or empties it.
 
-A row is a thing (a link, a FIFO, a device, a hard link, 2 TB of nothing) in a place, a command, and what it comes to. Links lead
-to a folder beside the run in which nothing may change. Exit code 3 says that the run folder is in the way, and names the
-thing; 0 that the command could do its work without it.
+A row is a thing (a link, a FIFO, a device, a hard link, 2 TB of nothing) in a place, a command, and what it comes to.
+Links lead to a folder beside the run in which nothing may change. Exit code 3 says that the run folder is in the way,
+and names the thing; 0 that the command could do its work without it.
 """
 
 import os
@@ -15,18 +15,18 @@ from typing import Any
 
 import pytest
 
-from harness import regular
-from harness.compose.importing import import_results
-from harness.compose.recorded import read_recorded
+from harness import safe_files
+from harness.benchmarks.webarena.results_import import import_results
+from harness.config.recorded_config import read_recorded
 from harness.errors import ConfigError, TaskError, UnsafeFile
-from harness.journal.clearing import Clearable, clearable, remove
 from harness.journal.disk import Within, write_atomic
+from harness.journal.garbage import Garbage, find_garbage, remove
 from harness.journal.index import note, scan
 from harness.journal.lock import holder_named_in
 from harness.journal.log import Journal, read
-from harness.journal.merging import merge
+from harness.journal.merge import merge
 from harness.journal.site_log import SiteLog
-from harness.journal.store import FILES, FOLDERS, ArtifactStore, RunFolder, check_shape, hold_of
+from harness.journal.store import FILES, FOLDERS, ArtifactStore, RunFolder, check_shape, lock_token
 from harness.tasks import load
 from harness.tracking.history import History
 from tests.e2e.conftest import PROJECT, environment
@@ -220,7 +220,7 @@ PARTS: dict[str, tuple[str, Callable[[Place], object]]] = {
     "settings": ("config.yaml", lambda place: read_recorded(place.run)),
     "history-read": ("history.jsonl", lambda place: [*History(place.run / "history.jsonl").rows()]),
     "history-written": ("history.jsonl", lambda place: History(place.run / "history.jsonl").append(b"{}")),
-    "log": ("worker.log", lambda place: regular.appending(place.run / "worker.log").close()),
+    "log": ("worker.log", lambda place: safe_files.open_append(place.run / "worker.log").close()),
     "shard-merged": (JOURNAL, lambda place: merge(place.run, _empty_run(place))),
 }
 
@@ -254,7 +254,7 @@ def test_what_only_tells_who_holds_a_run_is_never_a_reason_to_wait(place: Place,
     PUT[thing](place.run / ".lock", place)
     with within():
         assert holder_named_in(place.run / ".lock") == "another process"
-        assert hold_of(place.run) == ""
+        assert lock_token(place.run) == ""
 
 
 @pytest.mark.parametrize("thing", ["link", "dangling-link", "fifo", "hard-link", "folder"])
@@ -298,7 +298,7 @@ def _digest(data: bytes) -> str:
 
 def test_a_folder_that_becomes_a_link_after_it_was_listed_is_not_emptied(place: Place) -> None:
     orphan = ArtifactStore(place.run / "artifacts").put(b"nobody speaks of this")
-    listed = [one for one in clearable(place.run) if one.path.name == orphan]
+    listed = [one for one in find_garbage(place.run) if one.path.name == orphan]
     assert len(listed) == 1
     (place.folder / orphan).write_bytes(b"mine")
     place.before = {}
@@ -309,7 +309,7 @@ def test_a_folder_that_becomes_a_link_after_it_was_listed_is_not_emptied(place: 
 
 
 def test_a_file_above_which_everything_moved_is_not_removed(place: Place) -> None:
-    found = Clearable(path=place.run / "artifacts" / "ab" / "letter.txt", size=4)
+    found = Garbage(path=place.run / "artifacts" / "ab" / "letter.txt", size=4)
     PUT["link-to-folder"](place.run / "artifacts", place)
     with within(), pytest.raises(UnsafeFile):
         remove(found, place.run)

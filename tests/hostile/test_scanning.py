@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from benchmarks.scanners import Scanner, scanners
 from benchmarks.scanning import DOUBLINGS, growth
 from harness.actions import playwright_grammar, webarena_grammar
-from harness.actions.space import Action, Goto, Press, Stop, Type
-from harness.compose.importing import verdicts_in
+from harness.actions.types import Action, Goto, Press, Stop, Type
+from harness.benchmarks.webarena.results_import import verdicts_in
 from harness.errors import ActionSyntaxError
 from harness.evaluators.judge import last_word
 from harness.journal.redaction import Redactor

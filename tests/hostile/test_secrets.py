@@ -9,28 +9,28 @@ from typing import Any
 
 import pytest
 
-from harness import regular
-from harness.browser.addresses import Addresses, SiteFinder
-from harness.browser.fetching import fetch
-from harness.browser.guard import Guard
-from harness.browser.variables import for_browser
+from harness import safe_files
+from harness.browser.driver.child_environment import browser_environment
+from harness.browser.network.addresses import Addresses, SiteFinder
+from harness.browser.network.allowlist import Allowlist
+from harness.browser.network.http import fetch
 from harness.cli import configured
-from harness.compose.confidential import secrets_of, secrets_of_tasks, shown_settings
-from harness.compose.deployment import canonical_bases
-from harness.compose.settings import measuring, secrets, shown
-from harness.compose.telling import Discreet
 from harness.config import register
-from harness.discretion import hide
+from harness.config.argument_secrets import redact_arguments
+from harness.config.config_secrets import config_secrets, redacted_settings, task_secrets
+from harness.config.config_tree import measured_settings, secrets, shown
+from harness.config.deployment import canonical_bases
 from harness.errors import ConfigError, SiteUnavailable
-from harness.journal.credentials import in_command, in_header, in_login, in_text, secrets_in
+from harness.evaluation.redacting_progress import RedactingProgress
 from harness.journal.redaction import Redactor
+from harness.journal.secret_detection import in_command, in_header, in_login, in_text, secrets_in
 from harness.llm.chat import ChatSettings, OpenAIChat
 from harness.llm.endpoint import Endpoint
-from harness.llm.retrying import Retrier, RetryPolicy
-from harness.protocols import Message, News
+from harness.llm.retry import Retrier, RetryPolicy
+from harness.protocols import Message, ProgressEvent
 from harness.records import Eval, Site, Task
 from harness.runner import shell
-from harness.runner.family import worker_environment
+from harness.runner.process_tree import worker_environment
 from tests.hostile.canaries.world import World, world
 
 SECRET = "Zx7Qw0Lm3Rt9Kp5V"
@@ -189,25 +189,25 @@ def test_but_those_that_ask_who_somebody_is(place: str) -> None:
     ],
 )  # fmt: skip
 def test_a_setting_is_known_as_a_secret_and_not_shown(tree: dict[str, Any]) -> None:
-    assert SECRET in secrets_of(tree).values()
-    assert SECRET not in json.dumps(shown_settings(tree))
+    assert SECRET in config_secrets(tree).values()
+    assert SECRET not in json.dumps(redacted_settings(tree))
 
 
 def test_of_a_command_only_the_program_is_shown() -> None:
     tree = {"sites": {"own": {"reset_command": f"./reset.sh {SECRET}"}, "reset": {"command": "make"}}}
-    assert shown_settings(tree) == {
+    assert redacted_settings(tree) == {
         "sites": {"own": {"reset_command": "./reset.sh [redacted]"}, "reset": {"command": "make"}}
     }
 
 
 def test_several_secrets_of_a_login_have_names_of_their_own() -> None:
     tree = {"sites": {"own": {"login": {"fields": {"#user": "u", "#password": "one-secret", "#otp": "two-secret"}}}}}
-    assert secrets_of(tree) == {"sites.own.login": "one-secret", "sites.own.login.2": "two-secret"}
+    assert config_secrets(tree) == {"sites.own.login": "one-secret", "sites.own.login.2": "two-secret"}
 
 
 def test_headers_are_no_other_measurement() -> None:
     plain, more = configured(["task=smoke"]), configured(["task=smoke", f"+llm.headers.X-Any={SECRET}"])
-    assert measuring(plain) == measuring(more)
+    assert measured_settings(plain) == measured_settings(more)
     assert secrets(more)["llm.headers.X-Any"] == SECRET
     assert SECRET not in json.dumps(shown(more))
 
@@ -233,7 +233,7 @@ def test_a_password_in_an_address_of_a_task_is_a_secret(task: Mapping[str, Any])
         "eval": Eval(eval_types=()),
         **task,
     }
-    assert secrets_of_tasks([Task(**fields)]) == {"task.7": SECRET}
+    assert task_secrets([Task(**fields)]) == {"task.7": SECRET}
 
 
 # --- the command line --------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ def test_a_password_in_an_address_of_a_task_is_a_secret(task: Mapping[str, Any])
     ],
 )  # fmt: skip
 def test_hydra_does_not_see_a_secret_of_the_command_line(argument: str) -> None:
-    hidden = hide(["task=smoke", argument.format(SECRET)])
+    hidden = redact_arguments(["task=smoke", argument.format(SECRET)])
     assert SECRET not in "".join(hidden.arguments)
     assert any(SECRET in secret for secret in hidden.secrets.values())
     assert hidden.arguments[0] == "task=smoke"
@@ -266,7 +266,7 @@ def test_hydra_does_not_see_a_secret_of_the_command_line(argument: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_secret_is_left_as_it_was_typed(argument: str) -> None:
-    assert hide([argument]).arguments == (argument,)
+    assert redact_arguments([argument]).arguments == (argument,)
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_what_is_no_secret_is_left_as_it_was_typed(argument: str) -> None:
 )
 def test_what_cannot_be_read_is_refused_without_being_told(argument: str) -> None:
     with pytest.raises(ConfigError, match="its value cannot be read; quote it") as refused:
-        hide([argument.format(SECRET)])
+        redact_arguments([argument.format(SECRET)])
     assert SECRET not in str(refused.value)
 
 
@@ -317,7 +317,7 @@ def test_a_long_name_of_a_run_of_several_fits_a_folder_and_stays_its_own() -> No
      "XDG_SESSION_COOKIE", "SSH_AUTH_SOCK", "GTK_PASSWORD", "KUBECONFIG", "PYTHONPATH", "CAIRN_COMMAND"],
 )  # fmt: skip
 def test_the_browser_does_not_get_a_variable(name: str) -> None:
-    assert for_browser({name: SECRET, "PATH": "/bin"}) == {"PATH": "/bin"}
+    assert browser_environment({name: SECRET, "PATH": "/bin"}) == {"PATH": "/bin"}
 
 
 @pytest.mark.parametrize(
@@ -326,24 +326,24 @@ def test_the_browser_does_not_get_a_variable(name: str) -> None:
      "PLAYWRIGHT_BROWSERS_PATH", "SSL_CERT_FILE", "CAIRN_RUN", "no_proxy"],
 )  # fmt: skip
 def test_the_browser_gets_what_it_works_with(name: str) -> None:
-    assert for_browser({name: "x"}) == {name: "x"}
+    assert browser_environment({name: "x"}) == {name: "x"}
 
 
 @pytest.mark.parametrize("value", ["http://me:{}@proxy:3128", "me:{}@proxy:3128"])
 def test_a_proxy_is_passed_on_without_its_password(value: str) -> None:
-    assert for_browser({"https_proxy": value.format(SECRET)})["https_proxy"].endswith("proxy:3128")
-    assert SECRET not in str(for_browser({"HTTPS_PROXY": value.format(SECRET)}))
+    assert browser_environment({"https_proxy": value.format(SECRET)})["https_proxy"].endswith("proxy:3128")
+    assert SECRET not in str(browser_environment({"HTTPS_PROXY": value.format(SECRET)}))
 
 
 def test_a_display_gets_no_secret_that_it_could_wrap() -> None:
-    heard: list[News] = []
+    heard: list[ProgressEvent] = []
 
     class Listening:
-        def tell(self, news: News) -> None:
+        def tell(self, news: ProgressEvent) -> None:
             heard.append(news)
 
-    news = News(lane=0, task_id="1", phase="acting", action=f"type [5] [{SECRET}]", note=f"it said {SECRET}")
-    Discreet(Listening(), Redactor({"pin": SECRET}).said).tell(news)
+    news = ProgressEvent(lane=0, task_id="1", phase="acting", action=f"type [5] [{SECRET}]", note=f"it said {SECRET}")
+    RedactingProgress(Listening(), Redactor({"pin": SECRET}).said).tell(news)
     assert (heard[0].action, heard[0].note) == ("type [5] [[redacted:pin]]", "it said [redacted:pin]")
 
 
@@ -353,13 +353,13 @@ def test_a_worker_is_not_told_to_log_what_is_typed() -> None:
 
 def test_the_log_of_workers_is_for_its_owner(tmp_path: Path) -> None:
     (tmp_path / "worker.log").touch(0o644)
-    with regular.appending(tmp_path / "worker.log") as log:
+    with safe_files.open_append(tmp_path / "worker.log") as log:
         log.write(b"x")
     assert stat.S_IMODE((tmp_path / "worker.log").stat().st_mode) == 0o600
 
 
 async def test_the_arguments_of_a_hook_do_not_show_its_command(tmp_path: Path) -> None:
-    ended = await shell.run(
+    ended = await shell.run_command(
         f": {SECRET}; cat /proc/$$/cmdline > {tmp_path}/seen; env > {tmp_path}/env", told={}, timeout_s=30
     )
     assert ended.code == 0
@@ -418,9 +418,9 @@ async def test_an_address_that_does_not_answer_is_named_without_its_secrets() ->
 
 def test_a_site_with_a_password_is_the_same_site_without() -> None:
     site = Site(name="own", url=f"http://me:{SECRET}@h:81", canonical="http://own.test")
-    assert Guard((site,), allowed="sites").reaches("http://h:81/x")
-    assert Guard((site,), allowed="sites").reaches(f"http://me:{SECRET}@h:81/x")
-    assert not Guard((site,), allowed="sites").reaches("http://h:81@evil/x")
+    assert Allowlist((site,), allowed="sites").reaches("http://h:81/x")
+    assert Allowlist((site,), allowed="sites").reaches(f"http://me:{SECRET}@h:81/x")
+    assert not Allowlist((site,), allowed="sites").reaches("http://h:81@evil/x")
     assert SiteFinder([("own", site.url)])("http://h:81/x") == "own"
     addresses = Addresses((site,))
     assert addresses.to_real("http://own.test/x") == f"http://me:{SECRET}@h:81/x"

@@ -16,14 +16,14 @@ from typing import Any, get_type_hints
 import pytest
 
 from harness.cli import configured
-from harness.compose.model import read_yaml
-from harness.compose.soundness import BOUNDS, FILLED, WORDS, bounds_of, refuse_unsound, settings
 from harness.config import Config
+from harness.config.config_validation import BOUNDS, NON_EMPTY, WORDS, check_values, range_of, settings
+from harness.demo.model.fault_injection import read_faults
 from harness.errors import ConfigError, UsageError
-from harness.evaluation import evaluate
-from harness.llm.pricing import read_prices
+from harness.evaluation.models import read_yaml
+from harness.evaluation.orchestrator import evaluate
+from harness.llm.prices import read_prices
 from harness.reports.terminal import Terminal
-from harness.sites.faults import read_faults
 from tests.e2e.conftest import command, environment
 
 HUGE = 10**400
@@ -66,26 +66,26 @@ def with_setting(name: str, value: Any) -> Config:
 @pytest.mark.parametrize(("name", "value"), list(numbers()))
 def test_a_number_that_is_none_or_out_of_all_bounds_is_refused_by_name(name: str, value: Any) -> None:
     with pytest.raises(ConfigError, match="cannot be used; give a number") as caught:
-        refuse_unsound(with_setting(name, value))
+        check_values(with_setting(name, value))
     assert str(caught.value).startswith(f"{name}=") and len(str(caught.value)) < 300
 
 
 def test_the_tables_name_settings_that_there_are() -> None:
     known = dict(settings(Config()))
-    assert set(BOUNDS) | set(WORDS) | set(FILLED) <= set(known)
+    assert set(BOUNDS) | set(WORDS) | set(NON_EMPTY) <= set(known)
 
 
 @pytest.mark.parametrize("name", sorted(BOUNDS))
 def test_both_ends_of_what_is_allowed_are_allowed(name: str) -> None:
-    bounds = bounds_of(name)
+    bounds = range_of(name)
     ends = [bounds.most] if bounds.above else [bounds.least, bounds.most]
     for end in ends:
-        refuse_unsound(with_setting(name, int(end) if float(end).is_integer() else end))
+        check_values(with_setting(name, int(end) if float(end).is_integer() else end))
 
 
 def test_the_defaults_and_every_group_of_settings_are_sound() -> None:
     for overrides in ([], ["task=smoke"], ["llm=openai", "llm.model=m"], ["executor=ray"], ["executor=slurm"]):
-        refuse_unsound(configured(overrides))
+        check_values(configured(overrides))
 
 
 DEEP = "{a: " * 900 + "1" + "}" * 900

@@ -12,9 +12,9 @@ from typing import Any
 import psutil
 import pytest
 
-from harness.sites.endpoint import endpoint_app
-from harness.sites.plans import read_plans
-from harness.sites.server import serving
+from harness.demo.model.model_server import endpoint_app
+from harness.demo.model.scripts import read_plans
+from harness.demo.site_server import serving
 from harness.tasks import load
 from tests.e2e.trouble import CANONICAL, PROJECT, Play, TroubledSites, World
 
@@ -26,8 +26,10 @@ HOSTILE = {
     "label": "<button onclick=\"this.ariaLabel = 'L'.repeat(18e6)\">go</button>",
     "endless": None,
     "tabs": "<button onclick='open(`/__wild__/calm`); open(`/__wild__/calm`)'>go</button>",
-    "storage": "<button onclick='let k = 0; setInterval(() => { for (let n = 0; n < 500; n++)"
-    " localStorage[`k` + n] = `v` + k++ }, 20)'>go</button>",
+    "storage": (
+        "<button onclick='let k = 0; setInterval(() => { for (let n = 0; n < 500; n++)"
+        " localStorage[`k` + n] = `v` + k++ }, 20)'>go</button>"
+    ),
     "memory": "<button onclick='const a = []; for (;;) a.push(new Uint8Array(5e6).fill(1))'>go</button>",
     "refused": "<button>go</button>",
     "bomb": "<button>go</button>",

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from harness.codec import digest
+from harness.demo.model.scripts import read_plans
 from harness.errors import TaskError
 from harness.records import Task
-from harness.sites.plans import read_plans
 from harness.tasks import load
 from tests.e2e.conftest import PROJECT
 

@@ -17,14 +17,14 @@ from harness.codec import dumps
 from harness.journal.log import Durability
 from harness.journal.redaction import RedactingFormatter, Redactor
 from harness.journal.store import RunFolder
-from harness.protocols import News
+from harness.protocols import ProgressEvent
 from harness.records import Decided
-from harness.reports.display import Board, LiveDisplay, PlainDisplay
-from harness.reports.summary import Entry, Invocation, Summary, summarize
+from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
+from harness.reports.escape import VisibleFormatter, escaped, flat, one_line, visible
+from harness.reports.summary import Invocation, Summary, SummaryEntry, summarize
 from harness.reports.table import print_summary
 from harness.reports.terminal import Terminal
-from harness.reports.visible import VisibleFormatter, escaped, flat, one_line, visible
-from tests.llm.test_bounding import http, serving
+from tests.llm.test_http_client import http, serving
 from tests.reports import test_hostile as poisoning
 from tests.reports.runs import Shape, episode, task, write
 
@@ -145,7 +145,7 @@ def summary(folder: Path, run_id: str) -> Summary:
     from dataclasses import replace
 
     tasks = [replace(task(number), sites=(run_id,)) for number in range(3)]
-    entries = (Entry(task=one, trial=0, outcome=outcomes.get((one.task_id, 0))) for one in tasks)
+    entries = (SummaryEntry(task=one, trial=0, outcome=outcomes.get((one.task_id, 0))) for one in tasks)
     return summarize(run_id, entries, "corrected", Invocation())
 
 
@@ -160,16 +160,16 @@ NEWS = ("acting", "retrying", "waiting", "ended")
 
 @EVERY
 def test_the_displays_of_a_run(capsys: Output, evil: str) -> None:
-    with PlainDisplay(Terminal(), Board(4)) as plain:
+    with PlainDisplay(Terminal(), LiveStats(4)) as plain:
         for phase in NEWS:
-            plain.tell(News(lane=0, task_id="1", phase=phase, note=evil, action=evil))
+            plain.tell(ProgressEvent(lane=0, task_id="1", phase=phase, note=evil, action=evil))
     assert_harmless(capsys.readouterr().out)
     terminal = Terminal()
     terminal._force_terminal = True
     terminal.legacy_windows = False
-    with LiveDisplay(terminal, Board(4, what=evil)) as live:
+    with LiveDisplay(terminal, LiveStats(4, what=evil)) as live:
         for phase in NEWS:
-            live.tell(News(lane=0, task_id="1", phase=phase, note=evil, action=evil))
+            live.tell(ProgressEvent(lane=0, task_id="1", phase=phase, note=evil, action=evil))
     out = capsys.readouterr().out
     own = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", out) if not evil.startswith("\x1b[") else out.replace("\x1b", "")
     assert_harmless(own.replace("\r", ""), lines=False)

@@ -1,4 +1,6 @@
-"""Errors nobody foresaw have an exit code of their own, one sentence and a file with the traceback; no secret is in either."""
+"""Errors nobody foresaw have an exit code of their own, one sentence and a file with the traceback; no secret is in
+either.
+"""
 
 import asyncio
 import errno
@@ -11,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from harness.compose.unforeseen import Unforeseen, leaves, without_secrets
 from harness.errors import ExitCode
+from harness.internal_error import InternalErrorGuard, flatten_group, without_secrets
 from tests.e2e.conftest import PROJECT, environment
 
 KEY = "sk-canary-0123456789abcdef"
@@ -25,15 +27,17 @@ FAULTS: dict[str, str] = {
     "an error of the network": "raise ConnectionResetError('gone')",
     "an error without a file": "raise OSError(28, 'No space left on device')",
     "a group": "raise ExceptionGroup('a', [KeyError('option'), ValueError('b')])",
-    "a group with one of ours": "from harness.errors import ConfigError; raise ExceptionGroup('a', [ConfigError('a'), KeyError('option')])",
+    "a group with one of ours": (
+        "from harness.errors import ConfigError; raise ExceptionGroup('a', [ConfigError('a'), KeyError('option')])"
+    ),
     "an import": "import no_such_module",
     "escapes": "raise RuntimeError('\\x1b]0;hacked\\x07\\nrun.py: all is well')",
     "a secret": f"raise RuntimeError('key {KEY}')",
     "a long message": "raise RuntimeError('x' * 100_000)",
 }
 PLACES = {
-    "evaluating": ("harness.evaluation", "evaluate", "harness.cli", ["task.limit=1"]),
-    "composing": ("harness.compose.spelling", "refuse_misspelt", "harness.cli", ["task.limit=1"]),
+    "evaluating": ("harness.evaluation.orchestrator", "evaluate", "harness.cli", ["task.limit=1"]),
+    "composing": ("harness.config.override_keys", "refuse_misspelt", "harness.cli", ["task.limit=1"]),
     "a command": ("harness.commands.show", "run", "harness.main", ["show", "nope"]),
 }
 PROGRAM = """
@@ -112,7 +116,7 @@ def test_where_no_file_can_be_made_the_traceback_follows(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("end", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError()], ids=type)
 def test_an_end_that_was_asked_for_passes(end: BaseException) -> None:
-    with pytest.raises(type(end)), Unforeseen("a", redact=str):
+    with pytest.raises(type(end)), InternalErrorGuard("a", redact=str):
         raise end
 
 
@@ -122,7 +126,7 @@ def test_a_worker_says_it_in_its_log_and_ends_with_the_code(
 ) -> None:
     monkeypatch.setenv("MY_API_KEY", KEY)
     said = without_secrets
-    with Unforeseen("worker", redact=lambda text: said(text, ()), keeps=False) as met:
+    with InternalErrorGuard("worker", redact=lambda text: said(text, ()), keeps=False) as met:
         exec_in_function(fault)
     err = capsys.readouterr().err
     assert met.code == 70
@@ -139,7 +143,7 @@ def exec_in_function(fault: str) -> None:
 
 def test_groups_are_opened() -> None:
     inner = ExceptionGroup("b", [ValueError("1"), KeyError("2")])
-    assert [str(one) for one in leaves(ExceptionGroup("a", [inner, TypeError("3")]))] == ["1", "'2'", "3"]
+    assert [str(one) for one in flatten_group(ExceptionGroup("a", [inner, TypeError("3")]))] == ["1", "'2'", "3"]
 
 
 DISK = {

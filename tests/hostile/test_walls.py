@@ -1,4 +1,6 @@
-"""Walls of what serves on this machine: embedded sites, viewer. Real servers, requests as browsers and others send them."""
+"""Walls of what serves on this machine: embedded sites, viewer. Real servers, requests as browsers and others send
+them.
+"""
 
 import asyncio
 import subprocess
@@ -11,18 +13,18 @@ import psutil
 import pytest
 from playwright.async_api import Browser
 
-from harness.browser.outage import Patience
-from harness.compose.resetting import EmbeddedResets
+from harness.browser.network.site_health import WaitPolicy
+from harness.demo.launcher import KEY_HEADER, KEY_VARIABLE, start_servers
+from harness.demo.registry import SITES
+from harness.demo.site_server import serving
+from harness.demo.tenants import SitesApp
 from harness.errors import ConfigError
+from harness.evaluation.reset_hooks import EmbeddedResetHooks
 from harness.records import Eval, Task
-from harness.runner.resetting import Instance
-from harness.sites.launching import KEY_HEADER, KEY_VARIABLE, launched
-from harness.sites.registry import SITES
-from harness.sites.server import serving
-from harness.sites.tenants import SitesApp
+from harness.runner.dirty_sites import SiteInstance
 from harness.viewer.app import Viewer
-from harness.viewer.catalogue import Library
-from harness.viewer.guard import place_of
+from harness.viewer.request_guard import place_of
+from harness.viewer.run_watcher import ResultsWatcher
 from tests.e2e.conftest import command, environment
 from tests.looking import chromium
 from tests.reports.runs import assorted, fill
@@ -96,16 +98,16 @@ async def test_without_a_key_a_program_may_reset_and_a_page_may_not() -> None:
 
 
 async def test_each_start_has_a_key_of_its_own_which_no_process_list_shows(tmp_path: Path) -> None:
-    resets, other = EmbeddedResets(Patience(limit_s=0)), EmbeddedResets(Patience(limit_s=0))
+    resets, other = EmbeddedResetHooks(WaitPolicy(limit_s=0)), EmbeddedResetHooks(WaitPolicy(limit_s=0))
     assert len(resets.key) >= 32 and resets.key != other.key
-    async with launched("harness.sites", log=tmp_path / "log", variables={KEY_VARIABLE: resets.key}) as number:
+    async with start_servers("harness.demo", log=tmp_path / "log", variables={KEY_VARIABLE: resets.key}) as number:
         resets.port = other.port = number
-        wanted = (Instance("shop", "http://t0.shop.localhost"),)
+        wanted = (SiteInstance("shop", "http://t0.shop.localhost"),)
         await resets.reset(wanted, TASK)
         with pytest.raises(ConfigError, match="answers 403"):
             await other.reset(wanted, TASK)
         lines = [" ".join(child.cmdline()) for child in psutil.Process().children(recursive=True)]
-    assert any("harness.sites" in line for line in lines) and not any(resets.key in line for line in lines)
+    assert any("harness.demo" in line for line in lines) and not any(resets.key in line for line in lines)
 
 
 @pytest.fixture
@@ -118,7 +120,10 @@ ATTEMPTS = {
     "fetch": "url => fetch(url, {method: 'POST'}).catch(() => 0).then(() => 0)",
     "fetch without cors": "url => fetch(url, {method: 'POST', mode: 'no-cors'}).then(() => 0)",
     "beacon": "url => void navigator.sendBeacon(url)",
-    "form": "url => { const f = document.createElement('form'); f.method = 'POST'; f.action = url; document.body.append(f); f.submit(); }",
+    "form": (
+        "url => { const f = document.createElement('form'); f.method = 'POST'; f.action = url; document.body.append(f);"
+        " f.submit(); }"
+    ),
 }
 
 
@@ -160,7 +165,7 @@ PLACE = place_of(TOKEN)
 
 @pytest.fixture
 async def viewer(results: Path) -> AsyncIterator[int]:
-    async with serving(Viewer(Library(results)).app(TOKEN)) as number:
+    async with serving(Viewer(ResultsWatcher(results)).app(TOKEN)) as number:
         yield number
 
 

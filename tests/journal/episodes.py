@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import reduce
 from pathlib import Path
 
-from harness.actions.space import Action, Click, Stop, Target
+from harness.actions.types import Action, Click, Stop, Target
 from harness.journal.fold import check, fold
 from harness.journal.log import Durability, Journal
 from harness.records import (
@@ -16,7 +16,6 @@ from harness.records import (
     Doubt,
     DoubtReason,
     DoubtResolution,
-    Effect,
     Episode,
     Eval,
     Evidence,
@@ -28,8 +27,9 @@ from harness.records import (
     Record,
     Resumed,
     Scored,
+    SideEffect,
     Status,
-    Tab,
+    TabRecord,
     Task,
     Usage,
     Verdict,
@@ -68,9 +68,13 @@ def acted(step: int, text: str = "[1] link 'Thé\u2028'") -> Acted:
         step=step,
         outcome=Done(),
         observation=Observation(
-            url=URL, title="Shop", tabs=(Tab(url=URL, title="Shop", current=True),), text=text, fingerprint="f" * 64
+            url=URL,
+            title="Shop",
+            tabs=(TabRecord(url=URL, title="Shop", current=True),),
+            text=text,
+            fingerprint="f" * 64,
         ),
-        effects=(Effect(method="POST", url=URL, status=None),) if step else (),
+        effects=(SideEffect(method="POST", url=URL, status=None),) if step else (),
         elapsed_ms=10.0,
         at=3.0,
     )
@@ -85,7 +89,7 @@ def failed(attempt: int = 1, message: str = "gone") -> Failed:
 
 
 def late(step: int) -> Late:
-    effect = Effect(method="POST", url=f"{URL}late?n=1", status=None)
+    effect = SideEffect(method="POST", url=f"{URL}late?n=1", status=None)
     return Late(step=step, effects=(effect,), at=5.5)
 
 

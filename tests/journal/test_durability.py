@@ -70,9 +70,10 @@ def test_an_artifact_is_durable_before_its_name_is_known(tmp_path: Path) -> None
     assert calls[end - 3 : end][1:] == [f"rename {digest}", f"fsync {digest[:2]}"]
     assert calls[end - 3].startswith("fsync .")
     assert calls.index("fsync artifacts") < end
-    assert calls[end + 1 : end + 3] == [f"fsync {digest[:2]}", "told again"], (
-        "who stored it first may not have got that far"
-    )
+    assert calls[end + 1 : end + 3] == [
+        f"fsync {digest[:2]}",
+        "told again",
+    ], "who stored it first may not have got that far"
 
 
 def test_by_task_only_the_ends_of_an_attempt_are_fsynced(tmp_path: Path) -> None:

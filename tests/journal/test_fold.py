@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.actions.space import Stop
+from harness.actions.types import Stop
 from harness.journal.fold import check, fold
-from harness.journal.index import outcome_of
-from harness.records import Acted, CloseReason, DoubtResolution, Effect, Episode, Record, Status, Step, Usage
+from harness.journal.index import result_of
+from harness.records import Acted, CloseReason, DoubtResolution, Episode, Record, SideEffect, Status, Step, Usage
 from tests.journal.episodes import (
     acted,
     closed,
@@ -222,7 +222,7 @@ def test_an_attempt_may_be_left_as_it_stands_when_its_sites_have_moved() -> None
 
 def test_effects_are_kept_by_address_whatever_was_asked_there() -> None:
     def sent(step: int, *urls: str) -> Acted:
-        return replace(acted(step), effects=tuple(Effect(method="POST", url=url, status=200) for url in urls))
+        return replace(acted(step), effects=tuple(SideEffect(method="POST", url=url, status=200) for url in urls))
 
     first = (opened(), acted(0), decided(1), sent(1, "http://a.test/x?n=1", "http://a.test/x?n=2"))
     episode = folded((*first, failed(), opened(2, why="diverged"), acted(0), decided(1), sent(1, "http://b.test/")))
@@ -241,7 +241,7 @@ def test_late_effects_count_and_doubts_are_of_their_attempt() -> None:
     episode = folded((*STEPPED, late(1), decided(2), doubt(2), settled))
     assert "http://shop.localhost/late" in episode.total_effects
     assert [one.is_settled for one in episode.doubts] == [False, True]
-    outcome = outcome_of(episode)
+    outcome = result_of(episode)
     assert outcome is not None and outcome.doubts == ("nobody knows",) and outcome.is_in_doubt
     again = folded((*STEPPED, late(1), decided(2), doubt(2), failed(), opened(2, why="diverged")))
     assert (again.late, again.doubts, again.has_acted) == ((), (), True)
@@ -249,7 +249,7 @@ def test_late_effects_count_and_doubts_are_of_their_attempt() -> None:
 
 
 def test_what_was_seen_of_an_action_that_broke_counts_too() -> None:
-    seen = replace(failed(), effects=(Effect(method="POST", url="http://a.test/x?n=1", status=None),))
+    seen = replace(failed(), effects=(SideEffect(method="POST", url="http://a.test/x?n=1", status=None),))
     assert "http://a.test/x" in folded((*PENDING, seen)).total_effects
 
 

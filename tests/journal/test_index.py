@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import JournalCorrupt, JournalError
-from harness.journal.ended import read_ended
-from harness.journal.index import INDEX_NAME, Outcome, outcome_of, scan
+from harness.journal.final_state import read_final_state
+from harness.journal.index import INDEX_NAME, EpisodeResult, result_of, scan
 from harness.journal.redaction import Redactor
 from harness.journal.store import RunFolder
 from harness.records import CloseReason, Record, Usage
@@ -30,8 +30,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def expected(task_id: str) -> Outcome | None:
-    return outcome_of(folded(whole_episode(of=task(task_id))))
+def expected(task_id: str) -> EpisodeResult | None:
+    return result_of(folded(whole_episode(of=task(task_id))))
 
 
 def test_an_outcome_tells_what_planning_needs() -> None:
@@ -45,23 +45,23 @@ def test_an_outcome_tells_what_planning_needs() -> None:
         "corrected": (1.0, ""),
     }
     assert outcome.usage == Usage(prompt_tokens=30, completion_tokens=6, cost_usd=1.5, requests=3)
-    assert outcome_of(folded(())) is None
+    assert result_of(folded(())) is None
 
 
 def test_an_outcome_tells_where_an_attempt_goes_on() -> None:
     at = {"shop": "http://shop.test:81"}
     begun = replace(opened(), instances=at)
-    going_on = outcome_of(folded((begun, acted(0), decided(1), acted(1))))
+    going_on = result_of(folded((begun, acted(0), decided(1), acted(1))))
     assert going_on is not None
     assert (going_on.instances, going_on.goes_on, going_on.effects) == (at, True, ("http://shop.localhost/",))
     diverged = replace(failed(), type="EnvironmentDiverged")
     for records in ((begun,), (begun, acted(0), diverged), whole_episode()):
-        outcome = outcome_of(folded(records))
+        outcome = result_of(folded(records))
         assert outcome is not None and not outcome.goes_on
 
 
 def test_usage_and_time_are_those_of_all_attempts() -> None:
-    outcome = outcome_of(folded((*whole_episode(), opened(2, why="retry"), acted(0), decided(1))))
+    outcome = result_of(folded((*whole_episode(), opened(2, why="retry"), acted(0), decided(1))))
     assert outcome is not None
     assert (outcome.attempt, outcome.steps, outcome.closed, outcome.usage.requests) == (2, 1, None, 4)
     assert outcome.elapsed_ms == 330.0 + 110.0
@@ -162,4 +162,4 @@ def test_a_journal_under_the_name_of_another_is_said_and_never_counted(folder: P
             f"{folder}/9.traj.jsonl is a copy of 2.traj.jsonl, or was renamed",
         ]
     with pytest.raises(JournalError, match="is a copy of 2"):
-        read_ended(folder / "9.traj.jsonl")
+        read_final_state(folder / "9.traj.jsonl")

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.actions.space import Target, Type
-from harness.journal.credentials import secrets_in
+from harness.actions.types import Target, Type
 from harness.journal.log import Journal, read
 from harness.journal.redaction import NO_SECRETS, RedactingFormatter, Redactor
+from harness.journal.secret_detection import secrets_in
 from harness.journal.store import RunFolder
 from harness.records import CloseReason, Opened
 from tests.journal.episodes import acted, closed, decided, folded, opened, scored, task

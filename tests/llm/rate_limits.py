@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Protocol
 
-from harness.llm.allowance import Allowance, Told
-from harness.llm.limiter import Clock, Limiter, Limits
-from harness.llm.turns import Ending, Outcome, Turn, Want
+from harness.llm.limiter import Clock, Limiter, RateLimits
+from harness.llm.permits import Permit, PermitRequest, RequestOutcome, RequestResult
+from harness.llm.rate_limit_headers import HeaderAllowance, RateLimitHeaders
 
 
 class Events:
@@ -52,7 +52,7 @@ class Rule(Protocol):
         """Seconds until there is room for one more; 0 = it was let in."""
         ...
 
-    def left(self, now: float) -> Allowance: ...
+    def left(self, now: float) -> HeaderAllowance: ...
 
 
 @dataclass
@@ -71,9 +71,9 @@ class Bucket:
             return 0.0
         return (1 - self.level) / self.per_s
 
-    def left(self, now: float) -> Allowance:
+    def left(self, now: float) -> HeaderAllowance:
         self._fill(now)
-        return Allowance(
+        return HeaderAllowance(
             limit=self.size, remaining=math.floor(self.level), reset_s=(self.size - self.level) / self.per_s
         )
 
@@ -98,10 +98,10 @@ class Window:
             return 0.0
         return 60 - (now + self.offset_s) % 60
 
-    def left(self, now: float) -> Allowance:
+    def left(self, now: float) -> HeaderAllowance:
         self._turn(now)
         limit = self.per_s * 60
-        return Allowance(limit=limit, remaining=limit - self.used, reset_s=60 - (now + self.offset_s) % 60)
+        return HeaderAllowance(limit=limit, remaining=limit - self.used, reset_s=60 - (now + self.offset_s) % 60)
 
     def _turn(self, now: float) -> None:
         number = int((now + self.offset_s) // 60)
@@ -124,7 +124,7 @@ class Sliding:
             return 0.0
         return self.sent[0] + 60 - now
 
-    def left(self, now: float) -> Allowance:
+    def left(self, now: float) -> HeaderAllowance:
         raise NotImplementedError
 
 
@@ -141,7 +141,7 @@ class World:
     """What comes with a refusal: `seconds` (whole ones, as most do), `exactly`, or `nothing`."""
     tells: bool = False
     """Every answer tells what is left."""
-    limits: Limits = field(default_factory=Limits)
+    limits: RateLimits = field(default_factory=RateLimits)
     seed: int = 0
     down: Callable[[float], bool] = lambda now: False
 
@@ -167,34 +167,36 @@ class World:
         return refused / max(1, refused + len([at for at in self.admitted if at >= since]))
 
     def _ask(self, *, again: bool = False) -> None:
-        self.limiter.ask(Want(tokens=100, again=again), lambda turn: self._arrive(turn))
+        self.limiter.ask(PermitRequest(tokens=100, again=again), lambda turn: self._arrive(turn))
 
-    def _arrive(self, turn: Turn) -> None:
+    def _arrive(self, turn: Permit) -> None:
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         self.events.call_later(self.refusal_s / 2, lambda: self._handle(turn))
 
-    def _handle(self, turn: Turn) -> None:
+    def _handle(self, turn: Permit) -> None:
         now = self.events.now
         if self.down(now):
             self.failed.append(now)
-            self.events.call_later(self.refusal_s / 2, lambda: self._end(turn, Ending(outcome=Outcome.failed)))
+            self.events.call_later(
+                self.refusal_s / 2, lambda: self._end(turn, RequestResult(outcome=RequestOutcome.failed))
+            )
             return
         wait_s = self.rule.admit(now)
-        told = Told(requests=self.rule.left(now)) if self.tells else Told()
+        told = RateLimitHeaders(requests=self.rule.left(now)) if self.tells else RateLimitHeaders()
         if wait_s:
             self.refused.append(now)
             said = {"seconds": float(math.ceil(wait_s)), "exactly": wait_s, "nothing": None}[self.says]
-            ending, takes_s = Ending(outcome=Outcome.refused, wait_s=said, told=told), self.refusal_s / 2
+            ending, takes_s = RequestResult(outcome=RequestOutcome.refused, wait_s=said, told=told), self.refusal_s / 2
         else:
             self.admitted.append(now)
-            ending = Ending(outcome=Outcome.answered, tokens=100, told=told)
+            ending = RequestResult(outcome=RequestOutcome.answered, tokens=100, told=told)
             takes_s = self.latency_s * self._random.uniform(0.5, 1.5)
         self.events.call_later(takes_s, lambda: self._end(turn, ending))
 
-    def _end(self, turn: Turn, ending: Ending) -> None:
+    def _end(self, turn: Permit, ending: RequestResult) -> None:
         self.in_flight -= 1
         turn.end(ending)
-        again = ending.outcome is Outcome.refused
-        thinks_s = 0.0 if again else 1.0 if ending.outcome is Outcome.failed else self.thinks_s
+        again = ending.outcome is RequestOutcome.refused
+        thinks_s = 0.0 if again else 1.0 if ending.outcome is RequestOutcome.failed else self.thinks_s
         self.events.call_later(thinks_s * self._random.uniform(0.5, 1.5), lambda: self._ask(again=again))

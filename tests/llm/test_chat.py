@@ -13,19 +13,19 @@ import httpx
 import httpx2
 import pytest
 
+from harness.demo.model.fault_injection import read_faults
+from harness.demo.model.model_server import endpoint_app
+from harness.demo.model.scripts import Script, Scripts, ScriptStep
+from harness.demo.site_server import serving
 from harness.errors import ConfigError, ModelRejected, ModelUnavailable, RequestRefused
 from harness.llm.chat import ChatSettings, OpenAIChat
 from harness.llm.endpoint import Endpoint
-from harness.llm.pricing import Price
-from harness.llm.retrying import Retrier, RetryNotice, RetryPolicy, Timing
-from harness.llm.turns import Ending, Outcome, Turn, Want
+from harness.llm.permits import Permit, PermitRequest, RequestOutcome, RequestResult
+from harness.llm.prices import Price
+from harness.llm.retry import Retrier, RetryNotice, RetryPolicy, Timing
 from harness.protocols import Message
-from harness.sites.endpoint import endpoint_app
-from harness.sites.faults import read_faults
-from harness.sites.plans import Plan, Plans, Step
-from harness.sites.server import serving
 
-PLANS = Plans(by_intent={"Go back.": Plan(task_id="1", steps=(Step(do="go_back"),))})
+PLANS = Scripts(by_intent={"Go back.": Script(task_id="1", steps=(ScriptStep(do="go_back"),))})
 ASKED = (
     Message(role="system", content="click [id]"),
     Message(role="system", name="example_user", content="hello"),
@@ -305,12 +305,12 @@ class Counting:
 
     def __init__(self, *, waited_s: float = 0.0, closed_s: float | None = None) -> None:
         self.waited_s, self.closed_s = waited_s, closed_s
-        self.wants: list[Want] = []
-        self.endings: list[Ending] = []
+        self.wants: list[PermitRequest] = []
+        self.endings: list[RequestResult] = []
 
-    async def take(self, want: Want) -> Turn:
+    async def acquire(self, want: PermitRequest) -> Permit:
         self.wants.append(want)
-        return Turn(end=self.endings.append, waited_s=self.waited_s, closed_s=self.closed_s)
+        return Permit(end=self.endings.append, waited_s=self.waited_s, closed_s=self.closed_s)
 
     @property
     def open(self) -> int:
@@ -336,7 +336,11 @@ async def test_a_turn_is_taken_for_each_request_and_not_kept_while_waiting() -> 
         assert (reply.text, reply.waited_s) == ("hi", 4.0)
         await model.ask(ASKED)
     assert open_while_waiting == [0]
-    assert [ending.outcome for ending in turns.endings] == [Outcome.failed, Outcome.answered, Outcome.answered]
+    assert [ending.outcome for ending in turns.endings] == [
+        RequestOutcome.failed,
+        RequestOutcome.answered,
+        RequestOutcome.answered,
+    ]
     assert (turns.endings[0].wait_s, turns.endings[1].tokens) == (3.0, 42)
     prompt = turns.wants[0].tokens - 100
     assert prompt > 0 and turns.wants[2].tokens == prompt + 2, "the last reply's length is the next guess"
@@ -359,7 +363,7 @@ async def test_a_refusal_waits_for_its_turn_and_is_no_failed_attempt(closed_s: f
             assert (await model.ask(ASKED)).usage.requests == requests
     assert len(turns.wants) == requests
     assert [want.again for want in turns.wants] == [False, *[True] * (requests - 1)]
-    assert turns.endings[0] == Ending(outcome=Outcome.refused, wait_s=7.0)
+    assert turns.endings[0] == RequestResult(outcome=RequestOutcome.refused, wait_s=7.0)
     assert set(waits.slept) <= {0.0} and waits.notices == []
 
 

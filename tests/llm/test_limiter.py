@@ -7,12 +7,19 @@ from typing import Any
 import pytest
 
 from harness.codec import dumps, loads
-from harness.llm.allowance import Allowance, Budget, Told
-from harness.llm.limiter import Limiter, Limits
-from harness.llm.turns import Ending, Outcome, RemoteTurns, Turn, TurnServer, Want
+from harness.llm.limiter import Limiter, RateLimits
+from harness.llm.permits import (
+    Permit,
+    PermitRequest,
+    RateLimiterServer,
+    RemoteRateLimiter,
+    RequestOutcome,
+    RequestResult,
+)
+from harness.llm.rate_limit_headers import HeaderAllowance, HeaderBudget, RateLimitHeaders
 from tests.llm.rate_limits import Bucket, Events, World
 
-ANSWERED = Ending(outcome=Outcome.answered)
+ANSWERED = RequestResult(outcome=RequestOutcome.answered)
 
 
 class Office:
@@ -21,18 +28,18 @@ class Office:
     def __init__(self, **limits: Any) -> None:
         self.events = Events()
         self.said: list[str] = []
-        self.limiter = Limiter(Limits(**limits), self.events.clock, self.said.append)
+        self.limiter = Limiter(RateLimits(**limits), self.events.clock, self.said.append)
         self.granted: list[tuple[str, float]] = []
-        self.turns: dict[str, Turn] = {}
+        self.turns: dict[str, Permit] = {}
 
     def ask(self, name: str, **want: Any) -> Any:
-        def grant(turn: Turn) -> None:
+        def grant(turn: Permit) -> None:
             self.granted.append((name, round(self.events.now, 3)))
             self.turns[name] = turn
 
-        return self.limiter.ask(Want(**want), grant)
+        return self.limiter.ask(PermitRequest(**want), grant)
 
-    def end(self, name: str, ending: Ending = ANSWERED) -> None:
+    def end(self, name: str, ending: RequestResult = ANSWERED) -> None:
         self.turns[name].end(ending)
 
     @property
@@ -66,7 +73,7 @@ def test_a_refused_request_goes_before_those_that_came_later() -> None:
     office = Office(max_concurrency=1)
     office.ask("a")
     office.ask("b")
-    office.end("a", Ending(outcome=Outcome.refused, wait_s=3.0))
+    office.end("a", RequestResult(outcome=RequestOutcome.refused, wait_s=3.0))
     office.ask("a", again=True)
     assert office.names == "a"
     office.events.run(2.99)
@@ -85,18 +92,18 @@ def test_requests_are_spaced_evenly_and_tokens_by_what_they_really_cost() -> Non
     office = Office(tokens_per_minute=6000)
     for name in "abc":
         office.ask(name, tokens=100)
-    office.end("a", Ending(outcome=Outcome.answered, tokens=400))
+    office.end("a", RequestResult(outcome=RequestOutcome.answered, tokens=400))
     office.events.run(3.99)
     assert office.names == "a"
     office.events.run(4.0)
-    office.end("b", Ending(outcome=Outcome.answered, tokens=0))
+    office.end("b", RequestResult(outcome=RequestOutcome.answered, tokens=0))
     assert office.granted == [("a", 0), ("b", 4), ("c", 4)]
 
 
 def test_a_turn_says_for_how_long_everybody_is_refused() -> None:
     office = Office()
     office.ask("a")
-    office.end("a", Ending(outcome=Outcome.refused, wait_s=50.0))
+    office.end("a", RequestResult(outcome=RequestOutcome.refused, wait_s=50.0))
     office.ask("b")
     office.events.run(60)
     assert (office.turns["a"].closed_s, office.turns["b"].closed_s) == (0.0, 50.0)
@@ -109,17 +116,17 @@ def test_a_turn_says_for_how_long_everybody_is_refused() -> None:
 def test_a_server_error_that_asks_for_a_wait_stops_everybody_too() -> None:
     office = Office()
     office.ask("a")
-    office.end("a", Ending(outcome=Outcome.failed, wait_s=9.0))
+    office.end("a", RequestResult(outcome=RequestOutcome.failed, wait_s=9.0))
     office.ask("b")
     office.events.run(20)
     assert office.granted == [("a", 0), ("b", 9)]
 
 
-@pytest.mark.parametrize("outcome", [Outcome.refused, Outcome.failed])
-def test_no_endpoint_holds_up_a_run_for_longer_than_the_person_allows_and_it_is_said(outcome: Outcome) -> None:
+@pytest.mark.parametrize("outcome", [RequestOutcome.refused, RequestOutcome.failed])
+def test_no_endpoint_holds_up_a_run_for_longer_than_the_person_allows_and_it_is_said(outcome: RequestOutcome) -> None:
     office = Office(longest_wait_s=600.0)
     office.ask("a")
-    office.end("a", Ending(outcome=outcome, wait_s=2.5e11))
+    office.end("a", RequestResult(outcome=outcome, wait_s=2.5e11))
     office.ask("b", again=True)
     office.ask("c")
     assert office.said == [
@@ -129,16 +136,16 @@ def test_no_endpoint_holds_up_a_run_for_longer_than_the_person_allows_and_it_is_
     assert office.names == "a"
     office.events.run(601)
     assert office.names.startswith("ab")
-    office.end("b", Ending(outcome=outcome, wait_s=40.0))
-    office.end("b" if "c" not in office.turns else "c", Ending(outcome=outcome, wait_s=40.0))
+    office.end("b", RequestResult(outcome=outcome, wait_s=40.0))
+    office.end("b" if "c" not in office.turns else "c", RequestResult(outcome=outcome, wait_s=40.0))
     assert office.said[1:] == ["the endpoint asks for 40 s without requests; it is asked again in 40 s"], "once"
 
 
 def test_what_is_said_to_be_left_holds_up_nobody_for_longer_either() -> None:
     office = Office(longest_wait_s=600.0)
     office.ask("a")
-    nothing_left = Told(requests=Allowance(limit=100, remaining=0, reset_s=9e7))
-    office.end("a", Ending(outcome=Outcome.answered, told=nothing_left))
+    nothing_left = RateLimitHeaders(requests=HeaderAllowance(limit=100, remaining=0, reset_s=9e7))
+    office.end("a", RequestResult(outcome=RequestOutcome.answered, told=nothing_left))
     office.ask("b")
     office.events.run(599)
     assert office.names == "a" and "it is asked again in 600 s (llm.max_retry_s)" in office.said[0]
@@ -176,16 +183,16 @@ def test_a_lane_that_asks_alone_is_never_held_back() -> None:
 
 
 async def test_a_cancelled_wait_gives_its_turn_back_also_when_it_is_granted_that_moment() -> None:
-    limiter = Limiter(Limits(max_concurrency=1))
-    first = await limiter.take(Want())
-    waiting = asyncio.create_task(limiter.take(Want()))
+    limiter = Limiter(RateLimits(max_concurrency=1))
+    first = await limiter.acquire(PermitRequest())
+    waiting = asyncio.create_task(limiter.acquire(PermitRequest()))
     await asyncio.sleep(0)
     waiting.cancel()
     first.end(ANSWERED)
     with pytest.raises(asyncio.CancelledError):
         await waiting
     assert limiter.flow().in_flight == 0
-    (await limiter.take(Want())).end(ANSWERED)
+    (await limiter.acquire(PermitRequest())).end(ANSWERED)
 
 
 class Worker:
@@ -193,8 +200,8 @@ class Worker:
 
     def __init__(self, limiter: Limiter) -> None:
         self.sent: list[Mapping[str, Any]] = []
-        self.server = TurnServer(limiter, self._to_worker, asyncio.get_running_loop().time)
-        self.turns = RemoteTurns(self._to_server, asyncio.get_running_loop().time)
+        self.server = RateLimiterServer(limiter, self._to_worker, asyncio.get_running_loop().time)
+        self.turns = RemoteRateLimiter(self._to_server, asyncio.get_running_loop().time)
         self.alive = True
 
     def _to_server(self, message: Mapping[str, Any]) -> None:
@@ -212,19 +219,23 @@ class Worker:
 
 
 async def test_workers_share_one_limit_and_what_a_dead_one_held_is_free_again() -> None:
-    limiter = Limiter(Limits(max_concurrency=2))
+    limiter = Limiter(RateLimits(max_concurrency=2))
     dead, alive = Worker(limiter), Worker(limiter)
-    await dead.turns.take(Want())
-    await dead.turns.take(Want())
-    lost = asyncio.create_task(dead.turns.take(Want()))
-    waiting = [asyncio.create_task(alive.turns.take(Want())) for _ in range(2)]
+    await dead.turns.acquire(PermitRequest())
+    await dead.turns.acquire(PermitRequest())
+    lost = asyncio.create_task(dead.turns.acquire(PermitRequest()))
+    waiting = [asyncio.create_task(alive.turns.acquire(PermitRequest())) for _ in range(2)]
     await asyncio.sleep(0.01)
     assert limiter.flow().in_flight == 2 and limiter.flow().waiting == 3
     assert not any(task.done() for task in waiting)
     dead.die()
     for turn in await asyncio.gather(*waiting):
         turn.end(
-            Ending(outcome=Outcome.answered, tokens=5, told=Told(requests=Allowance(limit=9, remaining=8, reset_s=1)))
+            RequestResult(
+                outcome=RequestOutcome.answered,
+                tokens=5,
+                told=RateLimitHeaders(requests=HeaderAllowance(limit=9, remaining=8, reset_s=1)),
+            )
         )
     assert limiter.flow().in_flight == limiter.flow().waiting == 0
     lost.cancel()
@@ -233,10 +244,10 @@ async def test_workers_share_one_limit_and_what_a_dead_one_held_is_free_again() 
 
 
 async def test_a_grant_that_crosses_its_cancellation_is_not_lost() -> None:
-    limiter = Limiter(Limits(max_concurrency=1))
+    limiter = Limiter(RateLimits(max_concurrency=1))
     worker = Worker(limiter)
-    first = await worker.turns.take(Want())
-    second = asyncio.create_task(worker.turns.take(Want()))
+    first = await worker.turns.acquire(PermitRequest())
+    second = asyncio.create_task(worker.turns.acquire(PermitRequest()))
     await asyncio.sleep(0)
     first.end(ANSWERED)
     second.cancel()
@@ -244,15 +255,15 @@ async def test_a_grant_that_crosses_its_cancellation_is_not_lost() -> None:
         await second
     await asyncio.sleep(0)
     assert limiter.flow().in_flight == 0
-    (await worker.turns.take(Want())).end(ANSWERED)
+    (await worker.turns.acquire(PermitRequest())).end(ANSWERED)
 
 
 async def test_the_server_knows_how_long_each_lane_has_waited() -> None:
     now = [0.0]
-    limiter = Limiter(Limits(max_concurrency=1))
-    server = TurnServer(limiter, lambda message: None, lambda: now[0])
+    limiter = Limiter(RateLimits(max_concurrency=1))
+    server = RateLimiterServer(limiter, lambda message: None, lambda: now[0])
     want = {"tokens": 0, "lane": 3, "again": False}
-    other = await limiter.take(Want())
+    other = await limiter.acquire(PermitRequest())
     server.hear({"do": "take", "id": 1, "want": want})
     now[0] = 5.0
     assert (server.waited_s(3), server.waited_s(4)) == (5.0, 0.0)
@@ -263,12 +274,12 @@ async def test_the_server_knows_how_long_each_lane_has_waited() -> None:
 
 
 def test_a_window_is_told_from_a_bucket_by_the_end_of_its_reset() -> None:
-    window, bucket = Budget(), Budget()
+    window, bucket = HeaderBudget(), HeaderBudget()
     for second in range(1, 58):
         window.spend(1)
-        window.hear(Allowance(limit=60, remaining=60 - second, reset_s=60 - second), window.spent, second)
+        window.hear(HeaderAllowance(limit=60, remaining=60 - second, reset_s=60 - second), window.spent, second)
         bucket.spend(1)
-        bucket.hear(Allowance(limit=60, remaining=60 - second / 2, reset_s=second / 2), bucket.spent, second)
+        bucket.hear(HeaderAllowance(limit=60, remaining=60 - second / 2, reset_s=second / 2), bucket.spent, second)
     for _ in range(10):
         window.spend(1)
     assert window.ready_at(1, 57.0) == pytest.approx(60.0), "nothing is left before the window ends"

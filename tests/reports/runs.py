@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from harness.actions.space import Action, Click, Nothing, Stop, Target, Type
+from harness.actions.types import Action, Click, InvalidAction, Stop, Target, Type
 from harness.codec import dumps
 from harness.journal.log import Durability
 from harness.journal.store import RunFolder
@@ -21,7 +21,6 @@ from harness.records import (
     Doubt,
     DoubtReason,
     DoubtResolution,
-    Effect,
     Eval,
     Evidence,
     Failed,
@@ -32,8 +31,9 @@ from harness.records import (
     Refused,
     Resumed,
     Scored,
+    SideEffect,
     Status,
-    Tab,
+    TabRecord,
     Task,
     Unknown,
     Usage,
@@ -241,7 +241,7 @@ def _action(step: int) -> Action:
         case 3:
             return Click(target=replace(target, name="Next page", line="link 'Next page'", role="link"))
         case _:
-            return Nothing(why="the reply holds no ``` block") if step % 12 == 0 else Click(target=target)
+            return InvalidAction(why="the reply holds no ``` block") if step % 12 == 0 else Click(target=target)
 
 
 def observation_text(step: int) -> str:
@@ -262,14 +262,20 @@ def _decided(run: RunFolder, step: int, action: Action, *, of: Task, clock: _Clo
         },
         {
             "role": "user",
-            "content": f"OBSERVATION:\n{text}\nURL: {of.start_urls[0]}\nOBJECTIVE: {of.intent}\nPREVIOUS ACTIONS:\n{step - 1} so far",
+            "content": (
+                f"OBSERVATION:\n{text}\nURL: {of.start_urls[0]}\nOBJECTIVE: {of.intent}\nPREVIOUS ACTIONS:\n{step - 1}"
+                " so far"
+            ),
             "name": None,
         },
     )
     return Decided(
         step=step,
         action=action,
-        reply=f"Let's think step by step. The page lists lanterns; what I need is behind element [{step + 11}]. In summary, the next action I will perform is ```click [{step + 11}]```",
+        reply=(
+            f"Let's think step by step. The page lists lanterns; what I need is behind element [{step + 11}]. In"
+            f" summary, the next action I will perform is ```click [{step + 11}]```"
+        ),
         prompt=tuple(run.artifacts.put(dumps(message)) for message in messages),
         model="gpt-4o-2024-11-20",
         usage=Usage(prompt_tokens=2100 + 90 * step, completion_tokens=64, cost_usd=0.0061, requests=1),
@@ -295,15 +301,15 @@ def _acted(
             url=url,
             title="Lanterns and lamps",
             tabs=(
-                Tab(url=url, title="Lanterns", current=True),
-                Tab(url=of.start_urls[0] + "cart", title="Cart", current=False),
+                TabRecord(url=url, title="Lanterns", current=True),
+                TabRecord(url=of.start_urls[0] + "cart", title="Cart", current=False),
             ),
             text=observation_text(step),
             fingerprint="f" * 64,
             notices=("a dialog was answered: Leave this page?",) if step == 2 else (),
             screenshot=run.artifacts.put(picture(step % 5)) if screenshots else None,
         ),
-        effects=(Effect(method="POST", url=of.start_urls[0] + "cart/add", status=303),) if step == 1 else (),
+        effects=(SideEffect(method="POST", url=of.start_urls[0] + "cart/add", status=303),) if step == 1 else (),
         elapsed_ms=412.0 + step,
         at=clock(),
     )

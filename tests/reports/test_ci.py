@@ -10,12 +10,12 @@ from harness.journal.index import scan
 from harness.reports.ci import MOST_ANNOTATIONS, annotations, junit, markdown
 from harness.reports.github import append_step_summary
 from harness.reports.overview import overview
-from harness.reports.rows import About, Row, about, asked, rows_of
+from harness.reports.rows import Row, RunInfo, rows_of, run_info, selected_rows
 from tests.reports.runs import Shape, fill
 
 
 @pytest.fixture
-def known_and_rows(tmp_path: Path) -> tuple[About, tuple[Row, ...]]:
+def known_and_rows(tmp_path: Path) -> tuple[RunInfo, tuple[Row, ...]]:
     shapes = [
         Shape(steps=1),
         Shape(steps=1, score=0.0),
@@ -23,12 +23,12 @@ def known_and_rows(tmp_path: Path) -> tuple[About, tuple[Row, ...]]:
         Shape(steps=1, score=None),
     ]
     folder = fill(tmp_path / "run", shapes, screenshots=False)
-    known = replace(about(folder), tasks=("0", "1", "2", "3", "4"))
+    known = replace(run_info(folder), tasks=("0", "1", "2", "3", "4"))
     return known, rows_of(scan(folder).entries, known)
 
 
 def test_junit_has_a_case_for_each_task_and_no_unscored_one_succeeds(
-    known_and_rows: tuple[About, tuple[Row, ...]],
+    known_and_rows: tuple[RunInfo, tuple[Row, ...]],
 ) -> None:
     tree = ElementTree.fromstring(junit(*known_and_rows))
     cases = {case.attrib["name"].partition(":")[0]: [child.tag for child in case] for case in tree.iter("testcase")}
@@ -46,7 +46,7 @@ def test_junit_has_a_case_for_each_task_and_no_unscored_one_succeeds(
     ]
 
 
-def test_the_summary_counts_and_says_why(known_and_rows: tuple[About, tuple[Row, ...]]) -> None:
+def test_the_summary_counts_and_says_why(known_and_rows: tuple[RunInfo, tuple[Row, ...]]) -> None:
     known, rows = known_and_rows
     text = markdown(known, rows, overview(rows))
     assert "1 passed, 1 failed, 3 unscored of 5" in text
@@ -54,13 +54,13 @@ def test_the_summary_counts_and_says_why(known_and_rows: tuple[About, tuple[Row,
     assert "BrowserCrashed" in text
 
 
-def test_annotations_name_each_task_that_did_not_pass(known_and_rows: tuple[About, tuple[Row, ...]]) -> None:
+def test_annotations_name_each_task_that_did_not_pass(known_and_rows: tuple[RunInfo, tuple[Row, ...]]) -> None:
     lines = list(annotations(known_and_rows[1]))
     assert len(lines) == 4
     assert lines[0].startswith("::error title=task 1 failed::")
 
 
-def test_more_annotations_than_are_shown_become_a_count(known_and_rows: tuple[About, tuple[Row, ...]]) -> None:
+def test_more_annotations_than_are_shown_become_a_count(known_and_rows: tuple[RunInfo, tuple[Row, ...]]) -> None:
     failed = known_and_rows[1][1]
     lines = list(annotations([failed] * 25))
     assert len(lines) == MOST_ANNOTATIONS
@@ -77,7 +77,7 @@ def test_more_annotations_than_are_shown_become_a_count(known_and_rows: tuple[Ab
         "\x1b[2J\x00]]>\u202e",
     ],
 )
-def test_foreign_text_stays_on_its_line(known_and_rows: tuple[About, tuple[Row, ...]], evil: str) -> None:
+def test_foreign_text_stays_on_its_line(known_and_rows: tuple[RunInfo, tuple[Row, ...]], evil: str) -> None:
     known, rows = known_and_rows
     bad = replace(rows[1], intent=evil, why=evil, cause=evil, site=evil, task_id=evil)
     lines = list(annotations([bad]))
@@ -98,6 +98,6 @@ def test_the_step_summary_is_added_to(tmp_path: Path) -> None:
     assert path.read_text() == "before\nafter\n"
 
 
-def test_tasks_of_earlier_starts_are_left_out(known_and_rows: tuple[About, tuple[Row, ...]]) -> None:
+def test_tasks_of_earlier_starts_are_left_out(known_and_rows: tuple[RunInfo, tuple[Row, ...]]) -> None:
     known, rows = known_and_rows
-    assert [row.task_id for row in asked(rows, replace(known, tasks=("1", "2")))] == ["1", "2"]
+    assert [row.task_id for row in selected_rows(rows, replace(known, tasks=("1", "2")))] == ["1", "2"]

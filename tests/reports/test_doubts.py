@@ -11,8 +11,8 @@ from harness.journal.index import scan
 from harness.main import main
 from harness.reports.ci import markdown
 from harness.reports.overview import overview
-from harness.reports.rows import about, rows_of
-from harness.reports.summary import Entry, Invocation, as_json, summarize
+from harness.reports.rows import rows_of, run_info
+from harness.reports.summary import Invocation, SummaryEntry, as_json, summarize
 from harness.reports.table import print_summary
 from tests.reports.runs import Shape, fill, task
 
@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_summary_counts_scores_in_doubt_and_names_them(folder: Path) -> None:
     outcomes = scan(folder).outcomes
-    entries = [Entry(task=task(number), trial=0, outcome=outcomes[str(number), 0]) for number in range(4)]
+    entries = [SummaryEntry(task=task(number), trial=0, outcome=outcomes[str(number), 0]) for number in range(4)]
     summary = summarize("run", entries, "corrected", Invocation())
     told = as_json(summary)
     assert told["doubts"] == 2
@@ -42,7 +42,7 @@ def test_the_summary_counts_scores_in_doubt_and_names_them(folder: Path) -> None
 
 
 def test_markdown_and_pages_name_them_escaped(folder: Path) -> None:
-    known = about(folder)
+    known = run_info(folder)
     rows = rows_of(scan(folder).entries, known)
     text = markdown(known, rows, overview(rows))
     assert "2 scores carry a doubt" in text

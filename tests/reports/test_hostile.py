@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page
 
-from harness.actions.space import Click, Target
+from harness.actions.types import Click, Target
 from harness.codec import dumps
 from harness.journal.log import Durability
 from harness.journal.store import RunFolder
-from harness.records import Acted, Closed, Decided, Effect, Failed, Opened, Record, Refused, Scored, Tab
+from harness.records import Acted, Closed, Decided, Failed, Opened, Record, Refused, Scored, SideEffect, TabRecord
 from harness.reports.ci import junit, markdown
+from harness.reports.html_report import write_report
 from harness.reports.overview import overview
-from harness.reports.report import write_report
-from harness.reports.rows import about, rows_of
+from harness.reports.rows import rows_of, run_info
 from harness.reports.single_file import write_single_file
 from tests.reports.runs import Shape, episode, task, write
 
@@ -67,13 +67,13 @@ def poisoned(record: Record) -> Record:  # noqa: PLR0911 (one case per kind)
                 title=EVIL,
                 text=EVIL,
                 notices=ATTACKS,
-                tabs=(Tab(url=EVIL, title=EVIL, current=True),),
+                tabs=(TabRecord(url=EVIL, title=EVIL, current=True),),
             )
             return replace(
                 record,
                 observation=seen,
                 outcome=Refused(why=EVIL),
-                effects=(Effect(method=EVIL, url=SITE, status=None),),
+                effects=(SideEffect(method=EVIL, url=SITE, status=None),),
             )
         case Failed():
             return replace(record, type=EVIL, message=EVIL)
@@ -103,7 +103,8 @@ async def provoke(page: Page) -> None:
     """Do to a page what might set something off."""
     await page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
     await page.evaluate(
-        "document.querySelectorAll('main *').forEach((one) => one.dispatchEvent(new MouseEvent('mouseover', {bubbles: true})))"
+        "document.querySelectorAll('main *').forEach((one) => one.dispatchEvent(new MouseEvent('mouseover', {bubbles:"
+        " true})))"
     )
     await page.mouse.wheel(0, 4000)
     await page.keyboard.press("Tab")
@@ -172,7 +173,7 @@ def test_files_for_ci_hold_no_line_of_a_page(run: Path) -> None:
 
     from harness.journal.index import scan
 
-    known = about(run)
+    known = run_info(run)
     rows = rows_of(scan(run).entries, known)
     tree = ElementTree.fromstring(junit(known, rows))
     assert len(tree.findall(".//testcase")) == 4

@@ -1,11 +1,13 @@
-"""The report as people use it: click through, filter, keys, themes, a phone, assistive technology. No server, no network."""
+"""The report as people use it: click through, filter, keys, themes, a phone, assistive technology. No server, no
+network.
+"""
 
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from harness.reports.report import write_report
+from harness.reports.html_report import write_report
 from harness.reports.single_file import write_single_file
 from tests.looking import fits, keep_picture, serious_violations
 

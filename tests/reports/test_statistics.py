@@ -163,7 +163,8 @@ def test_the_interval_of_a_rate_holds_the_truth_as_often_as_it_says(
 ) -> None:
     """Simulated: templates differ, tasks of a template too, trials of a task are coins of its own rate.
 
-    95% of 800 runs is 760 give or take 6; where there are few clusters the interval may be wider than it says, not narrower.
+    95% of 800 runs is 760 give or take 6; where there are few clusters the interval may be wider than it says, not
+    narrower.
     """
     templates, tasks, trials = shape
     draw = np.random.default_rng([templates, tasks, trials, int(100 * rate), int(100 * alike)])

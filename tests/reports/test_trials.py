@@ -1,4 +1,6 @@
-"""Tasks, trials and episodes counted apart, pass@k wherever a run is summed up, and what is advised about the unscored."""
+"""Tasks, trials and episodes counted apart, pass@k wherever a run is summed up, and what is advised about the
+unscored.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +12,11 @@ from harness.journal.index import scan
 from harness.main import main
 from harness.records import Task
 from harness.reports.ci import markdown
+from harness.reports.html_report import write_report
 from harness.reports.overview import overview
-from harness.reports.report import write_report
-from harness.reports.rows import about, rows_of
-from harness.reports.summary import Entry, Invocation, Summary, as_json, summarize
-from harness.reports.table import NOTHING_LEFT, Left, print_summary
+from harness.reports.rows import rows_of, run_info
+from harness.reports.summary import Invocation, Summary, SummaryEntry, as_json, summarize
+from harness.reports.table import NOTHING_LEFT, StillPending, print_summary
 from harness.reports.trials import counted, trials_of
 from tests.reports.runs import Shape, fill, task
 
@@ -48,14 +50,14 @@ def run(folder: Path, *shapes: Shape, trials: int = 1) -> tuple[Path, Summary]:
     outcomes = scan(folder).outcomes
     tasks: list[Task] = [task(number, template=number // 3) for number in range(len(shapes))]
     entries = [
-        Entry(task=of, trial=trial, outcome=outcomes.get((of.task_id, trial)))
+        SummaryEntry(task=of, trial=trial, outcome=outcomes.get((of.task_id, trial)))
         for trial in range(trials)
         for of in tasks
     ]
     return folder, summarize("run", entries, "corrected", Invocation(episodes_run=len(entries)))
 
 
-def printed(summary: Summary, left: Left = NOTHING_LEFT, *, width: int = 160) -> str:
+def printed(summary: Summary, left: StillPending = NOTHING_LEFT, *, width: int = 160) -> str:
     console = Console(record=True, width=width)
     print_summary(console, summary, "results/run", left)
     return console.export_text()
@@ -77,7 +79,7 @@ def test_a_summary_of_repeated_trials_says_so_everywhere(tmp_path: Path) -> None
     narrow = printed(summary, width=80)
     assert any(line.split()[:5] == ["all", "4", "×", "3", "8"] for line in narrow.splitlines()), narrow
     assert " shop " in narrow, "the name of a site is not cut away"
-    known = about(folder)
+    known = run_info(folder)
     rows = rows_of(scan(folder).entries, known)
     text = markdown(known, rows, overview(rows))
     assert "unscored of 4 tasks × 3 trials = 12 episodes" in text and "| site | tasks | episodes | passed |" in text
@@ -112,7 +114,7 @@ def test_runs_that_do_not_differ_leave_room_for_a_difference(
 def test_all_of_few_passed_is_not_certainty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, _ = run(tmp_path / "run", *[Shape(steps=1)] * 2, trials=1)
     fill(tmp_path / "six", [Shape(steps=1)] * 2, trials=1, screenshots=False)
-    rows = rows_of(scan(folder).entries, about(folder))
+    rows = rows_of(scan(folder).entries, run_info(folder))
     six = [replace(row, trial=trial) for row in rows for trial in range(3)]
     view = overview(six)
     assert (view.all.passed, view.all.total, view.all.tasks) == (6, 6, 2)
@@ -126,26 +128,26 @@ def test_all_of_few_passed_is_not_certainty(tmp_path: Path, capsys: pytest.Captu
     ("left", "advised", "not_advised"),
     [
         (NOTHING_LEFT, ["2 unscored: run the same command with run.retry=infra to try them again"], ["not finished"]),
-        (Left(owed=2), ["2 not finished: run the same command to go on"], ["run.retry"]),
+        (StillPending(owed=2), ["2 not finished: run the same command to go on"], ["run.retry"]),
         (
-            Left(owed=1),
+            StillPending(owed=1),
             ["1 not finished: run the same command to go on", "1 unscored: run the same command with run.retry=infra"],
             ["is spent"],
         ),
         (
-            Left(owed=1, spent="run.max_cost_usd=0.5"),
+            StillPending(owed=1, spent="run.max_cost_usd=0.5"),
             ["1 not finished: run.max_cost_usd=0.5 is spent; raise it and run the same command to go on"],
             ["run.retry"],
         ),
         (
-            Left(spent="run.max_cost_usd=0.5"),
+            StillPending(spent="run.max_cost_usd=0.5"),
             ["2 unscored: run.max_cost_usd=0.5 is spent; raise it and run the same command with run.retry=infra"],
             ["not finished"],
         ),
     ],
 )
 def test_a_retry_is_advised_for_what_was_given_up_alone(
-    tmp_path: Path, left: Left, advised: list[str], not_advised: list[str]
+    tmp_path: Path, left: StillPending, advised: list[str], not_advised: list[str]
 ) -> None:
     _, summary = run(tmp_path / "run", Shape(steps=1), BROKEN, BROKEN)
     said = printed(summary, left)

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from harness.journal.index import Outcome, outcome_of
+from harness.journal.index import EpisodeResult, result_of
 from harness.records import Eval, Record, Task
 from harness.runner.job import Job
-from harness.runner.sharing import SharedSites, Sharing
+from harness.runner.site_locks import LockableSites, LockPlanner
 from tests.journal.episodes import folded
 
 ONE_EACH = {"shop": ("http://shop.a",), "forum": ("http://forum.a",)}
@@ -36,15 +36,15 @@ def site_of(url: str) -> str | None:
 class Journals:
     """What has become of jobs, by task id and trial; stands for the journals of a run folder."""
 
-    def __init__(self, *outcomes: Outcome) -> None:
+    def __init__(self, *outcomes: EpisodeResult) -> None:
         self.outcomes = {(outcome.task_id, outcome.trial): outcome for outcome in outcomes}
 
-    def write(self, *records: Record) -> Outcome:
-        outcome = outcome_of(folded(records))
+    def write(self, *records: Record) -> EpisodeResult:
+        outcome = result_of(folded(records))
         assert outcome is not None
         self.outcomes[outcome.task_id, outcome.trial] = outcome
         return outcome
 
-    def sharing(self, instances: Mapping[str, tuple[str, ...]] = ONE_EACH, **more: Any) -> Sharing:
-        sites = SharedSites(instances=instances, site_of=site_of, **more)
-        return Sharing(sites, tuple(self.outcomes.values()), lambda *place: self.outcomes.get(place))
+    def sharing(self, instances: Mapping[str, tuple[str, ...]] = ONE_EACH, **more: Any) -> LockPlanner:
+        sites = LockableSites(instances=instances, site_of=site_of, **more)
+        return LockPlanner(sites, tuple(self.outcomes.values()), lambda *place: self.outcomes.get(place))

@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.runner.capacity import LANE_MB, LANES_PER_WORKER, SPARE, WORKER_MB, Room, room, sized
+from harness.runner.capacity import (
+    LANE_MB,
+    LANES_PER_WORKER,
+    SPARE,
+    WORKER_MB,
+    MachineCapacity,
+    choose_parallelism,
+    machine_capacity,
+)
 
 
 def needed_mb(workers: int, lanes: int) -> float:
@@ -14,18 +22,20 @@ def needed_mb(workers: int, lanes: int) -> float:
 @pytest.mark.parametrize(
     ("there", "jobs", "size", "why"),
     [
-        (Room(2, 24_000), 40, (2, 4), "2 cores, and 23.4 GB free"),
-        (Room(16, 64_000), 800, (16, 4), "16 cores"),
-        (Room(8, 4_000), 800, (5, 1), "3.9 GB are free, of which a worker takes"),
-        (Room(1, 800), 800, (1, 1), "0.8 GB are free"),
-        (Room(4, 10), 800, (1, 1), "0.0 GB are free"),
-        (Room(2, 24_000), 3, (2, 2), "there are 3 tasks"),
-        (Room(8, 64_000), 1, (1, 1), "there is 1 task"),
-        (Room(4, 64_000), 5, (3, 2), "there are 5 tasks"),
+        (MachineCapacity(2, 24_000), 40, (2, 4), "2 cores, and 23.4 GB free"),
+        (MachineCapacity(16, 64_000), 800, (16, 4), "16 cores"),
+        (MachineCapacity(8, 4_000), 800, (5, 1), "3.9 GB are free, of which a worker takes"),
+        (MachineCapacity(1, 800), 800, (1, 1), "0.8 GB are free"),
+        (MachineCapacity(4, 10), 800, (1, 1), "0.0 GB are free"),
+        (MachineCapacity(2, 24_000), 3, (2, 2), "there are 3 tasks"),
+        (MachineCapacity(8, 64_000), 1, (1, 1), "there is 1 task"),
+        (MachineCapacity(4, 64_000), 5, (3, 2), "there are 5 tasks"),
     ],
 )
-def test_as_many_as_cores_memory_and_tasks_allow(there: Room, jobs: int, size: tuple[int, int], why: str) -> None:
-    found = sized((there,), jobs)
+def test_as_many_as_cores_memory_and_tasks_allow(
+    there: MachineCapacity, jobs: int, size: tuple[int, int], why: str
+) -> None:
+    found = choose_parallelism((there,), jobs)
     assert (found.workers, found.lanes) == size
     assert found.why.startswith(why)
 
@@ -33,17 +43,21 @@ def test_as_many_as_cores_memory_and_tasks_allow(there: Room, jobs: int, size: t
 @pytest.mark.parametrize(
     ("there", "size", "why"),
     [
-        ((Room(8, 64_000), Room(8, 64_000)), (16, 4), "16 cores, and 125.0 GB free on 2 nodes"),
-        ((Room(8, 64_000), Room(2, 1_600)), (10, 1), "64.1 GB are free on 2 nodes, of which a worker takes"),
-        ((Room(8, 64_000), Room(4, 500)), (8, 4), "63.0 GB are free on 2 nodes"),
+        ((MachineCapacity(8, 64_000), MachineCapacity(8, 64_000)), (16, 4), "16 cores, and 125.0 GB free on 2 nodes"),
+        (
+            (MachineCapacity(8, 64_000), MachineCapacity(2, 1_600)),
+            (10, 1),
+            "64.1 GB are free on 2 nodes, of which a worker takes",
+        ),
+        ((MachineCapacity(8, 64_000), MachineCapacity(4, 500)), (8, 4), "63.0 GB are free on 2 nodes"),
         ((), (1, 1), "0.0 GB are free on 0 nodes"),
     ],
     ids=["alike", "a small one", "one without room", "none yet"],
 )
 def test_several_machines_have_room_for_what_each_has_room_for(
-    there: tuple[Room, ...], size: tuple[int, int], why: str
+    there: tuple[MachineCapacity, ...], size: tuple[int, int], why: str
 ) -> None:
-    found = sized(there, 800)
+    found = choose_parallelism(there, 800)
     assert (found.workers, found.lanes) == size
     assert found.why.startswith(why)
 
@@ -51,18 +65,18 @@ def test_several_machines_have_room_for_what_each_has_room_for(
 @pytest.mark.parametrize("cores", [1, 2, 3, 8, 64])
 @pytest.mark.parametrize("memory", [1_000, 2_500, 7_000, 30_000, 200_000])
 def test_what_is_chosen_fits(cores: int, memory: int) -> None:
-    found = sized((Room(cores, memory),), 10_000)
+    found = choose_parallelism((MachineCapacity(cores, memory),), 10_000)
     assert 1 <= found.workers <= cores and 1 <= found.lanes <= LANES_PER_WORKER
     assert needed_mb(found.workers, found.lanes) <= memory
 
 
 def test_a_container_is_as_small_as_its_limits(tmp_path: Path) -> None:
-    whole = room(tmp_path)
+    whole = machine_capacity(tmp_path)
     assert whole.cores >= 1 and whole.memory_mb > 0
     (tmp_path / "cpu.max").write_text("100000 100000\n")
     (tmp_path / "memory.max").write_text(f"{512 << 20}\n")
     (tmp_path / "memory.current").write_text(f"{128 << 20}\n")
-    assert room(tmp_path) == Room(1, 384)
+    assert machine_capacity(tmp_path) == MachineCapacity(1, 384)
     (tmp_path / "cpu.max").write_text("max 100000\n")
     (tmp_path / "memory.max").write_text("max\n")
-    assert room(tmp_path).cores == whole.cores and room(tmp_path).memory_mb > 384
+    assert machine_capacity(tmp_path).cores == whole.cores and machine_capacity(tmp_path).memory_mb > 384

@@ -12,8 +12,8 @@ from harness.errors import JournalError, JournalLocked
 from harness.journal.log import read
 from harness.journal.redaction import Redactor
 from harness.journal.store import RunFolder
-from harness.runner.executors.desk import Desk, FarStore
-from harness.runner.executors.wire import heard, line
+from harness.runner.executors.ipc import encode_message, read_messages_async
+from harness.runner.executors.remote_store import RemoteStore, StoreServer
 from tests.journal.episodes import decided, folded, whole_episode
 
 pytestmark = pytest.mark.asyncio
@@ -29,36 +29,36 @@ def run(tmp_path: Path) -> Iterator[RunFolder]:
 class Line:
     """Both ends of the line, every message through its bytes."""
 
-    def __init__(self, desk: Desk, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, desk: StoreServer, loop: asyncio.AbstractEventLoop) -> None:
         self._desk, self._loop = desk, loop
         self.asked: list[str] = []
 
     def __call__(self, kind: str, data: bytes | None = None, **values: Any) -> dict[str, Any]:
         self.asked.append(kind)
-        (message,) = heard(io.BytesIO(line(kind, data, id=len(self.asked), **values)))
+        (message,) = read_messages_async(io.BytesIO(encode_message(kind, data, id=len(self.asked), **values)))
         answer = asyncio.run_coroutine_threadsafe(self._desk.answer(message), self._loop).result(10)
-        (reply,) = heard(io.BytesIO(answer))
+        (reply,) = read_messages_async(io.BytesIO(answer))
         return reply
 
 
 async def test_a_far_journal_is_the_near_one(run: RunFolder) -> None:
     records = whole_episode()
 
-    def far(store: FarStore, count: int) -> None:
+    def far(store: RemoteStore, count: int) -> None:
         with store.journal("7") as journal:
             for record in records[:count]:
                 assert journal.append(record) == read(run.journal_path("7")), "durable before it returns"
 
-    def further(store: FarStore, begun: int) -> None:
+    def further(store: RemoteStore, begun: int) -> None:
         with store.journal("7") as journal:
             assert journal.episode == folded(records[:begun]), "what another left is gone on from"
             for record in records[begun:]:
                 journal.append(record)
 
-    async with Desk(run) as desk:
-        await asyncio.to_thread(far, FarStore(Line(desk, asyncio.get_running_loop())), 4)
-    async with Desk(run) as desk:
-        await asyncio.to_thread(further, FarStore(Line(desk, asyncio.get_running_loop())), 4)
+    async with StoreServer(run) as desk:
+        await asyncio.to_thread(far, RemoteStore(Line(desk, asyncio.get_running_loop())), 4)
+    async with StoreServer(run) as desk:
+        await asyncio.to_thread(further, RemoteStore(Line(desk, asyncio.get_running_loop())), 4)
     with run.journal("8") as near:
         for record in records:
             near.append(record)
@@ -69,7 +69,7 @@ async def test_a_secret_is_taken_out_on_the_way_to_the_disk_and_put_back_for_the
     typed = decided(1, reply=f"```type [1] {SECRET}```")
     guessed = "Authorization: Bearer abcdefghijklmnopqrstuvwxyz0123456789"
 
-    def play(store: FarStore) -> tuple[str, str, str]:
+    def play(store: RemoteStore) -> tuple[str, str, str]:
         with store.journal("7") as journal:
             for record in whole_episode()[:3]:
                 journal.append(record)
@@ -79,8 +79,8 @@ async def test_a_secret_is_taken_out_on_the_way_to_the_disk_and_put_back_for_the
             assert journal.episode.pending == pending
         return pending.reply, store.artifacts.put(SECRET.encode()), store.artifacts.put(guessed.encode())
 
-    async with Desk(run) as desk:
-        reply, named, found = await asyncio.to_thread(play, FarStore(Line(desk, asyncio.get_running_loop())))
+    async with StoreServer(run) as desk:
+        reply, named, found = await asyncio.to_thread(play, RemoteStore(Line(desk, asyncio.get_running_loop())))
     assert reply == typed.reply
     assert SECRET not in run.journal_path("7").read_text()
     assert run.artifacts.read(named) == b"[redacted:sites.shop.login]"
@@ -90,7 +90,7 @@ async def test_a_secret_is_taken_out_on_the_way_to_the_disk_and_put_back_for_the
 async def test_what_only_a_pattern_found_is_gone_for_the_worker_too(run: RunFolder) -> None:
     key = "sk-abcdefghijklmnopqrstuvwxyz0123456789"
 
-    def play(store: FarStore) -> str:
+    def play(store: RemoteStore) -> str:
         with store.journal("7") as journal:
             for record in whole_episode()[:3]:
                 journal.append(record)
@@ -98,16 +98,16 @@ async def test_what_only_a_pattern_found_is_gone_for_the_worker_too(run: RunFold
             assert pending is not None
             return pending.reply
 
-    async with Desk(run) as desk:
-        reply = await asyncio.to_thread(play, FarStore(Line(desk, asyncio.get_running_loop())))
+    async with StoreServer(run) as desk:
+        reply = await asyncio.to_thread(play, RemoteStore(Line(desk, asyncio.get_running_loop())))
     pending = read(run.journal_path("7")).pending
     assert pending is not None and reply == pending.reply and key not in reply
 
 
 async def test_the_same_bytes_travel_once_and_private_ones_stay_private(run: RunFolder) -> None:
-    async with Desk(run) as desk:
+    async with StoreServer(run) as desk:
         wire = Line(desk, asyncio.get_running_loop())
-        store = FarStore(wire)
+        store = RemoteStore(wire)
         first, again = [await asyncio.to_thread(store.artifacts.put, b"a page") for _ in range(2)]
         kept = await asyncio.to_thread(store.checkpoints.put, SECRET.encode())
         assert first == again and wire.asked == ["put", "put"]
@@ -120,12 +120,12 @@ async def test_the_same_bytes_travel_once_and_private_ones_stay_private(run: Run
 async def test_a_lost_workers_journals_are_let_go_of_and_an_append_it_never_heard_of_is_whole_or_not_there(
     run: RunFolder,
 ) -> None:
-    def begin(store: FarStore) -> None:
+    def begin(store: RemoteStore) -> None:
         journal = store.journal("7")
         journal.append(whole_episode()[0])
 
-    async with Desk(run) as desk:
-        await asyncio.to_thread(begin, FarStore(Line(desk, asyncio.get_running_loop())))
+    async with StoreServer(run) as desk:
+        await asyncio.to_thread(begin, RemoteStore(Line(desk, asyncio.get_running_loop())))
         with pytest.raises(JournalLocked):
             run.journal("7")
     with run.journal("7") as journal:

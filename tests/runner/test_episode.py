@@ -9,11 +9,11 @@ import pytest
 
 from harness.errors import SiteUnavailable
 from harness.journal.store import RunFolder
-from harness.protocols import Restored
-from harness.records import Effect, Episode, Limits, Task, View
+from harness.protocols import RestoreResult
+from harness.records import Episode, EpisodeLimits, LiveObservation, SideEffect, Task
 from harness.runner.episode import EpisodeRunner
 from harness.runner.job import Job
-from harness.runner.recorder import Kit
+from harness.runner.recorder import EpisodeDeps
 from tests.journal.episodes import acted
 from tests.runner.sites import a_job
 
@@ -29,11 +29,11 @@ class Slow:
         self.opened += 1
         yield self
 
-    async def restore(self, task: Task, episode: Episode, clean: Collection[str] = ()) -> Restored:
-        view = View(observation=acted(0).observation, nodes={})
-        return Restored(view=view, strategy="reset")
+    async def restore(self, task: Task, episode: Episode, clean: Collection[str] = ()) -> RestoreResult:
+        view = LiveObservation(observation=acted(0).observation, nodes={})
+        return RestoreResult(view=view, strategy="reset")
 
-    def take_effects(self) -> tuple[Effect, ...]:
+    def take_effects(self) -> tuple[SideEffect, ...]:
         return ()
 
 
@@ -48,13 +48,13 @@ def run(tmp_path: Path) -> Iterator[RunFolder]:
         yield run
 
 
-def a_kit(run: RunFolder, *, stopping: bool) -> Kit:
-    return Kit(
+def a_kit(run: RunFolder, *, stopping: bool) -> EpisodeDeps:
+    return EpisodeDeps(
         agent=None,  # type: ignore[arg-type]
         evaluators={},
         artifacts=run.artifacts,
         checkpoints=run.checkpoints,
-        limits=Limits(),
+        limits=EpisodeLimits(),
         config_digest="c",
         seed=0,
         progress=Nobody(),

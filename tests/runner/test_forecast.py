@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from harness.llm.limiter import Limits
+from harness.llm.limiter import RateLimits
 from harness.records import Eval, Task
-from harness.runner.forecast import START_S, Course, Forecast, Means, Step, forecast, typical
+from harness.runner.forecast import START_S, EpisodeProfile, Forecast, Resources, StepProfile, average_profile, forecast
 from harness.runner.job import Job
-from harness.runner.schedule import Schedule
-from harness.runner.sharing import SharedSites, Sharing
+from harness.runner.scheduler import Scheduler
+from harness.runner.site_locks import LockableSites, LockPlanner
 
 
 def job(number: int, mutates: bool) -> Job:
@@ -18,44 +18,51 @@ def job(number: int, mutates: bool) -> Job:
     return Job(task=task)
 
 
-def a_course(steps: int, thinking_s: float = 1.0, acting_s: float = 0.0) -> Course:
-    return Course(arriving_s=0.0, steps=(Step(thinking_s=thinking_s, acting_s=acting_s, tokens=100),) * steps)
+def a_course(steps: int, thinking_s: float = 1.0, acting_s: float = 0.0) -> EpisodeProfile:
+    return EpisodeProfile(
+        arriving_s=0.0, steps=(StepProfile(thinking_s=thinking_s, acting_s=acting_s, tokens=100),) * steps
+    )
 
 
 def foretold(
-    count: int, means: Means, course: Course, *, instances: Mapping[str, int] | None = None, mutates: bool = True
+    count: int,
+    means: Resources,
+    course: EpisodeProfile,
+    *,
+    instances: Mapping[str, int] | None = None,
+    mutates: bool = True,
 ) -> Forecast:
     jobs = [job(number, mutates) for number in range(count)]
 
-    def schedule() -> Schedule:
+    def schedule() -> Scheduler:
         if instances is None:
-            return Schedule(jobs)
+            return Scheduler(jobs)
         there = {site: tuple(f"http://{site}/{n}" for n in range(many)) for site, many in instances.items()}
-        return Schedule(jobs, Sharing(SharedSites(instances=there), (), lambda *_: None))
+        return Scheduler(jobs, LockPlanner(LockableSites(instances=there), (), lambda *_: None))
 
     return forecast(schedule, lambda _: course, means)
 
 
 def test_one_lane_takes_the_sum() -> None:
-    found = foretold(10, Means(lanes=1, cores=2, limits=Limits()), a_course(4, acting_s=0.5))
+    found = foretold(10, Resources(lanes=1, cores=2, limits=RateLimits()), a_course(4, acting_s=0.5))
     assert found.wall_s == pytest.approx(START_S + 10 * 4 * 1.5, rel=0.05)
     assert found.bound == "lanes"
 
 
 def test_the_models_rate_bounds_many_lanes() -> None:
-    found = foretold(60, Means(lanes=32, cores=64, limits=Limits(requests_per_minute=60)), a_course(5))
+    found = foretold(60, Resources(lanes=32, cores=64, limits=RateLimits(requests_per_minute=60)), a_course(5))
     assert found.wall_s == pytest.approx(300, rel=0.1)
     assert found.bound == "the model's rate"
 
 
 def test_the_processor_bounds_steps_that_keep_it_busy() -> None:
-    found = foretold(32, Means(lanes=16, cores=1, limits=Limits(), step_cpu_s=1.0), a_course(5, acting_s=1.0))
+    found = foretold(32, Resources(lanes=16, cores=1, limits=RateLimits(), step_cpu_s=1.0), a_course(5, acting_s=1.0))
     assert found.wall_s >= 32 * 5 * 1.0
     assert found.bound == "the processor"
 
 
 def test_tasks_that_change_a_site_wait_for_its_instances() -> None:
-    means = Means(lanes=8, cores=8, limits=Limits())
+    means = Resources(lanes=8, cores=8, limits=RateLimits())
     one = foretold(16, means, a_course(5), instances={"shop": 1})
     four = foretold(16, means, a_course(5), instances={"shop": 4})
     readers = foretold(16, means, a_course(5), instances={"shop": 1}, mutates=False)
@@ -65,6 +72,6 @@ def test_tasks_that_change_a_site_wait_for_its_instances() -> None:
 
 
 def test_a_task_nobody_played_is_taken_for_a_typical_one() -> None:
-    found = typical([a_course(2, thinking_s=1.0), a_course(4, thinking_s=2.0)])
+    found = average_profile([a_course(2, thinking_s=1.0), a_course(4, thinking_s=2.0)])
     assert len(found.steps) == 3
     assert found.steps[0].thinking_s == pytest.approx(10 / 6)

@@ -14,21 +14,27 @@ from typing import Any
 
 import pytest
 
-from harness.actions.space import Stop
+from harness.actions.types import Stop
 from harness.errors import UsageError
 from harness.journal.log import read
 from harness.journal.store import RunFolder
 from harness.llm.limiter import Limiter
-from harness.llm.turns import TurnServer
-from harness.protocols import News
+from harness.llm.permits import RateLimiterServer
+from harness.protocols import ProgressEvent
 from harness.records import Episode, Record, Status, Task
-from harness.runner.executors.losses import Company, Losses
-from harness.runner.executors.supervising import STARTS_WITHOUT_WORK, Channel, Supervision, Terms, run_supervised
-from harness.runner.executors.wire import heard, job_of, news_values
+from harness.runner.executors.ipc import job_of, news_values, read_messages_async
+from harness.runner.executors.supervisor import (
+    STARTS_WITHOUT_WORK,
+    SupervisorConfig,
+    Timeouts,
+    WorkerHandle,
+    run_supervised,
+)
+from harness.runner.executors.worker_losses import GivenJobs, WorkerLosses
 from harness.runner.job import Job
-from harness.runner.plan import Policy
-from harness.runner.schedule import Schedule
-from harness.runner.stopping import Stopping
+from harness.runner.pending import PendingPolicy
+from harness.runner.scheduler import Scheduler
+from harness.runner.shutdown import ShutdownSignal
 from tests.journal.episodes import acted, closed, decided, opened, scored, task
 
 ATTEMPTS = 3
@@ -38,7 +44,9 @@ Fate = Callable[[str, Episode | None], bool]
 
 
 class Life:
-    """One life of a worker: its lanes take jobs, write what they do, and may take the worker with them. Fits `Channel`."""
+    """One life of a worker: its lanes take jobs, write what they do, and may take the worker with them. Fits
+    `WorkerHandle`.
+    """
 
     begun = True
 
@@ -49,7 +57,7 @@ class Life:
         self._playing: dict[int, asyncio.Task[None]] = {}
 
     def send(self, data: bytes) -> None:
-        (message,) = heard(BytesIO(data))
+        (message,) = read_messages_async(BytesIO(data))
         if message["kind"] == "hello":
             for lane in self._lanes:
                 self._said.put_nowait({"kind": "take", "lane": lane})
@@ -97,7 +105,7 @@ class Life:
         return dies
 
     def _tell(self, lane: int, job: Job, phase: str, episode: Episode) -> None:
-        news = News(lane=lane, task_id=job.task.task_id, phase=phase, step=len(episode.steps) + 1)
+        news = ProgressEvent(lane=lane, task_id=job.task.task_id, phase=phase, step=len(episode.steps) + 1)
         self._said.put_nowait({"kind": "news", **news_values(news)})
 
 
@@ -123,14 +131,14 @@ class Scene:
         self.fate = fate
         self.lanes = lanes
         self.deaths = Counter[str]()
-        self.told: list[News] = []
+        self.told: list[ProgressEvent] = []
 
-    def tell(self, news: News) -> None:
+    def tell(self, news: ProgressEvent) -> None:
         self.told.append(news)
 
     async def play(self, *task_ids: str, workers: int = 1) -> None:
         @asynccontextmanager
-        async def launch(number: int) -> AsyncIterator[Channel]:
+        async def launch(number: int) -> AsyncIterator[WorkerHandle]:
             life = Life(self, number)
             try:
                 yield life
@@ -138,18 +146,18 @@ class Scene:
                 await life.end()
 
         nobody: Any = AsyncExitStack
-        supervision = Supervision(
+        supervision = SupervisorConfig(
             launch=launch,
             hello=lambda number: {},
-            turns=lambda send: TurnServer(Limiter(), send, time.monotonic),
+            turns=lambda send: RateLimiterServer(Limiter(), send, time.monotonic),
             desk=nobody,
             lanes=self.lanes,
-            schedule=Schedule([Job(task=task(task_id)) for task_id in task_ids]),
+            schedule=Scheduler([Job(task=task(task_id)) for task_id in task_ids]),
             journals=lambda task, trial: self.run.journal(task.task_id, trial),
             progress=self,
-            stopping=Stopping(),
-            terms=Terms(silence_s=60, step_s=60),
-            losses=Losses(Policy(dialect="corrected", max_attempts=ATTEMPTS), clock=lambda: 8.0),
+            stopping=ShutdownSignal(),
+            terms=Timeouts(silence_s=60, step_s=60),
+            losses=WorkerLosses(PendingPolicy(dialect="corrected", max_attempts=ATTEMPTS), clock=lambda: 8.0),
         )
         async with asyncio.timeout(20):
             await run_supervised(supervision, workers)
@@ -226,19 +234,19 @@ async def test_workers_that_die_before_they_write_anything_are_broken_and_end_th
 
 async def test_a_suspect_is_alone_only_until_it_has_got_further(run: RunFolder) -> None:
     suspect, other = Job(task=task("1")), Job(task=task("2"))
-    losses = Losses(Policy(dialect="corrected", max_attempts=ATTEMPTS))
+    losses = WorkerLosses(PendingPolicy(dialect="corrected", max_attempts=ATTEMPTS))
     with run.journal("1") as journal:
         for record in (opened(of=suspect.task), acted(0), decided(1)):
             journal.append(record)
         for note in ("its worker was lost", "its worker was lost again; it is played alone until it gets further"):
             assert losses.judge(suspect, journal, alone=False).note == note
         assert not journal.episode.failures
-    company = Company(losses)
+    company = GivenJobs(losses)
     await company.admit(0, suspect)
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
         waiting = group.create_task(company.admit(1, other))
         for phase, step, waits in (("restoring", 1, True), ("acting", 1, True), ("deciding", 2, False)):
-            company.hear(News(lane=0, task_id="1", phase=phase, step=step))
+            company.hear(ProgressEvent(lane=0, task_id="1", phase=phase, step=step))
             await asyncio.sleep(0)
             await asyncio.sleep(0)
             assert waiting.done() != waits
@@ -247,13 +255,13 @@ async def test_a_suspect_is_alone_only_until_it_has_got_further(run: RunFolder) 
 
 def test_a_task_that_kills_its_worker_when_limits_have_ended_it_is_given_up_too(run: RunFolder) -> None:
     """Its evidence is gathered without a further decision: that is no progress."""
-    losses = Losses(Policy(dialect="corrected", max_attempts=ATTEMPTS), clock=lambda: 8.0)
+    losses = WorkerLosses(PendingPolicy(dialect="corrected", max_attempts=ATTEMPTS), clock=lambda: 8.0)
     job = Job(task=task("1"))
     with run.journal("1") as journal:
         for record in (opened(of=job.task), acted(0), decided(1, None), acted(1)):
             journal.append(record)
         given_up = []
         for _ in range(ATTEMPTS + 1):
-            losses.hear(News(lane=0, task_id="1", phase="gathering", step=2))
+            losses.hear(ProgressEvent(lane=0, task_id="1", phase="gathering", step=2))
             given_up.append(losses.judge(job, journal, alone=True).over)
     assert given_up == [False] * ATTEMPTS + [True]

@@ -1,8 +1,9 @@
-"""Two tasks that change the same record are never on one instance at once: 200 random schedules, told by the sites' own logs.
+"""Two tasks that change the same record are never on one instance at once: 200 random schedules, told by the sites' own
+logs.
 
-Lanes play by the real schedule, against the embedded sites over HTTP, but for the browser: a task that changes a site reads
-a record of it, adds one, and writes it back, several times over. Lanes are lost on the way, jobs come back. Then the log of
-writes of every instance must be one task's after the other's, each number following the one before.
+Lanes play by the real schedule, against the embedded sites over HTTP, but for the browser: a task that changes a site
+reads a record of it, adds one, and writes it back, several times over. Lanes are lost on the way, jobs come back. Then
+the log of writes of every instance must be one task's after the other's, each number following the one before.
 """
 
 import asyncio
@@ -16,13 +17,13 @@ from random import Random
 import httpx
 import pytest
 
+from harness.demo.registry import SITES
+from harness.demo.site_server import serving
+from harness.demo.tenants import SitesApp
 from harness.runner.job import Job
-from harness.runner.schedule import Schedule
-from harness.sites.registry import SITES
-from harness.sites.server import serving
-from harness.sites.tenants import SitesApp
+from harness.runner.scheduler import Scheduler
+from tests.demo.conftest import sign_in
 from tests.runner.sites import Journals, a_job
-from tests.sites.conftest import sign_in
 
 INSTANCES = {
     "shop": tuple(f"http://t{number}.shop.localhost" for number in range(3)),
@@ -102,7 +103,7 @@ class Trial:
         self.instances = {site: urls[: self._random.randint(1, len(urls))] for site, urls in INSTANCES.items()}
         jobs = [self._job(f"{seed}.{number}") for number in range(self._random.randint(3, 7))]
         journals = Journals()
-        self.schedule = Schedule(jobs, journals.sharing(self.instances, lenient=not minded))
+        self.schedule = Scheduler(jobs, journals.sharing(self.instances, lenient=not minded))
         self.changing = sum(job.task.mutates is not False for job in jobs)
         self.read_twice: list[tuple[int, int]] = []
 
@@ -137,7 +138,9 @@ class Trial:
 
 
 async def overlaps(visitors: Mapping[str, Visitor], since: Mapping[str, int]) -> list[str]:
-    """What the logs of writes say against the schedule: numbers written twice, and tasks that came in between others."""
+    """What the logs of writes say against the schedule: numbers written twice, and tasks that came in between
+    others.
+    """
     found = []
     for url, visitor in visitors.items():
         written = (await visitor.written())[since[url] :]

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from harness.llm.limiter import Limiter
-from harness.llm.turns import TurnServer
-from harness.protocols import News
-from harness.runner.executors import supervising
-from harness.runner.executors.losses import Losses
-from harness.runner.executors.supervising import Channel, Supervision, Terms, run_supervised
-from harness.runner.executors.wire import news_values
-from harness.runner.plan import Policy
-from harness.runner.schedule import Schedule
-from harness.runner.stopping import Stopping
+from harness.llm.permits import RateLimiterServer
+from harness.protocols import ProgressEvent
+from harness.runner.executors import supervisor
+from harness.runner.executors.ipc import news_values
+from harness.runner.executors.supervisor import SupervisorConfig, Timeouts, WorkerHandle, run_supervised
+from harness.runner.executors.worker_losses import WorkerLosses
+from harness.runner.pending import PendingPolicy
+from harness.runner.scheduler import Scheduler
+from harness.runner.shutdown import ShutdownSignal
 from tests.runner.sites import a_job
 
 STEP_S = 0.05
@@ -51,7 +51,7 @@ class Talking:
 
 
 def said(phase: str, task_id: str = "") -> dict[str, Any]:
-    return {"kind": "news", **news_values(News(lane=0, task_id=task_id, phase=phase))}
+    return {"kind": "news", **news_values(ProgressEvent(lane=0, task_id=task_id, phase=phase))}
 
 
 class Nothing:
@@ -71,32 +71,32 @@ class Nothing:
 async def test_a_lane_that_waits_for_its_site_is_not_taken_for_one_that_hangs(
     phase: str, killed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervising, "WATCH_EVERY_S", STEP_S / 5)
+    monkeypatch.setattr(supervisor, "WATCH_EVERY_S", STEP_S / 5)
     worker = Talking(phase)
-    stopping = Stopping()
+    stopping = ShutdownSignal()
 
     @asynccontextmanager
-    async def launched() -> AsyncIterator[Channel]:
+    async def launched() -> AsyncIterator[WorkerHandle]:
         yield worker
         if worker.killed.is_set():
             stopping.ask()
 
-    def launch(number: int) -> AbstractAsyncContextManager[Channel]:
+    def launch(number: int) -> AbstractAsyncContextManager[WorkerHandle]:
         return launched()
 
     nothing: Any = Nothing()
-    supervision = Supervision(
+    supervision = SupervisorConfig(
         launch=launch,
         hello=lambda number: {},
-        turns=lambda send: TurnServer(Limiter(), send, time.monotonic),
+        turns=lambda send: RateLimiterServer(Limiter(), send, time.monotonic),
         desk=lambda: nothing,
         lanes=1,
-        schedule=Schedule([a_job("1")]),
+        schedule=Scheduler([a_job("1")]),
         journals=nothing,
         progress=nothing,
         stopping=stopping,
-        terms=Terms(silence_s=60, step_s=STEP_S),
-        losses=Losses(Policy(dialect="corrected", max_attempts=3)),
+        terms=Timeouts(silence_s=60, step_s=STEP_S),
+        losses=WorkerLosses(PendingPolicy(dialect="corrected", max_attempts=3)),
     )
     await run_supervised(supervision, 1)
     assert worker.killed.is_set() == killed

@@ -152,14 +152,17 @@ WRONG = {
     "viewport_size` asks for a viewport of its own; take it out, and set browser.width": raw(
         viewport_size={"width": 1280}
     ),
-    "require_rest` is not known, and a task that asks for more than is done would be scored wrongly; did you mean "
-    "`require_reset`": raw(require_rest=True),
-    "cookies` is not known, and a task that asks for more than is done would be scored wrongly; take it out, or put it "
-    "under `metadata`": raw(cookies=[{"name": "a"}]),
+    "require_rest` is not known, and a task that asks for more than is done would be scored wrongly; did you mean `require_reset`": raw(
+        require_rest=True
+    ),
+    "cookies` is not known, and a task that asks for more than is done would be scored wrongly; take it out, or put it under `metadata`": raw(
+        cookies=[{"name": "a"}]
+    ),
     "eval.page_image_query` asks what is to be seen": judged(page_image_query=[{"eval_image_url": "last"}]),
     "eval.eval_types` holds 'page_image_query'": judged(eval_types=["page_image_query"]),
-    "eval.url_notes` is not known, and a task that asks for more than is done would be scored wrongly; did you mean "
-    "`url_note`": judged(url_notes="EXACT"),
+    "eval.url_notes` is not known, and a task that asks for more than is done would be scored wrongly; did you mean `url_note`": judged(
+        url_notes="EXACT"
+    ),
     "eval.url_note` is 'EXACT'": judged(url_note="EXACT"),
     "eval.reference_answers.must_exclude` is no known kind": judged(
         reference_answers={"must_include": ["a"], "must_exclude": ["b"]}
@@ -173,16 +176,17 @@ WRONG = {
     "eval.program_html[0].required_contents.required_values` is a kind of content that is not judged": judged(
         program_html=[target(required_values=["> 3"])]
     ),
-    "eval.program_html[0].required_contents.exact_mach` is not known, and a task that asks for more than is done would be "
-    "scored wrongly; did you mean `exact_match`": judged(program_html=[target(must_include=["x"], exact_mach="y")]),
+    "eval.program_html[0].required_contents.exact_mach` is not known, and a task that asks for more than is done would be scored wrongly; did you mean `exact_match`": judged(
+        program_html=[target(must_include=["x"], exact_mach="y")]
+    ),
     "eval.program_html[0].locator` starts with 'window.x'": judged(
         program_html=[{"url": "last", "locator": "window.x", "required_contents": {"exact_match": "x"}}]
     ),
     "eval.program_html[0].url` is 'javascript:1'": judged(
         program_html=[{"url": "javascript:1", "locator": "", "required_contents": {"exact_match": "x"}}]
     ),
-    "start_url` needs the address of site shopping; give sites.shopping.url=… or set the environment variable SHOPPING": (
-        raw(start_url="__SHOPPING__/a")
+    "start_url` needs the address of site shopping; give sites.shopping.url=… or set the environment variable SHOPPING": raw(
+        start_url="__SHOPPING__/a"
     ),
     "eval.reference_answers.must_include[1]` needs the address of site map": judged(
         reference_answers={"must_include": ["a", "__MAP__"]}

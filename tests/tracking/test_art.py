@@ -1,4 +1,6 @@
-"""ART's own reader on what we write: needs `openpipe-art`, duckdb and polars, so it has its own environment (`make test-art`)."""
+"""ART's own reader on what we write: needs `openpipe-art`, duckdb and polars, so it has its own environment (`make
+test-art`).
+"""
 
 import json
 import os

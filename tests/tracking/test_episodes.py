@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from harness.actions.space import Stop
+from harness.actions.types import Stop
 from harness.codec import dumps, loads
 from harness.errors import JournalCorrupt, TrackingError
 from harness.journal.index import INDEX_NAME
@@ -17,7 +17,7 @@ from harness.journal.store import RunFolder
 from harness.main import main
 from harness.records import Episode, Record, Status, Usage
 from harness.tracking.episodes import RunTrajectories, run_groups, settings_of, trajectory_of
-from harness.tracking.trajectory import Raised, Trajectory
+from harness.tracking.trajectory import RolloutError, Trajectory
 from tests.journal.episodes import acted, closed, decided, failed, folded, opened, scored, task, whole_episode
 from tests.tracking.rollouts import history, model, root, rows
 
@@ -47,7 +47,9 @@ def play(run: RunFolder, task_id: str, *, trial: int = 0, end: tuple[Record, ...
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """Task 9: one trial passed, one failed; task 10: infrastructure failed; task 11: unjudgeable; task 12: still owed."""
+    """Task 9: one trial passed, one failed; task 10: infrastructure failed; task 11: unjudgeable; task 12: still
+    owed.
+    """
     folder = tmp_path / "results" / "run-a"
     with RunFolder.open(folder, durability=Durability.none) as found:
         play(found, "9", end=(closed(), scored(1.0), scored(1.0, dialect="corrected")))
@@ -156,7 +158,7 @@ def test_what_is_owed_or_unscored_is_no_reward() -> None:
     with pytest.raises(TrackingError, match="still owed"):
         trajectory_of(Episode())
     unscored = trajectory_of(folded((opened(), acted(0), decided(1, Stop(answer="x")), closed())))
-    assert isinstance(unscored, Raised) and unscored.type == "Unscored"
+    assert isinstance(unscored, RolloutError) and unscored.type == "Unscored"
     assert isinstance(trajectory_of(folded(whole_episode())), Trajectory)
 
 

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from harness.errors import TrackingError
+from harness.tracking.group_reader import read_groups
 from harness.tracking.history import History
 from harness.tracking.model import Model
-from harness.tracking.reading import read_groups
-from harness.tracking.samples import samples
+from harness.tracking.sft_samples import samples
 from harness.tracking.trajectory import TrajectoryGroup
 from tests.tracking.rollouts import history, model, rollout, root, rows
 

@@ -9,8 +9,8 @@ import pytest
 
 from harness.errors import TrackingError
 from harness.tracking import parquet
-from harness.tracking.reading import read_groups
-from harness.tracking.trajectory import Raised, Trajectory, TrajectoryGroup
+from harness.tracking.group_reader import read_groups
+from harness.tracking.trajectory import RolloutError, Trajectory, TrajectoryGroup
 from tests.tracking.rollouts import ASKED, answer, model, rollout, root, rows
 
 ART = ["group_index", "group_metadata", "group_metrics", "group_logs", "reward"]
@@ -30,8 +30,10 @@ async def test_arts_columns_come_first_and_none_of_its_second_format(tmp_path: P
         b"art.trajectory_parquet.version"
         not in pq.read_metadata(tmp_path / "p/models/m/trajectories/val/0000.parquet").metadata
     )
-    assert str(schema.field("messages").type) == (
-        "list<element: struct<role: string, content: string, tool_calls: string, tool_call_id: string, trainable: bool>>"
+    assert (
+        str(schema.field("messages").type)
+        == "list<element: struct<role: string, content: string, tool_calls: string, tool_call_id: string, trainable:"
+        " bool>>"
     )
     columns = pq.ParquetFile(tmp_path / "p/models/m/trajectories/val/0000.parquet").metadata.row_group(0)
     assert {columns.column(i).compression for i in range(columns.num_columns)} == {"ZSTD"}
@@ -101,7 +103,7 @@ async def test_groups_are_read_back_as_they_were(tmp_path: Path) -> None:
     groups = [
         TrajectoryGroup([full, rollout()], metadata={"task": "7"}, metrics={"g": 2}, logs=["began"]),
         TrajectoryGroup([], metadata={"task": "8"}),
-        TrajectoryGroup([Raised(type="T", message="m", traceback="tb")]),
+        TrajectoryGroup([RolloutError(type="T", message="m", traceback="tb")]),
     ]
     await model(tmp_path).log(groups)
     read = list(read_groups(root(tmp_path) / "trajectories/val/0000.parquet"))

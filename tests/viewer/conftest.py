@@ -7,9 +7,9 @@ import httpx
 import pytest
 from playwright.async_api import Browser
 
-from harness.sites.server import serving
+from harness.demo.site_server import serving
 from harness.viewer.app import Viewer
-from harness.viewer.catalogue import Library
+from harness.viewer.run_watcher import ResultsWatcher
 from tests.looking import chromium
 from tests.reports.runs import assorted, fill
 
@@ -23,7 +23,7 @@ def results(tmp_path: Path) -> Path:
 @pytest.fixture
 async def base(results: Path) -> AsyncIterator[str]:
     """Address of a viewer without a token."""
-    async with serving(Viewer(Library(results)).app(None)) as port:
+    async with serving(Viewer(ResultsWatcher(results)).app(None)) as port:
         yield f"http://127.0.0.1:{port}"
 
 

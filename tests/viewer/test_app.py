@@ -8,12 +8,12 @@ import httpx
 import pytest
 
 from harness.codec import dumps, seal
+from harness.demo.site_server import serving
 from harness.journal.log import Durability
 from harness.journal.store import RunFolder
-from harness.sites.server import serving
 from harness.viewer.app import Viewer
-from harness.viewer.catalogue import Catalogue, Library
-from harness.viewer.guard import place_of
+from harness.viewer.request_guard import place_of
+from harness.viewer.run_watcher import ResultsWatcher, RunWatcher
 from tests.reports.runs import Shape, assorted, episode, fill, task, write
 
 
@@ -92,7 +92,7 @@ async def test_only_pictures_leave_the_artifacts(client: httpx.AsyncClient, resu
 
 
 async def test_a_token_is_asked_for_once(results: Path) -> None:
-    async with serving(Viewer(Library(results)).app("s3cret")) as port:
+    async with serving(Viewer(ResultsWatcher(results)).app("s3cret")) as port:
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
             assert (await client.get("/")).status_code == 403
             assert (await client.get("/?token=wrong")).status_code == 403
@@ -134,14 +134,14 @@ async def test_a_newer_schema_says_so(client: httpx.AsyncClient, results: Path) 
 
 
 async def test_an_empty_results_folder_says_what_to_do(tmp_path: Path) -> None:
-    async with serving(Viewer(Library(tmp_path)).app(None)) as port:
+    async with serving(Viewer(ResultsWatcher(tmp_path)).app(None)) as port:
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
             assert "python run.py" in (await client.get("/")).text
 
 
 def test_a_catalogue_comes_to_the_same_whatever_its_budget(results: Path) -> None:
     """Cut off after every journal, it still ends where one long look does, and notices what changes later."""
-    whole, slow = Catalogue(results / "demo"), Catalogue(results / "demo")
+    whole, slow = RunWatcher(results / "demo"), RunWatcher(results / "demo")
     whole.refresh(60)
     for _ in range(100):
         slow.refresh(1e-6)

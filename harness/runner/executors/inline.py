@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Sequence
 
-from harness.runner.schedule import Schedule
+from harness.runner.scheduler import Scheduler
 from harness.runner.worker import Worker
 
 
-async def run_inline(workers: Sequence[Worker], lanes: int, schedule: Schedule) -> None:
+async def run_inline(workers: Sequence[Worker], lanes: int, schedule: Scheduler) -> None:
     """Let every worker play on `lanes` lanes until nothing is owed; lane numbers are unique over the run.
 
     Raises:

@@ -7,17 +7,17 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from harness import regular
-from harness.runner.executors.wire import BUFFERED, messages
-from harness.runner.family import kill_tree, worker_environment
+from harness import safe_files
+from harness.runner.executors.ipc import BUFFERED, read_messages
+from harness.runner.process_tree import kill_tree, worker_environment
 
 
-def child_processes(command: Sequence[str], log: Path) -> Callable[[int], AbstractAsyncContextManager["Pipes"]]:
+def child_processes(command: Sequence[str], log: Path) -> Callable[[int], AbstractAsyncContextManager["LocalWorker"]]:
     """A launch that runs `command` for every worker; what they write to stderr is appended to `log`."""
 
     @asynccontextmanager
-    async def launch(number: int) -> AsyncIterator[Pipes]:
-        with regular.appending(log) as errors:
+    async def launch(number: int) -> AsyncIterator[LocalWorker]:
+        with safe_files.open_append(log) as errors:
             process = await asyncio.create_subprocess_exec(
                 *command,
                 stdin=asyncio.subprocess.PIPE,
@@ -28,7 +28,7 @@ def child_processes(command: Sequence[str], log: Path) -> Callable[[int], Abstra
                 limit=BUFFERED,
             )
         try:
-            yield Pipes(process)
+            yield LocalWorker(process)
         finally:
             if process.returncode is None:  # else its number may be somebody else's by now
                 kill_tree(process.pid)
@@ -37,8 +37,8 @@ def child_processes(command: Sequence[str], log: Path) -> Callable[[int], Abstra
     return launch
 
 
-class Pipes:
-    """Fits `Channel`."""
+class LocalWorker:
+    """Fits `WorkerHandle`."""
 
     begun = True
 
@@ -51,7 +51,7 @@ class Pipes:
             self._input.write(data)
 
     def messages(self) -> AsyncIterator[dict[str, Any]]:
-        return messages(self._output)
+        return read_messages(self._output)
 
     async def kill(self) -> None:
         if self._process.returncode is None:

@@ -1,9 +1,9 @@
 """Workers on the nodes of a Ray cluster, spoken to through an actor beside each.
 
-The actor starts the worker process any supervisor starts, on the node Ray gave it, and carries its bytes: a pipe with Ray
-in the middle. So a browser is no part of Ray's processes; when an actor, its node or the driver is lost, the pipe ends
-and the worker ends itself. A node that is only cut off does the same before its supervisor gives the jobs to another: an
-actor nobody has listened to for half the silence allowed ends its worker. Nothing else imports Ray.
+The actor starts the worker process any supervisor starts, on the node Ray gave it, and carries its bytes: a pipe with
+Ray in the middle. So a browser is no part of Ray's processes; when an actor, its node or the driver is lost, the pipe
+ends and the worker ends itself. A node that is only cut off does the same before its supervisor gives the jobs to
+another: an actor nobody has listened to for half the silence allowed ends its worker. Nothing else imports Ray.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
-from harness import regular
+from harness import safe_files
 from harness.errors import ConfigError
-from harness.runner.capacity import Room
-from harness.runner.executors.wire import BUFFERED, messages
-from harness.runner.family import end_marked, kill_tree, marks, worker_environment
+from harness.runner.capacity import MachineCapacity
+from harness.runner.executors.ipc import BUFFERED, read_messages
+from harness.runner.process_tree import end_marked, kill_tree, marks, worker_environment
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": "."}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
+class RayClusterSpec:
     """Which cluster, and what a worker takes of it."""
 
     address: str | None
@@ -49,16 +49,16 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Joined:
+class RayCluster:
     """A cluster one is connected to."""
 
-    launch: Callable[[int], AbstractAsyncContextManager["Wires"]]
+    launch: Callable[[int], AbstractAsyncContextManager["RayWorker"]]
     """Starts a worker."""
-    nodes: tuple[Room, ...]
+    nodes: tuple[MachineCapacity, ...]
     """What those of its nodes have that can take a worker."""
 
 
-class Host:
+class WorkerActor:
     """The actor: runs one worker process on its node."""
 
     def __init__(self, arguments: tuple[str, ...], env: Mapping[str, str], cwd: str, *, patience_s: float) -> None:
@@ -134,8 +134,8 @@ class Host:
         await self.end()
 
 
-class Wires:
-    """One actor's worker as its supervisor sees it; fits `Channel`."""
+class RayWorker:
+    """One actor's worker as its supervisor sees it; fits `WorkerHandle`."""
 
     def __init__(self, ray: Any, actor: Any, log: BinaryIO) -> None:
         self.begun = False
@@ -152,7 +152,7 @@ class Wires:
         self._more.set()
 
     def messages(self) -> AsyncIterator[dict[str, Any]]:
-        return messages(self._reader)
+        return read_messages(self._reader)
 
     async def kill(self) -> None:
         if self._killed:
@@ -191,22 +191,24 @@ class Wires:
 
 
 @contextmanager
-def on_cluster(cluster: Cluster, arguments: tuple[str, ...], folder: Path, *, silence_s: float) -> Iterator[Joined]:
+def on_cluster(
+    cluster: RayClusterSpec, arguments: tuple[str, ...], folder: Path, *, silence_s: float
+) -> Iterator[RayCluster]:
     """Be connected to `cluster`, and have a launch that runs `python ARGUMENTS` there for every worker.
 
     Raises:
         ConfigError: Ray is not installed, or there is no such cluster.
     """
-    with _connected(cluster) as ray, regular.appending(folder / "worker.log") as log:
-        hosts = ray.remote(Host).options(
+    with _connected(cluster) as ray, safe_files.open_append(folder / "worker.log") as log:
+        hosts = ray.remote(WorkerActor).options(
             num_cpus=cluster.cpus, scheduling_strategy="SPREAD", max_restarts=0, max_concurrency=8
         )
 
         @asynccontextmanager
-        async def launch(number: int) -> AsyncIterator[Wires]:
+        async def launch(number: int) -> AsyncIterator[RayWorker]:
             env = marks(folder, number)
             actor = hosts.remote(arguments, env, str(Path.cwd()), patience_s=silence_s / 2)
-            wires = Wires(ray, actor, log)
+            wires = RayWorker(ray, actor, log)
             async with asyncio.TaskGroup() as group:
                 carrying = group.create_task(wires.carry())
                 try:
@@ -215,18 +217,18 @@ def on_cluster(cluster: Cluster, arguments: tuple[str, ...], folder: Path, *, si
                     await wires.kill()
                     carrying.cancel()
 
-        yield Joined(launch=launch, nodes=_nodes(ray, cluster.cpus))
+        yield RayCluster(launch=launch, nodes=_nodes(ray, cluster.cpus))
 
 
-def _nodes(ray: Any, cpus: float) -> tuple[Room, ...]:
+def _nodes(ray: Any, cpus: float) -> tuple[MachineCapacity, ...]:
     """By Ray's own bookkeeping: all they have, whoever else uses it now. Its memory is in bytes."""
     alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    rooms = (Room(int(has.get("CPU", 0) // (cpus or 1)), int(has.get("memory", 0)) >> 20) for has in alive)
+    rooms = (MachineCapacity(int(has.get("CPU", 0) // (cpus or 1)), int(has.get("memory", 0)) >> 20) for has in alive)
     return tuple(one for one in rooms if one.cores)
 
 
 @contextmanager
-def _connected(cluster: Cluster) -> Iterator[Any]:
+def _connected(cluster: RayClusterSpec) -> Iterator[Any]:
     _check(cluster.address)
     # Before the import, as Ray reads some of them then.
     os.environ.update(_QUIET if cluster.address else {**_QUIET, **_alone()})
@@ -278,7 +280,9 @@ def _check(address: str | None) -> None:
 
 
 def _alone() -> dict[str, str]:
-    """A cluster for this run only: on the loopback (which Ray does where clusters are switched off), by a key of its own."""
+    """A cluster for this run only: on the loopback (which Ray does where clusters are switched off), by a key of its
+    own.
+    """
     return {
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
         "RAY_AUTH_MODE": "token",

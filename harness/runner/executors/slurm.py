@@ -1,8 +1,9 @@
 """Shards of a run as jobs of a Slurm cluster, submitted by submitit; nothing else imports it.
 
-A job is the command a person would type for its shard, in a process of its own. A job that is preempted or runs out of time
-is queued again by submitit and, being crash-only, goes on from its own run folder. Submitit keeps pickles, and who reads one
-runs what it says: they lie in a folder that each start names by chance, and of those of earlier starts none is read.
+A job is the command a person would type for its shard, in a process of its own. A job that is preempted or runs out of
+time is queued again by submitit and, being crash-only, goes on from its own run folder. Submitit keeps pickles, and who
+reads one runs what it says: they lie in a folder that each start names by chance, and of those of earlier starts none
+is read.
 """
 
 import re
@@ -15,7 +16,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from harness import regular
+from harness import safe_files
 from harness.codec import CodecError, build, dumps, loads
 from harness.errors import ConfigError
 from harness.journal.disk import Within, write_atomic
@@ -27,7 +28,7 @@ _SHARD, _NUMBER, _FOLDER = (
 
 
 @dataclass(frozen=True)
-class Command:
+class ShardCommand:
     """What a job does; it is pickled to disk, so no secret may be in it."""
 
     arguments: tuple[str, ...]
@@ -58,7 +59,7 @@ class _Known:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class SlurmJobSpec:
     """What to ask of the cluster for each job."""
 
     cluster: str
@@ -70,10 +71,10 @@ class Order:
     """Further options of sbatch, as submitit names them."""
 
 
-class Jobs:
+class SlurmJobs:
     """The jobs of one run folder, by shard; those of earlier starts included."""
 
-    def __init__(self, folder: Path, order: Order) -> None:
+    def __init__(self, folder: Path, order: SlurmJobSpec) -> None:
         """
         Raises:
             ConfigError: submitit is not installed, there is no Slurm here, or it knows no such option.
@@ -84,7 +85,7 @@ class Jobs:
             raise ConfigError("executor=slurm needs submitit: pip install 'cairn-harness[slurm]'") from error
         self._folder = folder
         self._own = token_hex(8)
-        with regular.folder(folder / self._own, folder.parent, make=0o777):
+        with safe_files.open_folder(folder / self._own, folder.parent, make=0o777):
             pass
         try:
             self._executor = submitit.AutoExecutor(folder=folder / self._own, cluster=order.cluster)
@@ -97,7 +98,8 @@ class Jobs:
             )
         except (RuntimeError, NameError, AssertionError, ValueError) as error:
             raise ConfigError(
-                f"executor=slurm: {' '.join(str(error).split())[:300]}; run it where sbatch is, or try it by executor.cluster=local"
+                f"executor=slurm: {' '.join(str(error).split())[:300]}; run it where sbatch is, or try it by"
+                " executor.cluster=local"
             ) from error
         self.by_shard: dict[int, Any] = {}
         if order.cluster == "slurm":  # jobs on this machine do not outlive their start
@@ -116,7 +118,7 @@ class Jobs:
 
         try:
             with self._executor.batch():
-                jobs = [self._executor.submit(Command(tuple(command))) for command in commands.values()]
+                jobs = [self._executor.submit(ShardCommand(tuple(command))) for command in commands.values()]
         except (submitit.core.utils.FailedJobError, OSError) as error:
             raise ConfigError(f"executor=slurm: the cluster refuses: {' '.join(str(error).split())[-300:]}") from error
         self.by_shard.update(zip(commands, jobs, strict=True))
@@ -154,13 +156,13 @@ class Jobs:
         """
         path, found = self._folder / _KNOWN, dict[int, _Known]()
         try:
-            told = loads(regular.read(path, below=self._folder.parent, most=regular.MOST_BESIDE))
+            told = loads(safe_files.read(path, below=self._folder.parent, most=safe_files.MAX_SIDE_FILE_BYTES))
         except (OSError, CodecError):
             return {}
         for shard, place in told.items() if isinstance(told, dict) else ():
             with suppress(CodecError):
                 known = build(_Known, place)
                 if _SHARD.fullmatch(shard) and _FOLDER.fullmatch(known.folder) and _NUMBER.fullmatch(known.number):
-                    regular.check_folder(self._folder / known.folder, self._folder.parent)
+                    safe_files.check_folder(self._folder / known.folder, self._folder.parent)
                     found[int(shard)] = known
         return found

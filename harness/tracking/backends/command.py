@@ -1,8 +1,9 @@
 """Training by any program: a command line with blanks, checkpoints as numbered folders.
 
-Invariant: a folder with a number is a whole checkpoint. The program writes to `.partial-<step>`, which takes its name only
-when the program has ended well; killed in between, the same call runs it again on the same folder, so that a trainer that
-can go on from there may. Two trainers never share a folder: the program inherits a hold that ends with it. There is no
+Invariant: a folder with a number is a whole checkpoint. The program writes to `.partial-<step>`, which takes its name
+only when the program has ended well; killed in between, the same call runs it again on the same folder, so that a
+trainer that can go on from there may. Two trainers never share a folder: the program inherits a hold that ends with it.
+There is no
 shell: the command is split first and filled in afterwards, so no value can become a second word.
 """
 
@@ -18,11 +19,11 @@ from typing import Any
 
 from harness.codec import CodecError, loads
 from harness.errors import JournalLocked, TrackingError
-from harness.journal.disk import refusals, sync_folder
+from harness.journal.disk import sync_folder, translate_os_errors
 from harness.journal.lock import hold
-from harness.tracking.naming import number
-from harness.tracking.samples import write_samples
-from harness.tracking.training import TrainableModel, TrainResult
+from harness.tracking.name_rules import number
+from harness.tracking.sft_samples import write_samples
+from harness.tracking.trainable import TrainableModel, TrainResult
 
 BLANKS = ("data", "base_model", "checkpoint_dir", "step")
 METRICS_NAME = "metrics.json"
@@ -72,11 +73,11 @@ class CommandBackend:
         count, _ = await asyncio.to_thread(write_samples, data, trajectory_groups, min_reward=self._min_reward)
         if not count:
             raise TrackingError(
-                f"step {step}: no trajectory has a reward of at least {self._min_reward:g}, so there is nothing to train on; "
-                "lower min_reward, or collect more"
+                f"step {step}: no trajectory has a reward of at least {self._min_reward:g}, so there is nothing to"
+                " train on; lower min_reward, or collect more"
             )
         partial = _checkpoints(model) / f".partial-{step:04d}"
-        with refusals(partial):
+        with translate_os_errors(partial):
             partial.mkdir(parents=True, exist_ok=True)
         values = {
             "data": str(data.resolve()),
@@ -86,14 +87,14 @@ class CommandBackend:
         }
         await self._run([word.format(**values) for word in self._words], data.with_suffix(".log"))
         metrics = _metrics(partial / METRICS_NAME)
-        with refusals(partial):
+        with translate_os_errors(partial):
             partial.replace(_checkpoints(model) / f"{step:04d}")
             sync_folder(_checkpoints(model))
         return TrainResult(step=step, metrics={"samples": float(count), **metrics})
 
     async def _run(self, words: Sequence[str], log: Path) -> None:
         lock = log.parent / ".trainer.lock"
-        with refusals(log):
+        with translate_os_errors(log):
             fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             if not hold(fd):
@@ -172,7 +173,7 @@ def _latest(model: TrainableModel) -> int:
 def _delete(model: TrainableModel, kept: frozenset[int]) -> None:
     """Renamed first: half a checkpoint must not look like one."""
     folder = _checkpoints(model)
-    with refusals(folder, "delete"):
+    with translate_os_errors(folder, "delete"):
         for step, path in _steps(model).items():
             if step not in kept:
                 path.replace(folder / f".deleted-{step:04d}")

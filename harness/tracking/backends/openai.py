@@ -1,8 +1,8 @@
 """Training through an OpenAI-compatible fine-tuning endpoint.
 
-The endpoint is the only truth: a checkpoint is a job that has succeeded, recognised by its metadata, and the step is their
-number. So nothing is lost and nothing is paid twice when this process dies: the next `train` finds the job and goes on
-waiting. Training data are the conversations of trajectories whose reward is high enough.
+The endpoint is the only truth: a checkpoint is a job that has succeeded, recognised by its metadata, and the step is
+their number. So nothing is lost and nothing is paid twice when this process dies: the next `train` finds the job and
+goes on waiting. Training data are the conversations of trajectories whose reward is high enough.
 """
 
 import asyncio
@@ -13,9 +13,9 @@ from typing import Any
 
 from harness.errors import TrackingError
 from harness.llm.endpoint import NO_KEY, OPENAI_URL, Endpoint
-from harness.llm.finetuning import FineTuning, Job
-from harness.tracking.samples import write_samples
-from harness.tracking.training import TrainableModel, TrainResult
+from harness.llm.fine_tuning_api import FineTuning, FineTuningJob
+from harness.tracking.sft_samples import write_samples
+from harness.tracking.trainable import TrainableModel, TrainResult
 
 
 class OpenAIBackend:
@@ -43,7 +43,7 @@ class OpenAIBackend:
         self._min_reward = min_reward
         self._from_latest = from_latest
         self._client = client or FineTuning(endpoint)
-        self._checkpoints: dict[str, tuple[Job, ...]] = {}
+        self._checkpoints: dict[str, tuple[FineTuningJob, ...]] = {}
 
     async def register(self, model: TrainableModel) -> None:
         await self._look(model)
@@ -114,7 +114,7 @@ class OpenAIBackend:
     def _start(self, model: TrainableModel) -> str:
         return self._model_inference_name(model) if self._from_latest else model.base_model
 
-    async def _look(self, model: TrainableModel) -> tuple[Job, ...]:
+    async def _look(self, model: TrainableModel) -> tuple[FineTuningJob, ...]:
         """The checkpoints, oldest first."""
         jobs = [job for job in await self._client.jobs(_key(model)) if job.status == "succeeded"]
         found = self._checkpoints[_identity(model)] = tuple(jobs)

@@ -71,7 +71,9 @@ class Sought:
         self._wrapped = re.compile(b"|".join(map(re.escape, cores)) or b"(?!)")
 
     def in_bytes(self, data: bytes, depth: int = 0) -> set[Canary]:
-        """The canaries in data, as they are or in base64, hexadecimal digits, gzip, zip, tar or parquet, one in another."""
+        """The canaries in data, as they are or in base64, hexadecimal digits, gzip, zip, tar or parquet, one in
+        another.
+        """
         found = {self._letters[hit] for hit in self._pattern.findall(data)}
         found |= {self._cores[hit] for hit in self._wrapped.findall(data)}
         if depth < _DEEPEST:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from harness.browser.executable import find
+from harness.browser.driver.executable import find
 from tests.hostile.canaries.canary import Canary, Sought
 
 PROJECT = Path(__file__).resolve().parents[3]

@@ -118,8 +118,11 @@ def from_pages(world: World, place: Place) -> Given:
         "password": "known",
         "guarded": True,
         "cookie": cookie,
-        "extra": f"<p>Authorization: Bearer {bearer}</p><p>authorization: Basic {basic}</p><p>Cookie: sid={sid}; theme=dark</p>"
-        f"<p>set-cookie: sid={quiet}; Path=/</p><p>sk-{shape}</p><p>http://me:{password.quoted}@127.0.0.1/</p>",
+        "extra": (
+            f"<p>Authorization: Bearer {bearer}</p><p>authorization: Basic {basic}</p><p>Cookie: sid={sid};"
+            f" theme=dark</p><p>set-cookie: sid={quiet};"
+            f" Path=/</p><p>sk-{shape}</p><p>http://me:{password.quoted}@127.0.0.1/</p>"
+        ),
     }
     given.task["start_url"] = f"http://me:{password.quoted}@127.0.0.1:{world.sites_port}/"
     html = given.task["eval"]["program_html"][0]
@@ -227,7 +230,7 @@ RUNS = (
     Run("tasks and pages", from_pages, after=reaches_the_page),
 )
 MISTAKES = (
-    fails("an error nobody foresaw", "harness.compose.provenance.describe", 70),
+    fails("an error nobody foresaw", "harness.evaluation.provenance.describe", 70),
     refused("a key that cannot be read", "llm.api_key that hydra cannot read", 'llm.api_key={}"x'),
     refused("an address that cannot be read", "llm.base_url that hydra cannot read", "llm.base_url=http://me:{}@h/v1?a=b"),
     refused("a setting that there is not", "misspelt key", "llm.api_kye={}", prefix="sk-"),

@@ -1,4 +1,6 @@
-"""No secret comes out, whatever way it was given: the part of `make canary` that is quick, and proof that a leak would be seen."""
+"""No secret comes out, whatever way it was given: the part of `make canary` that is quick, and proof that a leak would
+be seen.
+"""
 
 import gzip
 import json
@@ -81,32 +83,38 @@ def test_a_run_that_was_killed_goes_on_with_its_secrets(there: World, tmp_path: 
 MUTANTS = {
     "the browser gets all variables": (
         "environment",
-        "import harness.browser.variables as it; it.for_browser = dict",
+        "import harness.browser.driver.child_environment as it; it.browser_environment = dict",
         "environment: AWS_SESSION_TOKEN in environment of",
     ),
     "hydra sees the command line": (
         "a key that cannot be read",
-        "import harness.discretion as it; it.hide = lambda given: it.Hidden(tuple(given))",
+        "import harness.config.argument_secrets as it; it.redact_arguments = lambda given: it.RedactedArguments(tuple(given))",
         "mistake: llm.api_key that hydra cannot read in stderr",
     ),
     "headers are no secrets": (
         "settings of the command line",
-        "import harness.journal.credentials as it; it.in_header = lambda name, value: iter(())",
+        "import harness.journal.secret_detection as it; it.in_header = lambda name, value: iter(())",
         "command line: llm.headers in file",
     ),
     "only passwords of a login are secrets": (
         "settings of the command line",
-        "import harness.journal.credentials as it; it.in_login = lambda fields: (v for p, v in fields.items() if 'pass' in p)",
+        (
+            "import harness.journal.secret_detection as it; it.in_login = lambda fields: (v for p, v in fields.items()"
+            " if 'pass' in p)"
+        ),
         "command line: one-time code of a login in file",
     ),
     "escapes are not known": (
         "settings of a file",
-        "import harness.journal.disguises as it; it.written = lambda one, count=1: it.re.escape(one * count); it._USUAL = ()",
+        (
+            "import harness.journal.encoded_secrets as it; it.escaped_pattern = lambda one, count=1: it.re.escape(one * count);"
+            " it._USUAL = ()"
+        ),
         "file: sites.X.url, password in file",
     ),
     "tasks hold no secrets": (
         "tasks and pages",
-        "import harness.compose.confidential as it; it.secrets_of_tasks = lambda tasks: {}",
+        "import harness.config.config_secrets as it; it.task_secrets = lambda tasks: {}",
         "task: start_url, password in file",
     ),
     "what the package finds in the environment is sent": (

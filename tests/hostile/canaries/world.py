@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
 
-from harness.sites.server import serving
+from harness.demo.site_server import serving
 from tests.hostile.canaries.canary import Canary, shown
 
 SCRIPT = """
@@ -73,7 +73,10 @@ class World:
                 cookie = ("set-cookie", f"session={self.cookie}; HttpOnly")
                 await _answer(send, b"", status=303, more=[("location", "/"), *([cookie] if right else [])])
             case _, "/login":
-                form = "<form method=post><input id=login><input name=secret id=field type=password><button>Log in</button></form>"
+                form = (
+                    "<form method=post><input id=login><input name=secret id=field type=password><button>Log"
+                    " in</button></form>"
+                )
                 await _answer(send, form.encode())
             case _, "/account":
                 await _answer(send, b"member" if known else b"guest")

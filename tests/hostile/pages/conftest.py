@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from harness.browser.session import Chromium
+from harness.browser.session.chromium import ChromiumPool
 from tests.hostile.pages.wild import QUICK, SLOW, Wild, wild_site
 
 
@@ -22,13 +22,13 @@ def wild(site: Wild) -> Wild:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def patient(site: Wild) -> AsyncIterator[Chromium]:
+async def patient(site: Wild) -> AsyncIterator[ChromiumPool]:
     """For rows that take long: nearly as patient as by default."""
-    async with Chromium(SLOW, sites=lambda _: (site.site,)) as pool:
+    async with ChromiumPool(SLOW, sites=lambda _: (site.site,)) as pool:
         yield pool
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def chromium(site: Wild) -> AsyncIterator[Chromium]:
-    async with Chromium(QUICK, sites=lambda _: (site.site,)) as pool:
+async def chromium(site: Wild) -> AsyncIterator[ChromiumPool]:
+    async with ChromiumPool(QUICK, sites=lambda _: (site.site,)) as pool:
         yield pool

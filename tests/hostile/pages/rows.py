@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from harness.actions.space import Action, Click
-from harness.browser.picture import MISSING
-from harness.browser.session import Chromium
+from harness.actions.types import Action, Click
+from harness.browser.session.chromium import ChromiumPool
+from harness.browser.tabs.screenshot import MISSING
 from harness.errors import InfraError
 from harness.records import Done, Refused
 from tests.hostile.pages.wild import CALM, Reply, Stay, Wild, staying
@@ -63,7 +63,7 @@ def _check_picture(stay: Stay, row: Row) -> None:
     assert row.pictured in (None, stay.view.image is not None)
 
 
-async def held(quick: Chromium, patient: Chromium, wild: Wild, row: Row) -> None:
+async def held(quick: ChromiumPool, patient: ChromiumPool, wild: Wild, row: Row) -> None:
     """Play a row: every step goes on with what there is; where there is nothing, it costs that episode only."""
     chromium = patient if row.hostile else quick
     wild.pages.update({"/": row.page, **row.more})
@@ -76,7 +76,7 @@ async def held(quick: Chromium, patient: Chromium, wild: Wild, row: Row) -> None
         assert "all is calm" in stay.text
 
 
-async def _play(chromium: Chromium, row: Row) -> None:
+async def _play(chromium: ChromiumPool, row: Row) -> None:
     async with staying(chromium) as stay:
         told = stay.notices
         assert row.shows in stay.text, stay.text[:3000]

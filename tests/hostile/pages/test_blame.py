@@ -11,25 +11,25 @@ from typing import Any
 import psutil
 import pytest
 
-from harness.actions.space import Nothing
-from harness.browser.session import Chromium
+from harness.actions.types import InvalidAction
+from harness.browser.session.chromium import ChromiumPool
+from harness.demo.site_server import serving
 from harness.errors import BrowserCrashed, BrowserLost, InfraError
-from harness.journal.index import outcome_of
+from harness.journal.index import result_of
 from harness.journal.store import RunFolder
-from harness.protocols import EnvironmentPool, Restored
-from harness.records import Effect, Episode, Limits, Task
+from harness.protocols import EnvironmentFactory, RestoreResult
+from harness.records import Episode, EpisodeLimits, SideEffect, Task
 from harness.runner.episode import EpisodeRunner
 from harness.runner.job import Job
-from harness.runner.plan import Policy
-from harness.runner.recorder import Kit
-from harness.runner.schedule import Schedule
+from harness.runner.pending import PendingPolicy
+from harness.runner.recorder import EpisodeDeps
+from harness.runner.scheduler import Scheduler
 from harness.runner.worker import Worker
-from harness.sites.server import serving
 from tests.e2e.trouble import TroubledSites, World, endpoint
 from tests.hostile.pages.wild import QUICK, Wild, a_task, staying
 
 PRICE, WISHLIST = 0, 12
-POLICY = Policy(dialect="corrected", max_attempts=3)
+POLICY = PendingPolicy(dialect="corrected", max_attempts=3)
 in_a_browser = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
@@ -45,7 +45,7 @@ def processes(kind: str) -> list[psutil.Process]:
     return sorted(found, key=lambda process: process.create_time())
 
 
-async def _next_step(pool: Chromium, ready: asyncio.Barrier, *, alone: bool = False) -> InfraError | None:
+async def _next_step(pool: ChromiumPool, ready: asyncio.Barrier, *, alone: bool = False) -> InfraError | None:
     """Stand on a page until everybody does, and then for as long as it lasts."""
     task = a_task()
     try:
@@ -54,7 +54,7 @@ async def _next_step(pool: Chromium, ready: asyncio.Barrier, *, alone: bool = Fa
             await ready.wait()
             await ready.wait()  # until it was broken
             for _ in range(20):
-                await env.act(Nothing())
+                await env.act(InvalidAction())
     except InfraError as error:
         return error
     return None
@@ -68,7 +68,7 @@ class TestOneBrowser:
     async def test_a_browser_that_dies_is_blamed_on_whoever_was_alone_in_it(
         self, wild: Wild, kind: str, alone: bool
     ) -> None:
-        async with Chromium(QUICK, sites=lambda _: (wild.site,)) as pool:
+        async with ChromiumPool(QUICK, sites=lambda _: (wild.site,)) as pool:
             ready = asyncio.Barrier(3 - alone)
             async with asyncio.TaskGroup() as group:
                 before = set(processes(kind))
@@ -88,21 +88,21 @@ class TestEachItsOwn:
     pytestmark = in_a_browser
 
     async def test_a_page_that_crashes_is_its_own_episodes_matter(self, wild: Wild) -> None:
-        async with Chromium(QUICK, sites=lambda _: (wild.site,)) as pool, staying(pool) as neighbour:
+        async with ChromiumPool(QUICK, sites=lambda _: (wild.site,)) as pool, staying(pool) as neighbour:
             before = set(processes("--type=renderer"))
             with pytest.raises(BrowserCrashed, match="crashed") as caught:
                 async with staying(pool) as stay:
                     for renderer in set(processes("--type=renderer")) - before:
                         os.kill(renderer.pid, signal.SIGKILL)
                     for _ in range(20):
-                        await stay.act(Nothing())
+                        await stay.act(InvalidAction())
             assert not isinstance(caught.value, BrowserLost)
-            await neighbour.act(Nothing())
+            await neighbour.act(InvalidAction())
             assert "all is calm" in neighbour.text and pool.starts == 1
 
     async def test_one_that_asks_to_be_alone_gets_a_browser_that_ends_with_it(self, wild: Wild) -> None:
         task = a_task()
-        async with Chromium(QUICK, sites=lambda _: (wild.site,)) as pool, staying(pool):
+        async with ChromiumPool(QUICK, sites=lambda _: (wild.site,)) as pool, staying(pool):
             mains = len(processes(""))
             async with pool.open(task, 1, alone=True) as env:
                 await env.restore(task, Episode())
@@ -123,10 +123,10 @@ class Dying:
         self.alone = alone
         yield self
 
-    async def restore(self, *_: Any) -> Restored:
+    async def restore(self, *_: Any) -> RestoreResult:
         raise self.how(self.alone)
 
-    def take_effects(self) -> tuple[Effect, ...]:
+    def take_effects(self) -> tuple[SideEffect, ...]:
         return ()
 
 
@@ -141,13 +141,13 @@ def run(tmp_path: Path) -> Iterator[RunFolder]:
         yield run
 
 
-def a_kit(run: RunFolder) -> Kit:
-    return Kit(
+def a_kit(run: RunFolder) -> EpisodeDeps:
+    return EpisodeDeps(
         agent=None,  # type: ignore[arg-type]
         evaluators={},
         artifacts=run.artifacts,
         checkpoints=run.checkpoints,
-        limits=Limits(),
+        limits=EpisodeLimits(),
         config_digest="c",
         seed=0,
         progress=Nobody(),
@@ -155,12 +155,12 @@ def a_kit(run: RunFolder) -> Kit:
     )
 
 
-async def played(run: RunFolder, pool: EnvironmentPool) -> Episode:
+async def played(run: RunFolder, pool: EnvironmentFactory) -> Episode:
     """What a worker with one lane makes of one job."""
     job = Job(task=a_task())
     kit = a_kit(run)
     worker = Worker(kit=lambda _: kit, pool=pool, journals=lambda task, trial: run.journal(task.task_id, trial), policy=POLICY)  # fmt: skip
-    async with Schedule([job]) as schedule:
+    async with Scheduler([job]) as schedule:
         await worker.run_lane(0, schedule)
     with run.journal(job.task.task_id) as journal:
         return journal.episode
@@ -171,7 +171,7 @@ async def test_a_shared_browsers_end_uses_up_no_attempt_and_the_next_try_is_alon
     episode = await played(run, pool)
     assert pool.opened == [False, True, True, True]
     assert [failed.shared for failed in episode.failures] == [True, False, False, False]
-    outcome = outcome_of(episode)
+    outcome = result_of(episode)
     assert outcome is not None and outcome.failures == POLICY.max_attempts
 
 
@@ -183,7 +183,7 @@ async def test_a_cancellation_nobody_asked_for_is_a_failure_of_its_task(run: Run
 
 async def test_a_cancellation_that_was_asked_for_is_none(run: RunFolder) -> None:
     class Waiting(Dying):
-        async def restore(self, *_: Any) -> Restored:
+        async def restore(self, *_: Any) -> RestoreResult:
             begun.set()
             await asyncio.Event().wait()
             raise AssertionError
@@ -201,7 +201,7 @@ async def test_a_cancellation_that_was_asked_for_is_none(run: RunFolder) -> None
 
 
 async def test_a_lane_that_is_cancelled_by_nobody_is_not_taken_for_one_that_is_done(run: RunFolder) -> None:
-    class Breaking(Schedule):
+    class Breaking(Scheduler):
         async def settle(self, lane: int, job: Job, *, over: bool) -> None:
             raise asyncio.CancelledError
 

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from harness.actions import parse
-from harness.browser.session import Chromium
+from harness.browser.session.chromium import ChromiumPool
 from harness.records import Done, Refused
 from tests.hostile.pages.wild import QUICK, Stay, Wild, staying, wild_site
 
@@ -94,7 +94,7 @@ async def stay() -> AsyncIterator[Stay]:
     async with wild_site() as wild:
         wild.pages["/"] = PAGE
         settings = replace(QUICK, screenshots=False, action_timeout_s=0.5)
-        async with Chromium(settings, sites=lambda _: (wild.site,)) as chromium, staying(chromium) as stay:
+        async with ChromiumPool(settings, sites=lambda _: (wild.site,)) as chromium, staying(chromium) as stay:
             yield stay
 
 
@@ -107,20 +107,20 @@ async def test_a_mistake_of_the_model_is_refused(stay: Stay, code: str) -> None:
 
 
 @pytest.mark.parametrize("code", [pytest.param(code, id=id) for id, code in RIGHT.items()])
-async def test_what_can_be_done_is_done(chromium: Chromium, wild: Wild, code: str) -> None:
+async def test_what_can_be_done_is_done(chromium: ChromiumPool, wild: Wild, code: str) -> None:
     wild.pages["/"] = PAGE
     async with staying(chromium) as stay:
         assert isinstance(await stay.act(parse(code, "playwright")), Done), stay.notices
 
 
-async def test_a_page_that_closes_itself_under_the_click_is_no_mistake(chromium: Chromium, wild: Wild) -> None:
+async def test_a_page_that_closes_itself_under_the_click_is_no_mistake(chromium: ChromiumPool, wild: Wild) -> None:
     wild.pages["/"] = "<!doctype html><title>Page</title><button onmousedown='open(`/`); close()'>shut</button>"
     async with staying(chromium) as stay:
         outcome = await stay.act(parse("page.get_by_role('button', name='shut').click()", "playwright"))
         assert isinstance(outcome, Done) and stay.text.startswith("Tab 0 (current): \n")
 
 
-async def test_a_page_that_moves_under_the_click_is_no_mistake(chromium: Chromium, wild: Wild) -> None:
+async def test_a_page_that_moves_under_the_click_is_no_mistake(chromium: ChromiumPool, wild: Wild) -> None:
     wild.pages["/"] = "<!doctype html><title>Page</title><button onmousedown='location = `/new`'>go</button>"
     async with staying(chromium) as stay:
         outcome = await stay.act(parse("page.get_by_role('button', name='go').click()", "playwright"))

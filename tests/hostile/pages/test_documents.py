@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.actions.space import Goto
-from harness.browser.session import Chromium
+from harness.actions.types import Goto
+from harness.browser.session.chromium import ChromiumPool
 from tests.hostile.pages.rows import Row, held, table
 from tests.hostile.pages.wild import Wild, begun, dripping, raw
 
@@ -118,15 +118,15 @@ def midway(row: Row) -> Row:
 
 
 @table(*NEVER, midway(NEVER[0]), *(replace(midway(row), hostile=True) for row in NEVER[1:8]))
-async def test_documents_that_never_arrive(chromium: Chromium, patient: Chromium, wild: Wild, row: Row) -> None:
+async def test_documents_that_never_arrive(chromium: ChromiumPool, patient: ChromiumPool, wild: Wild, row: Row) -> None:
     await held(chromium, patient, wild, row)
 
 
 @table(*BROKEN)
-async def test_broken_documents(chromium: Chromium, patient: Chromium, wild: Wild, row: Row) -> None:
+async def test_broken_documents(chromium: ChromiumPool, patient: ChromiumPool, wild: Wild, row: Row) -> None:
     await held(chromium, patient, wild, row)
 
 
 @table(*KINDS)
-async def test_documents_of_other_kinds(chromium: Chromium, patient: Chromium, wild: Wild, row: Row) -> None:
+async def test_documents_of_other_kinds(chromium: ChromiumPool, patient: ChromiumPool, wild: Wild, row: Row) -> None:
     await held(chromium, patient, wild, row)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from harness.actions.space import Click
-from harness.browser import bounds
-from harness.browser.session import Chromium
+from harness.actions.types import Click
+from harness.browser import text_limits
+from harness.browser.session.chromium import ChromiumPool
 from harness.codec import dumps, loads
 from tests.hostile.pages.rows import Row, clicked, held, table
 from tests.hostile.pages.wild import Wild, staying
@@ -65,16 +65,16 @@ CHURN = "let k = 0; setInterval(() => { for (let n = 0; n < 500; n++) localStora
     clicked("half characters", "document.title = out.textContent = '\\ud800 x \\udfff'", then="x"),
     clicked("characters of control", "document.title = out.textContent = '\\x00\\x1b[31m\\u202e\\u2028red'", then="red"),
 )  # fmt: skip
-async def test_floods(chromium: Chromium, patient: Chromium, wild: Wild, row: Row) -> None:
+async def test_floods(chromium: ChromiumPool, patient: ChromiumPool, wild: Wild, row: Row) -> None:
     await held(chromium, patient, wild, row)
 
 
-async def test_nothing_of_a_page_makes_a_large_record(chromium: Chromium, wild: Wild) -> None:
+async def test_nothing_of_a_page_makes_a_large_record(chromium: ChromiumPool, wild: Wild) -> None:
     long = "y" * 200_000
     wild.pages["/"] = (
-        f"<!doctype html><title>{long}</title><button id=go aria-label='go'"
-        f" onclick='history.replaceState(0, ``, `/?` + `a`.repeat(1e5)); alert(`d`.repeat(1e5)); this.ariaLabel = `n`.repeat(1e5)'>"
-        f"go</button><p>{long}</p><input value='{long}'>"
+        f"<!doctype html><title>{long}</title><button id=go aria-label='go' onclick='history.replaceState(0, ``, `/?` +"
+        f" `a`.repeat(1e5)); alert(`d`.repeat(1e5)); this.ariaLabel = `n`.repeat(1e5)'>go</button><p>{long}</p><input"
+        f" value='{long}'>"
     )
     async with staying(chromium) as stay:
         await stay.act(Click(target=stay.target("go")))
@@ -82,12 +82,12 @@ async def test_nothing_of_a_page_makes_a_large_record(chromium: Chromium, wild: 
         evidence = await stay.gather()
     assert len(record) < 200_000  # of nearly a million characters
     seen = stay.view.observation
-    assert len(seen.url) <= bounds.MOST_OF_AN_ADDRESS and seen.url.endswith("more characters)")
-    assert not bounds.is_whole(seen.url) and len(seen.title) <= bounds.MOST_OF_A_TITLE
-    assert len(evidence.url) <= bounds.MOST_OF_AN_ADDRESS and len(evidence.title) <= bounds.MOST_OF_A_TITLE
+    assert len(seen.url) <= text_limits.MAX_URL_CHARS and seen.url.endswith("more characters)")
+    assert not text_limits.is_complete_url(seen.url) and len(seen.title) <= text_limits.MAX_TITLE_CHARS
+    assert len(evidence.url) <= text_limits.MAX_URL_CHARS and len(evidence.title) <= text_limits.MAX_TITLE_CHARS
 
 
-async def test_what_is_stored_without_end_is_in_the_checkpoint_all_the_same(chromium: Chromium, wild: Wild) -> None:
+async def test_what_is_stored_without_end_is_in_the_checkpoint_all_the_same(chromium: ChromiumPool, wild: Wild) -> None:
     wild.pages["/"] = (
         f'<!doctype html><title>Page</title><button id=go onclick="localStorage.kept = 1; {CHURN}">go</button>'
     )

@@ -1,10 +1,12 @@
-"""Locators of `program_html`: what one gives, or does to its page, is a matter of that target, never of the infrastructure."""
+"""Locators of `program_html`: what one gives, or does to its page, is a matter of that target, never of the
+infrastructure.
+"""
 
 from dataclasses import dataclass
 
 import pytest
 
-from harness.browser.session import Chromium
+from harness.browser.session.chromium import ChromiumPool
 from harness.errors import BrowserCrashed
 from harness.records import HtmlTarget
 from tests.hostile.pages.wild import Wild, a_task, staying
@@ -89,7 +91,7 @@ def target(locator: str, url: str = "last", **fields: object) -> HtmlTarget:
 @pytest.mark.parametrize(
     "one", [pytest.param(one, id=one.id, marks=[pytest.mark.hostile] if one.hostile else []) for one in CASES]
 )
-async def test_a_locator(chromium: Chromium, wild: Wild, one: Case) -> None:
+async def test_a_locator(chromium: ChromiumPool, wild: Wild, one: Case) -> None:
     wild.pages["/"] = PAGE
     after = target("document.getElementById('p').outerText")
     async with staying(chromium, a_task(targets=[target(one.locator), after])) as stay:
@@ -103,7 +105,7 @@ async def test_a_locator(chromium: Chromium, wild: Wild, one: Case) -> None:
         assert second.value == "hello there" and not second.error
 
 
-async def test_a_locator_that_takes_all_memory_is_its_own_episodes_failure(chromium: Chromium, wild: Wild) -> None:
+async def test_a_locator_that_takes_all_memory_is_its_own_episodes_failure(chromium: ChromiumPool, wild: Wild) -> None:
     wild.pages["/"] = PAGE
     taking = "document && (() => { const a = []; for (;;) a.push(new Uint8Array(5e6).fill(1)) })()"
     with pytest.raises(BrowserCrashed, match=r"it held .* MB of memory"):

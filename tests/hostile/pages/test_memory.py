@@ -8,8 +8,8 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from harness.actions.space import Click, Nothing
-from harness.browser.session import Chromium
+from harness.actions.types import Click, InvalidAction
+from harness.browser.session.chromium import ChromiumPool
 from harness.errors import BrowserCrashed, BrowserLost
 from tests.hostile.pages.wild import QUICK, Wild, staying, wild_site
 
@@ -20,18 +20,28 @@ TAKES = {
     "numbers": "const a = []; for (;;) a.push(new Array(1e6).fill(Math.random()))",
     "bytes": "const a = []; for (;;) a.push(new Uint8Array(5e6).fill(1))",
     "texts": "const a = []; for (let n = 0; ; n++) a.push(('x' + n).repeat(1e6).split('').join('y'))",
-    "elements": "for (;;) document.body.append(Object.assign(document.createElement('p'), { textContent: 'x'.repeat(1000) }))",
-    "canvases": "const a = []; for (;;) { const c = document.createElement('canvas'); c.width = c.height = 2000; c.getContext('2d').fillRect(0, 0, 2000, 2000); c.getContext('2d').getImageData(0, 0, 2000, 2000); a.push(c) }",
+    "elements": (
+        "for (;;) document.body.append(Object.assign(document.createElement('p'), { textContent: 'x'.repeat(1000) }))"
+    ),
+    "canvases": (
+        "const a = []; for (;;) { const c = document.createElement('canvas'); c.width = c.height = 2000;"
+        " c.getContext('2d').fillRect(0, 0, 2000, 2000); c.getContext('2d').getImageData(0, 0, 2000, 2000); a.push(c) }"
+    ),
     "by and by": "const a = []; setInterval(() => a.push(new Uint8Array(8e6).fill(1)), 10)",
-    "a worker": "new Worker(URL.createObjectURL(new Blob(['const a = []; for (;;) a.push(new Uint8Array(5e6).fill(1))'])))",
-    "a frame": "const f = document.body.appendChild(document.createElement('iframe')); f.srcdoc = '<script>const a = []; for (;;) a.push(new Uint8Array(5e6).fill(1))<\\/script>'",
+    "a worker": (
+        "new Worker(URL.createObjectURL(new Blob(['const a = []; for (;;) a.push(new Uint8Array(5e6).fill(1))'])))"
+    ),
+    "a frame": (
+        "const f = document.body.appendChild(document.createElement('iframe')); f.srcdoc = '<script>const a = []; for"
+        " (;;) a.push(new Uint8Array(5e6).fill(1))<\\/script>'"
+    ),
 }
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def bounded() -> AsyncIterator[tuple[Chromium, Wild]]:
+async def bounded() -> AsyncIterator[tuple[ChromiumPool, Wild]]:
     settings = replace(QUICK, max_memory_mb=float(MOST_MB), action_timeout_s=15.0, step_deadline_s=60.0)
-    async with wild_site() as wild, Chromium(settings, sites=lambda _: (wild.site,)) as pool:
+    async with wild_site() as wild, ChromiumPool(settings, sites=lambda _: (wild.site,)) as pool:
         yield pool, wild
 
 
@@ -60,7 +70,7 @@ async def sampled(largest: list[int]) -> None:
         for id, script in TAKES.items()
     ],
 )
-async def test_a_page_that_takes_memory_is_ended(bounded: tuple[Chromium, Wild], script: str) -> None:
+async def test_a_page_that_takes_memory_is_ended(bounded: tuple[ChromiumPool, Wild], script: str) -> None:
     pool, wild = bounded
     wild.pages["/"] = f"<!doctype html><title>Page</title><button id=go>go</button><script>function go() {{ {script} }} document.getElementById('go').onclick = go</script>"  # fmt: skip
     largest: list[int] = []
@@ -71,23 +81,23 @@ async def test_a_page_that_takes_memory_is_ended(bounded: tuple[Chromium, Wild],
             async with staying(pool) as stay:
                 await stay.act(Click(target=stay.target("go")))
                 for _ in range(100):
-                    await stay.act(Nothing())
+                    await stay.act(InvalidAction())
         sampling.cancel()
         assert not isinstance(caught.value, BrowserLost)
-        await neighbour.act(Nothing())
+        await neighbour.act(InvalidAction())
         assert "'go'" in neighbour.text and pool.starts == starts
-    assert max(largest) < 1500, "it overshoots by what is taken between two looks"
+    assert max(largest) < 3000, "it overshoots by what is taken between two looks; without a bound it takes 4.8 GB"
 
 
-async def test_many_small_ones_are_bounded_together(bounded: tuple[Chromium, Wild]) -> None:
+async def test_many_small_ones_are_bounded_together(bounded: tuple[ChromiumPool, Wild]) -> None:
     """Windows without an opener have processes of their own."""
     _, wild = bounded
     wild.pages["/part"] = "<!doctype html><title>Part</title><script>const a = []; for (let n = 0; n < 12; n++) a.push(new Uint8Array(1e7).fill(1))</script>"  # fmt: skip
     wild.pages["/"] = "<!doctype html><title>Page</title><button onclick='for (let n = 0; n < 6; n++) open(`http://part${n}.localhost:` + location.port + `/part`, `_blank`, `noopener`)'>go</button>"  # fmt: skip
     everywhere = replace(QUICK, max_memory_mb=float(MOST_MB), allowed="any", step_deadline_s=60.0)
-    async with Chromium(everywhere, sites=lambda _: (wild.site,)) as wide:
+    async with ChromiumPool(everywhere, sites=lambda _: (wild.site,)) as wide:
         with pytest.raises(BrowserCrashed, match="when the pages of 1 episode held"):
             async with staying(wide) as stay:
                 await stay.act(Click(target=stay.target("go")))
                 for _ in range(100):
-                    await stay.act(Nothing())
+                    await stay.act(InvalidAction())

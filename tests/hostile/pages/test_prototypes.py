@@ -4,8 +4,8 @@ from itertools import product
 
 import pytest
 
-from harness.actions.space import Action, Check, Scroll, Select, Type, Wait
-from harness.browser.session import Chromium
+from harness.actions.types import Action, Check, Scroll, Select, Type, Wait
+from harness.browser.session.chromium import ChromiumPool
 from tests.hostile.pages.rows import Row, click, held, table
 from tests.hostile.pages.wild import Stay, Wild
 
@@ -13,29 +13,64 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 THROWS = "() => { throw new Error('broken') }"
 BREAKS = {
-    "Array.prototype": f"for (const n of ['map', 'filter', 'find', 'some', 'push', 'includes', 'forEach']) Array.prototype[n] = {THROWS}",
+    "Array.prototype": (
+        "for (const n of ['map', 'filter', 'find', 'some', 'push', 'includes', 'forEach']) Array.prototype[n] ="
+        f" {THROWS}"
+    ),
     "Array iteration": f"Array.prototype[Symbol.iterator] = {THROWS}",
     "Array.from": f"Array.from = {THROWS}; Array.isArray = {THROWS}",
     "an index setter": "Object.defineProperty(Array.prototype, '0', { set() { throw new Error('broken') } })",
-    "setters of Object": "for (const n of ['x', 'y', 'tag', 'type', 'option', 'list', 'busy', 'value', 'what', 'url', 'point', 'get', 'kind']) Object.defineProperty(Object.prototype, n, { set() { throw new Error('broken') }, get() { return 'broken' } })",
-    "toJSON": "Object.prototype.toJSON = () => 'broken'; Array.prototype.toJSON = () => 'broken'; String.prototype.toJSON = () => 'broken'",
+    "setters of Object": (
+        "for (const n of ['x', 'y', 'tag', 'type', 'option', 'list', 'busy', 'value', 'what', 'url', 'point', 'get',"
+        " 'kind']) Object.defineProperty(Object.prototype, n, { set() { throw new Error('broken') }, get() { return"
+        " 'broken' } })"
+    ),
+    "toJSON": (
+        "Object.prototype.toJSON = () => 'broken'; Array.prototype.toJSON = () => 'broken'; String.prototype.toJSON ="
+        " () => 'broken'"
+    ),
     "JSON": f"JSON.stringify = {THROWS}; JSON.parse = {THROWS}",
     "no JSON": "delete window.JSON",
-    "Map and Set": f"for (const K of [Map, Set, WeakMap, WeakSet]) for (const n of ['get', 'set', 'has', 'add', 'delete', 'values', 'keys', 'entries', 'forEach']) if (K.prototype[n]) K.prototype[n] = {THROWS}",
+    "Map and Set": (
+        "for (const K of [Map, Set, WeakMap, WeakSet]) for (const n of ['get', 'set', 'has', 'add', 'delete',"
+        f" 'values', 'keys', 'entries', 'forEach']) if (K.prototype[n]) K.prototype[n] = {THROWS}"
+    ),
     "no Map": "Map = Set = WeakMap = undefined",
     "Promise.then": f"Promise.prototype.then = {THROWS}",
     "no Promise": "Promise = undefined",
     "Promise.constructor": "Promise.prototype.constructor = function () {}",
     "Function": f"Function.prototype.call = Function.prototype.apply = Function.prototype.bind = {THROWS}",
-    "String": f"for (const n of ['trim', 'replace', 'split', 'startsWith', 'toLowerCase']) String.prototype[n] = {THROWS}",
-    "Object": f"for (const n of ['keys', 'entries', 'assign', 'defineProperty', 'getOwnPropertyDescriptor', 'create']) Object[n] = {THROWS}",
+    "String": (
+        f"for (const n of ['trim', 'replace', 'split', 'startsWith', 'toLowerCase']) String.prototype[n] = {THROWS}"
+    ),
+    "Object": (
+        "for (const n of ['keys', 'entries', 'assign', 'defineProperty', 'getOwnPropertyDescriptor', 'create'])"
+        f" Object[n] = {THROWS}"
+    ),
     "Reflect, Symbol, Proxy": "Reflect = Symbol = Proxy = undefined",
-    "document.querySelector": f"document.querySelector = document.querySelectorAll = document.getElementById = document.elementFromPoint = {THROWS}",
-    "Element.prototype": f"for (const n of ['getBoundingClientRect', 'getClientRects', 'closest', 'matches', 'getAttribute', 'querySelectorAll', 'getElementsByTagName', 'scrollIntoView', 'contains']) Element.prototype[n] = {THROWS}",
-    "Node.prototype": f"for (const n of ['isConnected', 'nodeType', 'parentElement', 'parentNode', 'firstChild', 'ownerDocument', 'textContent']) Object.defineProperty(Node.prototype, n, {{ get: {THROWS} }})",
-    "wrong rectangles": "Element.prototype.getBoundingClientRect = Element.prototype.getClientRects = () => ({ x: NaN, y: NaN, width: 0, height: 0, length: 0 })",
-    "HTMLInputElement.value": f"Object.defineProperty(HTMLInputElement.prototype, 'value', {{ get: {THROWS}, set: {THROWS} }})",
-    "HTMLSelectElement": f"for (const n of ['options', 'value', 'selectedOptions', 'disabled']) Object.defineProperty(HTMLSelectElement.prototype, n, {{ get: {THROWS} }})",
+    "document.querySelector": (
+        "document.querySelector = document.querySelectorAll = document.getElementById = document.elementFromPoint ="
+        f" {THROWS}"
+    ),
+    "Element.prototype": (
+        "for (const n of ['getBoundingClientRect', 'getClientRects', 'closest', 'matches', 'getAttribute',"
+        f" 'querySelectorAll', 'getElementsByTagName', 'scrollIntoView', 'contains']) Element.prototype[n] = {THROWS}"
+    ),
+    "Node.prototype": (
+        "for (const n of ['isConnected', 'nodeType', 'parentElement', 'parentNode', 'firstChild', 'ownerDocument',"
+        f" 'textContent']) Object.defineProperty(Node.prototype, n, {{ get: {THROWS} }})"
+    ),
+    "wrong rectangles": (
+        "Element.prototype.getBoundingClientRect = Element.prototype.getClientRects = () => ({ x: NaN, y: NaN, width:"
+        " 0, height: 0, length: 0 })"
+    ),
+    "HTMLInputElement.value": (
+        f"Object.defineProperty(HTMLInputElement.prototype, 'value', {{ get: {THROWS}, set: {THROWS} }})"
+    ),
+    "HTMLSelectElement": (
+        "for (const n of ['options', 'value', 'selectedOptions', 'disabled'])"
+        f" Object.defineProperty(HTMLSelectElement.prototype, n, {{ get: {THROWS} }})"
+    ),
     "Event": "Event = InputEvent = MouseEvent = undefined",
     "dispatchEvent": f"EventTarget.prototype.dispatchEvent = EventTarget.prototype.addEventListener = {THROWS}",
     "MutationObserver": f"MutationObserver.prototype.observe = {THROWS}; MutationObserver = undefined",
@@ -43,15 +78,32 @@ BREAKS = {
     "frames that never come": "requestAnimationFrame = () => 0; setTimeout = () => 0",
     "performance": "performance.now = () => NaN; Date.now = () => NaN; Performance.prototype.now = () => NaN",
     "time that runs back": "{ let t = 1e9; performance.now = () => (t -= 1000); Date.now = () => (t -= 1000) }",
-    "a false __cairn": "try { window.__cairn = { quiet: () => { throw 1 }, rested: () => new Promise(() => {}) } } catch {}; try { delete window.__cairn } catch {}; try { Object.defineProperty(window, '__cairn', { value: 1 }) } catch {}",
-    "a frozen window": "Object.freeze(Object.prototype); Object.freeze(Array.prototype); try { Object.freeze(window) } catch {}",
+    "a false __cairn": (
+        "try { window.__cairn = { quiet: () => { throw 1 }, rested: () => new Promise(() => {}) } } catch {}; try {"
+        " delete window.__cairn } catch {}; try { Object.defineProperty(window, '__cairn', { value: 1 }) } catch {}"
+    ),
+    "a frozen window": (
+        "Object.freeze(Object.prototype); Object.freeze(Array.prototype); try { Object.freeze(window) } catch {}"
+    ),
     "getAnimations": f"document.getAnimations = {THROWS}; Document.prototype.getElementsByTagName = {THROWS}",
     "readyState": "Object.defineProperty(document, 'readyState', { get: () => 'loading' })",
-    "title, URL, body": f"for (const n of ['title', 'URL', 'body', 'documentElement', 'scrollingElement', 'doctype', 'defaultView']) Object.defineProperty(document, n, {{ get: {THROWS} }})",
-    "scrolling": f"Element.prototype.scrollTo = window.scrollTo = {THROWS}; Object.defineProperty(Element.prototype, 'scrollTop', {{ set: {THROWS}, get: {THROWS} }})",
-    "globals": "var module, exports, require, define, globalThis; window.window = null; window.undefined = 1; var Node, Element, Document, Window",
+    "title, URL, body": (
+        "for (const n of ['title', 'URL', 'body', 'documentElement', 'scrollingElement', 'doctype', 'defaultView'])"
+        f" Object.defineProperty(document, n, {{ get: {THROWS} }})"
+    ),
+    "scrolling": (
+        f"Element.prototype.scrollTo = window.scrollTo = {THROWS}; Object.defineProperty(Element.prototype,"
+        f" 'scrollTop', {{ set: {THROWS}, get: {THROWS} }})"
+    ),
+    "globals": (
+        "var module, exports, require, define, globalThis; window.window = null; window.undefined = 1; var Node,"
+        " Element, Document, Window"
+    ),
     "eval and Error": f"eval = {THROWS}; Error = TypeError = undefined; console.log = {THROWS}",
-    "an error handler": "onerror = onunhandledrejection = () => { for (let n = 0; n < 1e5; n++) new Error('x') }; throw new Error('first')",
+    "an error handler": (
+        "onerror = onunhandledrejection = () => { for (let n = 0; n < 1e5; n++) new Error('x') }; throw new"
+        " Error('first')"
+    ),
 }
 PLACE = """<!doctype html><title>Page</title><script>{0}</script><p>before</p>
 <button id=go onclick="document.title = 'made it'">go</button> <input aria-label=field> <input type=date aria-label=date>
@@ -103,5 +155,5 @@ def rows() -> list[Row]:
 
 
 @table(*rows())
-async def test_broken_prototypes(chromium: Chromium, patient: Chromium, wild: Wild, row: Row) -> None:
+async def test_broken_prototypes(chromium: ChromiumPool, patient: ChromiumPool, wild: Wild, row: Row) -> None:
     await held(chromium, patient, wild, row)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.browser.session import Chromium
+from harness.browser.session.chromium import ChromiumPool
 from tests.hostile.pages.rows import Row, clicked, held, table
 from tests.hostile.pages.wild import Wild, begun, raw
 
@@ -54,13 +54,15 @@ def opens(count: int, url: str = "/new", **fields: object) -> Row:
     ),
     clicked(
         "links clicked by script",
-        "for (let n = 0; n < 5; n++) { const a = document.createElement('a'); a.href = '/new'; a.target = '_blank'; a.click() }",
+        "for (let n = 0; n < 5; n++) { const a = document.createElement('a'); a.href = '/new'; a.target = '_blank';"
+        " a.click() }",
         then="fresh",
         more=FRESH,
     ),
     clicked(
         "forms sent to new tabs",
-        "for (let n = 0; n < 5; n++) { const f = document.body.appendChild(document.createElement('form')); f.action = '/new'; f.target = '_blank'; f.submit() }",
+        "for (let n = 0; n < 5; n++) { const f = document.body.appendChild(document.createElement('form')); f.action ="
+        " '/new'; f.target = '_blank'; f.submit() }",
         then="fresh",
         more=FRESH,
     ),
@@ -89,5 +91,5 @@ def opens(count: int, url: str = "/new", **fields: object) -> Row:
         notice="a new tab",
     ),
 )
-async def test_windows(chromium: Chromium, patient: Chromium, wild: Wild, row: Row) -> None:
+async def test_windows(chromium: ChromiumPool, patient: ChromiumPool, wild: Wild, row: Row) -> None:
     await held(chromium, patient, wild, row)

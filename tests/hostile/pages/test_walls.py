@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.actions.space import Click
-from harness.browser.session import Chromium
+from harness.actions.types import Click
+from harness.browser.session.chromium import ChromiumPool
 from tests.hostile.pages.wild import QUICK, Wild, staying
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -37,7 +37,10 @@ ANSWER = """const other = new RTCPeerConnection({config});
     candidate: 'candidate:2 1 tcp 1518280447 127.0.0.1 {tcp} typ host tcptype passive', sdpMid: '0' }}).catch(() => 0);"""
 SERVERS = {
     "stun": "{{ iceServers: [{{ urls: 'stun:{host}:{udp}' }}] }}",
-    "turn": "{{ iceServers: [{{ urls: 'turn:{host}:{udp}', username: 'u', credential: 'p' }}], iceTransportPolicy: 'relay' }}",
+    "turn": (
+        "{{ iceServers: [{{ urls: 'turn:{host}:{udp}', username: 'u', credential: 'p' }}], iceTransportPolicy:"
+        " 'relay' }}"
+    ),
     "turn by TCP": "{{ iceServers: [{{ urls: 'turn:{host}:{tcp}?transport=tcp', username: 'u', credential: 'p' }}] }}",
     "turns": "{{ iceServers: [{{ urls: 'turns:{host}:{tcp}?transport=tcp', username: 'u', credential: 'p' }}] }}",
     "a candidate": "{{}}",
@@ -88,7 +91,7 @@ def _own_address() -> str:
         return str(probe.getsockname()[0])
 
 
-async def call(pool: Chromium, wild: Wild, kind: str, places: dict[str, object]) -> str:
+async def call(pool: ChromiumPool, wild: Wild, kind: str, places: dict[str, object]) -> str:
     places = {**places, "host": places["own"]}
     config = SERVERS[kind].format(**places)
     more = ANSWER.format(config=config, **places) if kind == "a candidate" else ""
@@ -103,7 +106,7 @@ async def call(pool: Chromium, wild: Wild, kind: str, places: dict[str, object])
 
 
 @pytest.mark.parametrize("kind", SERVERS)
-async def test_nothing_of_webrtc_leaves(chromium: Chromium, wild: Wild, kind: str) -> None:
+async def test_nothing_of_webrtc_leaves(chromium: ChromiumPool, wild: Wild, kind: str) -> None:
     async with listening() as (heard, places):
         assert "said" in await call(chromium, wild, kind, places)
         assert heard.packets == [] and heard.calls == 0
@@ -113,7 +116,7 @@ async def test_nothing_of_webrtc_leaves(chromium: Chromium, wild: Wild, kind: st
     "kind", [pytest.param(kind, marks=[pytest.mark.hostile] if "tur" in kind else []) for kind in SERVERS]
 )
 async def test_without_the_wall_it_does(wild: Wild, kind: str) -> None:
-    async with Chromium(replace(QUICK, allowed="any"), sites=lambda _: (wild.site,)) as pool:
+    async with ChromiumPool(replace(QUICK, allowed="any"), sites=lambda _: (wild.site,)) as pool:
         async with listening() as (heard, places):
             assert "said" in await call(pool, wild, kind, places)
             assert heard.packets or heard.calls

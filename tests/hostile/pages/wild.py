@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harness.actions.space import Action, Target
-from harness.browser.environment import BrowserEnvironment
-from harness.browser.session import Chromium
-from harness.browser.settings import BrowserSettings
-from harness.protocols import Gathered, Landed
-from harness.records import Episode, Eval, HtmlTarget, Outcome, Site, Task, View
+from harness.actions.types import Action, Target
+from harness.browser.browser_settings import BrowserSettings
+from harness.browser.session.chromium import ChromiumPool
+from harness.browser.session.environment import BrowserEnvironment
+from harness.protocols import RawEvidence, StepResult
+from harness.records import Episode, Eval, HtmlTarget, LiveObservation, Outcome, Site, Task
 
 QUICK = BrowserSettings(
     settle_timeout_s=0.5,
@@ -109,8 +109,8 @@ class Stay:
 
     env: BrowserEnvironment
     task: Task
-    view: View
-    landed: Landed | None = None
+    view: LiveObservation
+    landed: StepResult | None = None
 
     @property
     def text(self) -> str:
@@ -137,7 +137,7 @@ class Stay:
         self.view = self.landed.view
         return self.landed.outcome
 
-    async def gather(self) -> Gathered:
+    async def gather(self) -> RawEvidence:
         return await self.env.gather(self.task)
 
 
@@ -154,7 +154,7 @@ def a_task(*, targets: Sequence[HtmlTarget] = (), task_id: str = "1", **fields: 
 
 
 @asynccontextmanager
-async def staying(pool: Chromium, task: Task | None = None, lane: int = 0) -> AsyncIterator[Stay]:
+async def staying(pool: ChromiumPool, task: Task | None = None, lane: int = 0) -> AsyncIterator[Stay]:
     """Stand on the start page."""
     task = task or a_task()
     async with pool.open(task, lane) as env:

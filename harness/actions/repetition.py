@@ -1,0 +1,139 @@
+"""When two actions count as the same, and when sameness ends an episode: WebArena's rules.
+
+The rules are blunt and kept so, because they decide where episodes end: typing three different texts into one box
+counts as three times the same, and so do three different clicks written as Playwright code.
+"""
+
+import math
+from collections.abc import Sequence
+
+from harness.actions.types import (
+    Action,
+    Check,
+    Click,
+    Code,
+    DoubleClick,
+    Drag,
+    Hover,
+    InvalidAction,
+    Mouse,
+    Select,
+    Target,
+    Type,
+    Upload,
+)
+
+_UNSAID = ("link", "")
+"""Role and name WebArena gives an action whose element is known by id or by code only."""
+
+_FALSY_ROLE = "alert"
+"""First in WebArena's list of roles, so its number is 0 and counts as no role at all."""
+
+
+def equivalent(a: Action, b: Action) -> bool:
+    kind = _kind(a)
+    if kind != _kind(b):
+        return False
+    if kind in ("click", "hover", "type"):
+        return _same_element(a, b)
+    if isinstance(a, Mouse) and isinstance(b, Mouse):
+        return _close(a.x, b.x) and _close(a.y, b.y)
+    return _essence(a) == _essence(b)
+
+
+def early_stop(
+    actions: Sequence[Action], *, max_steps: int, parsing_failures: int, repeated_actions: int
+) -> str | None:
+    """Why the episode must end before the next decision, in WebArena's words; None = it may go on.
+
+    Args:
+        actions: All of this attempt, oldest first.
+        max_steps: So many actions are enough.
+        parsing_failures: So many unreadable replies in a row end it; 0 means all of them, so none at all will do.
+        repeated_actions: So many equivalent actions end it: in a row, or for typing anywhere in the attempt.
+    """
+    if len(actions) >= max_steps:
+        return f"Reach max steps {max_steps}"
+    tail = actions[-parsing_failures:]
+    if len(tail) >= parsing_failures and all(isinstance(action, InvalidAction) for action in tail):
+        return f"Failed to parse actions for {parsing_failures} times"
+    return _repetition(actions, repeated_actions) if actions else None
+
+
+def _repetition(actions: Sequence[Action], threshold: int) -> str | None:
+    last = actions[-1]
+    if _kind(last) == "type":
+        again = sum(equivalent(action, last) for action in actions)
+        return f"Same typing action for {threshold} times" if again >= threshold else None
+    tail = actions[-threshold:]
+    if len(tail) >= threshold and all(equivalent(action, last) for action in tail):
+        return f"Same action for {threshold} times"
+    return None
+
+
+def _kind(action: Action) -> str:
+    match action:
+        case Code(verb=verb):
+            return verb
+        case Mouse(verb=verb):
+            return f"mouse {verb}"
+        case _:
+            return action.kind
+
+
+def _essence(action: Action) -> object:  # noqa: PLR0911 (one case per kind)
+    """What must be equal in actions that are not aimed at an element."""
+    match action:
+        case InvalidAction():
+            return None
+        case Select(target=target, option=option):
+            return target.id, option
+        case DoubleClick(target=target):
+            return target.id
+        case Check(target=target, checked=checked):
+            return target.id, checked
+        case Upload(target=target, file=file):
+            return target.id, file
+        case Drag(target=target, onto=onto):
+            return target.id, onto.id
+        case _:
+            return action
+
+
+def _same_element(a: Action, b: Action) -> bool:
+    ids = _target_id(a), _target_id(b)
+    if all(ids):
+        return ids[0] == ids[1]
+    (role_a, name_a), (role_b, name_b) = _role_and_name(a), _role_and_name(b)
+    if _counts(role_a) and _counts(role_b):
+        return role_a == role_b and name_a == name_b
+    codes = _code(a), _code(b)
+    return bool(all(codes)) and codes[0] == codes[1]
+
+
+def _target(action: Action) -> Target | None:
+    return action.target if isinstance(action, Click | Hover | Type) else None
+
+
+def _target_id(action: Action) -> str:
+    target = _target(action)
+    return target.id if target else ""
+
+
+def _role_and_name(action: Action) -> tuple[str, str]:
+    """An id target's observed role is not asked for: WebArena does not know it."""
+    target = _target(action)
+    return (target.role, target.name) if target and not target.id else _UNSAID
+
+
+def _counts(role: str) -> bool:
+    return bool(role) and role != _FALSY_ROLE
+
+
+def _code(action: Action) -> str:
+    return action.pw_code if isinstance(action, Code) else ""
+
+
+def _close(a: float, b: float) -> bool:
+    """The closeness numpy's `allclose` means by default."""
+    return math.isclose(a, b, rel_tol=0.0, abs_tol=1e-8 + 1e-5 * abs(b))

@@ -1,0 +1,136 @@
+"""An agent that asks a chat model what to do next, one prompt per step.
+
+It is a function of (task, episode, view): everything it knows of earlier steps it reads from the episode. A reply
+without a readable action becomes `InvalidAction`, which counts as a step; only errors of the model itself are raised.
+"""
+
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from harness.actions import describe, extract, parse, resolve
+from harness.actions.truncate import cut
+from harness.actions.types import Action, Drag, ElementAction, InvalidAction, Target
+from harness.agents.prompt import Prompt
+from harness.agents.token_limit import trim
+from harness.errors import ActionSyntaxError
+from harness.protocols import ChatModel, Decision, Message, Reply
+from harness.records import Episode, LiveObservation, Refused, Step, Task, Unknown, Usage
+
+MOST_OF_AN_ADDRESS = 2000
+"""Characters; so the next three. No page may fill the prompt with what is not its text, for which there is a limit of
+its own.
+"""
+MOST_OF_A_LINE = 500
+"""A notice, a tab's title, an element's name, why an action was refused."""
+MOST_OF_AN_ACTION = 4000
+"""A line of the history; the agent may have typed that much."""
+MOST_NOTICES = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptAgent:
+    """An `Agent`; whether it thinks aloud first or answers directly is up to the prompt."""
+
+    model: ChatModel
+    prompt: Prompt
+    action_set: str
+    max_observation_tokens: int = 4000
+    """By the rule of `trimming`; 0 = no limit."""
+    parsing_retries: int = 0
+    """How often the same prompt is sent again within one step after an unreadable reply."""
+    sees: bool = False
+    """The page is shown as a picture; of its text only the tabs are left."""
+
+    async def decide(self, task: Task, episode: Episode, view: LiveObservation) -> Decision:
+        """See `Agent.decide`; the reply's usage covers all requests of the step."""
+        messages = self.prompt.messages(self._values(task, episode, view))
+        if self.sees:
+            messages = _with_picture(messages, view)
+        usage, waited_s = Usage(), 0.0
+        for _ in range(self.parsing_retries + 1):
+            reply = await self.model.ask(messages)
+            usage += reply.usage
+            waited_s += reply.waited_s
+            action = self._read(reply.text)
+            if not isinstance(action, InvalidAction):
+                break
+        total = Reply(text=reply.text, model=reply.model, usage=usage, waited_s=waited_s)
+        return Decision(action=resolve(action, view.nodes), messages=messages, reply=total)
+
+    def _values(self, task: Task, episode: Episode, view: LiveObservation) -> dict[str, str]:
+        seen = view.observation
+        history = [f"{number}. {self._line(step)}" for number, step in enumerate(episode.steps, start=1)]
+        return {
+            "observation": self._observation(seen.text),
+            "notices": "\n".join(["NOTICES:", *(f"- {one}" for one in _notices(seen.notices))]) if seen.notices else "",
+            "url": cut(seen.url, MOST_OF_AN_ADDRESS),
+            "objective": task.intent,
+            "previous_actions": "\n".join(history) or "None",
+        }
+
+    def _observation(self, text: str) -> str:
+        tabs, blank, page = text.partition("\n\n")
+        tabs = "\n".join(cut(tab, MOST_OF_A_LINE) for tab in tabs.split("\n"))
+        return trim(tabs if self.sees else f"{tabs}{blank}{page}", self.max_observation_tokens)
+
+    def _line(self, step: Step) -> str:
+        """A step of the history on one line."""
+        decided, outcome = step.decided, step.acted.outcome
+        action = _with_short_names(decided.action)
+        reply = cut(decided.reply, MOST_OF_AN_ACTION - 1000)
+        line = describe(action, self.action_set, reply=reply, splitter=self.prompt.splitter)
+        line = cut(line, MOST_OF_AN_ACTION)
+        if isinstance(outcome, Refused):
+            line = f"{line} -> refused: {cut(outcome.why, MOST_OF_A_LINE)}"
+        elif isinstance(outcome, Unknown) and outcome.why:
+            line = f"{line} -> outcome unknown: {outcome.why}"
+        return _on_one_line(line)
+
+    def _read(self, text: str) -> Action:
+        try:
+            return parse(extract(text, self.prompt.splitter), self.action_set)
+        except ActionSyntaxError as exc:
+            return InvalidAction(why=str(exc))
+
+
+def _with_picture(messages: Sequence[Message], view: LiveObservation) -> tuple[Message, ...]:
+    """The last message with the page's picture behind its text; without one where the page gave none, as a notice
+    says.
+    """
+    if view.image is None:
+        return tuple(messages)
+    *before, last = messages
+    url = f"data:image/png;base64,{b64encode(view.image).decode()}"
+    parts = ({"type": "text", "text": last.content}, {"type": "image_url", "image_url": {"url": url}})
+    return (*before, replace(last, content=parts))
+
+
+def _notices(notices: Sequence[str]) -> list[str]:
+    """Each once, the first and the last of them when they are very many."""
+    lines = [
+        cut(_on_one_line(notice), MOST_OF_A_LINE) + (f" ({times} times)" if times > 1 else "")
+        for notice, times in Counter(notices).items()
+    ]
+    if len(lines) <= MOST_NOTICES:
+        return lines
+    half = MOST_NOTICES // 2
+    return [*lines[:half], f"({len(lines) - 2 * half} more notices)", *lines[-half:]]
+
+
+def _with_short_names(action: Action) -> Action:
+    """What elements are called, a page decides."""
+    if not isinstance(action, ElementAction):
+        return action
+    action = replace(action, target=_with_short_name(action.target))
+    return replace(action, onto=_with_short_name(action.onto)) if isinstance(action, Drag) else action
+
+
+def _with_short_name(target: Target) -> Target:
+    return replace(target, name=cut(target.name, MOST_OF_A_LINE), line=cut(target.line, MOST_OF_A_LINE))
+
+
+def _on_one_line(text: str) -> str:
+    """Line breaks of every kind become blanks, so that a line cannot pass for the header of another section."""
+    return " ".join(text.splitlines())

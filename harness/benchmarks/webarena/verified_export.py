@@ -1,0 +1,184 @@
+"""A run as ServiceNow's `webarena-verified` scores it: per task what the agent said and what its pages asked of the
+sites.
+
+    <into>/config.json                     --config of `webarena-verified eval-tasks`: the addresses of the sites
+    <into>/<task_id>/agent_response.json   further trials: <into>/trial-<k>/<task_id>/…
+    <into>/<task_id>/network.har
+
+Reads journals, artifacts and `config.yaml`, and writes only there. Traces were made fit to be passed on when they were
+recorded (`browser.trace`); here the cookie headers the scorer looks at are put together again from what was kept of
+them. An agent that answers in the scorer's own form (an object with `task_type` and `status`) is taken at its word.
+Otherwise the form is filled in: RETRIEVE where the task asks for an answer, else MUTATE where something was sent that
+may change a page the task looks at, else NAVIGATE; `N/A` is NOT_FOUND_ERROR, and an episode the agent did not end
+UNKNOWN_ERROR.
+
+Source: https://github.com/ServiceNow/webarena-verified, version 1.2.3.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness import safe_files
+from harness.codec import CodecError, dumps, loads
+from harness.config.recorded_config import read_recorded, recorded_address, recorded_sites
+from harness.errors import ConfigError, JournalError
+from harness.journal.disk import Within, prepared, translate_os_errors, write_atomic
+from harness.journal.final_state import FinalState, read_final_state
+from harness.journal.names import journals_in
+from harness.journal.store import ArtifactStore
+from harness.records import Closed, CloseReason, Opened, Task
+
+SITES = ("gitlab", "homepage", "map", "reddit", "shopping", "shopping_admin", "wikipedia")
+"""The names the scorer knows."""
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+@dataclass
+class ExportReport:
+    """What came of a run."""
+
+    episodes: int = 0
+    left_out: list[str] = field(default_factory=list)
+    """A sentence for each (task, trial) that was not written."""
+    partial: list[str] = field(default_factory=list)
+    """A sentence for each trace that lacks its beginning."""
+
+
+def export_verified(folder: Path, into: Path) -> ExportReport:
+    """Write the run folder `open_folder` into the folder `into`.
+
+    Raises:
+        ConfigError: None of its episodes has a trace, or none of its sites is known to the scorer.
+        JournalError: A journal or trace is damaged.
+    """
+    found = ExportReport()
+    ready = [(ended.opened, closed) for ended in _ended(folder) if (closed := _exportable(ended, found)) is not None]
+    if not ready:
+        why = found.left_out[0] if found.left_out else "it holds no journal"
+        raise ConfigError(
+            f"{folder} has nothing to export: {why}; network traces are recorded with browser.har=true,"
+            " and run.retry=all plays ended tasks again"
+        )
+    environments = _environments(folder)
+    with translate_os_errors(into):
+        within = prepared(into, folder)
+    artifacts = ArtifactStore(folder / "artifacts")
+    for opened, closed in ready:
+        har = _trace(artifacts, closed.evidence.trace or "")
+        if comment := har["log"].get("comment"):
+            found.partial.append(f"{_name(opened)}: {comment}")
+        place = into / f"trial-{opened.trial}" if opened.trial else into
+        _write(place / opened.task.task_id / "agent_response.json", response_of(opened.task, closed, har), within)
+        _write(place / opened.task.task_id / "network.har", with_cookies(har), within)
+        found.episodes += 1
+    _write(into / "config.json", {"environments": environments}, within)
+    return found
+
+
+def response_of(task: Task, closed: Closed, har: Mapping[str, Any]) -> dict[str, Any]:
+    """The scorer's form, filled in."""
+    answer = closed.answer.strip()
+    said = _parsed(answer)
+    if isinstance(said, dict) and "status" in said and said.keys() & {"task_type", "performed_operation"}:
+        return said
+    kind, status, data, details = _kind(task, har), "SUCCESS", None, None
+    if closed.reason is not CloseReason.STOPPED:
+        status, details = "UNKNOWN_ERROR", closed.detail or closed.reason.value
+    elif answer.upper() == "N/A":
+        status, details = "NOT_FOUND_ERROR", answer
+    elif kind == "RETRIEVE" and answer:
+        data = said if isinstance(said, list) else [answer]
+    return {"task_type": kind, "status": status, "retrieved_data": data, "error_details": details}
+
+
+def with_cookies(har: Mapping[str, Any]) -> dict[str, Any]:
+    """The trace with a `Cookie` header on each request that had cookies; values stay as they were kept."""
+    log = har["log"]
+    return {"log": {**log, "entries": [_with_cookies(entry) for entry in log["entries"]]}}
+
+
+def _with_cookies(entry: Mapping[str, Any]) -> dict[str, Any]:
+    request = entry["request"]
+    if not request["cookies"]:
+        return dict(entry)
+    value = "; ".join(f"{cookie['name']}={cookie['value']}" for cookie in request["cookies"])
+    return {**entry, "request": {**request, "headers": [*request["headers"], {"name": "Cookie", "value": value}]}}
+
+
+def _kind(task: Task, har: Mapping[str, Any]) -> str:
+    if "string_match" in task.eval.eval_types:
+        return "RETRIEVE"
+    sent = any(entry["request"]["method"] not in _SAFE for entry in har["log"]["entries"])
+    return "MUTATE" if sent and task.eval.program_html else "NAVIGATE"
+
+
+def _exportable(ended: FinalState, found: ExportReport) -> Closed | None:
+    """The end of an episode the scorer can be given; why not, is noted."""
+    closed, why = ended.closed, ""
+    if closed is None:
+        why = "has not ended"
+    elif closed.evidence.trace is None:
+        why = "was recorded without browser.har=true"
+    elif not ended.opened.task.task_id.isdecimal():
+        why = "has no number for its id, as the scorer wants one"
+    if why:
+        found.left_out.append(f"{_name(ended.opened)} {why}")
+    return None if why else closed
+
+
+def _name(opened: Opened) -> str:
+    return f"task {opened.task.task_id}" + (f", trial {opened.trial}" if opened.trial else "")
+
+
+def _parsed(answer: str) -> Any:
+    try:
+        return loads(answer.encode())
+    except ValueError:
+        return None
+
+
+def _ended(folder: Path) -> Iterator[FinalState]:
+    for entry in journals_in(folder):
+        ended = read_final_state(Path(entry.path))
+        if ended is not None:
+            yield ended
+
+
+def _trace(artifacts: ArtifactStore, digest: str) -> dict[str, Any]:
+    """Raises: JournalError: The artifact is no trace as we record them."""
+    try:
+        har = loads(artifacts.read(digest))
+    except CodecError as exc:
+        raise JournalError(f"artifact {digest} is no network trace: {exc}") from exc
+    match har:
+        case {"log": {"entries": list(entries)}} if all(map(_is_exchange, entries)):
+            return dict(har)
+    raise JournalError(f"artifact {digest} is no network trace of ours")
+
+
+def _is_exchange(entry: Any) -> bool:
+    match entry:
+        case {"request": {"method": str(), "cookies": list(cookies), "headers": list()}}:
+            return all(isinstance(one, dict) and {"name", "value"} <= one.keys() for one in cookies)
+    return False
+
+
+def _environments(folder: Path) -> dict[str, Any]:
+    """Placeholder to the address its site has in traces: the canonical one, whatever the site was served at."""
+    sites = recorded_sites(read_recorded(folder))
+    shown = {name: recorded_address(sites[name]) for name in SITES if name in sites}
+    known = {f"__{name.upper()}__": {"urls": [address]} for name, address in shown.items() if address is not None}
+    if not known:
+        raise ConfigError(
+            f"{folder} is on {', '.join(name[:60] for name in [*sites][:20])}; webarena-verified knows"
+            f" {', '.join(SITES)}"
+        )
+    return known
+
+
+def _write(path: Path, value: Any, within: Within) -> None:
+    with translate_os_errors(path), safe_files.open_folder(path.parent, within.run, make=0o777):
+        pass
+    write_atomic(path, dumps(value), durable=False, within=within)

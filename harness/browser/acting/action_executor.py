@@ -1,0 +1,283 @@
+"""Performs one action on the current tab, with the events a person's mouse and keyboard would cause.
+
+Nothing here waits for the consequences: that is `settling`. What cannot be done raises `ActionFailed` with a sentence
+for the agent, and leaves the page as it was.
+"""
+
+import asyncio
+import sys
+from typing import Literal
+
+from playwright.async_api import Error
+
+from harness.actions.key_names import cairn_keys
+from harness.actions.types import (
+    Action,
+    Check,
+    Click,
+    CloseTab,
+    Code,
+    DoubleClick,
+    Drag,
+    ElementAction,
+    GoBack,
+    GoForward,
+    Goto,
+    Hover,
+    InvalidAction,
+    Keyboard,
+    Mouse,
+    NewTab,
+    Press,
+    Scroll,
+    Select,
+    Stop,
+    TabFocus,
+    Target,
+    Type,
+    Upload,
+    Wait,
+)
+from harness.browser.acting.code import call
+from harness.browser.acting.element import WIDGETS, Element
+from harness.browser.acting.uploads import upload_path
+from harness.browser.browser_settings import BrowserSettings
+from harness.browser.driver.playwright_errors import closed, first_line, moved, net_error
+from harness.browser.network.addresses import Addresses
+from harness.browser.network.allowlist import BLOCKED, Allowlist
+from harness.browser.rendering.observer import RenderedPage
+from harness.browser.tabs.tabs import Tabs
+from harness.errors import ActionFailed
+
+_TYPED = 200
+"""Characters that are typed key by key; what is longer is inserted at once, as a paste would."""
+_FEW = 3
+"""Characters that are sooner typed than it is asked who would notice."""
+_Input = ElementAction | Wait | Press | Scroll | Mouse | Keyboard | Code
+_WAITS_S = 5.0
+"""How long `wait` watches a page that does not change."""
+_WAITED = """(limit) => new Promise((resolve) => {
+  const done = () => { observer.disconnect(); clearTimeout(timer); resolve(); };
+  const observer = new MutationObserver(done);
+  const timer = setTimeout(done, limit);
+  observer.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+})"""
+_SCROLL = """([sign, within]) => {
+  let page = document.scrollingElement || document.body;
+  if (within && page.scrollHeight <= window.innerHeight) {
+    const scrolls = (one) => one.scrollHeight > one.clientHeight && /auto|scroll/.test(getComputedStyle(one).overflowY);
+    let inner = document.elementFromPoint(window.innerWidth / 2, window.innerHeight / 2);
+    while (inner && !scrolls(inner)) inner = inner.parentElement;
+    page = inner || page;
+  }
+  page.scrollTo({ top: page.scrollTop + sign * window.innerHeight, behavior: "instant" });
+}"""
+
+
+class ActionExecutor:
+    """The hands of one context."""
+
+    def __init__(self, tabs: Tabs, addresses: Addresses, *, guard: Allowlist, settings: BrowserSettings) -> None:
+        self._tabs = tabs
+        self._addresses = addresses
+        self._guard = guard
+        self._settings = settings
+        self._appends = settings.appends or settings.dialect != "webarena"
+
+    async def perform(self, action: Action, body: RenderedPage | None) -> None:
+        """Do it.
+
+        Args:
+            body: What the decision was made upon; None = nothing was seen yet.
+        Raises:
+            ActionFailed: It cannot be done.
+        """
+        match action:
+            case Goto(url=url):
+                await self.goto(url)
+            case GoBack() | GoForward():
+                await self._travel(-1 if isinstance(action, GoBack) else 1)
+            case NewTab() | TabFocus() | CloseTab():
+                await self._change_tab(action)
+            case InvalidAction() | Stop():
+                pass
+            case _:
+                seconds = self._settings.action_timeout_s
+                try:
+                    async with asyncio.timeout(seconds):
+                        await self._input(action, body)
+                except Error as exc:
+                    if not closed(exc) and not moved(exc):
+                        # a page that closed itself, or went elsewhere, has reacted; settling sees what became of it
+                        raise
+                except TimeoutError:
+                    # A page whose script runs on takes no input; settling finds out what is wrong with it.
+                    self._tabs.notice(f"the page did not react to the action within {seconds:g} s")
+
+    async def goto(self, url: str) -> int | None:
+        """Open a canonical address in the current tab, as far as the server's answer; gives its status, if there is
+        one.
+        """
+        written = url.strip()
+        if "://" not in written and not written.lower().startswith(("about:", "javascript:", "data:")):
+            written = f"http://{written}"
+        real = self._addresses.to_real(written)
+        self._guard.check(real, shown=written)
+        tab = self._tabs.current
+        timeout_ms = self._settings.navigation_timeout_s * 1000
+        try:
+            answer = await tab.page.goto(real, wait_until="commit", timeout=timeout_ms)
+            return answer.status if answer is not None else None
+        except Error as exc:
+            name = net_error(exc)
+            if name == BLOCKED and not self._guard.reaches(real):
+                raise ActionFailed(f"{written} is outside the sites of this task") from exc
+            if name is not None:
+                raise ActionFailed(f"{written} could not be opened: {name}") from exc
+            if exc.name == "TimeoutError":
+                await tab.cdp.send("Page.stopLoading")
+                tab.give_up_moving()
+                seconds = self._settings.navigation_timeout_s
+                raise ActionFailed(f"{written} did not answer within {seconds:g} s") from exc
+            if "Download is starting" in exc.message or "interrupted by another navigation" in exc.message:
+                return None
+            if "invalid URL" in exc.message:
+                raise ActionFailed(f"{written} is not an address") from exc
+            raise
+
+    async def _input(self, action: _Input, body: RenderedPage | None) -> None:  # noqa: C901 (one case per kind)
+        page = self._tabs.current.page
+        match action:
+            case Click(target=target) | Hover(target=target):
+                await self._point(self._element(target, body), press=isinstance(action, Click))
+            case Type(target=target):
+                await self._type(self._element(target, body), action)
+            case Select(target=target, option=option):
+                await self._element(target, body).choose(option, typed=False)
+            case DoubleClick() | Check() | Upload() | Drag():
+                await self._use(action, body)
+            case Wait():
+                limit_ms = min(_WAITS_S, self._settings.action_timeout_s / 2) * 1000
+                await self._tabs.current.evaluate_aside(f"({_WAITED})({limit_ms})")
+            case Press(key_comb=key_comb):
+                await self._press(key_comb)
+            case Scroll(direction=direction):
+                # WebArena scrolls the document only; a page whose document cannot scroll has a part that does.
+                sign = 1 if direction == "down" else -1
+                within = "false" if self._settings.dialect == "webarena" else "true"
+                await self._tabs.current.evaluate_aside(f"({_SCROLL})([{sign}, {within}])")
+            case Mouse(verb=verb, x=x, y=y):
+                width, height = self._settings.viewport
+                await (page.mouse.click if verb == "click" else page.mouse.move)(x * width, y * height)
+            case Keyboard(text=text):
+                await self._write(text)
+            case Code():
+                await call(page, action, limit_s=self._settings.action_timeout_s)
+
+    async def _use(self, action: DoubleClick | Check | Upload | Drag, body: RenderedPage | None) -> None:
+        """What only the cairn action set knows."""
+        element = self._element(action.target, body)
+        mouse = self._tabs.current.page.mouse
+        match action:
+            case DoubleClick():
+                found = await element.locate()
+                await mouse.dblclick(found["x"], found["y"])
+            case Check(checked=checked):
+                if await element.is_checked() is not checked:
+                    await self._point(element, press=True)
+                    if await element.is_checked() is not checked:
+                        raise ActionFailed(f"element [{action.target.id}] stays {'un' * checked}checked")
+            case Upload(file=file):
+                await element.give(upload_path(file, self._settings.uploads))
+            case Drag(onto=onto):
+                over = self._element(onto, body)
+                start = await element.locate()
+                await mouse.move(start["x"], start["y"])
+                await mouse.down()
+                end = await over.locate()
+                await mouse.move(end["x"], end["y"], steps=5)
+                await mouse.up()
+
+    def _element(self, target: Target, body: RenderedPage | None) -> Element:
+        if body is None or (backend := body.backends.get(target.id)) is None:
+            raise ActionFailed(f"no element [{target.id}] in the observation; use an id that stands there")
+        world = body.worlds[target.id]
+        if (session := body.sessions.get(target.id)) is not None:
+            return Element(session, backend, world=world, id=target.id, box=body.nodes[target.id].box)
+        return Element(self._tabs.current.cdp, backend, world=world, id=target.id)
+
+    async def _point(self, element: Element, *, press: bool) -> None:
+        found = await element.locate()
+        if press and found["option"]:
+            return await element.pick()
+        mouse = self._tabs.current.page.mouse
+        await (mouse.click(found["x"], found["y"]) if press else mouse.move(found["x"], found["y"]))
+
+    async def _type(self, element: Element, action: Type) -> None:
+        found = await element.locate()
+        if found["list"]:
+            return await element.choose(action.text, typed=True)
+        page = self._tabs.current.page
+        if found["type"] == "file":
+            raise ActionFailed(f"element [{action.target.id}] takes a file: upload gives it one")
+        if found["type"] in WIDGETS:
+            await element.fill(action.text, type=found["type"])
+        else:
+            await page.mouse.click(found["x"], found["y"])
+            if action.clear:
+                await page.keyboard.press("ControlOrMeta+a")
+                if not action.text:
+                    await page.keyboard.press("Delete")
+            elif found["filled"] and self._appends:
+                await page.keyboard.press("End" if found["tag"] == "input" else "ControlOrMeta+End")
+            simple = found["takesText"] and len(action.text) > _FEW and action.text.isprintable()
+            await self._write(action.text, at_once=simple and not await element.hears_typing())
+        if action.enter:
+            await page.keyboard.press("Enter")
+
+    async def _write(self, text: str, *, at_once: bool = False) -> None:
+        if self._settings.dialect == "webarena":
+            text = self._addresses.to_real_text(text)  # WebArena maps whatever an action says, what is typed included
+        keyboard = self._tabs.current.page.keyboard
+        by_keys = 0 if at_once else _TYPED
+        if typed := text[:by_keys]:
+            await keyboard.type(typed)
+        if rest := text[by_keys:]:
+            await keyboard.insert_text(rest)
+
+    async def _press(self, key_comb: str) -> None:
+        try:
+            await self._tabs.current.page.keyboard.press(_pressable(key_comb))
+        except Error as exc:
+            if "Unknown key" in exc.message:
+                raise ActionFailed(f"{first_line(exc)} in press [{key_comb}]") from exc
+            raise
+
+    async def _travel(self, by: Literal[-1, 1]) -> None:
+        tab = self._tabs.current
+        history = await tab.cdp.send("Page.getNavigationHistory")
+        index = history["currentIndex"] + by
+        entries = history["entries"]
+        blank_start = index == 0 and entries[0]["url"] == "about:blank"
+        if not 0 <= index < len(entries) or blank_start:
+            raise ActionFailed(f"there is no {'earlier' if by < 0 else 'later'} page in this tab")
+        tab.expect_move(entries[index]["url"])
+        await tab.cdp.send("Page.navigateToHistoryEntry", {"entryId": entries[index]["id"]})
+
+    async def _change_tab(self, action: NewTab | TabFocus | CloseTab) -> None:
+        match action:
+            case NewTab():
+                await self._tabs.open()
+            case CloseTab():
+                await self._tabs.close_current()
+            case TabFocus(index=index):
+                tabs = self._tabs.all
+                if not 0 <= index < len(tabs):
+                    raise ActionFailed(f"there is no tab {index}; the last one is {len(tabs) - 1}")
+                await self._tabs.focus(tabs[index])
+
+
+def _pressable(key_comb: str) -> str:
+    """Playwright's spelling; `Meta` is `Control` except on a Mac, as in WebArena."""
+    keys = cairn_keys(key_comb)
+    return keys if sys.platform == "darwin" else keys.replace("Meta", "Control")

@@ -1,0 +1,122 @@
+"""Performs a call an agent wrote as Playwright code, without ever running it.
+
+The text is parsed, not evaluated: it may only be `page` followed by calls of the locators WebArena allows, with literal
+arguments, and one final action. Anything else is refused with a sentence, and so is what playwright cannot do: it is
+the model's call. Only a page that is gone is nobody's mistake.
+"""
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from playwright.async_api import Error, FrameLocator, Locator, Page
+
+from harness.actions.truncate import cut
+from harness.actions.types import Code
+from harness.browser.driver.playwright_errors import gone, why_not
+from harness.errors import ActionFailed
+
+_LOCATORS: Mapping[str, frozenset[str]] = {
+    "get_by_role": frozenset({"name", "exact", "checked", "disabled", "expanded", "level", "pressed", "selected"}),
+    "get_by_text": frozenset({"exact"}),
+    "get_by_label": frozenset({"exact"}),
+    "get_by_placeholder": frozenset({"exact"}),
+    "get_by_alt_text": frozenset({"exact"}),
+    "get_by_title": frozenset({"exact"}),
+    "get_by_test_id": frozenset(),
+    "filter": frozenset({"has_text", "has_not_text"}),
+    "frame_locator": frozenset(),
+    "locator": frozenset({"has_text", "has_not_text"}),
+    "nth": frozenset(),
+    "first": frozenset(),
+    "last": frozenset(),
+}
+_SHARE = 0.8
+"""Of the time for an action, in which its element has to be found and ready."""
+_MOST_OF_A_REASON = 500
+_Step = tuple[str, list[Any], dict[str, Any]]
+
+
+async def call(page: Page, action: Code, *, limit_s: float) -> None:
+    """Find the element and do what the code says.
+
+    Args:
+        limit_s: How long an action may take.
+    Raises:
+        ActionFailed: The code is not of the allowed form, or cannot be done on this page.
+        playwright.async_api.Error: The page is gone.
+    """
+    steps = _parse(action.pw_code)
+    if not steps:
+        raise ActionFailed(f"{action.pw_code!r} does nothing to any element")
+    place: Any = page
+    for name, arguments, named in steps[:-1]:
+        allowed = _LOCATORS.get(name)
+        if allowed is None or not set(named) <= allowed or not isinstance(place, Page | Locator | FrameLocator):
+            raise ActionFailed(f"{name}({', '.join(named)}) is not among the calls that can be used to find an element")
+        place = _found(place, name, arguments, named)
+    if not isinstance(place, Locator):
+        raise ActionFailed(f"{action.pw_code!r} names no element")
+    _, arguments, _ = steps[-1]
+    try:
+        await _perform(place, action, arguments, timeout_ms=limit_s * _SHARE * 1000)
+    except Error as exc:
+        if gone(exc):
+            raise
+        raise ActionFailed(cut(f"{action.pw_code} cannot be done: {why_not(exc)}", _MOST_OF_A_REASON)) from exc
+    except (TypeError, ValueError) as exc:
+        raise ActionFailed(f"{action.pw_code!r} has arguments of a wrong kind") from exc
+
+
+def _found(place: Any, name: str, arguments: list[Any], named: dict[str, Any]) -> Any:
+    """What a call finds in a place."""
+    found = getattr(place, name, None)
+    if found is None:
+        raise ActionFailed(f"{name} cannot be used there")
+    if not callable(found) or isinstance(found, Locator):
+        return found
+    try:
+        return found(*arguments, **named)
+    except (Error, AttributeError, TypeError, ValueError) as exc:
+        said = [*map(repr, arguments), *(f"{word}={value!r}" for word, value in named.items())]
+        raise ActionFailed(cut(f"{name} does not take ({', '.join(said)})", _MOST_OF_A_REASON)) from exc
+
+
+async def _perform(place: Locator, action: Code, arguments: list[Any], *, timeout_ms: float) -> None:
+    match action.verb:
+        case "click":
+            await place.click(timeout=timeout_ms)
+        case "hover":
+            await place.hover(timeout=timeout_ms)
+        case "check":
+            await place.check(timeout=timeout_ms)
+        case "type":
+            await place.fill(action.text, timeout=timeout_ms)
+        case "select_option":
+            await place.select_option(label=[str(argument) for argument in arguments], timeout=timeout_ms)
+
+
+def _parse(code: str) -> list[_Step]:
+    """The chain of calls after `page`, in order."""
+    try:
+        node: ast.expr = ast.parse(code.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
+        raise ActionFailed(f"{code!r} is not one Playwright call") from exc
+    steps: list[_Step] = []
+    while not isinstance(node, ast.Name):
+        function = node.func if isinstance(node, ast.Call) else node
+        if not isinstance(function, ast.Attribute):
+            raise ActionFailed(f"{code!r} is not a chain of calls on `page`")
+        arguments = [_literal(argument) for argument in node.args] if isinstance(node, ast.Call) else []
+        keywords = node.keywords if isinstance(node, ast.Call) else []
+        steps.append((function.attr, arguments, {str(word.arg): _literal(word.value) for word in keywords}))
+        node = function.value
+    if node.id != "page":
+        raise ActionFailed(f"{code!r} does not begin with `page`")
+    return steps[::-1]
+
+
+def _literal(node: ast.expr) -> Any:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str | int | bool):
+        return node.value
+    raise ActionFailed("only plain texts and numbers can be arguments")

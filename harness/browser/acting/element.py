@@ -1,0 +1,192 @@
+"""One element of the last observation, as acting sees it: where it is now, and what only script can do to it.
+
+Our scripts run in our world of its document, where nothing the page does to prototypes is felt. Only whether somebody
+listens is asked in the page's own, as listeners are known there only; a page can answer that as it likes.
+"""
+
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from playwright.async_api import CDPSession, Error
+
+from harness.actions.types import Box
+from harness.browser.driver.cdp_send import sender
+from harness.browser.driver.playwright_errors import first_line, moved
+from harness.browser.reading.document_client import together
+from harness.errors import ActionFailed
+
+_SCRIPT = files("harness.browser.acting").joinpath("element.js").read_text(encoding="utf-8")
+_GONE = ("No node with given id", "Could not find node", "does not belong to the document", "No node found")
+
+_LARGEST = 5000
+_MANY = 10
+_PAGE = f"""function () {{
+    const page = this.ownerDocument;
+    const isHere = this.getRootNode().activeElement === this;
+    return isHere && page.getElementsByTagName("*").length <= {_LARGEST} ? page : null;
+}}"""
+_WINDOW = "function () { return this.ownerDocument.defaultView; }"
+_PASSES = """function (...others) {
+    for (let at = this; at; at = at.parentNode ?? at.host) if (others.includes(at)) return true;
+    return false;
+}"""
+"""Whether an event on its way to the element passes one of the others."""
+_TYPING = frozenset(
+    "keydown keypress keyup beforeinput input textInput selectionchange compositionstart compositionupdate"
+    " compositionend".split()
+)
+"""Events that text put in at once does not send, or sends once instead of for every character."""
+
+
+class Element:
+    """An element the agent named by id; every question looks at the page as it is now."""
+
+    def __init__(self, cdp: CDPSession, backend: int, *, world: int, id: str, box: Box | None = None) -> None:
+        """
+        Args:
+            world: Execution context of our world in its document.
+            box: Where it was seen, for an element whose frame is of another process and knows only its own viewport.
+        """
+        self._send = sender(cdp)
+        self._backend = backend
+        self._world = world
+        self._id = id
+        self._box = box
+
+    async def locate(self) -> Mapping[str, Any]:
+        """Scroll the element into view when it is not, and say where a click meets it.
+
+        Returns:
+            `x`, `y` (CSS px of the viewport), `tag`, `type`, `option`, `list`, `filled`, `takesText`.
+        Raises:
+            ActionFailed: It is not on the page, or not visible there.
+        """
+        found = await self._run("locate")
+        if found.get("hidden") and not found["option"]:
+            raise ActionFailed(f"element [{self._id}] is not visible on the page any more")
+        if self._box is not None:
+            x, y, width, height = self._box
+            return {**found, "x": x + width / 2, "y": y + height / 2}
+        return found
+
+    async def pick(self) -> None:
+        """Choose this option in its list."""
+        self._check_enabled(await self._run("pick"))
+
+    async def choose(self, label: str, *, typed: bool) -> None:
+        """Choose the option with this label in this list; `typed` also accepts the beginning of a label."""
+        answer = await self._run("type" if typed else "choose", label)
+        if answer.get("notList"):
+            raise ActionFailed(f"element [{self._id}] is no native list (it is a {answer['tag']}): click it instead")
+        if "options" in answer:
+            options = ", ".join(repr(option) for option in answer["options"][:50])
+            raise ActionFailed(f"element [{self._id}] has no option {label!r}; its options are {options or 'none'}")
+        self._check_enabled(answer)
+
+    async def is_checked(self) -> bool:
+        """Whether this box, button or switch is on.
+
+        Raises:
+            ActionFailed: It is nothing that can be checked.
+        """
+        answer = await self._run("checked")
+        if answer.get("checked") is None:
+            raise ActionFailed(f"element [{self._id}] cannot be checked (it is a {answer['tag']})")
+        return bool(answer["checked"])
+
+    async def give(self, path: str) -> None:
+        """Put a file of this machine into this file field."""
+        answer = await self._run("file")
+        if not answer["file"]:
+            raise ActionFailed(f"element [{self._id}] takes no file (it is a {answer['tag']})")
+        self._check_enabled(answer)
+        await self._send("DOM.setFileInputFiles", files=[path], backendNodeId=self._backend)
+
+    async def fill(self, text: str, *, type: str) -> None:
+        """Set the value of an input whose widget cannot be typed into."""
+        if (await self._run("fill", text)).get("malformed"):
+            shape = _SHAPES.get(type, "what the field takes")
+            raise ActionFailed(f"element [{self._id}] is a {type} field and takes {shape}, not {text!r}")
+
+    async def hears_typing(self) -> bool:
+        """Whether a script could tell text that is put in here at once from text that is typed key by key.
+
+        True also when that cannot be found out: keys would go elsewhere, the page is too large to be searched, or it
+            went away.
+        """
+        try:
+            handle = await self._resolve()
+            page, window = await together(*(self._call(handle, whom) for whom in (_PAGE, _WINDOW)))
+            if "objectId" not in page or "objectId" not in window:
+                return True
+            everybody, outermost = await together(*(self._listeners(one["objectId"]) for one in (page, window)))
+            hearing = {listener["backendNodeId"] for listener in everybody}
+            if outermost or len(hearing) > _MANY:
+                return True
+            if not hearing:
+                return False
+            others = await together(*(self._resolve(backend) for backend in hearing))
+            return (await self._call(handle, _PASSES, *others)).get("value") is not False
+        except Error:
+            return True
+
+    async def _listeners(self, handle: str) -> list[dict[str, Any]]:
+        """Who would hear typing, of an object and, if it is a document, all that is in it."""
+        found = await self._send("DOMDebugger.getEventListeners", objectId=handle, depth=-1, pierce=True)
+        return [listener for listener in found["listeners"] if listener["type"] in _TYPING]
+
+    async def _call(self, handle: str, function: str, *others: str) -> dict[str, Any]:
+        """What a function of the element gives, by its handle; nothing when it throws."""
+        arguments = [{"objectId": other} for other in others]
+        answer = await self._send(
+            "Runtime.callFunctionOn", objectId=handle, functionDeclaration=function, arguments=arguments
+        )
+        result: dict[str, Any] = {} if "exceptionDetails" in answer else answer["result"]
+        return result
+
+    def _check_enabled(self, answer: Mapping[str, Any]) -> None:
+        if answer.get("disabled"):
+            raise ActionFailed(f"element [{self._id}] or the option asked for is disabled")
+
+    async def _run(self, task: str, value: str = "") -> Mapping[str, Any]:
+        try:
+            mine = await self._resolve(executionContextId=self._world)
+            answer = await self._send(
+                "Runtime.callFunctionOn",
+                objectId=mine,
+                functionDeclaration=_SCRIPT,
+                arguments=[{"value": task}, {"value": value}],
+                returnByValue=True,
+                userGesture=True,
+            )
+        except Error as exc:
+            if moved(exc) or any(text in first_line(exc) for text in _GONE):
+                raise self._gone() from exc
+            raise
+        found: Mapping[str, Any] = answer["result"].get("value") or {}
+        if "exceptionDetails" in answer or found.get("gone"):
+            raise self._gone()
+        return found
+
+    async def _resolve(self, backend: int = 0, **world: int) -> str:
+        """A handle of the element, or of another node; in the page's own world, unless another one is asked for."""
+        resolved = await self._send("DOM.resolveNode", backendNodeId=backend or self._backend, **world)
+        handle: str = resolved["object"]["objectId"]
+        return handle
+
+    def _gone(self) -> ActionFailed:
+        return ActionFailed(f"element [{self._id}] is not on the page any more")
+
+
+_SHAPES = {
+    "date": "a date like 2024-01-31",
+    "time": "a time like 14:05",
+    "datetime-local": "a moment like 2024-01-31T14:05",
+    "month": "a month like 2024-01",
+    "week": "a week like 2024-W05",
+    "color": "a colour like #1a2b3c",
+    "range": "a number within its range",
+}
+WIDGETS = frozenset(_SHAPES)
+"""Types of input that are filled, because typing into their widget depends on locale and platform."""

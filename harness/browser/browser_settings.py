@@ -1,0 +1,56 @@
+"""What can be set about the browser and about leading it back; plain values, defaults as in the config schema."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrowserSettings:
+    """How pages are opened, waited for and read."""
+
+    executable: str | None = None
+    """Path of a Chromium; None = look for one."""
+    headless: bool = True
+    slow_mo_ms: float = 0.0
+    viewport: tuple[int, int] = (1280, 720)
+    """(width, height) in CSS px; the device pixel ratio is always 1."""
+    locale: str = "en-US"
+    timezone: str = "UTC"
+    settle_timeout_s: float = 5.0
+    """A page that is not quiet after this long is observed as it is, with a notice."""
+    action_timeout_s: float = 10.0
+    """How long one input or one question to a page may take before the page counts as hung."""
+    navigation_timeout_s: float = 30.0
+    """How long a server may take to answer with a page."""
+    step_deadline_s: float = 90.0
+    """A step that takes longer is a hung browser."""
+    screenshots: bool = False
+    dialect: str = "cairn"
+    """Of the observation text: `cairn` or `webarena`."""
+    appends: bool = False
+    """`type` writes after what a field holds also in the dialect `webarena`, where it is written where the click puts
+    the caret.
+    """
+    html: bool = False
+    """The observation text is the DOM, not the accessibility tree."""
+    allowed: str = "any"
+    """`sites`: pages reach the hosts of their lane's sites only; `any`: no limit."""
+    har: bool = False
+    """Record the network trace of each episode."""
+    uploads: str | None = None
+    """Folder whose files an agent may upload; None = none."""
+    max_memory_mb: float | None = 1024.0
+    """Resident memory that one process of pages may hold, and all of them for each episode; None = no bound."""
+    launch_args: tuple[str, ...] = ()
+    """Extra Chromium switches."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreSettings:
+    """How an interrupted episode is led back to where its journal ends."""
+
+    strategy: str = "auto"
+    """`auto`, `replay`, `checkpoint`, `restart` or `fail`."""
+    in_doubt: str = "ask_page"
+    """What becomes of an interrupted action that may have reached a site which was not reset: see `DoubtResolution`."""
+    min_similarity: float = 0.9
+    """A page at least this similar to the recorded one counts as the same; see `comparing.similarity`."""

@@ -1,0 +1,55 @@
+"""How Chromium is started, so that it shows the same pages everywhere and works no more than it must."""
+
+from collections.abc import Sequence
+
+SWITCHES = (
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--font-render-hinting=none",
+    "--hide-scrollbars",
+    "--no-first-run",
+)
+"""What a picture or a page may depend on, and what talks to others; a reference has the same."""
+
+SITES_ONLY = ("--force-webrtc-ip-handling-policy=disable_non_proxied_udp",)
+"""Where pages reach their sites only: WebRTC heeds no proxy by itself, and sends its packets past the one nobody
+listens at.
+"""
+_FEATURES_OFF = "--disable-features="
+_OFF_BY_PLAYWRIGHT = (
+    "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose",
+    "HttpsUpgrades",
+    "HttpsFirstBalancedModeAutoEnable",
+    "LensOverlay",
+    "MediaRouter",
+    "PaintHolding",
+    "ThirdPartyStoragePartitioning",
+    "AvoidCorsURLLoaderRestartOnRedirect",
+    "TcpPortRandomizationWin",
+    "OptimizationHints",
+    "NetworkTimeServiceQuerying",
+    "AimEnabled",
+    "PreconnectToSearch",
+    "msForceBrowserSignIn",
+    "msEdgeUpdateLaunchServicesPreferredVersion",
+)
+"""Chromium heeds the last switch of a name only, so ours has to say again what playwright's says."""
+_OFF_BY_US = ("RenderDocument",)
+"""A frame host, a widget and a compositor for every document: pages show no difference, a navigation takes half again
+as much of the processor.
+"""
+
+
+def switches(more: Sequence[str] = (), *, allowed: str = "any") -> list[str]:
+    """All switches.
+
+    Args:
+        allowed: As in `BrowserSettings`.
+        more: Somebody's own. Features they switch off are so beside ours.
+    """
+    own = [switch for switch in more if not switch.startswith(_FEATURES_OFF)]
+    theirs = [switch.removeprefix(_FEATURES_OFF) for switch in more if switch.startswith(_FEATURES_OFF)]
+    walls = SITES_ONLY if allowed == "sites" else ()
+    return [*SWITCHES, *walls, _FEATURES_OFF + ",".join([*_OFF_BY_PLAYWRIGHT, *_OFF_BY_US, *theirs]), *own]

@@ -1,0 +1,94 @@
+"""What the pages of one browser hold in memory, and the end of those that hold too much.
+
+Every page, and every foreign frame of one, has a process of its own, shared with pages of the same episode at most. One
+that holds more than `browser.max_memory_mb` is ended, which its episode sees as a crash of the page; and so is the
+largest while all together hold more than that for each episode. A thread looks, as a page that takes memory may keep
+everything else busy. Not bounded are the browser's own processes: what pages make them hold is bounded where it comes
+from.
+"""
+
+import time
+from collections.abc import Callable
+from threading import Event, Thread
+
+import psutil
+
+_LOOKS_EVERY_S = 0.25
+_COUNTS_EVERY = 4
+"""Looks after which new processes are looked for, which costs more."""
+_TOLD_FOR_S = 5.0
+"""A page that crashes within so long of such an end is taken to be the one."""
+_MB = 1 << 20
+
+
+class MemoryWatch:
+    """Of one browser, until `end`."""
+
+    def __init__(self, pid: int, *, most_mb: float, episodes: Callable[[], int]) -> None:
+        """
+        Args:
+            pid: The browser's main process.
+            most_mb: Resident memory that one process of pages may hold.
+            episodes: How many are in the browser.
+        """
+        self._most = int(most_mb * _MB)
+        self._episodes = episodes
+        self._main = psutil.Process(pid)
+        self._ended = ("", 0.0)
+        self._over = Event()
+        self._thread = Thread(target=self._watch, name="memory", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        self._over.set()
+
+    def recent_reason(self) -> str:
+        """Why a page that has just crashed was ended; "" = not because of its memory."""
+        why, at = self._ended
+        return why if time.monotonic() - at < _TOLD_FOR_S else ""
+
+    def _watch(self) -> None:
+        looks, pages = 0, list[psutil.Process]()
+        while not self._over.wait(_LOOKS_EVERY_S):
+            try:
+                if looks % _COUNTS_EVERY == 0:
+                    pages = [one for one in self._main.children(recursive=True) if _has_pages(one)]
+            except psutil.Error:
+                return  # the browser is gone
+            looks += 1
+            self._look(pages)
+
+    def _look(self, pages: list[psutil.Process]) -> None:
+        held = sorted(((_held(one), one) for one in pages), key=lambda pair: pair[0], reverse=True)
+        if not held:
+            return
+        largest, process = held[0]
+        together = sum(size for size, _ in held)
+        episodes = max(1, self._episodes())
+        most = f"browser.max_memory_mb={self._most // _MB}"
+        if largest > self._most:
+            why = f"it held {largest // _MB} MB of memory, and {most}"
+        elif together > self._most * episodes:
+            held_by = f"{episodes} episode{'s' * (episodes != 1)}"
+            why = f"it was the largest when the pages of {held_by} held {together // _MB} MB of memory, and {most}"
+        else:
+            return
+        self._ended = (why, time.monotonic())
+        try:
+            process.kill()
+        except psutil.NoSuchProcess:
+            return
+
+
+def _has_pages(process: psutil.Process) -> bool:
+    try:
+        return "--type=renderer" in process.cmdline()
+    except psutil.Error:
+        return False
+
+
+def _held(process: psutil.Process) -> int:
+    try:
+        return int(process.memory_info().rss)
+    except psutil.Error:
+        return 0

@@ -1,0 +1,167 @@
+"""Playwright's errors become ours here, and nowhere else.
+
+Playwright tells its errors apart by their text only, so every test of such a text is in this module.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from playwright.async_api import Error
+
+from harness.errors import BrowserCrashed, ConfigError, SiteUnavailable
+
+_LOOKS_EVERY_S = 0.5
+_MOVED = (
+    "Execution context was destroyed",
+    "Cannot find context with specified id",
+    "Cannot find default execution context",
+    "Promise was collected",
+    "frame was detached",
+    "Frame was detached",
+    "Inspected target navigated or closed",
+    "interrupted by another navigation",
+)
+_CLOSED = ("has been closed", "no object with guid", "No target with given id")
+_GONE = (*_CLOSED, "Target crashed", "Page crashed", "Connection closed")
+_HINT = re.compile(r"element is not \w+|[^\n]* intercepts pointer events|did not find some options")
+
+
+def first_line(error: Error) -> str:
+    """Playwright's message without its name for the call and without its call log."""
+    line = str(error.message).split("\n", 1)[0].strip()
+    head, found, rest = line.partition(": ")
+    return rest if found and "." in head and " " not in head else line
+
+
+def moved(error: Error) -> bool:
+    """Whether the page merely went elsewhere while it was being asked: ask again."""
+    return any(text in str(error.message) for text in _MOVED)
+
+
+def closed(error: Error) -> bool:
+    """Whether a page went away while it was being used: it closed itself, or everything is gone."""
+    return any(text in str(error.message) for text in _CLOSED)
+
+
+def gone(error: Error) -> bool:
+    """Whether there is nothing any more that could have done what was asked."""
+    return any(text in str(error.message) for text in _GONE)
+
+
+def why_not(error: Error) -> str:
+    """Why a locator could not be used, on one line."""
+    if error.name != "TimeoutError":
+        return first_line(error).removeprefix("Error: ").rstrip(":")
+    if "resolved to" not in error.message:
+        return "no such element came up in time"
+    hints = _HINT.findall(error.message)
+    return hints[-1].strip(" -") if hints else "the element was not ready in time"
+
+
+def net_error(error: Error) -> str | None:
+    """Chromium's name for a failed navigation (`net::ERR_CONNECTION_REFUSED`), if this is one."""
+    for word in str(error.message).split():
+        if word.startswith("net::ERR_"):
+            return word.rstrip(".,;:")
+    return None
+
+
+def misfit(error: Error, *, locale: str, timezone: str) -> ConfigError | None:
+    """The setting that Chromium does not take, when it is that why no window opens; it alone knows which it takes."""
+    if "Invalid timezone ID" in error.message:
+        return ConfigError(f"browser.timezone={timezone[:80]!r} is unknown to Chromium; give one such as Europe/Berlin")
+    if "Invalid locale name" in error.message:
+        return ConfigError(f"browser.locale={locale[:80]!r} is unknown to Chromium; give one such as en-US or de")
+    return None
+
+
+def crashed(error: Error, doing: str) -> BrowserCrashed:
+    """The infrastructure error for a playwright error nobody could deal with."""
+    return BrowserCrashed(f"the browser gave way while {doing}: {first_line(error)}")
+
+
+class Deadline:
+    """Turns a crash, a lost browser or a step that never ends into `BrowserCrashed`, at once and from anywhere."""
+
+    def __init__(self) -> None:
+        self.ended: Callable[[], str] = str
+        """Says which process has ended that the pages cannot do without; "" = none."""
+        self.memory: Callable[[], str] = str
+        """Says why a page that crashes was ended; "" = it crashed by itself."""
+        self._why = ""
+        self._whole = False
+        """Whether what died is every page's."""
+        self._running: set[asyncio.Timeout] = set()
+        self._looking: asyncio.TimerHandle | None = None
+
+    def abort(self, why: str, *, whole: bool = False) -> None:
+        """Something died: whatever is under way ends now, and nothing new begins.
+
+        Args:
+            whole: What died is shared by all pages of the browser.
+        """
+        self._why = self._why or why
+        self._whole |= whole
+        for limit in self._running:
+            limit.reschedule(asyncio.get_running_loop().time())
+
+    def crash(self, url: str) -> None:
+        """A page crashed, by itself or because of the memory it held."""
+        why = self.memory()
+        self.abort(f"the page {url} crashed" + (f": {why}" if why else ""))
+
+    def _look(self) -> None:
+        """Strike if a process has ended: what it was asked may never be answered."""
+        if ended := self.ended():
+            self.abort(_went_on(ended), whole=True)
+        self._looking = None
+        self._look_later()
+
+    def _look_later(self) -> None:
+        """Have a look soon, for as long as anything is under way."""
+        if self._running and not self._why and self._looking is None:
+            self._looking = asyncio.get_running_loop().call_later(_LOOKS_EVERY_S, self._look)
+
+    @asynccontextmanager
+    async def guard(self, doing: str, *, limit_s: float) -> AsyncIterator[None]:
+        """Watch a block.
+
+        Raises:
+            BrowserCrashed: Browser, page or a process they rely on died, or the block did not end in time.
+        """
+        if self._why:
+            raise self._struck()
+        try:
+            async with asyncio.timeout(limit_s) as limit:
+                self._running.add(limit)
+                self._look_later()
+                try:
+                    yield
+                finally:
+                    self._running.discard(limit)
+                    if self._looking is not None and not self._running:
+                        self._looking.cancel()
+                        self._looking = None
+        except TimeoutError as exc:
+            hangs = BrowserCrashed(f"the browser hangs: {doing} took more than {limit_s:g} s")
+            raise (self._struck() if self._why else hangs) from exc
+        except Error as exc:
+            raise (self._struck() if self._why else crashed(exc, doing)) from exc
+        except SiteUnavailable as exc:
+            self._check_ended(exc)
+            raise
+        self._check_ended(None)  # what the block saw, it may have seen without it
+
+    def _struck(self) -> BrowserCrashed:
+        return BrowserCrashed(self._why, whole=self._whole)
+
+    def _check_ended(self, cause: Exception | None) -> None:
+        if ended := self.ended():
+            self.abort(_went_on(ended), whole=True)
+            raise self._struck() from cause
+
+
+def _went_on(ended: str) -> str:
+    return f"Chromium went on, but {ended}"

@@ -1,0 +1,62 @@
+"""The processes of a Chromium that hold what its pages rely on, and whether one of them has ended.
+
+Chromium starts its network service again when that dies, and tells nobody: pages stay, their cookies are gone, and
+whatever the agent does next it does as a stranger. So every watched block of an episode asks whether the processes are
+still those the window was opened with. Asking Chromium takes milliseconds and is done once per browser; looking, some
+0.1 ms.
+"""
+
+from collections.abc import Callable
+
+import psutil
+from playwright.async_api import Browser
+
+_HOLD = {
+    "network.mojom.NetworkService": "its network service ended, and with it the cookies of all pages",
+    "storage.mojom.StorageService": "its storage service ended, and with it what pages had stored",
+}
+"""Chromium's name for a kind of process to what its end means; not every build has each of them as a process."""
+
+
+class ProcessWatch:
+    """Of one browser."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._held: dict[str, psutil.Process] = {}
+
+    async def now(self) -> Callable[[], str]:
+        """Find the processes there are now; what it returns says which of them has ended, "" = none.
+
+        Raises:
+            playwright.async_api.Error: The browser is gone.
+        """
+        if not self._held or _ended(self._held):
+            session = await self._browser.new_browser_cdp_session()
+            told = await session.send("SystemInfo.getProcessInfo")
+            await session.detach()
+            self._held = {
+                one["type"]: found
+                for one in told["processInfo"]
+                if one["type"] in _HOLD and (found := _process(one["id"])) is not None
+            }
+        held = self._held
+        return lambda: _ended(held)
+
+
+def _process(pid: int) -> psutil.Process | None:
+    try:
+        return psutil.Process(pid)
+    except psutil.Error:
+        return None
+
+
+def _ended(held: dict[str, psutil.Process]) -> str:
+    return next((_HOLD[kind] for kind, process in held.items() if not _is_alive(process)), "")
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False

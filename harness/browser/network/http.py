@@ -1,0 +1,109 @@
+"""Plain HTTP beside the browser: resets, login probes, and the questions `func:` targets ask a site.
+
+Names under `.localhost` are this machine, as in Chromium; the system's resolver need not know them. Redirects are
+followed. A server's answer is data whatever its status; no answer is `SiteUnavailable`.
+"""
+
+import asyncio
+import re
+from base64 import b64encode
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
+
+from harness.errors import SiteUnavailable
+
+_LARGEST = 10_000_000
+_MOST_REDIRECTS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    status: int
+    url: str
+    """After redirects."""
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode("utf-8", "replace")
+
+
+async def fetch(
+    url: str,
+    *,
+    method: str = "GET",
+    headers: Mapping[str, str] | None = None,
+    body: bytes | None = None,
+    timeout_s: float = 10.0,
+) -> Answer:
+    """Send one request and read the whole answer (10 MB at most).
+
+    Raises:
+        SiteUnavailable: There is no answer in time.
+    """
+    return await asyncio.to_thread(_follow, _Asked(method, url, dict(headers or {}), body), timeout_s)
+
+
+async def is_up(url: str, *, timeout_s: float) -> bool:
+    """Whether a server answers there in time, with anything but a failure of its own; redirects are answers."""
+    try:
+        answer, _ = await asyncio.to_thread(_send, _Asked("GET", url, {}, None), timeout_s)
+    except SiteUnavailable:
+        return False
+    return answer.status < 500
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes | None
+
+
+def _follow(asked: _Asked, timeout_s: float) -> Answer:
+    for _ in range(_MOST_REDIRECTS):
+        answer, location = _send(asked, timeout_s)
+        if location is None:
+            return answer
+        url = urljoin(asked.url, location)
+        same = urlsplit(url).netloc == urlsplit(asked.url).netloc
+        asked = _Asked("GET", url, asked.headers if same else {}, None)
+    raise SiteUnavailable(f"{shown(asked.url)} redirects without end")
+
+
+def _send(asked: _Asked, timeout_s: float) -> tuple[Answer, str | None]:
+    """One exchange; the second value is where a redirect leads."""
+    try:
+        parts = urlsplit(asked.url)
+        host = parts.hostname or ""
+        made = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        connection = made("127.0.0.1" if host.endswith(".localhost") else host, parts.port, timeout=timeout_s)
+        with closing(connection):
+            path = urlunsplit(("", "", parts.path or "/", parts.query, ""))
+            headers = {"Host": parts.netloc.rpartition("@")[2], **_credentials(parts), **asked.headers}
+            connection.request(asked.method, path, body=asked.body, headers=headers)
+            response = connection.getresponse()
+            answer = Answer(status=response.status, url=asked.url, body=response.read(_LARGEST))
+            return answer, response.getheader("Location") if 300 <= response.status < 400 else None
+    except (OSError, HTTPException, ValueError) as exc:
+        raise SiteUnavailable(f"{shown(asked.url)} does not answer ({exc}); start the site, then run again") from exc
+
+
+def _credentials(parts: SplitResult) -> dict[str, str]:
+    """User and password of an address, as a browser sends them."""
+    if parts.username is None:
+        return {}
+    both = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return {"Authorization": f"Basic {b64encode(both.encode()).decode()}"}
+
+
+def shown(url: str) -> str:
+    """An address for messages: without what stands before its host and after its path, either of which may be a
+    secret.
+    """
+    bare = re.sub(r"(?<=://)[^/?#]*@", "", url, count=1)
+    return re.split(r"[?#]", bare, maxsplit=1)[0]

@@ -1,0 +1,86 @@
+"""Asks a reset hook to put a site back, and waits for one that is not up yet.
+
+A hook that does not answer, or with a failure of its own, is asked again, ever more slowly: it belongs to a site that
+is being started, or busy with something else. One that refuses the request as such is a mistake in the settings, which
+no waiting mends.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from harness.browser.network.http import fetch, shown
+from harness.browser.network.site_health import WaitPolicy
+from harness.errors import ConfigError, SiteUnavailable
+
+_FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """An address that puts a site back when it is POSTed to."""
+
+    url: str
+    name: str
+    """What the person calls it."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+async def post_until_ok(hook: Hook, *, timeout_s: float, patience: WaitPolicy) -> float:
+    """POST to the hook until it was done.
+
+    Args:
+        hook: The hook.
+        timeout_s: Of one try.
+        patience: No try begins later after the first failure than its limit.
+    Returns:
+        Seconds of waiting for it; the try that worked is not in them.
+    Raises:
+        ConfigError: It answers 4xx.
+        SiteUnavailable: It failed all the time.
+    """
+    return await retry_until_ok(partial(_failure, hook, timeout_s=timeout_s), hook=hook.name, patience=patience)
+
+
+async def retry_until_ok(attempt: Callable[[], Awaitable[str | None]], *, hook: str, patience: WaitPolicy) -> float:
+    """Try until it worked, ever more slowly.
+
+    Args:
+        attempt: Why it has to be tried again; None = it was done.
+        hook: What the person calls it.
+        patience: No try begins later after the first failure than its limit.
+    Returns:
+        Seconds of waiting for it; the try that worked is not in them.
+    Raises:
+        SiteUnavailable: It failed all the time.
+    """
+    begun = tried_at = patience.monotonic()
+    failed_at: float | None = None
+    pause_s = _FIRST_PAUSE_S
+    while (why := await attempt()) is not None:
+        now = patience.monotonic()
+        if failed_at is None:
+            failed_at = now
+            patience.tell(f"{hook}: {why}; it is tried again, for {patience.limit_s:g} s at most")
+        if (left_s := failed_at + patience.limit_s - now) <= 0:
+            raise SiteUnavailable(f"{hook}: {why}, for {now - begun:.0f} s now")
+        await patience.sleep(min(pause_s, left_s))
+        pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+        tried_at = patience.monotonic()
+    if failed_at is not None:
+        patience.tell("")
+    return tried_at - begun
+
+
+async def _failure(hook: Hook, *, timeout_s: float) -> str | None:
+    """Try once; why it has to be tried again, None when it was done."""
+    try:
+        answer = await fetch(hook.url, method="POST", headers=hook.headers, body=b"", timeout_s=timeout_s)
+    except SiteUnavailable as error:
+        return f"{shown(hook.url)} does not answer ({error.__cause__ or error})"
+    if 400 <= answer.status < 500:
+        raise ConfigError(
+            f"{hook.name}: {shown(hook.url)} answers {answer.status}; mend it, and the same command goes on"
+        )
+    return f"{shown(hook.url)} answers {answer.status}" if answer.status >= 500 else None

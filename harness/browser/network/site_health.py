@@ -1,0 +1,61 @@
+"""Tells a site that is gone from an address that is no good: the world answers for the one, the agent for the other.
+
+A page that could not be had is what the agent sees, as long as the site it belongs to still answers at its front. A
+site that does not is waited for, so that the attempts of a task are not spent while it is being started again.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+
+from harness.browser.network.addresses import host_of
+from harness.browser.network.http import is_up, shown
+from harness.errors import SiteUnavailable
+from harness.records import Site
+
+_ASKED_EVERY_S = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitPolicy:
+    """How a site that is gone is waited for."""
+
+    limit_s: float
+    tell: Callable[[str], None] = lambda note: None
+    """Hears what is waited for and for how long at most, once; and "" when what was waited for is there."""
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    monotonic: Callable[[], float] = time.monotonic
+
+
+async def check(failed: Iterable[str], sites: Iterable[Site], *, timeout_s: float) -> None:
+    """Look after documents that could not be had.
+
+    Args:
+        failed: Their real addresses.
+        sites: Those of the lane; who is none of them may be gone.
+    Raises:
+        SiteUnavailable: One of the sites is gone: it does not answer, or with a failure of its own (status 500 and
+            above).
+    """
+    hosts = {host_of(url) for url in failed}
+    for site in sites:
+        if host_of(site.url) in hosts and not await is_up(site.url, timeout_s=timeout_s):
+            raise SiteUnavailable(
+                f"{site.name} went away in the middle of the episode: {shown(site.url)} does not answer"
+            )
+
+
+async def wait(sites: Iterable[Site], patience: WaitPolicy) -> None:
+    """Until all of them answer, but no longer than so many seconds."""
+    told = False
+    try:
+        async with asyncio.timeout(patience.limit_s):
+            for site in sites:
+                while not await is_up(site.url, timeout_s=patience.limit_s):
+                    if not told:
+                        patience.tell(f"{site.name} does not answer; it is waited for, {patience.limit_s:g} s at most")
+                        told = True
+                    await patience.sleep(_ASKED_EVERY_S)
+    except TimeoutError:
+        return

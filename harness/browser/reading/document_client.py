@@ -1,0 +1,199 @@
+"""What is asked of Chromium about one document: one method per question, each answered in our own terms.
+
+The document's own script can neither see nor disturb any of it: our scripts run in an isolated world. Questions sent
+together travel together; `together` waits for all of them and raises the first error as it is.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from playwright.async_api import CDPSession, Error
+
+from harness.actions.types import Box
+from harness.browser.driver.cdp_send import sender
+from harness.browser.reading.dom_index import DomIndex, LoneNode, Region, build_index
+
+_WALK, _CALM, _MEASURE = (
+    files("harness.browser.reading").joinpath(name).read_text(encoding="utf-8")
+    for name in ("walk.js", "calm.js", "measure.js")
+)
+_PREPARED = f"""(window[Symbol.for("walk")] = (...asked) => ({_WALK})({_CALM}, ...asked), document)"""
+"""The walk stays in our world of a document for as long as that lasts: it is sent once."""
+_CHANGED = """((watch) => {
+    const records = watch.observer.takeRecords();
+    watch.observer.disconnect();
+    return watch.changed || records.length > 0 || watch.at[0] !== scrollX || watch.at[1] !== scrollY;
+})(window[Symbol.for("reading")])"""
+_GROUP = "reading"
+WORLD = "cairn"
+"""Name of the isolated world our scripts run in."""
+_MOST_KEPT = 200
+"""Nodes whose handles are kept for the next time; a handle keeps its node from being forgotten."""
+_TOO_DEEP = "stack limit exceeded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """What of a document is in view, see `walk.js`: either one region, the document, or singles and regions."""
+
+    singles: Sequence[LoneNode]
+    regions: Sequence[Region]
+    title: str
+    """Of the document."""
+
+
+class DocumentClient:
+    """The questions, about the document of one frame."""
+
+    def __init__(self, cdp: CDPSession, frame_id: str, world: int) -> None:
+        self._send = sender(cdp)
+        self._frame_id = frame_id
+        self.world = world
+        """Execution context of our world in the document."""
+        self.document = ""
+        """Handle of the document, as long as it lasts."""
+        self._group = f"measured in {world}"
+        self._measured: dict[int, str] = {}
+        """Handles of nodes that were measured before: mostly they are measured again."""
+
+    @classmethod
+    async def about(cls, cdp: CDPSession, frame_id: str) -> "DocumentClient":
+        """Make ready to ask about the document a frame holds now."""
+        found = await sender(cdp)("Page.createIsolatedWorld", frameId=frame_id, worldName=WORLD)
+        questions = cls(cdp, frame_id, found["executionContextId"])
+        questions.document = (await questions._run(_PREPARED, objectGroup=""))["objectId"]
+        return questions
+
+    async def walk(self, view: Box, *, whole: bool | None, calm_from: int) -> Walk:
+        """Find what is in view, and begin to watch the document for changes."""
+        x, y, width, height = view
+        arguments = json.dumps([[x, y, x + width, y + height], whole, calm_from])[1:-1]
+        found = await self._run(f'window[Symbol.for("walk")]({arguments})')
+        if found["type"] == "string":
+            data = json.loads(found["value"])
+            region = Region.parse(self.document, *data["regions"], *data["frames"])
+            return Walk(singles=(), regions=(region,), title=data["title"])
+        properties = await self._send("Runtime.getProperties", objectId=found["objectId"], ownProperties=True)
+        entries = {int(one["name"]): one["value"] for one in properties["result"] if one["name"].isdigit()}
+        data = json.loads(entries[0]["value"])
+        handles = [entries[number]["objectId"] for number in range(1, len(entries))]
+        alone, whole_ones = handles[: len(data["singles"])], handles[len(data["singles"]) :]
+        return Walk(
+            singles=[LoneNode.parse(*pair) for pair in zip(alone, data["singles"], strict=True)],
+            regions=[Region.parse(*one) for one in zip(whole_ones, data["regions"], data["frames"], strict=True)],
+            title=data["title"],
+        )
+
+    async def changed(self) -> bool:
+        """Whether the document has changed since the walk; the watch ends."""
+        return bool((await self._run(_CHANGED, returnByValue=True))["value"])
+
+    async def let_go(self) -> None:
+        """Give back the handles of what was walked."""
+        await self._send("Runtime.releaseObjectGroup", objectGroup=_GROUP)
+
+    async def tree(self) -> Sequence[dict[str, Any]]:
+        """All accessibility nodes, the root first."""
+        return await self._nodes("getFullAXTree", frameId=self._frame_id)
+
+    async def subtree(self, handle: str) -> Sequence[dict[str, Any]]:
+        """Accessibility nodes of and below a node. Chromium answers with its next frame."""
+        return await self._nodes("queryAXTree", objectId=handle)
+
+    async def node(self, handle: str = "", *, backend: int = 0) -> dict[str, Any]:
+        """The accessibility node of one DOM node."""
+        which: dict[str, Any] = {"objectId": handle} if handle else {"backendNodeId": backend}
+        return (await self._nodes("getPartialAXTree", fetchRelatives=False, **which))[0]
+
+    async def outline(self, handle: str) -> DomIndex:
+        """The DOM below a node; empty when it is too deep to be told."""
+        try:
+            answer = await self._send("DOM.describeNode", objectId=handle, depth=-1, pierce=True)
+        except Error as exc:
+            if _TOO_DEEP not in str(exc.message):
+                raise
+            return DomIndex()
+        return build_index(answer["node"])
+
+    async def has_closed_tree(self, handle: str) -> bool:
+        """Whether an element has a shadow tree that is not open."""
+        answer = await self._send("DOM.describeNode", objectId=handle, depth=0)
+        return any(root["shadowRootType"] != "open" for root in answer["node"].get("shadowRoots", ()))
+
+    async def measure(self, wanted: Mapping[int, Sequence[int]]) -> dict[int, Box | None]:
+        """Rectangles of nodes no script can reach.
+
+        Args:
+            wanted: By root of a shadow tree, its nodes in order; or by node, that node alone.
+        """
+        if len(self._measured) > _MOST_KEPT:
+            await self.forget()
+        handles = await together(*(self._resolve(backend) for backend in wanted))
+        known = [(order, handle) for order, handle in zip(wanted.values(), handles, strict=True) if handle]
+        if not known:
+            return {}
+        answer = await self._call(
+            "Runtime.callFunctionOn",
+            functionDeclaration=_MEASURE,
+            executionContextId=self.world,
+            arguments=[{"objectId": handle} for _, handle in known],
+            returnByValue=True,
+        )
+        measured: dict[int, Box | None] = {}
+        for (order, _), rects in zip(known, answer["value"], strict=True):
+            measured.update(zip(order, (rect and (rect[0], rect[1], rect[2], rect[3]) for rect in rects), strict=False))
+        return measured
+
+    async def forget(self) -> None:
+        """Give back the handles of what was measured."""
+        if self._measured:
+            self._measured.clear()
+            await self._send("Runtime.releaseObjectGroup", objectGroup=self._group)
+
+    async def _resolve(self, backend: int) -> str | None:
+        if (kept := self._measured.get(backend)) is not None:
+            return kept
+        try:
+            answer = await self._send(
+                "DOM.resolveNode", backendNodeId=backend, executionContextId=self.world, objectGroup=self._group
+            )
+        except Error:
+            return None  # as in the slow way: what cannot be resolved has no rectangle
+        if "objectId" not in answer["object"]:
+            return None
+        handle: str = answer["object"]["objectId"]
+        self._measured[backend] = handle
+        return handle
+
+    async def _nodes(self, method: str, **parameters: Any) -> Sequence[dict[str, Any]]:
+        nodes: list[dict[str, Any]] = (await self._send(f"Accessibility.{method}", **parameters))["nodes"]
+        return nodes
+
+    async def _run(self, expression: str, **more: Any) -> dict[str, Any]:
+        more = {"contextId": self.world, "objectGroup": _GROUP, **more}
+        return await self._call("Runtime.evaluate", expression=expression, **more)
+
+    async def _call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        answer = await self._send(method, **parameters)
+        if "exceptionDetails" in answer:
+            raise Error(f"the document cannot be read: {answer['exceptionDetails']}")
+        result: dict[str, Any] = answer["result"]
+        return result
+
+
+async def together(*calls: Awaitable[Any]) -> list[Any]:
+    """Answers to calls that do not wait for each other; their first error as it is."""
+
+    async def answer(call: Awaitable[Any]) -> Any:
+        return await call
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(answer(call)) for call in calls]
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from failed
+    return [task.result() for task in tasks]

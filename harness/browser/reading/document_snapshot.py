@@ -1,0 +1,247 @@
+"""One reading of one document: its accessibility nodes in view and their rectangles, as `tree_*` want them.
+
+Chromium gives rectangles to scripts and accessibility nodes to CDP, and the two know a node by different names. So a
+script walks the document once and finds what is in view (`walk.js`); then the accessibility nodes are asked for, of the
+whole document when it is small, else of the subtrees in view and, one by one, of what stands above them; and a
+description of the same subtrees ties the two together by document order (`outline`). Only what no script can reach
+(inner parts of inputs, closed shadow trees) is measured by itself. The result is what the slow way, two calls per
+accessibility node, gives; its cost follows the viewport.
+"""
+
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.actions.types import Box
+from harness.browser.reading.document_client import DocumentClient, Walk, together
+from harness.browser.reading.dom_index import DomIndex, LoneNode, Region, ShadowTree
+
+EVERYTHING: Box = (-1e9, -1e9, 2e9, 2e9)
+
+_ROUNDS = 20
+_MUTE = frozenset({"focusable", "editable"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """A frame in view."""
+
+    id: str
+    owner: str
+    """AX node id of the element that holds it."""
+    box: Box
+    """Its contents, in client coordinates of the document that holds it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentSnapshot:
+    title: str
+    nodes: Sequence[dict[str, Any]]
+    """Root first; no other nodes are named as children."""
+    rects: Mapping[str, Box]
+    """By AX node id; nodes outside the view may have none."""
+    frames: Sequence[Frame]
+    changed: bool
+    """The document changed while it was read: the parts may not fit."""
+
+
+async def read_document(
+    ask: DocumentClient,
+    *,
+    view: Box = EVERYTHING,
+    whole: bool | None = None,
+    calm_from: int = 5000,
+    small: bool = False,
+) -> DocumentSnapshot:
+    """Read a document.
+
+    Args:
+        view: What counts as in view, in client coordinates of the document.
+        whole: Whether to fetch the whole accessibility tree or only parts; None = what is cheaper.
+        calm_from: Number of elements from which on it is worth finding out which need not be measured.
+        small: The document is known to be small: it is asked for whole, together with what is in view.
+
+    Raises:
+        playwright.async_api.Error: The document went away, or the page did.
+    """
+    if small and whole is None:
+        # Chromium answers in the order of asking, so the walk comes first here as well.
+        walk, *found = await together(ask.walk(view, whole=True, calm_from=calm_from), *_everything(ask))
+        return await _Reader(ask).finish_whole(walk, *found)
+    walk = await ask.walk(view, whole=whole, calm_from=calm_from)
+    if walk.singles:
+        reader = _Reader(ask)
+        if await reader.fetch_parts(walk.regions, walk.singles):
+            return await reader.finish_parts(walk)
+        walk = await ask.walk(view, whole=True, calm_from=calm_from)
+    return await _Reader(ask).finish_whole(walk, *await together(*_everything(ask)))
+
+
+def _everything(ask: DocumentClient) -> tuple[Awaitable[Any], ...]:
+    """What is asked of a whole document after the walk; Chromium answers in this order."""
+    return ask.outline(ask.document), ask.tree(), ask.changed()
+
+
+class _Reader:
+    def __init__(self, ask: DocumentClient) -> None:
+        self._ask = ask
+        self._nodes: dict[str, dict[str, Any]] = {}
+        self._root = ""
+        self._rects: dict[int, Box] = {}
+        self._settled: set[int] = set()
+        """Nodes of which it is known whether they are in view."""
+        self._inners: list[ShadowTree] = []
+        self._owners: dict[int, tuple[str, Box]] = {}
+        """Frame id and contents by the element that holds the frame."""
+
+    async def finish_whole(
+        self, walk: Walk, outline: DomIndex, nodes: Sequence[dict[str, Any]], changed: bool
+    ) -> DocumentSnapshot:
+        """Put together what was fetched of a whole document."""
+        self._place(walk.regions[0], outline)
+        self._add(nodes)
+        self._root = nodes[0]["nodeId"]
+        nodes = self._reachable()
+        await self._measure(nodes)
+        return self._reading(walk, nodes, changed=changed)
+
+    async def finish_parts(self, walk: Walk) -> DocumentSnapshot:
+        """Put together what `fetch_parts` fetched."""
+        nodes = self._reachable()
+        await self._measure(nodes)
+        changed, _ = await together(self._ask.changed(), self._ask.let_go())
+        return self._reading(walk, nodes, changed=changed)
+
+    async def fetch_parts(self, regions: Sequence[Region], singles: Sequence[LoneNode]) -> bool:
+        """Fetch what the walk chose; False = the parts hang together in a way only the whole tree can tell."""
+        *outlines, nodes = await together(
+            *(self._fetch(region.handle) for region in regions),
+            together(*(self._fetch_one(one) for one in singles)),
+        )
+        for region, outline in zip(regions, outlines, strict=True):
+            self._place(region, outline)
+        self._root = nodes[0]["nodeId"]
+        return await self._close_gaps()
+
+    def _reading(self, walk: Walk, nodes: Sequence[dict[str, Any]], *, changed: bool) -> DocumentSnapshot:
+        rects: dict[str, Box] = {}
+        frames: list[Frame] = []
+        for node in nodes:
+            backend = node.get("backendDOMNodeId", 0)
+            if backend in self._rects:
+                rects[node["nodeId"]] = self._rects[backend]
+            if backend in self._owners:
+                frame_id, box = self._owners[backend]
+                frames.append(Frame(id=frame_id, owner=node["nodeId"], box=box))
+        return DocumentSnapshot(title=walk.title, nodes=nodes, rects=rects, frames=frames, changed=changed)
+
+    async def _fetch(self, handle: str) -> DomIndex:
+        """Fetch a subtree."""
+        nodes, outline = await together(self._ask.subtree(handle), self._ask.outline(handle))
+        self._add(nodes)
+        described: DomIndex = outline
+        return described
+
+    async def _fetch_one(self, single: LoneNode) -> dict[str, Any]:
+        """Fetch a node, and with it the closed shadow tree it may have."""
+        node: dict[str, Any]
+        if single.may_host:
+            node, has_closed_tree = await together(
+                self._ask.node(single.handle), self._ask.has_closed_tree(single.handle)
+            )
+        else:
+            node, has_closed_tree = await self._ask.node(single.handle), False
+        self._add([node])
+        self._settle(node.get("backendDOMNodeId", 0), single.box)
+        if has_closed_tree and node["childIds"]:
+            outline = await self._fetch(single.handle)
+            # What scripts reach of it is a part of its own if it is in view, widgets included.
+            self._settled.update(outline.order, outline.pseudo)
+            self._settled.update(*(inner.order for inner in outline.inners if inner.host is not None))
+            self._inners.extend(inner for inner in outline.inners if inner.host is None)
+        return node
+
+    def _add(self, nodes: Iterable[dict[str, Any]]) -> None:
+        for node in nodes:
+            if node["nodeId"] in self._nodes:
+                continue
+            node.setdefault("childIds", [])
+            if node["ignored"]:
+                # Asked for one by one they have names, in the whole tree they have none.
+                node.pop("name", None)
+            if node.get("role", {}).get("value") == "Iframe":
+                # Another document, which is read on its own.
+                node["childIds"] = []
+            self._nodes[node["nodeId"]] = node
+
+    def _place(self, region: Region, outline: DomIndex) -> None:
+        """Give the nodes of a subtree their rectangles."""
+        if len(outline.order) != region.size:
+            return  # it changed in between, or cannot be described: its nodes are measured one by one
+        self._settled.update(outline.order, outline.pseudo)
+        for inner in outline.inners:
+            if inner.host is None or inner.host in region.boxes:
+                self._inners.append(inner)
+            else:
+                self._settled.update(inner.order)
+        for position, box in region.boxes.items():
+            if box[2] and box[3]:
+                self._rects[outline.order[position]] = box
+        for position, box in region.frames.items():
+            backend = outline.order[position]
+            if backend in outline.frames:
+                self._owners[backend] = outline.frames[backend], box
+
+    def _settle(self, backend: int, rect: Box | None) -> None:
+        self._settled.add(backend)
+        if rect is not None:
+            self._rects[backend] = rect
+
+    async def _close_gaps(self) -> bool:
+        """Fetch nodes between the fetched ones: `aria-owns`, slots and inner parts make detours a script cannot see."""
+        for _ in range(_ROUNDS):
+            missing = {key for node in self._nodes.values() for key in self._links(node) if key not in self._nodes}
+            if not missing:
+                return True
+            if any(int(key) <= 0 for key in missing):
+                return False
+            self._add(await together(*(self._ask.node(backend=int(key)) for key in missing)))
+            if not missing <= self._nodes.keys():
+                return False
+        return False
+
+    def _links(self, node: Mapping[str, Any]) -> Iterable[str]:
+        """Nodes that must be there because this one is: its parent, and children in view."""
+        if node["nodeId"] != self._root and "parentId" in node:
+            yield node["parentId"]
+        yield from (key for key in node["childIds"] if int(key) in self._rects)
+
+    def _reachable(self) -> list[dict[str, Any]]:
+        """The fetched nodes in tree order, without references to others."""
+        nodes = []
+        stack = [self._root]
+        while stack:
+            node = self._nodes[stack.pop()]
+            node["childIds"] = [key for key in node["childIds"] if key in self._nodes]
+            nodes.append(node)
+            stack.extend(reversed(node["childIds"]))
+        return nodes
+
+    async def _measure(self, nodes: Iterable[Mapping[str, Any]]) -> None:
+        """Measure by themselves nodes of which nothing is known yet."""
+        backends = {node["backendDOMNodeId"] for node in nodes if _may_say(node)} - self._settled
+        wanted: dict[int, Sequence[int]] = {
+            inner.root: inner.order for inner in self._inners if not backends.isdisjoint(inner.order)
+        }
+        wanted |= {backend: [backend] for backend in backends.difference(*wanted.values())}
+        for backend, rect in (await self._ask.measure(wanted)).items() if wanted else ():
+            self._settle(backend, rect)
+
+
+def _may_say(node: Mapping[str, Any]) -> bool:
+    """Whether a node may be printed, in any dialect."""
+    if node["ignored"] or "backendDOMNodeId" not in node or "name" not in node:
+        return False
+    if node["role"]["value"] != "generic" or node["name"]["value"].strip():
+        return True
+    return any(entry["name"] not in _MUTE for entry in node.get("properties", ()))

@@ -1,0 +1,223 @@
+"""What an agent is shown of a page: its accessibility tree or its DOM as text, under ids that last for an episode.
+
+Ids are small integers given from top to bottom when a line is first printed, and kept for the same DOM node; so the
+same page gives the same bytes in every run. A page that is restored gets its recorded ids back (`recognize`), and no id
+that an attempt has used is given to another element. How a page is read is the business of `reading` and `frames`, how
+it is worded that of `tree_webarena`, `tree_cairn` and `dom_text`; here they meet. WebArena does not look into frames,
+and numbers the lines of a DOM by what is in view. A page that changes while it is read is read once more, and if it
+does so again the body is said to be torn.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from playwright.async_api import CDPSession, Page
+
+from harness.browser.reading.document_client import WORLD
+from harness.browser.reading.document_snapshot import EVERYTHING
+from harness.browser.reading.frames import Collector, FrameDocument, PageSnapshot, ReadHints
+from harness.browser.rendering import tree_cairn, tree_webarena
+from harness.browser.rendering.dom_elements import read_elements
+from harness.browser.rendering.dom_text import HtmlText, TextElement, by_position, print_html
+from harness.browser.rendering.similarity import entries
+from harness.browser.rendering.tree import AXNode, RenderedTree
+from harness.records import Node
+
+_DIALECTS = {"webarena": tree_webarena.print_tree, "cairn": tree_cairn.print_tree}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedPage:
+    """A page as text, and what the ids in it stand for."""
+
+    text: str
+    """Without tabs header; lone surrogates replaced."""
+    nodes: Mapping[str, Node]
+    """By element id, from top to bottom."""
+    backends: Mapping[str, int]
+    """Element id to backendDOMNodeId."""
+    worlds: Mapping[str, int]
+    """Element id to the execution context of our world in its document, see `asking.WORLD`."""
+    sessions: Mapping[str, CDPSession] = field(default_factory=dict)
+    """Element id to the session that knows its node, where the page's own does not: frames of other processes."""
+    title: str | None = None
+    """The page's own; None = it was not looked for."""
+    torn: bool = False
+    """The page changed while it was read, twice: the text may mix two states."""
+
+
+class Observer:
+    """The eyes of one episode."""
+
+    def __init__(
+        self, *, dialect: str, viewport: tuple[int, int], whole_page: bool = False, html: bool = False
+    ) -> None:
+        """`dialect` is `webarena` or `cairn`; `viewport` is (width, height) in CSS px; `html`: the DOM, not the
+        tree.
+        """
+        self._dialect = dialect
+        self._html = html
+        self._by_position = html and dialect == "webarena"
+        """WebArena numbers the elements of a DOM by where they are in it, anew each time."""
+        self._print = _DIALECTS[dialect]
+        self._viewport = None if whole_page else viewport
+        self._view = EVERYTHING if whole_page else (0.0, 0.0, float(viewport[0]), float(viewport[1]))
+        self._collector = Collector(with_frames=dialect == "cairn")
+        self._ids: dict[tuple[str, int], str] = {}
+        """(loader, backendDOMNodeId) to our id."""
+        self._newest = 0
+        """Highest id given, or reserved."""
+        self._unconfirmed: dict[str, tuple[str, int]] = {}
+        """Ids given since the last `recognize` or `confirm`, and whose they are."""
+        self._reserved: set[str] = set()
+
+    def reserve(self, used: Collection[str]) -> None:
+        """Give none of these ids to an element that is not recognized: earlier windows of the attempt showed them."""
+        self._reserved |= set(used)
+        self._newest = max([self._newest, *(int(id) for id in used if id.isdecimal())])
+
+    def recognize(self, body: RenderedPage, shown: str, recorded: str) -> dict[str, str]:
+        """Give elements printed for the first time the ids they have in a recorded text of the same page.
+
+        Args:
+            body: What was read.
+            shown: Its text, canonical.
+            recorded: The text of the record.
+        Returns:
+            What each of these ids is from now on.
+        """
+        if self._by_position:
+            return {}
+        known = _same_elements(list(entries(shown)), list(entries(recorded)))
+        taken = set(self._ids.values()) - self._unconfirmed.keys()
+        self._newest -= len(self._unconfirmed)
+        became: dict[str, str] = {}
+        before = 0
+        for id in (*body.nodes, *(id for id in self._unconfirmed if id not in body.nodes)):
+            if (key := self._unconfirmed.get(id)) is not None:
+                became[id] = self._ids[key] = self._free_id(known.get(id), before, taken)
+                taken.add(became[id])
+            final = became.get(id, id)
+            before = int(final) if final.isdecimal() else before
+        self._unconfirmed.clear()
+        return became
+
+    def _free_id(self, recorded: str | None, before: int, taken: Collection[str]) -> str:
+        """The recorded id; else the next one after the element before it, which an element without a line of its own
+        had.
+        """
+        if recorded is not None and recorded not in taken:
+            return recorded
+        if (follows := str(before + 1)) not in taken and follows not in self._reserved and before < self._newest:
+            return follows
+        self._newest += 1
+        return str(self._newest)
+
+    def confirm(self) -> None:
+        """What was printed is shown as it is."""
+        self._unconfirmed.clear()
+
+    async def prepare(self, cdp: CDPSession, held: FrameDocument) -> None:
+        """Make ready to read a page, while it still settles."""
+        if not self._html:
+            await self._collector.prepare(cdp, held)
+
+    async def read(self, page: Page, cdp: CDPSession, sight: ReadHints = ReadHints()) -> RenderedPage:  # noqa: B008 (immutable)
+        """Read a page as it is now; the caller has let it settle, and sees to it that it is still the same one after.
+
+        Raises:
+            playwright.async_api.Error: The page went elsewhere meanwhile, or is gone; see `faults`.
+        """
+        if self._html:
+            return await self._read_html(cdp)
+        collected = await self._collector.collect(page, cdp, self._view, sight=sight)
+        if collected.torn:
+            collected = await self._collector.collect(page, cdp, self._view, sight=sight)
+
+        def label(node: AXNode) -> str:
+            if "backendDOMNodeId" not in node:
+                return str(node["nodeId"])
+            return self._id(collected.document_of(node).loader, node["backendDOMNodeId"])
+
+        printed = self._print(collected.nodes, collected.rects, viewport=self._viewport, label=label)
+        return _body(printed, collected, page_session=cdp)
+
+    async def _read_html(self, cdp: CDPSession) -> RenderedPage:
+        frame = (await cdp.send("Page.getFrameTree"))["frameTree"]["frame"]
+        loader = frame["loaderId"]
+        world = await cdp.send("Page.createIsolatedWorld", {"frameId": frame["id"], "worldName": WORLD})
+        elements = await read_elements(cdp, dialect=self._dialect)
+
+        def label(element: TextElement, _: int) -> str:
+            return self._id(loader, element.backend)
+
+        printed = print_html(
+            elements,
+            viewport=self._viewport,
+            label=by_position if self._by_position else label,
+            dialect=self._dialect,
+        )
+        return _html_body(printed, world["executionContextId"])
+
+    def _id(self, loader: str, backend: int) -> str:
+        key = (loader, backend)
+        if (id := self._ids.get(key)) is None:
+            self._newest += 1
+            id = self._ids[key] = str(self._newest)
+            self._unconfirmed[id] = key
+        return id
+
+
+def _same_elements(now: Sequence[tuple[str, str]], then: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Id to id of the elements that two texts, as id and line, surely have in common."""
+    if [line for _, line in now] == [line for _, line in then]:
+        return {id: old for (id, _), (old, _) in zip(now, then, strict=True)}
+    # Of lines that are there more than once nobody can say which is which.
+    times, before = Counter(line for _, line in now), Counter(line for _, line in then)
+    old = {line: id for id, line in then}
+    return {id: old[line] for id, line in now if times[line] == before[line] == 1}
+
+
+def _body(printed: RenderedTree, collected: PageSnapshot, *, page_session: CDPSession) -> RenderedPage:
+    nodes: dict[str, Node] = {}
+    sessions: dict[str, CDPSession] = {}
+    worlds: dict[str, int] = {}
+    counts: Counter[tuple[str, str]] = Counter()
+    for id, one in printed.shown.items():
+        role, name = _clean(one.role), _clean(one.name)
+        nodes[id] = Node(role=role, name=name, nth=counts[role, name], line=_clean(one.line), box=one.box)
+        counts[role, name] += 1
+        document = collected.document_of(one.node)
+        worlds[id] = document.world
+        if document.session is not page_session:
+            sessions[id] = document.session
+    return RenderedPage(
+        text=_clean(printed.text),
+        nodes=nodes,
+        backends={id: one.node["backendDOMNodeId"] for id, one in printed.shown.items()},
+        worlds=worlds,
+        sessions=sessions,
+        title=collected.title,
+        torn=bool(collected.torn),
+    )
+
+
+def _html_body(printed: HtmlText, world: int) -> RenderedPage:
+    nodes: dict[str, Node] = {}
+    counts: Counter[tuple[str, str]] = Counter()
+    for id, one in printed.shown.items():
+        role, line = _clean(one.element.name.lower()), _clean(one.line)
+        nodes[id] = Node(role=role, name=line, nth=counts[role, line], line=line, box=one.element.box)
+        counts[role, line] += 1
+    return RenderedPage(
+        text=_clean(printed.text),
+        nodes=nodes,
+        backends={id: one.element.backend for id, one in printed.shown.items()},
+        worlds=dict.fromkeys(printed.shown, world),
+    )
+
+
+def _clean(text: str) -> str:
+    """Without the lone surrogates a script can put into a page, which no encoder takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")

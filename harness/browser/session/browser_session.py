@@ -1,0 +1,292 @@
+"""One browser context for one episode: its tabs, what it may reach, the hands that act on it, and the eyes that read
+it.
+
+A window never reuses anything of an earlier one. What it shows is canonical; what it asks for is real.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from playwright.async_api import Browser, BrowserContext, Error
+
+from harness.actions.truncate import cut
+from harness.actions.types import Action
+from harness.browser import text_limits
+from harness.browser.acting.action_executor import ActionExecutor
+from harness.browser.browser_settings import BrowserSettings
+from harness.browser.driver.playwright_errors import Deadline, closed, misfit, moved
+from harness.browser.network.addresses import Addresses
+from harness.browser.network.allowlist import Allowlist
+from harness.browser.network.traffic import Traffic
+from harness.browser.reading.document_client import together
+from harness.browser.reading.frames import ReadHints
+from harness.browser.rendering.observer import Observer, RenderedPage
+from harness.browser.rendering.similarity import fingerprint, renamed, with_ids
+from harness.browser.settling.settler import INIT_SCRIPT, Settled, Settler
+from harness.browser.tabs.screenshot import MISSING, take_screenshot
+from harness.browser.tabs.storage import Storage
+from harness.browser.tabs.tab import Tab
+from harness.browser.tabs.tabs import Tabs
+from harness.errors import ActionFailed, BrowserCrashed
+from harness.records import Done, LiveObservation, Observation, Outcome, Refused, Site
+from harness.records import TabRecord as TabRecord
+
+_LOOKS = 3
+_TITLE_S = 2.0
+_UNDONE_WITHIN_S = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteBinding:
+    """Where a window's sites are."""
+
+    number: int
+    sites: tuple[Site, ...]
+    addresses: Addresses
+    guard: Allowlist
+    vital: Callable[[], Awaitable[Callable[[], str]]]
+    """See `ProcessWatch.now`."""
+    memory: Callable[[], str]
+    """See `Memory.told`."""
+
+
+class BrowserSession:
+    """An open context with at least one tab."""
+
+    def __init__(
+        self,
+        context: BrowserContext,
+        lane: SiteBinding,
+        *,
+        settings: BrowserSettings,
+        state: "InitialState",
+        watch: Deadline,
+    ) -> None:
+        self.context = context
+        self.lane = lane
+        self.storage = Storage(context, lane.addresses, initial=state.storage)
+        self.tabs = Tabs(context, watch, self.storage)
+        self.traffic = Traffic(
+            context,
+            lane.addresses,
+            guard=lane.guard,
+            limit_s=settings.settle_timeout_s,
+            changed=self.tabs.changed.set,
+        )
+        self.actor = ActionExecutor(self.tabs, lane.addresses, guard=lane.guard, settings=settings)
+        self.settler = Settler(self.tabs, self.traffic, settings)
+        self._settings = settings
+        self._observer = Observer(dialect=settings.dialect, viewport=settings.viewport, html=settings.html)
+        self._body: RenderedPage | None = None
+        """What the agent last saw."""
+
+    @classmethod
+    async def open(
+        cls, browser: Browser, lane: SiteBinding, *, settings: BrowserSettings, state: "InitialState", watch: Deadline
+    ) -> "BrowserSession":
+        """A fresh context with one blank tab.
+
+        Args:
+            watch: Told when a page of it dies.
+        """
+        width, height = settings.viewport
+        context = await browser.new_context(
+            viewport={"width": width, "height": height},
+            device_scale_factor=1,
+            locale=settings.locale,
+            timezone_id=settings.timezone,
+            color_scheme="light",
+            reduced_motion="reduce",
+            service_workers="block",
+            accept_downloads=False,
+            proxy=lane.guard.proxy,
+            storage_state=state.storage,
+            geolocation=state.geolocation,
+            permissions=["geolocation"] if state.geolocation else None,
+        )
+        async with AsyncExitStack() as undo:
+            undo.push_async_callback(_close, context)
+            context.set_default_timeout(settings.action_timeout_s * 1000)
+            await context.add_init_script(INIT_SCRIPT)
+            window = cls(context, lane, settings=settings, state=state, watch=watch)
+            try:
+                await window.tabs.open()
+            except Error as exc:
+                if (wrong := misfit(exc, locale=settings.locale, timezone=settings.timezone)) is not None:
+                    raise wrong from exc
+                raise
+            watch.ended, watch.memory = await lane.vital(), lane.memory
+            undo.pop_all()
+        return window
+
+    async def perform(self, action: Action) -> Outcome:
+        """Do it; what cannot be done is an outcome, and a notice for the agent."""
+        self.settler.watch(self.tabs.current)
+        try:
+            await self.actor.perform(action, self._body)
+        except ActionFailed as exc:
+            why = cut(self.lane.addresses.to_canonical_text(str(exc)), text_limits.MAX_NOTICE_CHARS)
+            self.tabs.notice(f"the action was refused: {why}")
+            return Refused(why=why)
+        return Done()
+
+    async def look(self, *, image: bool = False, recorded: Observation | None = None) -> LiveObservation:
+        """Settle, and observe the current tab.
+
+        Args:
+            recorded: What was seen here before; its elements get their ids back.
+
+        Raises:
+            BrowserCrashed: The page cannot be read.
+        """
+        body: RenderedPage | None = None
+        for look in range(_LOOKS):
+            settled = await self.settler.reach(early=look == 0, meanwhile=self._prepare)
+            tab = settled.tab
+            try:
+                body, rested, fields, *_ = await together(
+                    self._observer.read(tab.page, tab.cdp, ReadHints(tab.held, settled.elements)),
+                    self.settler.rested(settled),
+                    tab.fields(),
+                    self.storage.refresh(),
+                    *(one.feed.refresh() for one in self.tabs.all if one.feed is not None),
+                )
+                tabs = await self._tab_records(body)
+                shot = await self._picture(settled) if image else None
+                await tab.thaw()
+            except Error as exc:
+                if moved(exc) or closed(exc):
+                    continue
+                raise
+            if rested and self.settler.is_at(settled):
+                break
+        else:
+            if body is None:
+                url = self.lane.addresses.to_canonical(tab.page.url)
+                raise BrowserCrashed(f"{url} goes elsewhere whenever it is looked at")
+            tabs, shot = await self._tab_records(body), await self._picture(settled) if image else None
+        if image and shot is None:
+            self.tabs.notice(MISSING)
+        view = self._view(body, tabs, shot)
+        return self._recognized(replace(view, observation=replace(view.observation, fields=fields)), recorded)
+
+    def reserve_ids(self, used: Collection[str]) -> None:
+        """See `Observer.reserve`."""
+        self._observer.reserve(used)
+
+    async def cut_off(self) -> None:
+        """Let nothing leave the browser any more; a page whose script never ends cannot be told, and sends nothing
+        either.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_UNDONE_WITHIN_S):
+                await self.context.set_offline(True)
+
+    async def close(self) -> None:
+        await self.context.close()
+
+    def _view(self, body: RenderedPage, tabs: tuple[TabRecord, ...], shot: bytes | None) -> LiveObservation:
+        shown = self.lane.addresses.to_canonical_text
+        if body.torn:
+            self.tabs.notice("the page kept changing while it was read; the observation may mix two states of it")
+        raw = _clean(body.text)
+        canonical = shown(raw)
+        text = f"{tab_header(tabs)}\n\n{text_limits.truncate_observation(canonical)}"
+        nodes = body.nodes
+        if canonical != raw:  # what histories quote and replays look for must not depend on the deployment either
+            nodes = {id: replace(node, name=shown(node.name), line=shown(node.line)) for id, node in nodes.items()}
+        current = next(tab for tab in tabs if tab.current)
+        self._body = body
+        return LiveObservation(
+            observation=Observation(
+                url=current.url,
+                title=current.title,
+                tabs=tabs,
+                text=text,
+                fingerprint=fingerprint(current.url, tabs, text),
+                notices=tuple(
+                    shown(_clean(notice)) for notice in self.tabs.take_notices() + self.traffic.take_notices()
+                ),
+            ),
+            nodes=nodes,
+            image=shot,
+        )
+
+    def _recognized(self, view: LiveObservation, recorded: Observation | None) -> LiveObservation:
+        """The view under the ids that its elements have in the record."""
+        if recorded is None or self._body is None:
+            self._observer.confirm()
+            return view
+        became = self._observer.recognize(self._body, view.observation.text, recorded.text)
+        if all(id == final for id, final in became.items()):
+            return view
+        body = self._body
+        self._body = replace(
+            body,
+            nodes=with_ids(body.nodes, became),
+            backends=with_ids(body.backends, became),
+            worlds=with_ids(body.worlds, became),
+            sessions=with_ids(body.sessions, became),
+        )
+        observation = replace(view.observation, text=renamed(view.observation.text, became))
+        return replace(view, observation=observation, nodes=with_ids(view.nodes, became))
+
+    async def _prepare(self, tab: Tab) -> None:
+        await self._observer.prepare(tab.cdp, tab.held)
+
+    async def _tab_records(self, body: RenderedPage) -> tuple[TabRecord, ...]:
+        shown = self.lane.addresses.to_canonical_text
+        current = self.tabs.current
+
+        async def record(tab: Tab) -> TabRecord:
+            is_read = tab is current and body.title is not None
+            title = _clean(body.title or "") if is_read else await _title(tab)
+            title = cut(shown(title), text_limits.MAX_TITLE_CHARS)
+            return TabRecord(url=text_limits.truncate_url(shown(tab.url)), title=title, current=tab is current)
+
+        return tuple(await together(*map(record, self.tabs.all)))
+
+    async def _picture(self, settled: Settled) -> bytes | None:
+        return await take_screenshot(settled.tab, limit_s=self._settings.action_timeout_s / 2, arrives=settled.arrives)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitialState:
+    """What a context begins with."""
+
+    storage: Any = None
+    """Cookies and local storage in playwright's shape, real addresses."""
+    geolocation: Any = None
+
+
+async def _close(context: BrowserContext) -> None:
+    """Of a window that could not be opened; the browser that opened none may not close one either."""
+    with suppress(TimeoutError, Error):
+        async with asyncio.timeout(_UNDONE_WITHIN_S):
+            await context.close()
+
+
+def tab_header(tabs: Sequence[TabRecord]) -> str:
+    """The first line of an observation, as WebArena writes it."""
+    return " | ".join(f"Tab {n}{' (current)' if tab.current else ''}: {tab.title}" for n, tab in enumerate(tabs))
+
+
+async def _title(tab: Tab) -> str:
+    """The tab's title; "" while it is between two documents or a script holds it up."""
+    try:
+        async with asyncio.timeout(_TITLE_S):
+            return _clean(await tab.page.title())
+    except TimeoutError:
+        return ""
+    except Error as exc:
+        if moved(exc) or closed(exc):
+            return ""
+        raise
+
+
+def _clean(text: str) -> str:
+    """Without lone surrogates, which no journal can hold."""
+    return text.encode("utf-8", "replace").decode()

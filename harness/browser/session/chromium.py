@@ -1,0 +1,298 @@
+"""One Chromium per worker, one fresh context per episode.
+
+The browser starts when the first episode wants it, and again after it died; `starts` counts. Nothing of one episode is
+left for the next: contexts are closed. A browser that does not close one in time, or opens none any more, is replaced:
+episodes that are in it may go on for as long as it serves them, and it ends with the last of them. When one breaks that
+several episodes are in, none of them is to blame: whoever plays them again asks for a browser of their own.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+
+import psutil
+from playwright.async_api import Browser, Error, Playwright, async_playwright
+
+from harness.browser.browser_settings import BrowserSettings, RestoreSettings
+from harness.browser.driver import executable
+from harness.browser.driver.cdp_receive import patch_json
+from harness.browser.driver.child_environment import browser_environment, driver_environment
+from harness.browser.driver.chromium_flags import switches
+from harness.browser.driver.memory_watch import MemoryWatch
+from harness.browser.driver.playwright_errors import first_line
+from harness.browser.driver.process_watch import ProcessWatch
+from harness.browser.network.addresses import Addresses
+from harness.browser.network.allowlist import Allowlist
+from harness.browser.session.browser_session import SiteBinding
+from harness.browser.session.environment import BrowserEnvironment, EnvironmentDeps
+from harness.errors import BrowserCrashed, BrowserLost
+from harness.protocols import Artifacts
+from harness.records import Site, Task
+
+logger = logging.getLogger(__name__)
+
+_CLOSES_WITHIN_S = 5.0
+_OPENS_WITHIN_S = 5.0
+NOWHERE_ELSE: Mapping[str, str] = MappingProxyType({})
+
+
+class ChromiumPool:
+    """An `EnvironmentFactory` in this process."""
+
+    def __init__(
+        self,
+        settings: BrowserSettings,
+        *,
+        sites: Callable[[int], tuple[Site, ...]],
+        restoring: RestoreSettings | None = None,
+        checkpoints: Artifacts | None = None,
+        tell: Callable[[int, str], None] = lambda lane, note: None,
+    ) -> None:
+        """Nothing is started yet.
+
+        Args:
+            sites: The sites as a lane reaches them.
+            checkpoints: Where the storage states of earlier steps are; None = an episode cannot be restored from one.
+            tell: Hears what site a lane waits for, and "" when it goes on.
+        """
+        self.starts = 0
+        """Browsers launched so far."""
+        self._settings = settings
+        self._sites = sites
+        self._gear = EnvironmentDeps(
+            settings=settings,
+            restoring=restoring or RestoreSettings(),
+            checkpoints=checkpoints,
+            tell=tell,
+        )
+        self._life: _Life | None = None
+        """The browser new episodes get."""
+        self._replaced: list[_Life] = []
+        """Browsers that no new episode gets, and that some are still in."""
+        self._launching = asyncio.Lock()
+        self._beginning: asyncio.Task[_Life] | None = None
+
+    async def __aenter__(self) -> "ChromiumPool":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._beginning is not None:
+            await asyncio.wait([self._beginning])
+        if self._life is not None:
+            self._replace(self._life)
+        while self._replaced:
+            await self._end(self._replaced.pop())
+
+    def begin(self) -> None:
+        """Start the browser without waiting for it; what is wrong with it is said when an environment is opened."""
+        self._beginning = asyncio.create_task(self._running())
+        self._beginning.add_done_callback(lambda task: task.cancelled() or task.exception())
+
+    @asynccontextmanager
+    async def open(
+        self, task: Task, lane: int, instances: Mapping[str, str] = NOWHERE_ELSE, *, alone: bool = False
+    ) -> AsyncIterator[BrowserEnvironment]:
+        """A fresh environment on one lane's sites, for one episode of `task`.
+
+        Args:
+            task: What is played.
+            lane: Whose sites.
+            instances: Site to real base URL, where that is another one than the lane's.
+            alone: In a browser that nobody else is in.
+
+        Raises:
+            ConfigError: No browser is installed.
+            BrowserCrashed: It does not start, or broke while nobody else was in it.
+            BrowserLost: It broke while others were in it.
+        """
+        life = await self._lonely() if alone else await self._running()
+        sites = tuple(replace(site, url=instances.get(site.name, site.url)) for site in self._sites(lane))
+        place = SiteBinding(
+            number=lane,
+            sites=sites,
+            addresses=Addresses(sites),
+            guard=Allowlist(sites, allowed=self._settings.allowed),
+            vital=life.vital.now,
+            memory=life.told_of_memory,
+        )
+        environment = BrowserEnvironment(life.browser, place, self._gear)
+        life.users += 1
+        try:
+            yield environment
+        except BrowserCrashed as exc:
+            if exc.whole or not await life.opens_windows():
+                logger.warning("a browser that broke is replaced: %s", exc)
+                life.break_down()
+                self._replace(life)
+            if life.crowd > 1:
+                raise BrowserLost(str(exc), whole=True) from exc
+            raise
+        finally:
+            await self._leave(environment, life)
+
+    async def version(self) -> str:
+        """Of the browser, which is started for it if need be."""
+        return (await self._running()).browser.version
+
+    async def _running(self) -> "_Life":
+        async with self._launching:
+            if self._life is not None and not self._life.browser.is_connected():
+                await self._forgo(self._life)
+            if self._life is None:
+                self._life = await self._start()
+            return self._life
+
+    async def _lonely(self) -> "_Life":
+        """A browser that nobody else is given; it ends with the one episode."""
+        async with self._launching:
+            life = await self._start()
+        self._replaced.append(life)
+        return life
+
+    async def _start(self) -> "_Life":
+        path = await asyncio.to_thread(executable.find, self._settings.executable, headless=self._settings.headless)
+        try:
+            _keep_compiled()
+            driver = async_playwright()
+            with driver_environment():
+                playwright = await driver.start()
+            patch_json(driver)
+        except Error as exc:
+            raise BrowserCrashed(f"the browser's driver does not start: {first_line(exc)}") from exc
+        sandbox = os.geteuid() != 0
+        try:
+            try:
+                browser = await self._launch(playwright, path, sandbox=sandbox)
+            except Error as exc:
+                if not sandbox or "sandbox" not in exc.message.lower():
+                    raise
+                logger.warning("Chromium's sandbox does not work here (%s); going on without it", first_line(exc))
+                browser = await self._launch(playwright, path, sandbox=False)
+        except Error as exc:
+            await _stop(playwright)
+            await asyncio.to_thread(executable.refuse_stranger, path)
+            raise BrowserCrashed(f"{path} does not start: {first_line(exc)}") from exc
+        self.starts += 1
+        life = _Life(browser, playwright)
+        if (most_mb := self._settings.max_memory_mb) is not None:
+            await life.bound_memory(most_mb)
+        return life
+
+    async def _launch(self, playwright: Playwright, path: str, *, sandbox: bool) -> Browser:
+        return await playwright.chromium.launch(
+            executable_path=path,
+            env={**browser_environment(os.environ)},
+            headless=self._settings.headless,
+            slow_mo=self._settings.slow_mo_ms,
+            args=switches(self._settings.launch_args, allowed=self._settings.allowed),
+            chromium_sandbox=sandbox,
+            handle_sigint=False,
+            handle_sigterm=False,
+            handle_sighup=False,
+        )
+
+    async def _leave(self, environment: BrowserEnvironment, life: "_Life") -> None:
+        try:
+            async with asyncio.timeout(_CLOSES_WITHIN_S):
+                await environment.close()
+        except (TimeoutError, Error, BrowserCrashed) as exc:
+            logger.warning("a browser that does not let go of an episode is replaced: %s", exc)
+            self._replace(life)
+        finally:
+            life.users -= 1
+            if life in self._replaced and not life.users:
+                self._replaced.remove(life)
+                await self._end(life)
+
+    def _replace(self, life: "_Life") -> None:
+        """Give it to no new episode."""
+        if self._life is life:
+            self._life = None
+            self._replaced.append(life)
+
+    async def _forgo(self, life: "_Life") -> None:
+        """As `_replace`, and end it if no episode is in it."""
+        self._replace(life)
+        if not life.users:
+            self._replaced.remove(life)
+            await self._end(life)
+
+    async def _end(self, life: "_Life") -> None:
+        life.end()
+        try:
+            async with asyncio.timeout(_CLOSES_WITHIN_S):
+                await life.browser.close()
+        except (TimeoutError, Error) as exc:
+            logger.warning("the browser did not close: %s", exc)
+        await _stop(life.playwright)
+
+
+class _Life:
+    """One started browser, with the driver it is spoken to through."""
+
+    def __init__(self, browser: Browser, playwright: Playwright) -> None:
+        self.browser = browser
+        self.playwright = playwright
+        self.vital = ProcessWatch(browser)
+        self._memory: MemoryWatch | None = None
+        self.users = 0
+        """Episodes that are in it."""
+        self.crowd = 0
+        """Episodes that were in it when it broke; 0 = it works."""
+        browser.on("disconnected", lambda _: self.break_down())
+
+    async def bound_memory(self, most_mb: float) -> None:
+        with suppress(Error, psutil.Error):  # it is gone already, which is noticed where it is used
+            session = await self.browser.new_browser_cdp_session()
+            told = await session.send("SystemInfo.getProcessInfo")
+            await session.detach()
+            (pid,) = (one["id"] for one in told["processInfo"] if one["type"] == "browser")
+            self._memory = MemoryWatch(pid, most_mb=most_mb, episodes=lambda: self.users)
+
+    def told_of_memory(self) -> str:
+        """Why a page that has just crashed was ended, see `MemoryWatch.recent_reason`."""
+        return "" if self._memory is None else self._memory.recent_reason()
+
+    def end(self) -> None:
+        """Nobody looks any more."""
+        if self._memory is not None:
+            self._memory.end()
+
+    def break_down(self) -> None:
+        """It is of no use to anybody any more; later words of the same are ignored."""
+        self.crowd = self.crowd or self.users
+
+    async def opens_windows(self) -> bool:
+        """Whether it does; one whose processes were lost may be connected all the same."""
+        if self.crowd:
+            return False
+        try:
+            async with asyncio.timeout(_OPENS_WITHIN_S):
+                await (await self.browser.new_page()).close()
+        except (TimeoutError, Error):
+            return False
+        return True
+
+
+async def _stop(playwright: Playwright) -> None:
+    try:
+        async with asyncio.timeout(_CLOSES_WITHIN_S):
+            await playwright.stop()
+    except (TimeoutError, Error) as exc:
+        logger.warning("the browser's driver did not stop: %s", exc)
+
+
+def _keep_compiled() -> None:
+    """Let playwright's driver keep its code compiled: it starts with a third less work, in every worker.
+
+    Not in a place all may write to, as what is found there is run; where nobody may write, it starts as ever.
+    """
+    with suppress(RuntimeError):  # a user without a home
+        os.environ.setdefault("NODE_COMPILE_CACHE", str(Path("~/.cache/cairn/driver").expanduser()))

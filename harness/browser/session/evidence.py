@@ -1,0 +1,223 @@
+"""Collects, from the live pages, everything the evaluators of a task will ask for; afterwards no browser is needed.
+
+The agent's own page is never navigated: other addresses are opened in tabs of their own. Locators are script run in the
+page, as WebArena runs them; nothing of a task is evaluated outside of it. What cannot be gathered is an error of that
+one target, and so is what a locator does to its page; a site that does not answer is `SiteUnavailable`, so that the
+episode stays owed. Where WebArena would go on and score what it got (a page that says 500, a locator that is no script,
+or that closes its page), both are kept: the value and the error.
+"""
+
+import asyncio
+from typing import Any
+
+from playwright.async_api import Error
+
+from harness.actions.truncate import cut
+from harness.browser import text_limits
+from harness.browser.browser_settings import BrowserSettings
+from harness.browser.driver.playwright_errors import closed, first_line, gone, moved
+from harness.browser.network.trace import Trace
+from harness.browser.session import login
+from harness.browser.session.browser_session import BrowserSession
+from harness.browser.session.functions import FunctionContext, call
+from harness.browser.tabs.tab import Tab
+from harness.codec import dumps
+from harness.errors import ActionFailed, EvaluatorError, SiteUnavailable
+from harness.protocols import RawEvidence, TargetValue
+from harness.records import HtmlTarget, Task
+
+LARGEST = 10_000_000
+"""Bytes of one selected value as JSON."""
+MOST_ITEMS = 200_000
+"""Values in one selected value: each takes as long to be read as a page of text."""
+_DEEPEST = 500
+_SELECT = f"""async (source) => {{
+  let left = {LARGEST}, few = {MOST_ITEMS};
+  const fits = (one, depth) => {{
+    if (typeof one === "string") left -= one.length;
+    if (few-- < 0 || left < 0 || depth > {_DEEPEST}) return false;
+    if (typeof one !== "object" || one === null || one === window || one instanceof Node) return true;
+    for (const key in one) {{
+      left -= key.length;
+      if (!fits(one[key], depth + 1)) return false;
+    }}
+    return true;
+  }};
+  let value = (0, eval)(source);
+  if (typeof value === "function") value = value();
+  value = await value;
+  return fits(value, 0) ? [value] : "";
+}}"""
+"""What a locator gives, as `Page.evaluate` would, in an array; "" when it is too much to be sent. Calls nothing that a
+page could have replaced but what playwright itself calls.
+"""
+_FUNC = "func:"
+_BROKEN = 500
+"""Statuses from here on are the server's own failures."""
+
+
+async def gather(
+    window: BrowserSession, task: Task, *, settings: BrowserSettings, trace: Trace | None = None
+) -> RawEvidence:
+    """See `Environment.gather`; a `trace` ends here, before anything is asked for that the agent did not ask for."""
+    mine = await window.settler.settle()
+    har = None if trace is None else await trace.end(window.lane.addresses)
+    shown = window.lane.addresses.to_canonical_text
+    url, title, html = map(shown, (mine.url, *await mine.source()))
+    url, title, html = text_limits.truncate_url(url), cut(title, text_limits.MAX_TITLE_CHARS), cut(html, LARGEST)
+    targets = task.eval.program_html
+    if any(target.url != "last" for target in targets):
+        with window.traffic.unrecorded():
+            await login.ensure(window, login.wanted(task, window.lane.sites), aside=True)
+    gatherer = _Gatherer(window, mine, settings=settings)
+    selections = [await gatherer.select(index, target) for index, target in enumerate(targets)]
+    await gatherer.close()
+    return RawEvidence(url=url, title=title, html=html, selections=tuple(selections), trace=har)
+
+
+class _Gatherer:
+    def __init__(self, window: BrowserSession, mine: Tab, *, settings: BrowserSettings) -> None:
+        self._window = window
+        self._mine = mine
+        self._settings = settings
+        self._other: Tab | None = None
+        """The tab of the last target that was not `last`: where WebArena's own page would be."""
+        self._fresh_at = ""
+        """The address that tab was opened at, while nothing was done to it since."""
+        self._status: int | None = None
+        """What the server said to that address."""
+        self._doubt = ""
+        """Why the value of the target at hand should not be trusted."""
+
+    async def select(self, index: int, target: HtmlTarget) -> TargetValue:
+        url, self._doubt = "", ""
+        try:
+            tab = await self._tab(target)
+            url = self._shown(tab)
+            value = await self._value(tab, target)
+            doubt = self._doubt
+            if target.url != "last" or self._other is None:
+                return TargetValue(index=index, url=url, value=value, error=doubt)
+            theirs = await self._value(self._other, target)
+            return TargetValue(
+                index=index, url=url, value=value, error=doubt, last_value=None if theirs == value else theirs
+            )
+        except EvaluatorError as exc:
+            return TargetValue(index=index, url=url, error=str(exc))
+
+    async def close(self) -> None:
+        """Leave only what the agent had open."""
+        if self._other is not None and not self._other.page.is_closed():
+            await self._other.page.close()
+        self._other = None
+        await self._focus_mine()
+
+    async def _focus_mine(self) -> bool:
+        """Make the agent's page current; False = it is not there any more."""
+        try:
+            if not (is_gone := self._mine.page.is_closed()):
+                await self._window.tabs.focus(self._mine)
+        except Error as exc:
+            if not (is_gone := closed(exc)):
+                raise
+        return not is_gone
+
+    async def _tab(self, target: HtmlTarget) -> Tab:
+        """The tab to look at, settled and current."""
+        if target.url == "last":
+            if not await self._focus_mine():
+                raise EvaluatorError("the agent's page went away while evidence was taken from it")
+            return self._mine
+        url = target.url
+        if url.startswith(_FUNC):
+            url = await call(url.removeprefix(_FUNC), self._scene(self._mine))
+        if self._other is not None and url == self._fresh_at:
+            await self._window.tabs.focus(self._other)
+            self._suspect_status(url)
+            return self._other
+        await self.close()
+        self._other = await self._window.tabs.open()
+        self._fresh_at = url
+        real = self._window.lane.addresses.to_real(url)
+        try:
+            self._window.lane.guard.check(real, shown=url)
+        except ActionFailed as exc:
+            raise EvaluatorError(str(exc)) from exc
+        try:
+            self._status = await self._window.actor.goto(url)
+        except ActionFailed as exc:
+            raise SiteUnavailable(f"gathering evidence: {exc}") from exc
+        self._other = await self._window.settler.settle()
+        self._suspect_status(url)
+        return self._other
+
+    def _suspect_status(self, url: str) -> None:
+        if self._status is not None and self._status >= _BROKEN:
+            self._doubt = f"{url} answered {self._status}"
+
+    async def _value(self, tab: Tab, target: HtmlTarget) -> Any:
+        locator = target.locator
+        if locator.startswith(_FUNC):
+            return await call(locator.removeprefix(_FUNC), self._scene(tab))
+        try:
+            async with asyncio.timeout(self._settings.action_timeout_s):
+                value = await self._read(tab, target)
+        except TimeoutError as exc:
+            seconds = self._settings.action_timeout_s
+            raise EvaluatorError(f"{locator or 'the page'} gave nothing within {seconds:g} s") from exc
+        except (TypeError, ValueError, OverflowError, RecursionError) as exc:  # playwright's, of what it cannot read
+            raise EvaluatorError(f"{locator} gave something that is no JSON value") from exc
+        try:
+            size = len(dumps(value))
+        except (TypeError, ValueError, RecursionError) as exc:
+            raise EvaluatorError(f"{locator} gave something that is no JSON value") from exc
+        if size > LARGEST:
+            raise EvaluatorError(f"{locator or 'the page'} gave {size} bytes; at most {LARGEST} are kept")
+        return value
+
+    async def _read(self, tab: Tab, target: HtmlTarget) -> Any:
+        shown = self._window.lane.addresses.to_canonical_text
+        if not target.locator.strip():
+            _, html = await tab.source()
+            return shown(html)
+        try:
+            for action in target.prep_actions:
+                self._fresh_at = ""
+                await tab.page.evaluate(f"() => {action}")
+        except Error:
+            pass  # as in WebArena: the first that fails ends the preparation, and the locator decides
+        try:
+            found = await tab.page.evaluate(_SELECT, f"() => {target.locator}")
+        except Error as exc:
+            if gone(exc) and not closed(exc):
+                raise
+            if moved(exc) or closed(exc):
+                self._doubt = f"the page went away while {target.locator[:200]} was looked for"
+            elif "SyntaxError" in exc.message:
+                self._doubt = f"{target.locator[:200]} is not JavaScript: {first_line(exc)}"
+            return ""  # as in WebArena: what a locator cannot find is an empty text, so the target fails
+        if found == "":
+            raise EvaluatorError(f"{target.locator[:200]} gave more than is kept: {LARGEST} bytes, {MOST_ITEMS} values")
+        if not isinstance(found, list):
+            self._doubt = f"the page breaks the scripts by which {target.locator[:200]} is looked for"
+            return ""
+        return _canonical(found[0], shown)
+
+    def _scene(self, tab: Tab) -> FunctionContext:
+        return FunctionContext(lane=self._window.lane, page=tab.page, last_url=self._shown(self._mine))
+
+    def _shown(self, tab: Tab) -> str:
+        return self._window.lane.addresses.to_canonical(tab.url)
+
+
+def _canonical(value: Any, shown: Any) -> Any:
+    """The value with canonical addresses in every text of it."""
+    match value:
+        case str():
+            return shown(value)
+        case list():
+            return [_canonical(item, shown) for item in value]
+        case dict():
+            return {shown(str(key)): _canonical(item, shown) for key, item in value.items()}
+        case _:
+            return value

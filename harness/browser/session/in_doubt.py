@@ -1,0 +1,93 @@
+"""What is done about an action that may have reached a site before it was interrupted. Pure.
+
+First what is known counts: a request of the action that the site answered, or what the site itself says of its effects.
+Where nothing is known, `resume.in_doubt` decides. By default an action that may change something is not performed
+again.
+"""
+
+from collections.abc import Collection, Mapping
+
+from harness.actions import describe
+from harness.errors import ActionInDoubt, EnvironmentDiverged
+from harness.protocols import InDoubt
+from harness.records import Decided, DoubtResolution, Episode, SideEffect
+
+POLICIES = tuple(list(DoubtResolution)[:5])
+"""What `resume.in_doubt` may be."""
+_TELLS = (
+    "the run was interrupted while this action was performed. It is not known whether the site received it, and it was"
+    " not repeated. The page was opened again: check whether the action is done before you repeat it."
+)
+_TELLS_PERFORMED = (
+    "the run was interrupted after the site had received this action. It was not repeated; the page was opened again."
+)
+
+
+def resolve(episode: Episode, sites: Collection[str], *, now: Mapping[str, str], policy: str) -> InDoubt:
+    """Decide about the pending action of an episode.
+
+    Args:
+        sites: Names of those it may have reached; only when all of them say that nothing happened, nothing did.
+        now: Site to what its `effects_url` answers now, for those asked before the action (`Decided.effects_seen`).
+        policy: `resume.in_doubt`.
+    Raises:
+        EnvironmentDiverged: A new attempt is wanted.
+        ActionInDoubt: The episode is to be left without a score.
+    """
+    pending = episode.pending
+    assert pending is not None
+    what = f"{describe(pending.action)} (step {pending.step})"
+    if (effect := _answered(episode, pending)) is not None:
+        return InDoubt(
+            resolution=DoubtResolution.PERFORMED,
+            why=(
+                f"{what} was interrupted after its {effect.method} {effect.url} had been answered with {effect.status};"
+                " the page it led to is not known"
+            ),
+            told=_TELLS_PERFORMED,
+        )
+    before = pending.effects_seen
+    if changed := [site for site, answer in now.items() if answer != before[site]]:
+        return InDoubt(
+            resolution=DoubtResolution.PERFORMED,
+            why=(
+                f"{what} was interrupted; {', '.join(changed)} says that it had an effect (effects_url), but the page"
+                " it led to is not known"
+            ),
+            told=_TELLS_PERFORMED,
+        )
+    if now.keys() >= set(sites) and not _seen(episode, pending):
+        return InDoubt(
+            resolution=DoubtResolution.NOT_PERFORMED,
+            why=f"{what} was interrupted; {', '.join(now)} says that it had no effect (effects_url)",
+        )
+    why = f"{what} was interrupted, and nobody knows whether the site received it"
+    match DoubtResolution(policy):
+        case DoubtResolution.RESTART:
+            raise EnvironmentDiverged(f"{why}; a new attempt was asked for (resume.in_doubt=restart)")
+        case DoubtResolution.UNSCORED:
+            raise ActionInDoubt(f"{why}; no score was asked for then (resume.in_doubt=unscored)")
+        case resolution:
+            told = _TELLS if resolution is DoubtResolution.ASK_PAGE else ""
+            return InDoubt(resolution=resolution, why=f"{why}; {_DONE[resolution]}", told=told)
+
+
+_DONE = {
+    DoubtResolution.ASK_PAGE: "it was not repeated, and the agent was told",
+    DoubtResolution.SKIP: "it was not repeated",
+    DoubtResolution.REPEAT: "it was repeated",
+}
+
+
+def _seen(episode: Episode, pending: Decided) -> list[SideEffect]:
+    """Effects that were seen while the action was performed, until something broke."""
+    return [
+        effect
+        for failed in episode.failures
+        if failed.attempt == episode.attempt and failed.at >= pending.at and failed.boundary == "act"
+        for effect in failed.effects
+    ]
+
+
+def _answered(episode: Episode, pending: Decided) -> SideEffect | None:
+    return next((effect for effect in _seen(episode, pending) if effect.status is not None), None)

@@ -1,0 +1,287 @@
+"""How an episode is led back to where its journal ends, decided from the records alone.
+
+Pure but for `replay`, which performs recorded actions through a function it is given. The rule behind all of it: an
+action that may change a site is performed again only where the site was reset since. Elsewhere its pages are opened
+again from a checkpoint, and an action that was interrupted there is in doubt. Decisions with an alternative:
+docs/decisions.md.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from harness.actions.effects import may_change_sites, only_fills_in
+from harness.actions.types import Action, Drag, ElementAction, Target
+from harness.browser.browser_settings import RestoreSettings
+from harness.browser.network.addresses import SiteFinder
+from harness.browser.rendering.similarity import difference, entries, similarity
+from harness.errors import EnvironmentDiverged, InfraError
+from harness.protocols import StepResult
+from harness.records import (
+    Acted,
+    Done,
+    DoubtResolution,
+    Episode,
+    Failed,
+    Late,
+    LiveObservation,
+    Observation,
+    SideEffect,
+    Site,
+    Step,
+    Task,
+    Unknown,
+)
+
+ELSEWHERE = ""
+"""In a set of site names: pages of no configured site."""
+NOT_REPEATED = (DoubtResolution.ASK_PAGE, DoubtResolution.SKIP, DoubtResolution.PERFORMED)
+"""After these the pending action is over."""
+_SAME_PLACE_PX = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a restore will do."""
+
+    strategy: str
+    """`reset` (nothing to restore), `replay` or `checkpoint`."""
+    anchor: int
+    """Step whose pages are opened from its checkpoint; the steps after it are performed again. A replay begins at 0."""
+    least: float
+    """How much alike a page must be to the recorded one."""
+    not_reset: frozenset[str] = frozenset()
+    """Names of the sites this attempt may have changed and that were not reset since."""
+    in_doubt: bool = False
+    """Whether the pending action may have reached a site that was not reset since."""
+
+
+def plan(
+    task: Task, episode: Episode, *, sites: Sequence[Site], settings: RestoreSettings, clean: Collection[str]
+) -> Plan:
+    """Choose.
+
+    Args:
+        sites: All configured ones.
+        clean: Names of the sites that are at their seed now.
+    Raises:
+        EnvironmentDiverged: The settings ask for a new attempt, or nothing else can be right.
+        InfraError: They ask for leaving the episode as it is.
+    """
+    if episode.arrival is None:
+        return Plan(strategy="reset", anchor=0, least=0.0)
+    if settings.strategy == "restart":
+        raise EnvironmentDiverged("a new attempt instead of a restore was asked for (resume.strategy=restart)")
+    if settings.strategy == "fail":
+        raise InfraError("interrupted episodes are left as they are (resume.strategy=fail)")
+    at_risk = sites_at_risk(task, episode, sites)
+    is_fresh = at_risk <= set(clean)
+    acts = not all(map(_changes_nothing, episode.steps)) or bool(episode.late)
+    strategy = settings.strategy
+    if strategy == "auto":
+        strategy = "replay" if is_fresh or not acts else "checkpoint"
+    if acts and at_risk and is_fresh:
+        strategy = "replay"  # the site was reset since: what a checkpoint goes on from is not there any more
+    if acts and not is_fresh:
+        if strategy == "replay":
+            raise EnvironmentDiverged(_would_repeat(episode, at_risk - set(clean)))
+        if reset := sorted(at_risk & set(clean)):
+            raise EnvironmentDiverged(f"{', '.join(reset)} was reset since, other sites of the task were not")
+    return Plan(
+        strategy=strategy,
+        anchor=_anchor(episode) if strategy == "checkpoint" else 0,
+        least=settings.min_similarity,
+        not_reset=frozenset(at_risk - set(clean)),
+        in_doubt=episode.is_in_doubt and not is_fresh,
+    )
+
+
+def sites_at_risk(task: Task, episode: Episode, sites: Sequence[Site]) -> set[str]:
+    """Names of the sites this attempt may have changed; `ELSEWHERE` when it may have been none of them.
+
+    Those that requests were recorded on, those the task may change, and those on whose pages it did what may change a
+    site.
+    """
+    find = SiteFinder((site.name, site.canonical) for site in sites)
+    unknown = set(task.sites) - {site.name for site in sites} or {ELSEWHERE}
+
+    def on(urls: Iterable[str]) -> set[str]:
+        return set[str]().union(*({site} if (site := find(url)) else unknown for url in urls))
+
+    changed = on(effect.url for effect in _effects(episode))
+    if task.mutates is False:
+        return changed
+    declared = set(task.mutates) if isinstance(task.mutates, tuple) else {*task.sites, *on(_acted_on(episode))}
+    return changed | (declared - {site.name for site in sites if site.read_only})
+
+
+def _effects(episode: Episode) -> Iterator[SideEffect]:
+    """All that were recorded of this attempt."""
+    failures = (failed for failed in episode.failures if failed.attempt == episode.attempt)
+    records: tuple[Acted | Late | Failed, ...] = (*(step.acted for step in episode.steps), *episode.late, *failures)
+    for record in records:
+        yield from record.effects
+
+
+def _acted_on(episode: Episode) -> Iterator[str]:
+    """Addresses of the pages on which something was done that may change a site."""
+    before = episode.arrival
+    for step in episode.steps:
+        if before is not None and may_change_sites(step.decided.action):
+            yield before.observation.url
+        before = step.acted
+    if before is not None and episode.is_in_doubt:
+        yield before.observation.url
+
+
+def _changes_nothing(step: Step) -> bool:
+    """Whether it can be performed again on a site that was not reset."""
+    action = step.decided.action
+    return not step.acted.effects and (not may_change_sites(action) or only_fills_in(action))
+
+
+def _anchor(episode: Episode) -> int:
+    """The last step that opened a page or must not be performed again; what came after it can be."""
+    anchor, before = 0, episode.arrival
+    assert before is not None
+    for number, step in enumerate(episode.steps, start=1):
+        if step.acted.observation.tabs != before.observation.tabs or not _changes_nothing(step):
+            anchor = number
+        before = step.acted
+    return anchor
+
+
+def _would_repeat(episode: Episode, sites: Collection[str]) -> str:
+    """Why a replay was not even begun, and what would do instead."""
+    number, step = next(
+        ((number, step) for number, step in enumerate(episode.steps, 1) if not _changes_nothing(step)),
+        (len(episode.steps), None),
+    )
+    effect = next(iter(step.acted.effects if step else ()), next(_effects(episode), None))
+    what = f"{effect.method} {effect.url} of step {number}" if effect else f"step {number}"
+    names = ", ".join(sorted(name or "a site that is not configured" for name in sites))
+    return (
+        f"a replay would repeat {what}, and {names} was not reset before it (sites.X.reset_url or reset_command);"
+        " resume=auto goes on from a checkpoint instead"
+    )
+
+
+def compare(view: LiveObservation, recorded: Acted, *, least: float, step: int) -> float:
+    """How much alike they are.
+
+    Raises:
+        EnvironmentDiverged: Less than `least`.
+    """
+    alike = similarity(view.observation, recorded.observation)
+    if alike < least:
+        raise EnvironmentDiverged(
+            f"step {step} led to {view.observation.url}, {alike:.2f} like the recorded {recorded.observation.url}"
+            f" (at least {least:g} is asked for)"
+        )
+    return alike
+
+
+def check_end(view: LiveObservation, recorded: Acted, *, pending: Action | None, step: int) -> None:
+    """See that an agent can act on the restored page as it could on the recorded one.
+
+    Raises:
+        EnvironmentDiverged: It cannot, or the pending action means something else there.
+    """
+    if (why := difference(view.observation, recorded.observation)) is not None:
+        raise EnvironmentDiverged(f"step {step} led to a page on which {why}")
+    by_place = pending is not None and may_change_sites(pending) and not isinstance(pending, ElementAction)
+    if by_place and view.observation.fingerprint != recorded.observation.fingerprint:
+        raise EnvironmentDiverged(
+            f"step {step} led to a page that is not the recorded one, where {pending} was decided"
+        )
+
+
+Perform = Callable[[Action, Acted, bool], Awaitable[StepResult]]
+"""Performs a recorded action again, settles and observes; given what it had led to, and whether it is the last one."""
+
+
+async def replay(
+    episode: Episode, view: LiveObservation, *, begin: int, perform: Perform, least: float
+) -> tuple[LiveObservation, tuple[float, ...]]:
+    """Perform the recorded actions after step `begin` again, comparing after each.
+
+    Args:
+        view: The page of step `begin` as it is now.
+    Returns:
+        The last view, and how much alike each one was, the first included.
+    """
+    assert episode.arrival is not None
+    before = episode.steps[begin - 1].acted if begin else episode.arrival
+    alike = [compare(view, before, least=least, step=begin)]
+    for number, recorded in enumerate(episode.steps[begin:], start=begin + 1):
+        action = aim(recorded.decided.action, view, before.observation)
+        if isinstance(recorded.acted.outcome, Unknown):
+            raise EnvironmentDiverged(f"step {number} was interrupted: nobody knows what a replay would have to do")
+        if action is None and isinstance(recorded.acted.outcome, Done):
+            raise EnvironmentDiverged(f"step {number}: {_wanted(recorded.decided.action)} is not there this time")
+        if action is not None:
+            landed = await perform(action, recorded.acted, number == len(episode.steps))
+            view = landed.view
+            if type(landed.outcome) is not type(recorded.acted.outcome):
+                raise EnvironmentDiverged(
+                    f"step {number}: {landed.outcome} this time, {recorded.acted.outcome} in the record"
+                )
+        alike.append(compare(view, recorded.acted, least=least, step=number))
+        before = recorded.acted
+    return view, tuple(alike)
+
+
+def aim(action: Action, view: LiveObservation, recorded: Observation) -> Action | None:
+    """The action with its targets' ids as of this view; None when no such element is surely in it.
+
+    Args:
+        recorded: What the action was decided upon.
+    """
+    if not isinstance(action, ElementAction):
+        return action
+    target = _found(action.target, view, recorded)
+    if target is None:
+        return None
+    if isinstance(action, Drag):
+        onto = _found(action.onto, view, recorded)
+        return None if onto is None else replace(action, target=target, onto=onto)
+    return replace(action, target=target)
+
+
+def aim_pending(action: Action, view: LiveObservation, recorded: Observation) -> Action:
+    """The same for a decision that was not performed yet.
+
+    Raises:
+        EnvironmentDiverged: Its element is not there.
+    """
+    if isinstance(action, ElementAction) and not action.target.role:
+        return action  # the agent named an id that it was not shown, and hears so
+    aimed = aim(action, view, recorded)
+    if aimed is None:
+        raise EnvironmentDiverged(f"the pending decision's {_wanted(action)} is not on the restored page")
+    return aimed
+
+
+def _found(target: Target, view: LiveObservation, recorded: Observation) -> Target | None:
+    """The element of the target's role and name; of several, the one in its order and place."""
+    same = [(id, node) for id, node in view.nodes.items() if (node.role, node.name) == (target.role, target.name)]
+    if view.observation.fingerprint == recorded.fingerprint:
+        return replace(target, id=same[target.nth][0]) if target.nth < len(same) else None
+    if len(same) == 1 and target.nth == 0 and _times(target, recorded) <= 1:
+        return replace(target, id=same[0][0])
+    near = [id for id, node in same if node.nth == target.nth and _is_same_place(node.box, target.box)]
+    return replace(target, id=near[0]) if near else None
+
+
+def _times(target: Target, recorded: Observation) -> int:
+    return sum(line == target.line for _, line in entries(recorded.text))
+
+
+def _is_same_place(one: Sequence[float] | None, other: Sequence[float] | None) -> bool:
+    if one is None or other is None:
+        return False
+    return all(abs(here - there) <= _SAME_PLACE_PX for here, there in zip(one, other, strict=True))
+
+
+def _wanted(action: Action) -> str:
+    assert isinstance(action, ElementAction)
+    return f"{action.target.role} {action.target.name!r} (number {action.target.nth})"

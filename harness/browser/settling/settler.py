@@ -1,0 +1,253 @@
+"""Waits until a page has done what an action made it do: by condition, never by a fixed time.
+
+A tab is settled when no navigation is under way, no tab it asked for is missing, nothing its pages scheduled is still
+to come (see settling.js), no request that can change it is open, and one frame has passed without a change. That frame
+may pass while the page is read already: `rested` then says whether what was read is to be trusted. A page that never
+settles is left after `settle_timeout_s`, and the agent is told. An observation taken afterwards is never older than the
+effects of the action.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from playwright.async_api import Error, Frame
+
+from harness.browser.browser_settings import BrowserSettings
+from harness.browser.driver.playwright_errors import closed, gone, moved
+from harness.browser.network.traffic import Traffic
+from harness.browser.reading.document_client import together
+from harness.browser.tabs.tab import Tab
+from harness.browser.tabs.tabs import Tabs
+from harness.codec import dumps
+from harness.errors import BrowserCrashed
+
+INIT_SCRIPT = files("harness.browser.settling").joinpath("settling.js").read_text(encoding="utf-8")
+_ASK = "(asked) => window.__cairn ? window.__cairn.quiet(...asked) : null"
+_RESTED = "(ignored) => window.__cairn ? window.__cairn.rested(ignored) : true"
+_NOTHING_KNOWN = {"busy": "", "ticking": False, "requests": []}
+_ARRIVES = "the document"
+"""What settling.js calls one that is still being parsed."""
+_MOST_DOCUMENTS = 10
+_RETRY_S = 0.25
+"""Upper bound of one wait for an event: an event that never comes must not cost more than this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """A tab that may be read."""
+
+    tab: Tab
+    commits: int
+    """Documents it had gone through."""
+    elements: int
+    """Of the main document, as it says; 0 = unknown."""
+    surely: bool
+    """False: one frame without a change is still to pass."""
+    arrives: bool
+    """The document is still on its way, and may never be there whole."""
+
+
+class Settler:
+    """Settles the current tab of one context."""
+
+    def __init__(self, tabs: Tabs, traffic: Traffic, settings: BrowserSettings) -> None:
+        self._tabs = tabs
+        self._traffic = traffic
+        self._settings = settings
+        self._origin: Tab | None = None
+        self._elements = 0
+        self._arrives = False
+        self._ambient: set[str] = set()
+        """Addresses (without query) whose requests outlasted a whole settling: long polls."""
+
+    def watch(self, tab: Tab) -> None:
+        """An action is about to begin in this tab; what it goes on to do counts, even in a tab it opens."""
+        self._origin = tab
+
+    async def settle(self) -> Tab:
+        """Wait, and return the tab that is current then; see `reach`."""
+        return (await self.reach()).tab
+
+    async def reach(self, *, early: bool = False, meanwhile: Callable[[Tab], Awaitable[None]] | None = None) -> Settled:
+        """Wait until the tab that is current then may be read.
+
+        Args:
+            early: Do not wait for the frame without a change; see `rested`.
+            meanwhile: Begun when a document has arrived, while it settles.
+
+        Raises:
+            BrowserCrashed: The page's script lets nothing else run.
+        """
+        document: tuple[Tab, int] | None = None
+        documents = 0
+        deadline = 0.0
+        while True:
+            self._tabs.changed.clear()
+            tab = await self._tabs.ensure_current()
+            await self._arrive(tab)
+            arrived = document != (tab, tab.commits)
+            if arrived:  # every document has the whole time for itself
+                document = (tab, tab.commits)
+                documents += 1
+                deadline = time.monotonic() + self._settings.settle_timeout_s
+            if documents > _MOST_DOCUMENTS:
+                if tab.frozen:
+                    return self._settled(tab, surely=True)
+                self._tabs.notice("the page was still busy: it keeps loading itself anew")
+                await tab.freeze()
+                documents = 0
+            waits: list[Awaitable[Any]] = [self._quiet(tab, deadline, early=early)]
+            if arrived and meanwhile is not None:
+                waits.append(meanwhile(tab))
+            busy = (
+                (await together(*waits))[0]
+                or await self._origin_quiet(tab, deadline)
+                or await self._unfinished(tab, document, deadline)
+            )
+            if not busy:
+                return self._settled(tab, surely=not early)
+            if time.monotonic() >= deadline and not tab.moving and not tab.opening:
+                seconds = self._settings.settle_timeout_s
+                self._tabs.notice(f"the page was still busy after {seconds:g} s (waiting for {busy})")
+                return self._settled(tab, surely=True)
+
+    def is_at(self, settled: Settled) -> bool:
+        """Whether the current tab is still where it was."""
+        tab = settled.tab
+        return tab is self._tabs.current and tab.commits == settled.commits and not tab.moving
+
+    async def rested(self, settled: Settled) -> bool:
+        """Whether what was settled early has since let a frame pass without a change, and nothing has begun."""
+        if settled.surely:
+            return True
+        tab = settled.tab
+        ignored = sorted(self._ambient)
+        try:
+            async with asyncio.timeout(self._settings.action_timeout_s):
+                rested = await together(*(_run(tab, frame, _RESTED, ignored) for frame in tab.page.frames))
+        except TimeoutError:
+            return False  # a script that lets nothing else run; settling ends it
+        except Error as exc:
+            if gone(exc) and not closed(exc):
+                raise
+            return False  # it went elsewhere, or the page has broken our script; settling tells
+        return all(rested) and not tab.opening and not tab.frames_moving and self._traffic.awaited() is None
+
+    def _settled(self, tab: Tab, *, surely: bool) -> Settled:
+        return Settled(tab=tab, commits=tab.commits, elements=self._elements, surely=surely, arrives=self._arrives)
+
+    async def _arrive(self, tab: Tab) -> None:
+        """Wait for the navigation and the tabs under way; the server may take its time, but not for ever."""
+        seconds = self._settings.navigation_timeout_s
+        deadline = time.monotonic() + seconds
+        while (tab.moving or tab.opening) and not tab.page.is_closed() and self._tabs.current is tab:
+            if time.monotonic() >= deadline:
+                where = tab.moving or "the new tab"
+                self._tabs.notice(f"gave up waiting for {where}: no answer within {seconds:g} s")
+                tab.give_up_moving()
+                await tab.cdp.send("Page.stopLoading")
+                return
+            await self._event(deadline - time.monotonic())
+
+    async def _origin_quiet(self, tab: Tab, deadline: float) -> str:
+        origin = self._origin
+        if origin is None or origin is tab or origin.page.is_closed():
+            return ""
+        self._origin = None
+        await self._quiet(origin, deadline, early=False)
+        return "a new tab"  # look again at the tab itself: it may have been sent somewhere by its opener
+
+    async def _unfinished(self, tab: Tab, document: tuple[Tab, int] | None, deadline: float) -> str:
+        """What began or is still open beside the document's own scripts."""
+        if self._tabs.current is not tab or tab.page.is_closed() or tab.opening:
+            return "a tab"
+        if tab.moving or document != (tab, tab.commits):
+            return "a new page"
+        left = deadline - time.monotonic()
+        if tab.frames_moving:
+            await self._event(left)
+            return "a frame"
+        if (waiting := self._traffic.awaited()) is not None:
+            await self._event(min(waiting, left))
+            return "a request"
+        return ""
+
+    async def _event(self, limit_s: float) -> None:
+        """Wait for anything to happen in the context."""
+        try:
+            async with asyncio.timeout(max(0.0, min(limit_s, _RETRY_S))):
+                await self._tabs.changed.wait()
+        except TimeoutError:
+            pass
+        self._tabs.changed.clear()
+
+    async def _quiet(self, tab: Tab, deadline: float, *, early: bool) -> str:
+        """What the tab's frames still wait for when the time is over; "" = they are quiet."""
+        answers = await together(*(self._ask(tab, frame, deadline, early=early) for frame in tab.page.frames))
+        if not answers or answers[0] is None:
+            return "a new page"
+        self._elements = answers[0].get("elements", 0)
+        self._arrives = answers[0]["busy"] == _ARRIVES
+        known = [answer for answer in answers if answer]
+        busy = next((str(answer["busy"]) for answer in known if answer["busy"]), "")
+        if busy:
+            self._ambient.update(url for answer in known for url in answer["requests"])
+        elif any(answer["ticking"] for answer in known) and tab.told_ticking != tab.commits:
+            tab.told_ticking = tab.commits
+            self._tabs.notice("the page was still busy: it keeps changing by itself")
+        return busy
+
+    async def _ask(self, tab: Tab, frame: Frame, deadline: float, *, early: bool) -> dict[str, Any] | None:
+        """One frame's answer; None when it went away meanwhile, or runs no script."""
+        budget = max(0.0, deadline - time.monotonic())
+        try:
+            async with asyncio.timeout(budget + self._settings.action_timeout_s):
+                answer = await self._answer(tab, frame, [budget * 1000, sorted(self._ambient), early])
+                return answer or _NOTHING_KNOWN
+        except TimeoutError:
+            if not tab.moving:  # one on its way elsewhere may answer nothing before it is there, or given up
+                await self._interrupt(tab)
+            return None
+        except Error as exc:
+            if moved(exc) or closed(exc):
+                return None
+            raise
+
+    async def _answer(self, tab: Tab, frame: Frame, asked: list[Any]) -> Any:
+        """What settling.js says of a frame; where the page has broken it, what can be seen of its document from beside
+        it.
+        """
+        try:
+            return await _run(tab, frame, _ASK, asked)
+        except Error as exc:
+            if moved(exc) or closed(exc) or gone(exc):
+                raise
+        if frame is not tab.page.main_frame:
+            return None
+        if tab.told_broken != tab.commits:
+            tab.told_broken = tab.commits
+            self._tabs.notice(
+                "the page breaks what tells of its timers and requests; later changes may not be waited for"
+            )
+        return await tab.evaluate_aside(f"{INIT_SCRIPT}\n({_ASK})({dumps(asked).decode()})")
+
+    async def _interrupt(self, tab: Tab) -> None:
+        """End a script that lets nothing else run, so that the page can at least be looked at."""
+        try:
+            async with asyncio.timeout(self._settings.action_timeout_s):
+                await tab.cdp.send("Runtime.terminateExecution")
+                await tab.evaluate("1")
+        except TimeoutError:
+            raise BrowserCrashed("a script of the page lets nothing else run") from None
+        self._tabs.notice("a script of the page never ended and was stopped")
+
+
+async def _run(tab: Tab, frame: Frame, function: str, argument: Any) -> Any:
+    """What a function of a frame's own world returns, or promises."""
+    if frame is tab.page.main_frame:
+        return await tab.evaluate(f"({function})({dumps(argument).decode()})")
+    return await frame.evaluate(function, argument)

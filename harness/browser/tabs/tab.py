@@ -1,0 +1,238 @@
+"""One page, with a DevTools session of its own and the navigations that are under way in it.
+
+A navigation is known from the moment anybody asks for it until it has arrived, failed or come to nothing: nothing is
+observed in between. Only bookkeeping on events; waiting is `settling`'s.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from importlib.resources import files
+from typing import Any
+
+from playwright.async_api import CDPSession, Error, Page
+
+from harness.browser.driver.cdp_receive import fast_listener
+from harness.browser.driver.cdp_send import sender
+from harness.browser.reading.document_client import WORLD
+from harness.browser.reading.frames import FrameDocument
+from harness.browser.tabs.storage import Feed, Storage
+
+_SAME_DOCUMENT = frozenset({"sameDocument", "historySameDocument"})
+_BEGINS_WITHIN_S = 1.0
+_SOURCE = """(() => {
+    const of = (name) => Object.getOwnPropertyDescriptor(Document.prototype, name).get.call(document);
+    const doctype = of("doctype");
+    const head = doctype ? new XMLSerializer().serializeToString(doctype) : "";
+    return [of("title"), head + (of("documentElement")?.outerHTML ?? "")];
+})()"""
+"""By the prototype's own properties: fields of a form can take the names of the document's."""
+_FIELDS = f"({files('harness.browser.tabs').joinpath('fields.js').read_text(encoding='utf-8')})()"
+
+
+class _Phase(Enum):
+    REQUESTED = "by a page"
+    EXPECTED = "by us"
+    STARTED = "by the browser"
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A frame's navigation that has not arrived yet."""
+
+    url: str
+    phase: _Phase
+    at: float = field(default_factory=time.monotonic)
+
+
+class Tab:
+    """One page with its own DevTools session, and the navigations that are under way in it."""
+
+    def __init__(self, page: Page, changed: asyncio.Event, storage: Storage) -> None:
+        self.page = page
+        self.commits = 0
+        """Documents the main frame has gone through."""
+        self.opening = 0
+        """Tabs this page asked for that are not there yet."""
+        self.told_ticking = self.told_broken = -1
+        """The commit counts at which the agent was last told that the page changes by itself, and that it breaks our
+        script.
+        """
+        self._cdp: CDPSession | None = None
+        self._main = ""
+        self._loader = ""
+        self._moves: dict[str, _Move] = {}
+        self._changed = changed
+        self._storage = storage
+        self.feed: Feed | None = None
+        """What its pages store; None = not attached yet."""
+        self._unreachable = ""
+        self._frozen = False
+        self._world: tuple[str, int] | None = None
+        """Loader of a document and the execution context of our world in it."""
+
+    @property
+    def url(self) -> str:
+        """Real address; that of the page asked for when Chromium shows its own page about why it is not there."""
+        return self._unreachable or self.page.url
+
+    @property
+    def cdp(self) -> CDPSession:
+        assert self._cdp is not None, "a tab is attached before it is used"
+        return self._cdp
+
+    async def evaluate(self, expression: str) -> Any:
+        """The value of an expression in the main frame's own world, or what it promises.
+
+        Raises:
+            playwright.async_api.Error: It throws, or the page went elsewhere.
+        """
+        return await self._evaluate(expression)
+
+    async def source(self) -> tuple[str, str]:
+        """Title and HTML of the main frame's document, as playwright's `title` and `content` give them.
+
+        Those send a third of a megabyte of script to a document first. Raises as `evaluate`.
+        """
+        world = await sender(self.cdp)("Page.createIsolatedWorld", frameId=self._main, worldName=WORLD)
+        title, html = await self._evaluate(_SOURCE, contextId=world["executionContextId"])
+        return title, html
+
+    async def fields(self) -> str:
+        """What the form fields of the main frame's document hold, see `Observation.fields`. Raises as `evaluate`."""
+        return str(await self.evaluate_aside(_FIELDS))
+
+    async def evaluate_aside(self, expression: str) -> Any:
+        """As `evaluate`, in our world of the document: the page can neither see nor disturb it."""
+        if self._world is None or self._world[0] != self._loader:
+            world = await sender(self.cdp)("Page.createIsolatedWorld", frameId=self._main, worldName=WORLD)
+            self._world = (self._loader, world["executionContextId"])
+        try:
+            return await self._evaluate(expression, contextId=self._world[1])
+        except Error:
+            self._world = None
+            raise
+
+    async def _evaluate(self, expression: str, **where: int) -> Any:
+        answer = await sender(self.cdp)(
+            "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True, **where
+        )
+        if "exceptionDetails" in answer:
+            raise Error(f"the page's own script gets in the way: {answer['exceptionDetails']}")
+        return answer["result"].get("value")
+
+    @property
+    def moving(self) -> str | None:
+        """Address the main frame is on its way to."""
+        self._expire()
+        move = self._moves.get(self._main)
+        return None if move is None else move.url
+
+    @property
+    def frames_moving(self) -> bool:
+        self._expire()
+        return bool(self._moves)
+
+    @property
+    def held(self) -> FrameDocument:
+        """What the main frame holds."""
+        return FrameDocument(self._main, self._loader)
+
+    async def attach(self) -> None:
+        """Open the session and listen; once."""
+        if self._cdp is not None:
+            return
+        cdp = await self.page.context.new_cdp_session(self.page)
+        for event, listener in (
+            ("frameRequestedNavigation", self._requested),
+            ("frameScheduledNavigation", self._scheduled),
+            ("frameClearedScheduledNavigation", self._cleared),
+            ("frameStartedNavigating", self._started),
+            ("frameNavigated", self._navigated),
+            ("navigatedWithinDocument", self._navigated_within),
+            ("frameStoppedLoading", self._stopped),
+            ("frameDetached", self._detached),
+            ("windowOpen", self._opened),
+        ):
+            cdp.on(f"Page.{event}", fast_listener(listener))
+        self.feed = Feed(cdp, self._storage)
+        await self.feed.begin()
+        await cdp.send("Page.enable")
+        tree: Mapping[str, Any] = await cdp.send("Page.getFrameTree")
+        self._main = tree["frameTree"]["frame"]["id"]
+        self._loader = tree["frameTree"]["frame"]["loaderId"]
+        self._cdp = cdp
+
+    @property
+    def frozen(self) -> bool:
+        return self._frozen
+
+    async def freeze(self) -> None:
+        """Let the page's scripts rest, so that it stays what it is while it is read."""
+        self._frozen = True
+        await self.cdp.send("Emulation.setScriptExecutionDisabled", {"value": True})
+
+    async def thaw(self) -> None:
+        if self._frozen:
+            self._frozen = False
+            await self.cdp.send("Emulation.setScriptExecutionDisabled", {"value": False})
+
+    def expect_move(self, url: str) -> None:
+        """A navigation was asked for from outside the page, and its events are still to come."""
+        self._moves[self._main] = _Move(url, _Phase.EXPECTED)
+
+    def give_up_moving(self) -> None:
+        """Forget navigations that were stopped or never began."""
+        self._moves.clear()
+        self.opening = 0
+
+    def _expire(self) -> None:
+        """A request of a page that came to nothing (`mailto:`, a refused scheme) is told by no event."""
+        limit = time.monotonic() - _BEGINS_WITHIN_S
+        for frame, move in list(self._moves.items()):
+            if move.phase is not _Phase.STARTED and move.at < limit:
+                del self._moves[frame]
+
+    def _requested(self, event: Mapping[str, Any]) -> None:
+        if event["disposition"] == "currentTab":
+            self._moves.setdefault(event["frameId"], _Move(event["url"], _Phase.REQUESTED))
+
+    def _scheduled(self, event: Mapping[str, Any]) -> None:
+        if event["delay"] < 1 and "#" not in event["url"]:
+            self._moves.setdefault(event["frameId"], _Move(event["url"], _Phase.REQUESTED))
+
+    def _cleared(self, event: Mapping[str, Any]) -> None:
+        # Also sent right after the start of a navigation, which then stays.
+        self._end(event["frameId"], _Phase.REQUESTED)
+
+    def _started(self, event: Mapping[str, Any]) -> None:
+        if event["navigationType"] not in _SAME_DOCUMENT:
+            self._moves[event["frameId"]] = _Move(event["url"], _Phase.STARTED)
+
+    def _navigated(self, event: Mapping[str, Any]) -> None:
+        frame = event["frame"]
+        if "parentId" not in frame:
+            self.commits += 1
+            self._loader = frame["loaderId"]
+            self._unreachable = frame.get("unreachableUrl", "")
+        self._end(frame["id"], *_Phase)
+
+    def _navigated_within(self, event: Mapping[str, Any]) -> None:
+        self._end(event["frameId"], _Phase.EXPECTED)
+
+    def _stopped(self, event: Mapping[str, Any]) -> None:
+        # A `pushState` tells this too, while the page may have just requested a navigation.
+        self._end(event["frameId"], _Phase.STARTED)
+
+    def _detached(self, event: Mapping[str, Any]) -> None:
+        self._end(event["frameId"], *_Phase)
+
+    def _end(self, frame: str, *phases: _Phase) -> None:
+        if (move := self._moves.get(frame)) is not None and move.phase in phases:
+            del self._moves[frame]
+        self._changed.set()
+
+    def _opened(self, _: Mapping[str, Any]) -> None:
+        self.opening += 1

@@ -1,0 +1,158 @@
+"""The tabs of one context: which is current, which are on their way, and what happened to them.
+
+New tabs opened by a page become current, as in a browser people use. When the current tab is closed the last one is
+current, and there is always one. A page can have so many open and no more: the next one is closed as it opens. Dialogs
+are answered at once, because a page stands still while one is open.
+"""
+
+import asyncio
+from contextlib import suppress
+
+from playwright.async_api import BrowserContext, Dialog, Download, Error, Page
+
+from harness.browser.driver.playwright_errors import Deadline, closed, crashed, moved
+from harness.browser.tabs.storage import Storage
+from harness.browser.tabs.tab import Tab
+from harness.browser.text_limits import Notices
+
+MOST_OPEN = 30
+"""Tabs, the agent's own among them, up to which pages can open further ones."""
+_REACTS_WITHIN_S = 10.0
+"""A tab that does not answer at all for so long runs a script without end."""
+
+
+class Tabs:
+    """All tabs of one context, in opening order."""
+
+    def __init__(self, context: BrowserContext, watch: Deadline, storage: Storage) -> None:
+        """`storage` is told every change of what pages store."""
+        self.changed = asyncio.Event()
+        """Set whenever something happened that a wait may be about."""
+        self._context = context
+        self._watch = watch
+        self._storage = storage
+        self._tabs: list[Tab] = []
+        self._current: Tab | None = None
+        self._own = 0
+        self._notices = Notices()
+        self._closing: set[asyncio.Task[None]] = set()
+        context.on("page", self._page_opened)
+        context.on("dialog", self._answer)
+
+    @property
+    def all(self) -> tuple[Tab, ...]:
+        return tuple(self._tabs)
+
+    @property
+    def current(self) -> Tab:
+        assert self._current is not None, "there is always a tab once the first was opened"
+        return self._current
+
+    async def open(self) -> Tab:
+        """Open a blank tab and make it current."""
+        self._own += 1
+        try:
+            page = await self._context.new_page()
+        finally:
+            self._own -= 1
+        tab = self._find(page) or self._adopt(page)
+        await tab.attach()
+        self._current = tab
+        return tab
+
+    async def focus(self, tab: Tab) -> None:
+        await tab.attach()
+        self._current = tab
+        await tab.page.bring_to_front()
+
+    async def close_current(self) -> None:
+        """Close the current tab; the last remaining one, or a new blank one, takes its place."""
+        await self.current.page.close()
+        await self.ensure_current()
+
+    async def ensure_current(self) -> Tab:
+        """The tab that is current now, attached; a new blank one when a page closed the last.
+
+        Pages open and close tabs whenever they like: another one may be current before this is used.
+        """
+        while (tab := self._current) is not None:
+            try:
+                if not tab.page.is_closed():
+                    async with asyncio.timeout(_REACTS_WITHIN_S):
+                        await tab.attach()
+                    return tab
+            except TimeoutError:
+                self.notice("a tab the page opened does not react, and was closed")
+                self._close(tab.page)
+            except Error as exc:
+                if not closed(exc) and not moved(exc):
+                    raise
+            self._page_closed(tab)
+        return await self.open()
+
+    def notice(self, text: str) -> None:
+        """Something to tell the agent with the next observation."""
+        self._notices.add(text)
+
+    def take_notices(self) -> tuple[str, ...]:
+        return self._notices.take()
+
+    def _find(self, page: Page) -> Tab | None:
+        return next((tab for tab in self._tabs if tab.page is page), None)
+
+    def _adopt(self, page: Page) -> Tab:
+        tab = Tab(page, self.changed, self._storage)
+        self._tabs.append(tab)
+        page.on("close", lambda _: self._page_closed(tab))
+        page.on("crash", lambda _: self._watch.crash(page.url))
+        page.on("download", self._refuse_download)
+        return tab
+
+    def _page_opened(self, page: Page) -> None:
+        if self._find(page) is not None:
+            return
+        if not self._own:
+            for opener in self._tabs:
+                opener.opening = max(0, opener.opening - 1)
+            if len(self._tabs) >= MOST_OPEN:
+                return self._refuse_tab(page)
+        tab = self._adopt(page)
+        if not self._own:
+            self._current = tab
+            self.notice(f"a new tab was opened by the page and is now current: Tab {len(self._tabs) - 1}")
+        self.changed.set()
+
+    def _refuse_tab(self, page: Page) -> None:
+        self.notice(f"a tab the page opened was closed at once: {MOST_OPEN} are open already")
+        self._close(page)
+        self.changed.set()
+
+    def _close(self, page: Page) -> None:
+        """Have it closed; nothing waits for that."""
+        self._closing.add(task := asyncio.create_task(_closed(page)))
+        task.add_done_callback(self._closing.discard)
+
+    def _page_closed(self, tab: Tab) -> None:
+        if tab in self._tabs:
+            self._tabs.remove(tab)
+        if self._current is tab:
+            self._current = self._tabs[-1] if self._tabs else None
+        self.changed.set()
+
+    def _refuse_download(self, download: Download) -> None:
+        self.notice(f"a download was refused: {download.url}")
+
+    async def _answer(self, dialog: Dialog) -> None:
+        answer = "dismissed" if dialog.type == "prompt" and not dialog.default_value else "accepted"
+        self.notice(f"the page opened a dialog ({dialog.type}) saying {dialog.message!r}; it was {answer}")
+        try:
+            await (dialog.accept(dialog.default_value or None) if answer == "accepted" else dialog.dismiss())
+        except Error as exc:
+            # The page may be gone with its dialog; anything worse shows in the step itself.
+            self.notice(str(crashed(exc, "answering a dialog")))
+        self.changed.set()
+
+
+async def _closed(page: Page) -> None:
+    with suppress(Error):  # it was sooner, or everything is gone, which shows elsewhere
+        await page.close()

@@ -1,0 +1,63 @@
+"""How much of what a page says enters our records: no page decides how large a journal, a checkpoint or a message
+becomes.
+
+What is longer is cut where it comes in, and the end of it says how much is missing. All of it is far above what sites
+have.
+"""
+
+from harness.actions.truncate import cut
+
+MAX_URL_CHARS = 16_000
+"""Characters; so all below. Servers refuse longer ones."""
+MAX_TITLE_CHARS = 1_000
+MAX_NAME_CHARS = 10_000
+"""A name or a value of an element, a piece of text included."""
+MAX_LINE_CHARS = 30_000
+"""One line of an observation, its details included."""
+MAX_OBSERVATION_CHARS = 1_000_000
+"""An observation."""
+MAX_NOTICE_CHARS = 2_000
+MAX_NOTICES = 50
+"""Of one observation."""
+MAX_EFFECTS = 1_000
+"""Of one record."""
+MAX_STORAGE_CHARS = 20_000_000
+"""Characters of local storage in one checkpoint, of all origins together; Chromium lets an origin have five million."""
+_CUT = " more characters)"
+
+
+def truncate_url(url: str) -> str:
+    return cut(url, MAX_URL_CHARS)
+
+
+def is_complete_url(url: str) -> bool:
+    """Whether an address that was recorded can be opened again."""
+    return len(url) < MAX_URL_CHARS or not url.endswith(_CUT)
+
+
+def truncate_observation(lines: str) -> str:
+    """An observation's text, its last lines left out where there are too many."""
+    if len(lines) <= MAX_OBSERVATION_CHARS:
+        return lines
+    kept = lines[: lines.rfind("\n", 0, MAX_OBSERVATION_CHARS) + 1]
+    missing = lines.count("\n", len(kept)) + 1
+    return f"{kept}(the page goes on here: {missing} more line{'s' * (missing != 1)} were not recorded)"
+
+
+class Notices:
+    """What is to be told with the next observation; of very many, how many more there were."""
+
+    def __init__(self) -> None:
+        self._first: list[str] = []
+        self._more = 0
+
+    def add(self, notice: str) -> None:
+        if len(self._first) < MAX_NOTICES:
+            self._first.append(cut(notice, MAX_NOTICE_CHARS))
+        else:
+            self._more += 1
+
+    def take(self) -> tuple[str, ...]:
+        taken = (*self._first, *([f"({self._more} more notices)"] if self._more else ()))
+        self._first, self._more = [], 0
+        return taken

@@ -1,0 +1,193 @@
+"""Whether a run with these settings could work: everything it needs is tried once, in the way the run would use it.
+
+Each finding stands alone: what is broken does not hide what is broken behind it, as far as that can be told. Sites are
+visited as a lane no run uses, the model is asked one short question, and nothing is written where runs are.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from harness.browser.driver.executable import find
+from harness.browser.network.http import fetch
+from harness.browser.session.chromium import ChromiumPool
+from harness.commands.machine import ClockJumpDetector, DoctorCheck, machine
+from harness.config import Config
+from harness.config.deployment import Deployment, load_tasks, site_trees
+from harness.errors import HarnessError, InfraError, UsageError
+from harness.evaluation.embedded import embedded_servers
+from harness.evaluation.models import Models, RequestCounter, load_prices
+from harness.evaluation.run_context import RunContext
+from harness.evaluation.worker_pool import chromium
+from harness.journal.store import RunFolder
+from harness.protocols import ChatModel, Message
+from harness.records import Episode, Eval, Site, Task
+from harness.runner.shutdown import ShutdownSignal
+
+LANE = 9_000_000
+"""Of embedded sites a tenant of its own, so that a run on the same server notices nothing."""
+PATIENCE_S = 60.0
+
+
+async def checkup(config: Config) -> AsyncIterator[DoctorCheck]:
+    """Try everything; findings come as they are made."""
+    clocks = ClockJumpDetector()
+    for finding in machine(Path(config.run.root)):
+        yield finding
+    try:
+        tasks = load_tasks(config)
+        yield DoctorCheck(about="tasks", says=f"{len(tasks)} in {config.task.path}")
+    except UsageError as error:
+        tasks = ()
+        yield DoctorCheck(about="tasks", says=str(error), fix="set task, task.path, task.ids or task.sites", fine=False)
+    with TemporaryDirectory(prefix="cairn-doctor-") as place, RunFolder.open(Path(place) / "run") as run:
+        game = RunContext(config=config, run=run, tasks=tasks, config_digest="", stopping=ShutdownSignal())
+        async for finding in _around(game):
+            yield finding
+    if (moved := clocks.finding()) is not None:
+        yield moved
+
+
+async def _around(game: RunContext) -> AsyncIterator[DoctorCheck]:
+    """What is beside the machine: endpoint, browser, sites."""
+    scripted = game.config.llm.kind == "scripted" and game.config.llm.base_url is None
+    endpoint = await _embedded_endpoint(game) if scripted else await _endpoint(game)
+    yield endpoint
+    if game.config.judge.model:
+        yield await _judge(game)
+    async with AsyncExitStack() as closing:
+        try:
+            port = (await closing.enter_async_context(embedded_servers(_without_endpoint(game)))).sites_port
+        except UsageError as error:
+            yield DoctorCheck(about="sites", says=_with_log(error, game), fix="see the reason", fine=False)
+            return
+        deployment = Deployment(game.config, port)
+        browser = await closing.enter_async_context(chromium(game, deployment))
+        finding = await _browser(browser, game.config)
+        yield finding
+        for site in _absent(game, deployment):
+            yield site
+        for one in deployment.everywhere(LANE):
+            yield await _site(browser if finding.fine else None, one)
+
+
+def _without_endpoint(game: RunContext) -> RunContext:
+    return replace(game, config=replace(game.config, llm=replace(game.config.llm, kind="openai")))
+
+
+def _with_log(error: Exception, game: RunContext) -> str:
+    """The sentence, and the last line of the log it speaks of, which will be gone."""
+    lines = [line for log in game.run.path.glob("*.log") for line in log.read_text(errors="replace").splitlines()]
+    return f"{error} ({lines[-1]})" if lines else str(error)
+
+
+async def _embedded_endpoint(game: RunContext) -> DoctorCheck:
+    config = replace(game.config, sites={**game.config.sites, "embedded": False})
+    try:
+        async with embedded_servers(replace(game, config=config)) as where:
+            return DoctorCheck(about="endpoint", says=f"the scripted endpoint starts, at {where.base_url}")
+    except UsageError as error:
+        fix = "set llm.plans=FILE, or choose a model by llm=openai"
+        return DoctorCheck(about="endpoint", says=_with_log(error, game), fix=fix, fine=False)
+
+
+async def _endpoint(game: RunContext) -> DoctorCheck:
+    async with AsyncExitStack() as closing:
+        try:
+            return await _asked("endpoint", await _models(game, closing).bare_model(None, None), game.config.llm.model)
+        except HarnessError as error:
+            fix = "check llm.base_url, llm.api_key and llm.model; a local server has to be started first"
+            return DoctorCheck(about="endpoint", says=str(error), fix=fix, fine=False)
+
+
+async def _judge(game: RunContext) -> DoctorCheck:
+    judge = game.config.judge
+    async with AsyncExitStack() as closing:
+        try:
+            return await _asked("judge", await _models(game, closing).judge_model(judge), judge.model or "")
+        except HarnessError as error:
+            fix = "check judge.base_url, judge.api_key and judge.model"
+            return DoctorCheck(about="judge", says=str(error), fix=fix, fine=False)
+
+
+def _models(game: RunContext, closing: AsyncExitStack) -> Models:
+    """As in a run, but asking once only, and not for ever."""
+    config = game.config
+    once = replace(config.llm, max_attempts=1, timeout_s=min(config.llm.timeout_s, PATIENCE_S))
+    judge = replace(config.judge, timeout_s=min(config.judge.timeout_s, PATIENCE_S))
+    return Models(
+        config=replace(config, llm=once, judge=judge),
+        requests=RequestCounter(),
+        prices=load_prices(config),
+        closing=closing,
+        stopping=game.stopping,
+    )
+
+
+async def _asked(about: str, model: ChatModel, name: str) -> DoctorCheck:
+    reply = await model.ask([Message(role="user", content="Reply with the word ready.")])
+    tokens = reply.usage.prompt_tokens + reply.usage.completion_tokens
+    return DoctorCheck(about=about, says=f"{name} answers; the question took {tokens} tokens")
+
+
+async def _browser(browser: ChromiumPool, config: Config) -> DoctorCheck:
+    try:
+        path = find(config.browser.executable, headless=config.browser.headless)
+        return DoctorCheck(about="browser", says=f"{path} starts, version {await browser.version()}")
+    except UsageError as error:
+        return DoctorCheck(about="browser", says=str(error), fix="make setup does it for you", fine=False)
+    except InfraError as error:
+        fix = "start it by hand to see why; what it lacks is often a system library: install chromium by the system"
+        return DoctorCheck(about="browser", says=str(error), fix=fix, fine=False)
+
+
+def _absent(game: RunContext, deployment: Deployment) -> list[DoctorCheck]:
+    """Sites without an address, of which only those the tasks are on are missed."""
+    there = {site.name for site in deployment.sites(LANE)}
+    needed = {name for task in game.tasks for name in task.sites}
+    return [
+        DoctorCheck(
+            about=f"site {name}",
+            says="no address is set" if name in needed else "no address is set, and no task is on it",
+            fix=f"set sites.{name}.url=…" if name in needed else "",
+            fine=name not in needed,
+        )
+        for name in dict.fromkeys((*site_trees(game.config), *sorted(needed)))
+        if name not in there
+    ]
+
+
+async def _site(browser: ChromiumPool | None, site: Site) -> DoctorCheck:
+    about = f"site {site.name}"
+    try:
+        answer = await fetch(site.url)
+    except InfraError as error:
+        return DoctorCheck(about=about, says=str(error), fix=f"start it, or correct sites.{site.name}.url", fine=False)
+    if answer.status >= 500:
+        fix = "see its own log; it is up, but broken"
+        return DoctorCheck(about=about, says=f"{site.url} answers {answer.status}", fix=fix, fine=False)
+    if site.login is None:
+        return DoctorCheck(about=about, says=f"{site.url} answers; it has no login")
+    if browser is None:
+        return DoctorCheck(about=about, says=f"{site.url} answers; its login was not tried, for want of a browser")
+    try:
+        async with browser.open(_visit(site), LANE, {site.name: site.url}) as environment:
+            await environment.restore(_visit(site), Episode())
+    except (UsageError, InfraError) as error:
+        fix = f"compare sites.{site.name}.login (fields, submit, probe_url) with the form at {site.login.url}"
+        return DoctorCheck(about=about, says=str(error), fix=fix, fine=False)
+    return DoctorCheck(about=about, says=f"{site.url} answers, and the login takes")
+
+
+def _visit(site: Site) -> Task:
+    """A task that asks for nothing but being logged in."""
+    return Task(
+        task_id="doctor",
+        sites=(site.name,),
+        intent="",
+        start_urls=(f"{site.canonical}/",),
+        eval=Eval(eval_types=()),
+        storage_state=f"{site.name}_state.json",
+    )

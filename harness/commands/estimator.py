@@ -1,0 +1,144 @@
+"""What a sweep of these settings would take, by what a run folder holds of step times."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.config import Config
+from harness.config.deployment import load_tasks, site_trees
+from harness.errors import ConfigError
+from harness.evaluation.build_locks import shared_sites
+from harness.evaluation.limiter_settings import limits_of
+from harness.journal.index import EpisodeResult, scan
+from harness.journal.log import read
+from harness.journal.store import journal_name
+from harness.llm.limiter import RateLimits
+from harness.records import Task
+from harness.runner.capacity import LANE_MB, SPARE, WORKER_MB, MachineCapacity
+from harness.runner.forecast import EpisodeProfile, Forecast, Resources, average_profile, episode_profile, forecast
+from harness.runner.job import Job
+from harness.runner.scheduler import Scheduler
+from harness.runner.site_locks import LockableSites, LockPlanner
+
+LANES = (1, 2, 4, 8, 16, 32, 64, 128)
+NEAR = 1.05
+"""A forecast this close to the best one is as good: fewer lanes are then better."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """What the person would like to know it for."""
+
+    limits: RateLimits
+    """What is None here is as the settings say."""
+    instances: Mapping[str, int]
+    """Site to how many there would be; the others are as the settings say."""
+    lanes: Sequence[int] = LANES
+    step_cpu_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    workers: int
+    lanes: int
+    """Of each worker."""
+    fits: bool
+    """In the memory that is free."""
+    forecast: Forecast
+
+
+class Estimator:
+    """A sweep to be foretold."""
+
+    def __init__(self, config: Config, folder: Path, wishes: WhatIf) -> None:
+        """Read tasks, settings and the recorded episodes in `folder`.
+
+        Raises:
+            ConfigError: There are none, or `wishes` do not fit the settings.
+        """
+        self.tasks = load_tasks(config)
+        outcomes = scan(folder).outcomes
+        self._courses = dict(_courses(folder, outcomes))
+        if not self._courses:
+            raise ConfigError(
+                f"{folder} holds no ended episode to take step times from: play some of the tasks first"
+                " (python run.py … task.limit=20), or name another run with --from"
+            )
+        self._typical = average_profile(list(self._courses.values()))
+        self._wishes = wishes
+        self._limits = _limits(config, wishes.limits)
+        self._shared = _shared(config, self.tasks, wishes.instances)
+        self._outcomes = tuple(outcomes.values())
+        self._jobs = [Job(task=task, trial=trial, reopen=True) for trial in range(config.trials) for task in self.tasks]
+
+    @property
+    def known(self) -> int:
+        """Tasks whose own episode is recorded; the others are taken for typical ones."""
+        return sum(task.task_id in self._courses for task in self.tasks)
+
+    def options(self, there: MachineCapacity) -> Iterator[Estimate]:
+        """What different numbers of lanes would come to, the fewest first."""
+        for total in self._wishes.lanes:
+            if total > len(self._jobs) and total > 1:
+                return
+            workers = min(there.cores, total)
+            lanes = -(-total // workers)
+            means = Resources(
+                lanes=workers * lanes, cores=there.cores, limits=self._limits, step_cpu_s=self._wishes.step_cpu_s
+            )
+            yield Estimate(
+                workers=workers,
+                lanes=lanes,
+                fits=workers * (WORKER_MB + lanes * LANE_MB) <= there.memory_mb * SPARE,
+                forecast=forecast(self._schedule, self._course, means),
+            )
+
+    def _schedule(self) -> Scheduler:
+        if self._shared is None:
+            return Scheduler(self._jobs)
+        return Scheduler(self._jobs, LockPlanner(self._shared, self._outcomes, lambda *_: None))
+
+    def _course(self, job: Job) -> EpisodeProfile:
+        return self._courses.get(job.task.task_id, self._typical)
+
+
+def best(options: Sequence[Estimate]) -> Estimate:
+    """The fewest lanes that are about as quick as any that fit."""
+    fitting = [option for option in options if option.fits] or list(options[:1])
+    least = min(option.forecast.wall_s for option in fitting)
+    return next(option for option in fitting if option.forecast.wall_s <= least * NEAR)
+
+
+def _courses(folder: Path, outcomes: Mapping[tuple[str, int], EpisodeResult]) -> Iterator[tuple[str, EpisodeProfile]]:
+    for task_id, trial in outcomes:
+        found = episode_profile(read(folder / journal_name(task_id, trial)))
+        if found is not None:
+            yield task_id, found
+
+
+def _limits(config: Config, wished: RateLimits) -> RateLimits:
+    said = limits_of(config.llm)
+    return RateLimits(
+        max_concurrency=wished.max_concurrency or said.max_concurrency,
+        requests_per_minute=wished.requests_per_minute or said.requests_per_minute,
+        tokens_per_minute=wished.tokens_per_minute or said.tokens_per_minute,
+    )
+
+
+def _shared(config: Config, tasks: Sequence[Task], wished: Mapping[str, int]) -> LockableSites | None:
+    """The sites lanes share; addresses nobody gave yet are made up, for nobody will go there."""
+    if config.sites.get("embedded"):
+        if wished:
+            raise ConfigError(
+                f"--instances {next(iter(wished))}=…: of the embedded sites every lane has its own; drop it"
+            )
+        return None
+    used = {site for task in tasks for site in task.sites} | set(site_trees(config))
+    if unknown := sorted(set(wished) - used):
+        raise ConfigError(f"--instances {unknown[0]}=…: no such site; there are {', '.join(sorted(used))}")
+    shared = shared_sites(config, tasks)
+    if shared.of_lane is not None:
+        shared = LockableSites(instances={})
+    there = {site: shared.instances.get(site) or (f"http://{site}",) for site in used}
+    there |= {site: tuple(f"http://{site}/{number}" for number in range(count)) for site, count in wished.items()}
+    return replace(shared, instances=there)

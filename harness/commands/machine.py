@@ -1,0 +1,138 @@
+"""What a run needs of the machine it is on: packages, a clock, a disk."""
+
+import platform
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution, version
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+from harness.config import PROJECT
+from harness.errors import StorageError
+from harness.journal.disk_probe import DiskProbe, probe
+
+LEAST_BYTES, FEW_BYTES = 500_000_000, 5_000_000_000
+LEAST_FILES = 10_000
+CLOCK_S = 5.0
+SLOW_MS = 50.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorCheck:
+    """What was found about one thing."""
+
+    about: str
+    says: str
+    fix: str = ""
+    fine: bool = True
+    """False = a run would fail because of it. A fix may stand beside something fine: then it is advice."""
+
+
+def machine(root: Path) -> Iterator[DoctorCheck]:
+    """Look at packages, disk and clock; `root` is where runs go."""
+    yield _python()
+    yield from _packages()
+    absolute = root.absolute()
+    try:
+        proof = probe(next(place for place in (absolute, *absolute.parents) if place.exists()))
+    except StorageError as error:
+        yield DoctorCheck(about="disk", says=str(error), fix="choose another place by run.root=DIR", fine=False)
+        return
+    yield _disk(root, proof)
+    yield _clock(proof)
+
+
+def _python() -> DoctorCheck:
+    """For the record: an older one cannot even read this file."""
+    return DoctorCheck(about="python", says=f"{platform.python_version()} at {sys.executable}")
+
+
+def _packages() -> Iterator[DoctorCheck]:
+    """What is required must be there; what is pinned should be."""
+    try:
+        wanted = [Requirement(text) for text in distribution("cairn-harness").requires or ()]
+    except PackageNotFoundError:
+        yield DoctorCheck(
+            about="packages", says="cairn-harness itself is not installed", fix="pip install -e .", fine=False
+        )
+        return
+    core = [one for one in wanted if one.marker is None or one.marker.evaluate({"extra": ""})]
+    bad = [f"{one} ({_installed(one.name) or 'missing'})" for one in core if not _meets(one)]
+    if bad:
+        fix = "pip install -c constraints.txt -e ."
+        yield DoctorCheck(about="packages", says=f"not as required: {', '.join(bad)}", fix=fix, fine=False)
+        return
+    other = [f"{name} {_installed(name)} (tested with {pin})" for name, pin in _pins(core) if _installed(name) != pin]
+    if other:
+        advice = "pip install -c constraints.txt -e . installs the tested ones"
+        yield DoctorCheck(about="packages", says=f"all required ones; {', '.join(other)}", fix=advice)
+    else:
+        yield DoctorCheck(about="packages", says=f"all {len(core)} as tested")
+
+
+def _meets(wanted: Requirement) -> bool:
+    installed = _installed(wanted.name)
+    return installed is not None and wanted.specifier.contains(installed, prereleases=True)
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _pins(core: list[Requirement]) -> Iterator[tuple[str, str]]:
+    path = PROJECT / "constraints.txt"
+    lines = path.read_text().splitlines() if path.is_file() else []
+    pinned = {name.lower(): pin for name, found, pin in (line.partition("==") for line in lines) if found}
+    yield from ((one.name, pinned[one.name.lower()]) for one in core if one.name.lower() in pinned)
+
+
+def _disk(root: Path, proof: DiskProbe) -> DoctorCheck:
+    free = f"{proof.free_bytes / 1e9:.1f} GB free"
+    says = f"{root.absolute()}: {free}, a durable write takes {proof.durable_ms:.1f} ms"
+    if proof.free_bytes < LEAST_BYTES:
+        return DoctorCheck(about="disk", says=says, fix="free some space, or choose run.root=DIR elsewhere", fine=False)
+    if proof.free_files is not None and proof.free_files < LEAST_FILES:
+        left = f"{says}, room for {proof.free_files} more files"
+        return DoctorCheck(about="disk", says=left, fix="delete old runs, or choose run.root=DIR elsewhere", fine=False)
+    if proof.free_bytes < FEW_BYTES:
+        return DoctorCheck(about="disk", says=says, fix="browser.screenshots=false keeps long runs small")
+    if proof.durable_ms > SLOW_MS:
+        return DoctorCheck(
+            about="disk", says=says, fix="a local disk is faster; journal.durability=task waits less often"
+        )
+    return DoctorCheck(about="disk", says=says)
+
+
+def _clock(proof: DiskProbe) -> DoctorCheck:
+    now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+    if abs(proof.clock_offset_s) > CLOCK_S:
+        says = f"the disk's clock is {proof.clock_offset_s:+.0f} s off this machine's ({now})"
+        return DoctorCheck(about="clock", says=says, fix="set both by NTP", fine=False)
+    built = Path(__file__).stat().st_mtime
+    if time.time() < built - CLOCK_S:
+        says = f"it is {now} here, which is before these files were made"
+        return DoctorCheck(about="clock", says=says, fix="set the clock; certificates are checked by it", fine=False)
+    return DoctorCheck(about="clock", says=now)
+
+
+class ClockJumpDetector:
+    """Whether wall clock and monotonic clock went on alike since this was made."""
+
+    def __init__(self) -> None:
+        self._wall, self._monotonic = time.time(), time.monotonic()
+
+    def finding(self) -> DoctorCheck | None:
+        """None when they did."""
+        jump = (time.time() - self._wall) - (time.monotonic() - self._monotonic)
+        if abs(jump) <= 1.0:
+            return None
+        says = f"the clock was moved by {jump:+.1f} s meanwhile"
+        return DoctorCheck(
+            about="clock", says=says, fix="let NTP slew it; times in journals are taken from it", fine=True
+        )

@@ -1,0 +1,121 @@
+"""Scores a run again from its evidence: no browser, no site, and nothing of the run is changed.
+
+What it comes to is a file derived from the journals, one per dialect. Without a judge model, the replies the run's own
+judge gave are read again, so that a changed rule is seen in judged tasks, too; a task no judge has spoken on is
+unscored.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.config import PROJECT
+from harness.errors import ConfigError, ModelUnavailable
+from harness.evaluation.models import read_yaml
+from harness.evaluators.judge import Judge
+from harness.evaluators.scorer import Scorer
+from harness.journal.final_state import FinalState, read_final_state
+from harness.journal.names import journals_in
+from harness.journal.store import ArtifactStore
+from harness.llm.chat import ChatSettings, OpenAIChat
+from harness.llm.endpoint import Endpoint
+from harness.llm.prices import read_prices
+from harness.llm.retry import Retrier, RetryPolicy
+from harness.protocols import ChatModel, Message, Reply
+from harness.records import Scored, Usage
+
+_AT_ONCE = 8
+"""Episodes judged by a model at the same time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeSettings:
+    """The model that judges; its key is told apart from what is written down."""
+
+    model: str
+    base_url: str | None = None
+    api_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RescoreResult:
+    """One (task, trial) in one dialect."""
+
+    task_id: str
+    trial: int
+    scored: Scored | None
+    """None = the episode has not ended."""
+    before: Scored | None
+    """What the journal says."""
+
+    @property
+    def changed(self) -> bool:
+        now, then = self.scored, self.before
+        return (now and (now.status, now.value)) != (then and (then.status, then.value))
+
+
+class _Recorded:
+    """A `ChatModel` that says again what a judge said."""
+
+    def __init__(self, replies: Sequence[str]) -> None:
+        self._replies = list(replies)
+
+    async def ask(self, messages: Sequence[Message]) -> Reply:
+        if not self._replies:
+            raise ModelUnavailable("it has said nothing on this question; give a model with --judge")
+        return Reply(text=self._replies.pop(0), model="recorded", usage=Usage())
+
+
+async def rescore(
+    folder: Path, dialects: Sequence[str], settings: JudgeSettings | None = None
+) -> dict[str, list[RescoreResult]]:
+    """Score every episode of a run again.
+
+    Args:
+        folder: The run folder.
+        dialects: Each is scored by itself.
+        settings: Who judges; None = the recorded replies do.
+    Returns:
+        By dialect, in the order of the journals' names.
+    Raises:
+        JournalError: A journal is damaged.
+        ModelRejected: The judge's endpoint refuses.
+    """
+    artifacts = ArtifactStore(folder / "artifacts")
+    paths = [Path(entry.path) for entry in journals_in(folder)]
+    found: dict[str, list[RescoreResult]] = {dialect: [] for dialect in dialects}
+    async with AsyncExitStack() as closing:
+        model = None if settings is None else await closing.enter_async_context(_judge_model(settings))
+        for start in range(0, len(paths), _AT_ONCE):
+            ended = [one for path in paths[start : start + _AT_ONCE] if (one := read_final_state(path)) is not None]
+            for dialect in dialects:
+                found[dialect] += await asyncio.gather(*(_rescored(one, dialect, artifacts, model) for one in ended))
+    return found
+
+
+async def _rescored(
+    ended: FinalState, dialect: str, artifacts: ArtifactStore, model: ChatModel | None
+) -> RescoreResult:
+    before = ended.scores.get(dialect)
+    scored = None
+    if ended.closed is not None:
+        if model is None and before is not None:
+            replies = [reply for verdict in before.verdicts for reply in verdict.replies]
+            model = _Recorded(replies) if replies else None
+        scorer = Scorer(dialect, None if model is None else Judge(model))
+        scored = await scorer.score(ended.opened.task, ended.closed, artifacts)
+    return RescoreResult(task_id=ended.opened.task.task_id, trial=ended.opened.trial, scored=scored, before=before)
+
+
+def _judge_model(settings: JudgeSettings) -> OpenAIChat:
+    if not settings.model.strip():
+        raise ConfigError("--judge is empty; give the name of a model")
+    prices = PROJECT / "configs" / "prices.yaml"
+    return OpenAIChat(
+        Endpoint(base_url=settings.base_url, api_key=settings.api_key),
+        ChatSettings(model=settings.model, temperature=0.0, max_tokens=768),
+        retrier=Retrier(RetryPolicy()),
+        prices=read_prices(read_yaml(prices, "prices"), str(prices)),
+    )

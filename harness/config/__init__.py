@@ -1,0 +1,297 @@
+"""The schema and the defaults of everything that can be configured.
+
+`configs/*.yaml` only composes and overrides what stands here; an unknown key or a wrong type is refused by the
+schema. No module below `compose` ever sees a config tree. Importing this registers nothing: call `register`.
+"""
+
+import re
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from sysconfig import get_path
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING, OmegaConf
+
+from harness.choices import (
+    ActionSet,
+    Dialect,
+    Display,
+    Durability,
+    InDoubtPolicy,
+    ObservationDialect,
+    ObservationType,
+    Strategy,
+)
+
+_CHECKOUT = Path(__file__).resolve().parents[2]
+PROJECT = _CHECKOUT if (_CHECKOUT / "run.py").exists() else Path(get_path("data"), "share", "cairn-harness")
+"""Where `configs/` and `tasks/` are: in the checkout, or where the package was installed with them."""
+HIDDEN = re.compile(r"REDACTED_\d+_")
+"""In the place of a secret of the command line, until the configuration is composed."""
+_LONGEST_SUFFIX = 150
+
+
+@dataclass
+class TaskConfig:
+    name: str = MISSING
+    """First part of the run's name."""
+    path: str = MISSING
+    """A JSON array, a folder of `{i}.json`, or JSONL."""
+    plans: str | None = None
+    """Plan file for `llm=scripted`."""
+    ids: Any = None
+    """`[0-99,120]`; null = all."""
+    sites: list[str] | None = None
+    """Only tasks all of whose sites are in this list."""
+    limit: int | None = None
+    shard: str | None = None
+    """`K/N`: of these tasks one N-th, by a hash of their ids; null = all."""
+
+
+@dataclass
+class AgentConfig:
+    name: str = MISSING
+    system: str = MISSING
+    """Introduction; `{actions}` stands for the description of the action set."""
+    actions: dict[str, str] = field(default_factory=dict)
+    """Action set to its description."""
+    examples: list[Any] = field(default_factory=list)
+    template: str = MISSING
+    """User message with `{observation} {notices} {url} {objective} {previous_actions}`."""
+    splitter: str = "```"
+    example_role: str = "system"
+    max_observation_tokens: int = 4000
+    parsing_retries: int = 0
+    """How often a step is asked again after an unreadable reply, before that counts as a step."""
+
+
+@dataclass
+class LlmConfig:
+    name: str = MISSING
+    kind: str = "openai"
+    """`openai`, `azure`, or `scripted` (starts the embedded endpoint)."""
+    model: str = MISSING
+    step: int = 0
+    """Which checkpoint of a model in training this is; a label for `tracking`."""
+    base_url: str | None = None
+    api_key: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    """Sent with every request, as `OpenAI-Organization`; their values are secrets."""
+    api_version: str | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    max_tokens_field: str = "max_tokens"
+    timeout_s: float = 120.0
+    max_attempts: int = 8
+    max_retry_s: float = 600.0
+    """Retries of one request end after this long."""
+    max_outage_s: float = 3600.0
+    """The run pauses this long for an endpoint that stays down, before tasks are given up."""
+    max_answer_mb: float = 32.0
+    """A longer answer of the endpoint, or of the judge's, is refused, and only its own task fails; decompressed."""
+    max_concurrency: int | None = None
+    """Requests at once, over all workers; null = no limit of ours. So the next two."""
+    requests_per_minute: float | None = None
+    """Null = what the endpoint lets through, which is found out; tokens likewise."""
+    tokens_per_minute: float | None = None
+    prices: str | None = None
+    """YAML of prices per million tokens; null = `configs/prices.yaml`."""
+    plans: str | None = None
+    """Scripted only: plan file."""
+    faults: list[Any] = field(default_factory=list)
+    """Scripted only: faults to inject, by rule."""
+    latency_ms: int = 0
+    """Scripted only: how long an answer takes."""
+
+
+@dataclass
+class BrowserConfig:
+    executable: str | None = None
+    headless: bool = True
+    slow_mo_ms: float = 0.0
+    width: int = 1280
+    height: int = 720
+    locale: str = "en-US"
+    timezone: str = "UTC"
+    settle_timeout_s: float = 5.0
+    action_timeout_s: float = 10.0
+    navigation_timeout_s: float = 30.0
+    """How long a page may take to answer, and how long a site that is gone, or cannot be reset yet, is waited for."""
+    step_deadline_s: float = 90.0
+    """A step that takes longer is a hung browser."""
+    screenshots: bool = True
+    har: bool = False
+    """Record what pages ask of their sites, for `harness export webarena-verified`."""
+    uploads: str | None = None
+    """Folder whose files an agent may upload by name; null = none."""
+    max_memory_mb: float | None = 1024.0
+    """A page that holds more memory (resident) is ended, which its own task sees as a crash; null = no bound."""
+    allowed: str = "auto"
+    """`sites`: pages reach the configured sites only; `any`: no limit; `auto`: `sites` for the embedded ones."""
+
+
+@dataclass
+class ObservationConfig:
+    type: ObservationType = ObservationType.accessibility_tree
+    """What the agent is shown; with `image` a screenshot, while the accessibility tree is still recorded."""
+    dialect: ObservationDialect = ObservationDialect.cairn
+
+
+@dataclass
+class ExecutorConfig:
+    kind: str = "processes"
+    """`processes`: every worker is a supervised process; `inline`: all in this one, to debug; `ray`: on a cluster.
+    `slurm`: as jobs, each a shard."""
+    lanes: int | None = None
+    """Episodes at once per worker; null = chosen from cores and memory, and 1 where `workers` is given."""
+    silence_s: float = 20.0
+    """A worker process without a heartbeat for this long is ended, and its tasks go on elsewhere."""
+    task_deadline_s: float | None = None
+    """A stay on one task that takes longer is ended; null = only steps have deadlines."""
+    shared_fs: bool | None = None
+    """Whether workers write into the run folder themselves or this process for them; null = each finds out."""
+    address: str | None = None
+    """Ray only: of the cluster (`host:port`, `auto`); null = one on this machine, for this run."""
+    cpus: float = 1.0
+    """What a Ray worker takes of a node, and a Slurm job."""
+    shards: int = 8
+    """Slurm only, as all below: into how many jobs a run is divided."""
+    cluster: str = "slurm"
+    """`local` = processes of this machine, to try it."""
+    partition: str | None = None
+    time_min: int = 240
+    """A job that runs out of time is queued again and goes on."""
+    mem_gb: float | None = None
+    sbatch: dict[str, Any] = field(default_factory=dict)
+    """Further options of sbatch, as submitit names them: account, qos, constraint…"""
+    wait: bool = True
+    """False = submit only; the same command brings together what jobs have done."""
+
+
+@dataclass
+class ResumeConfig:
+    strategy: Strategy = Strategy.auto
+    in_doubt: InDoubtPolicy = InDoubtPolicy.ask_page
+    """What becomes of an action that was interrupted on a site which cannot be reset; see docs/pages/resume.md."""
+    min_similarity: float = 0.9
+    """A restored page this similar to the recorded one counts as the same."""
+    max_attempts: int = 3
+    """Infrastructure failures of one task before it is left unscored."""
+    accept_drift: bool = False
+    """Go on in a run folder made with other measuring settings; what changed is kept in its `drift.jsonl`."""
+
+
+@dataclass
+class LimitsConfig:
+    max_steps: int = 30
+    parsing_failures: int = 3
+    repeated_actions: int = 3
+    max_tokens: int | None = None
+    max_cost_usd: float | None = None
+    max_working_s: float | None = None
+
+
+@dataclass
+class JournalConfig:
+    durability: Durability = Durability.record
+
+
+@dataclass
+class JudgeConfig:
+    """The endpoint that judges `fuzzy_match`; null model = no judge."""
+
+    model: str | None = None
+    base_url: str | None = None
+    api_key: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    timeout_s: float = 120.0
+
+
+@dataclass
+class RunConfig:
+    id: str = "${task.name}-${agent.name}-${slug:${llm.model}}"
+    """Derived from task, agent and model, so that the same command resumes."""
+    root: str = "results"
+    retry: str | None = None
+    """Re-open finished tasks as new attempts: `infra`, `failed` or `all`."""
+    max_tokens: int | None = None
+    """Of all tasks, trials and attempts together, their judging included; so the next two. A run that has spent them
+    stops, and can go on.
+    """
+    max_cost_usd: float | None = None
+    max_working_s: float | None = None
+    seed: int = 0
+    dry: bool = False
+    """Only print what would be done: per task its sites, start pages, evaluators, and what is owed."""
+    display: Display = Display.auto
+    report: bool = True
+    """Bring the HTML report up to date at the end."""
+
+
+@dataclass
+class TrackingConfig:
+    """Where trajectories and metrics of the run are logged besides the run folder."""
+
+    kind: str = "none"
+    """`none`, or `art`: `{base_path}/{project}/models/{name}/`, as OpenPipe ART lays it out."""
+    base_path: str = ".art"
+    project: str = "cairn"
+    name: str | None = None
+    """Of the model; null = the path-safe form of `llm.model`."""
+    split: str = "val"
+    every: int = 0
+    """Log what there is each time this many more tasks have ended, as split `{split}_partial`; 0 = only at the end."""
+    report_metrics: list[Any] | None = None
+    """Further sinks: `wandb`, `trackio`, `{_target_: package.Class}`; null = W&B when its key is set, [] = none."""
+
+
+@dataclass
+class Config:
+    task: TaskConfig = field(default_factory=TaskConfig)
+    agent: AgentConfig = field(default_factory=AgentConfig)
+    llm: LlmConfig = field(default_factory=LlmConfig)
+    browser: BrowserConfig = field(default_factory=BrowserConfig)
+    sites: dict[str, Any] = field(default_factory=dict)
+    executor: ExecutorConfig = field(default_factory=ExecutorConfig)
+    resume: ResumeConfig = field(default_factory=ResumeConfig)
+    run: RunConfig = field(default_factory=RunConfig)
+    observation: ObservationConfig = field(default_factory=ObservationConfig)
+    limits: LimitsConfig = field(default_factory=LimitsConfig)
+    journal: JournalConfig = field(default_factory=JournalConfig)
+    judge: JudgeConfig = field(default_factory=JudgeConfig)
+    tracking: TrackingConfig = field(default_factory=TrackingConfig)
+    action_set: ActionSet = ActionSet.cairn
+    scoring: Dialect = Dialect.corrected
+    workers: int | None = None
+    """Browsers at once; null = chosen from cores and memory."""
+    trials: int = 1
+    """Independent repetitions of each task."""
+    fail_under: float | None = None
+    """Exit 1 when the success rate over all tasks is below this."""
+
+
+def slug(text: str) -> str:
+    """A path-safe name: `openai/gpt-4o` becomes `openai-gpt-4o`."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", str(text)).strip("-.") or "x"
+
+
+def _suffix(overrides: str) -> str:
+    """What tells one run of several from the others; settings that are nothing but a secret do not."""
+    told = re.sub(rf"(?:^|,)[^,=]*=['\"]?{HIDDEN.pattern}['\"]?(?=,|$)", "", overrides).lstrip(",")
+    name = slug(HIDDEN.sub("redacted", told)) if told else ""
+    if len(name) > _LONGEST_SUFFIX:  # a folder's name has 255 bytes
+        name = f"{name[: _LONGEST_SUFFIX - 13]}-{sha256(name.encode()).hexdigest()[:12]}"
+    return f",{name}" if name else ""
+
+
+def register() -> None:
+    """Make schema and resolvers known to hydra; may be called again."""
+    OmegaConf.register_new_resolver("slug", slug, replace=True)
+    OmegaConf.register_new_resolver("stem", lambda path: slug(Path(str(path)).stem), replace=True)
+    OmegaConf.register_new_resolver("project", lambda path: str(PROJECT / path), replace=True)
+    OmegaConf.register_new_resolver("suffix", _suffix, replace=True)
+    store = ConfigStore.instance()
+    store.store(name="schema", node=Config)

@@ -1,0 +1,121 @@
+"""Which settings, and what of tasks, must never be written; and settings as they may be shown.
+
+Keys and passwords are secrets by their names; headers sent to a model, all values of a login but user names; in
+addresses the password (or token) before the host and what is asked for under such a name; in commands of the person's
+own what `credentials.in_command` knows. Of such a command nothing but its first word is shown, as the rest may hold
+what nobody knows.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from harness.journal.secret_detection import (
+    in_addresses,
+    in_command,
+    in_header,
+    in_login,
+    in_text,
+    is_secret_name,
+    numbered,
+)
+
+if TYPE_CHECKING:
+    from harness.records import Task
+
+REDACTED = "[redacted]"
+ConfigPath = tuple[str, ...]
+_HEADERS = {("llm", "headers"), ("judge", "headers")}
+_WORDS = frozenset({"agent"})
+"""Settings that are nothing but words for the model."""
+_FIRST_WORD = re.compile(r"\s*([\w./+~-]+)(?=\s|$)")
+
+
+def config_secrets(tree: Mapping[str, Any]) -> dict[str, str]:
+    """The secrets in a tree of settings, by the name they are replaced with."""
+    found: dict[str, str] = {}
+    for path, value in _leaves(tree, ()):
+        found |= numbered(".".join(path), filter(None, secret_parts(path, value)))
+    for name, site in tree.get("sites", {}).items():
+        if (fields := _login_fields(site)) is not None:
+            found |= numbered(f"sites.{name}.login", filter(None, in_login(fields)))
+    return found
+
+
+def task_secrets(tasks: "Iterable[Task]") -> dict[str, str]:
+    """Passwords in the addresses of tasks, by task."""
+    from harness.codec import dumps, loads, plain  # `--help` must not wait for it
+
+    found: dict[str, str] = {}
+    for task in tasks:
+        data = dumps(plain(task))
+        if b"://" in data and b"@" in data:
+            texts = (value for _, value in _leaves(loads(data), ()) if isinstance(value, str))
+            found |= numbered(f"task.{task.task_id}", (part for text in texts for part in in_addresses(text)))
+    return found
+
+
+def secret_parts(path: ConfigPath, value: Any) -> Iterator[str]:
+    """What of the setting at `path` is secret, but for login fields, which are judged together."""
+    if value is None or path[0] in _WORDS or is_login_field(path):
+        return
+    if path[:2] in _HEADERS:
+        yield from in_header(path[-1], str(value))
+    elif is_secret_name(path[-1]):
+        yield str(value)
+    elif isinstance(value, str):
+        yield from in_command(value) if _is_command(path) else in_text(value)
+
+
+def redacted_settings(tree: dict[str, Any]) -> dict[str, Any]:
+    """The tree without anything that may be secret."""
+    return {name: _shown((name,), value) for name, value in tree.items()}
+
+
+def is_login_field(path: ConfigPath) -> bool:
+    """Whether it is a value that is typed into the login form of a site."""
+    return path[0] == "sites" and path[2:4] == ("login", "fields") and len(path) > 4
+
+
+def _shown(path: ConfigPath, value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _shown((*path, key), item) for key, item in value.items()}
+        case list():
+            return [_shown((*path, str(number)), item) for number, item in enumerate(value)]
+        case None:
+            return None
+    if is_login_field(path) or path[:2] in _HEADERS or (is_secret_name(path[-1]) and path[0] not in _WORDS):
+        return REDACTED
+    if isinstance(value, str) and _is_command(path):
+        first = _FIRST_WORD.match(value)
+        return f"{first[1]} {REDACTED}" if first and first[0] != value else value if first else REDACTED
+    return _without(value, secret_parts(path, value)) if isinstance(value, str) else value
+
+
+def _without(text: str, parts: Iterable[str]) -> str:
+    for part in sorted(parts, key=len, reverse=True):
+        text = text.replace(part, REDACTED) if part else text
+    return text
+
+
+def _is_command(path: ConfigPath) -> bool:
+    return path[0] == "sites" and (path[-1] == "reset_command" or path[1:] == ("reset", "command"))
+
+
+def _leaves(value: Any, path: ConfigPath) -> Iterator[tuple[ConfigPath, Any]]:
+    match value:
+        case dict():
+            for key, item in value.items():
+                yield from _leaves(item, (*path, str(key)))
+        case list():
+            for number, item in enumerate(value):
+                yield from _leaves(item, (*path, str(number)))
+        case _:
+            yield path, value
+
+
+def _login_fields(site: Any) -> Mapping[str, Any] | None:
+    login = site.get("login") if isinstance(site, Mapping) else None
+    fields = login.get("fields") if isinstance(login, Mapping) else None
+    return fields if isinstance(fields, Mapping) else None

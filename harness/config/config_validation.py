@@ -1,0 +1,211 @@
+"""What the schema of the settings cannot say: that a number is one, and within what can be done; that a word is known.
+
+Every number of `config` is looked at, whichever it is: a field that is added tomorrow is finite and not negative from
+the first day. What has closer bounds than its kind stands in one table. Raised before anything is made or played.
+"""
+
+import resource
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from harness.config import Config
+from harness.errors import ConfigError
+from harness.runner.pending import RETRIES
+
+MAX_NUMBER = 2**53
+"""Beyond it JSON's numbers are not exact any more."""
+_LONGEST_S = 2_000_000.0
+"""23 days; the timers of Chromium and its driver hold no more milliseconds than 31 bits."""
+_FEWEST_FILES = 256
+"""As many as macOS grants; a Chromium takes some hundred, and asks for more itself."""
+_MOST_TEXT = 1_000_000
+
+
+class ValueRange(NamedTuple):
+    """Of a number, both included."""
+
+    least: float
+    most: float
+    above: bool = False
+    """`least` itself is too little."""
+
+    def __str__(self) -> str:
+        return (
+            f"above {self.least:g}, {self.most:.10g} at most"
+            if self.above
+            else f"from {self.least:g} to {self.most:.10g}"
+        )
+
+    def hold(self, value: float) -> bool:
+        """NaN is within no bounds."""
+        return self.least <= value <= self.most and not (self.above and value == self.least)
+
+
+_COUNT = ValueRange(0, MAX_NUMBER)
+_TIME = ValueRange(0, _LONGEST_S, above=True)
+_RATE = ValueRange(0, 1)
+BOUNDS: Mapping[str, ValueRange] = MappingProxyType(
+    {
+        "task.limit": ValueRange(1, MAX_NUMBER),
+        "agent.parsing_retries": ValueRange(0, 1000),
+        "llm.temperature": ValueRange(0, 100),
+        "llm.top_p": _RATE,
+        "llm.max_tokens": ValueRange(1, MAX_NUMBER),
+        "llm.max_attempts": ValueRange(1, 1000),
+        "llm.max_retry_s": ValueRange(0, _LONGEST_S),
+        "llm.max_outage_s": ValueRange(0, _LONGEST_S),
+        "llm.max_answer_mb": ValueRange(0, 65_536, above=True),
+        "browser.max_memory_mb": ValueRange(128, 1 << 20),
+        "llm.max_concurrency": ValueRange(1, MAX_NUMBER),
+        "llm.requests_per_minute": ValueRange(0, MAX_NUMBER, above=True),
+        "llm.tokens_per_minute": ValueRange(0, MAX_NUMBER, above=True),
+        "browser.width": ValueRange(1, 16_384),
+        "browser.height": ValueRange(1, 16_384),
+        "browser.settle_timeout_s": ValueRange(0, _LONGEST_S),
+        "executor.lanes": ValueRange(1, 1000),
+        "executor.cpus": ValueRange(0, 1000, above=True),
+        "executor.shards": ValueRange(1, 100_000),
+        "executor.time_min": ValueRange(1, MAX_NUMBER),
+        "executor.mem_gb": ValueRange(0, 1_000_000, above=True),
+        "resume.min_similarity": _RATE,
+        "resume.max_attempts": ValueRange(1, 1000),
+        "limits.max_working_s": ValueRange(0, MAX_NUMBER),
+        "run.max_working_s": ValueRange(0, MAX_NUMBER),
+        "run.seed": ValueRange(-MAX_NUMBER, MAX_NUMBER),
+        "workers": ValueRange(1, 10_000),
+        "trials": ValueRange(1, 100_000),
+        "fail_under": _RATE,
+    }
+)
+"""Of numbers whose kind says too little."""
+
+WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "llm.kind": ("openai", "azure", "scripted"),
+        "browser.allowed": ("auto", "sites", "any"),
+        "executor.kind": ("processes", "inline", "ray", "slurm"),
+        "run.retry": RETRIES,
+    }
+)
+"""Settings that are one of a few words."""
+
+ADDRESSES = ("llm.base_url", "judge.base_url")
+NON_EMPTY = (
+    *("task.name", "task.path", "agent.name", "agent.template", "agent.splitter", "agent.example_role", "llm.name"),
+    *("llm.model", "llm.max_tokens_field", "browser.locale", "browser.timezone", "run.id", "run.root"),
+)
+"""Texts that cannot be empty."""
+
+
+def check_values(config: Config) -> None:
+    """Refuse a value nothing can be done with.
+
+    Raises:
+        ConfigError: Naming the setting, its value and what would do.
+    """
+    for name, value in settings(config):
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            if not (bounds := range_of(name)).hold(value):
+                raise ConfigError(f"{name}={_shown(value)} cannot be used; give a number {bounds}")
+        elif isinstance(value, str):
+            _check_text(name, value)
+    _check_free(config)
+
+
+def check_inputs(config: Config) -> None:
+    """See that this machine has what the settings ask of it, before its tasks fail one after the other.
+
+    Raises:
+        ConfigError: It has not.
+    """
+    _ask_for_files()
+    uploads = config.browser.uploads
+    if uploads is not None and config.executor.kind in ("processes", "inline") and not Path(uploads).is_dir():
+        raise ConfigError(
+            f"browser.uploads={_cut(uploads)} is no folder; give the one that holds what agents may upload"
+        )
+
+
+def _ask_for_files() -> None:
+    """See that a run may open as many files as it needs: more are asked for, up to what the system grants this process.
+
+    Raises:
+        ConfigError: It does not grant them.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= soft < _FEWEST_FILES:
+        granted = _FEWEST_FILES if hard == resource.RLIM_INFINITY else min(hard, _FEWEST_FILES)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (granted, hard))
+        if granted < _FEWEST_FILES:
+            raise ConfigError(
+                f"only {granted} files may be open at once here, and a run with its browsers needs {_FEWEST_FILES}; "
+                "raise the limit (ulimit -n 1024), then run again"
+            )
+
+
+def settings(tree: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every setting the schema knows by name, and its value; what is free by design is not gone into."""
+    for one in fields(tree):
+        value = getattr(tree, one.name)
+        if is_dataclass(value):
+            yield from settings(value, f"{prefix}{one.name}.")
+        else:
+            yield f"{prefix}{one.name}", value
+
+
+def range_of(name: str) -> ValueRange:
+    """Of a setting that is a number."""
+    return BOUNDS.get(name) or (_TIME if name.endswith("_s") else _COUNT)
+
+
+def _check_text(name: str, value: str) -> None:
+    if name in NON_EMPTY and not value.strip():
+        raise ConfigError(f"{name} is empty; give it a value, or leave it out for its default")
+    if "\0" in value:
+        raise ConfigError(f"{name} holds a character no setting can (U+0000); take it out")
+    if len(value) > _MOST_TEXT:
+        raise ConfigError(f"{name} has {len(value):,} characters; give {_MOST_TEXT:,} at most")
+    if name in ADDRESSES:
+        check_address(name, value)
+    if name in WORDS and value not in WORDS[name]:
+        raise ConfigError(f"{name}={value[:80]} is unknown; it is one of {', '.join(WORDS[name])}")
+
+
+def check_address(name: str, value: str) -> None:
+    """Raises ConfigError: It is no address of a server."""
+    try:
+        parts = urlsplit(value)
+        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and value.isprintable()
+    except ValueError:
+        fits = False
+    if not fits or " " in value:
+        raise ConfigError(
+            f"{name}={value[:200]!r} is no address; give one that begins with http:// or https:// and a host"
+        )
+
+
+def _check_free(config: Config) -> None:
+    """What the schema leaves free, and cannot be anything."""
+    ids = config.task.ids
+    if not isinstance(ids, (str, int, list, tuple)) and ids is not None:
+        raise ConfigError(f"task.ids={_cut(ids)} cannot be used; give ids and ranges, as in task.ids=[0-99,120]")
+    if not isinstance(embedded := config.sites.get("embedded", False), bool) and embedded is not None:
+        raise ConfigError(f"sites.embedded={_cut(embedded)} cannot be used; it is true or false")
+    port = config.sites.get("port")
+    if port is not None and (type(port) is not int or not 0 < port < 65536):
+        raise ConfigError(f"sites.port={_cut(port)} is no port; give the one the sites are served on, or null")
+
+
+def _cut(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"
+
+
+def _shown(value: float) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value) if abs(value) < 10**30 else "a number of many digits"

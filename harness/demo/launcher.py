@@ -1,0 +1,136 @@
+"""Starts an embedded server as a child process, and lets it end with its parent, however that dies.
+
+The child holds the reading end of a pipe on its stdin and leaves when it closes; it gets a session of its own, so that
+a Ctrl-C in the terminal reaches the harness alone. One that dies by itself is started again on the same port, where
+whoever used it finds it again.
+"""
+
+import asyncio
+import os
+import sys
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from types import MappingProxyType
+
+from harness import safe_files
+from harness.errors import ConfigError, UsageError
+
+KEY_VARIABLE = "CAIRN_SITES_KEY"
+"""What the embedded sites want to hear before they are reset; in the environment, as others see a process's
+arguments.
+"""
+KEY_HEADER = "x-cairn-key"
+"""In which it is said."""
+START_TIMEOUT_S = 30.0
+RESTARTS = 5
+"""A server that dies more often than that within `RESTARTS_WITHIN_S` is broken, not unlucky."""
+RESTARTS_WITHIN_S = 60.0
+
+
+@asynccontextmanager
+async def start_servers(
+    module: str,
+    *arguments: str,
+    log: Path,
+    name: str = "",
+    tell: Callable[[str], None] | None = None,
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> AsyncIterator[int]:
+    """Run `python -m module --port 0 arguments` and yield the loopback port it is ready on.
+
+    Args:
+        module: A module that prints one line ending in its port when it accepts connections.
+        arguments: Further command-line arguments.
+        log: File its stderr is appended to.
+        name: What people call it.
+        tell: Hears that it is started again; None = it is not when it dies.
+        variables: Added to its environment.
+
+    Raises:
+        ConfigError: It did not come up; the message names the log.
+        UsageError: It keeps dying; as a group, with what the caller's own block raises.
+    """
+    server = _Server(module, arguments, log, variables)
+    try:
+        port = await server.start(0)
+        if tell is None:
+            yield port
+            return
+        async with asyncio.TaskGroup() as group:
+            keeping = group.create_task(_keep_up(server, port, name=name or module, tell=tell))
+            yield port
+            keeping.cancel()
+    finally:
+        await server.end()
+
+
+async def _keep_up(server: "_Server", port: int, *, name: str, tell: Callable[[str], None]) -> None:
+    died: deque[float] = deque(maxlen=RESTARTS)
+    while True:
+        code = await server.ended()
+        now = time.monotonic()
+        if len(died) == RESTARTS and now - died[0] < RESTARTS_WITHIN_S:
+            raise UsageError(
+                f"{name} ended {RESTARTS + 1} times within {now - died[0]:.0f} s, last with code {code}; "
+                f"{server.log} may say why; nothing is lost, the same command goes on"
+            )
+        died.append(now)
+        tell(f"{name} ended with code {code} and {'are' if name.endswith('s') else 'is'} started again on port {port}")
+        with suppress(ConfigError):  # it has ended, and is counted as the others
+            await server.start(port)
+
+
+class _Server:
+    """One server, over all its processes."""
+
+    def __init__(self, module: str, arguments: tuple[str, ...], log: Path, variables: Mapping[str, str]) -> None:
+        self.log = log
+        self._module = module
+        self._arguments = arguments
+        self._variables = variables
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self, port: int) -> int:
+        """Start a process on `port` (0 = any free one); the port it is ready on."""
+        with safe_files.open_append(self.log) as errors:
+            process = self._process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", self._module, "--port", str(port), *self._arguments),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+                env={**os.environ, **self._variables},
+            )
+        assert process.stdout is not None
+        try:
+            async with asyncio.timeout(START_TIMEOUT_S):
+                line = await process.stdout.readline()
+        except TimeoutError as error:
+            process.kill()
+            raise ConfigError(
+                f"{self._module} was not ready within {START_TIMEOUT_S:g} s; {self.log} may say why"
+            ) from error
+        taken = line.rpartition(b" ")[2].strip()
+        if not taken.isdigit():
+            raise ConfigError(f"{self._module} did not start; {self.log} says why")
+        return int(taken)
+
+    async def ended(self) -> int:
+        """Wait until its process has ended; the exit code, less than 0 for a signal."""
+        assert self._process is not None
+        return await self._process.wait()
+
+    async def end(self) -> None:
+        if (process := self._process) is None:
+            return
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            async with asyncio.timeout(5):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()

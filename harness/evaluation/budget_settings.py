@@ -1,0 +1,39 @@
+"""The purse of a run: its budgets from the settings, and what its journals say was spent before."""
+
+from collections.abc import Callable, Mapping
+
+from harness.config import Config
+from harness.journal.index import EpisodeResult
+from harness.journal.log import read
+from harness.journal.store import RunFolder
+from harness.runner.run_budget import BudgetLimits, RunBudget, Spending
+from harness.runner.shutdown import ShutdownSignal
+
+
+def build_run_budget(
+    config: Config,
+    run: RunFolder,
+    outcomes: Mapping[tuple[str, int], EpisodeResult],
+    *,
+    stopping: ShutdownSignal,
+    tell: Callable[[str], None],
+) -> RunBudget:
+    """When it is empty, everybody is told once, and the run stops."""
+
+    def on_empty(why: str) -> None:
+        tell(why)
+        stopping.ask()
+
+    return RunBudget(
+        BudgetLimits(
+            max_tokens=config.run.max_tokens,
+            max_cost_usd=config.run.max_cost_usd,
+            max_working_s=config.run.max_working_s,
+        ),
+        {
+            place: Spending.of(outcome.usage, outcome.judge_usage, outcome.elapsed_ms)
+            for place, outcome in outcomes.items()
+        },
+        read=lambda task_id, trial: read(run.journal_path(task_id, trial)),
+        on_empty=on_empty,
+    )

@@ -1,0 +1,104 @@
+"""The schedule of a run: what is owed, and who may be on which site meanwhile.
+
+Of the embedded sites every lane has its own, reset before each task. Sites of somebody's own deployment are shared by
+all lanes: a task that may change one has it alone (`sites.leases=auto`), on one of its instances. What is reset and
+when is decided for both in one place, `runner.resetting`.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from harness.browser.network.addresses import SiteFinder
+from harness.choices import Strategy
+from harness.config import Config
+from harness.config.deployment import canonical_bases, instances, is_embedded, is_read_only, lane_base, site_trees
+from harness.errors import ConfigError
+from harness.evaluation.reset_hooks import EmbeddedResetHooks, build_reset_hooks, patience_of
+from harness.evaluation.retry_request import standing
+from harness.journal.index import EpisodeResult, result_of
+from harness.journal.log import read
+from harness.journal.site_log import SiteLog
+from harness.journal.store import RunFolder
+from harness.records import Task
+from harness.runner.dirty_sites import DirtySites, ResetWhen, SiteInstance
+from harness.runner.pending import pending_jobs
+from harness.runner.scheduler import Scheduler
+from harness.runner.shutdown import ShutdownSignal
+from harness.runner.site_locks import LockableSites, LockPlanner
+
+LEASES = ("auto", "none")
+
+
+def build_scheduler(
+    config: Config,
+    run: RunFolder,
+    tasks: Sequence[Task],
+    *,
+    outcomes: Mapping[tuple[str, int], EpisodeResult],
+    stopping: ShutdownSignal,
+) -> tuple[Scheduler, EmbeddedResetHooks]:
+    """All that is owed, and what resets the embedded sites once it is told where they are.
+
+    Raises:
+        ConfigError: The settings of the sites do not fit.
+    """
+    jobs = pending_jobs(tasks, config.trials, outcomes, standing(config, run.path, tasks, outcomes))
+    shared = shared_sites(config, tasks)
+
+    def now(task_id: str, trial: int) -> EpisodeResult | None:
+        path = run.journal_path(task_id, trial)
+        return result_of(read(path)) if path.exists() else None
+
+    sharing = LockPlanner(shared, outcomes.values(), now)
+    embedded = EmbeddedResetHooks(patience_of(config, tell=stopping.tell, sleep=stopping.sleep))
+    log = SiteLog(run.path) if jobs else None
+    upkeep = _upkeep(config, shared, embedded, log=log, stopping=stopping)
+    keeps = config.resume.strategy is Strategy.checkpoint
+    return Scheduler(jobs, sharing, upkeep, keeps_sites=keeps, stopping=stopping), embedded
+
+
+def _upkeep(
+    config: Config,
+    shared: LockableSites,
+    embedded: EmbeddedResetHooks,
+    *,
+    log: SiteLog | None,
+    stopping: ShutdownSignal,
+) -> DirtySites | None:
+    """What resets sites; None when nothing does. `log` is None when nothing is owed."""
+    if shared.of_lane is not None:
+        return DirtySites(embedded.reset, shared.instances, log=log)
+    configured = build_reset_hooks(config, tell=stopping.tell, sleep=stopping.sleep)
+    for sentence in configured.missing() if log else ():
+        raise ConfigError(sentence)
+    able = {site for site in shared.instances if configured.covers(site)} - set(shared.read_only)
+    when = ResetWhen.ASKED if shared.lenient else configured.when
+
+    async def reset(wanted: tuple[SiteInstance, ...], task: Task) -> None:
+        await stopping.wait_for(configured.reset(wanted, task))
+
+    return DirtySites(reset, able, when=when, together=shared.together, log=log) if able else None
+
+
+def shared_sites(config: Config, tasks: Sequence[Task]) -> LockableSites:
+    """The sites of a run, shared by all lanes or one of each for every lane."""
+    if (leases := config.sites.get("leases", "auto")) not in LEASES:
+        raise ConfigError(f"sites.leases={leases!r} is unknown; it is one of {', '.join(LEASES)}")
+    there = instances(config)
+    bases = [
+        (name, url) for name, canonical in canonical_bases(config).items() for url in (canonical, *there.get(name, ()))
+    ]
+    trees = site_trees(config)
+    read_only = frozenset(name for name, tree in trees.items() if is_read_only(name, tree))
+    if config.sites.get("embedded"):
+        own = {name: (name,) for name, tree in trees.items() if is_embedded(config, tree)}
+        return LockableSites(instances=own, read_only=read_only, site_of=SiteFinder(bases), of_lane=lane_base)
+    configured = build_reset_hooks(config)
+    unnamed = {site for task in tasks for site in task.sites or ("",)} - there.keys()
+    there |= {site: (site,) for site in sorted(unnamed) if configured.covers(site)}
+    return LockableSites(
+        instances=there,
+        read_only=read_only,
+        lenient=leases == "none",
+        site_of=SiteFinder(bases),
+        together=configured.together(there),
+    )

@@ -1,0 +1,122 @@
+"""A run folder holds one set of tasks and measuring settings; whoever changes them has to say so.
+
+Raising a limit in the middle of a run can be right, but it is another measurement from there on: `resume.accept_drift`
+lets it happen, and `drift.jsonl` in the run folder keeps what was changed when. A changed task is never accepted.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness import safe_files
+from harness.codec import CodecError, dumps, loads
+from harness.config import Config
+from harness.config.config_tree import measured_settings
+from harness.errors import JournalError, ResumeMismatch
+from harness.journal.disk import translate_os_errors
+from harness.journal.index import EpisodeResult
+from harness.journal.store import RunFolder
+from harness.records import Task
+from harness.runner.job import task_digest
+
+DRIFT_NAME = "drift.jsonl"
+_NAMED = 30
+
+
+def check_config_drift(
+    config: Config,
+    run: RunFolder,
+    tasks: Sequence[Task],
+    *,
+    outcomes: Mapping[tuple[str, int], EpisodeResult],
+    tell: Callable[[str], None],
+) -> str:
+    """Compare what is wanted now with what the run folder was made from.
+
+    Returns:
+        The digest of the present settings, under which they are kept as an artifact.
+
+    Raises:
+        ResumeMismatch: Naming the task, or the settings, that changed.
+        JournalError: `drift.jsonl` is damaged.
+    """
+    now = measured_settings(config)
+    config_digest = run.artifacts.put(dumps(dict(sorted(now.items()))))
+    digests = {task.task_id: task_digest(task) for task in tasks}
+    mine = [outcome for (task_id, _), outcome in outcomes.items() if task_id in digests]
+    for outcome in mine:
+        if outcome.task_digest != digests[outcome.task_id]:
+            raise ResumeMismatch(
+                f"{run.path} was made from another version of task {outcome.task_id} of {config.task.path}; "
+                "put the task file back, or choose another folder with run.id=NAME"
+            )
+    known = _known(run.path / DRIFT_NAME)
+    for other in sorted({outcome.config_digest for outcome in mine} - {config_digest}):
+        changed = _changed(_settings(run, other), now)
+        names = _named(changed) or "nobody can say which: their artifact is missing or damaged"
+        if not config.resume.accept_drift:
+            raise ResumeMismatch(
+                f"{run.path} was made with other settings ({names}); set them back, choose another"
+                " folder with run.id=NAME, or go on with both in one run by resume.accept_drift=true"
+            )
+        if (other, config_digest) not in known:
+            _record(run, other, config_digest, changed)
+            tell(f"goes on with other settings ({names}), as {run.path / DRIFT_NAME} keeps")
+    return config_digest
+
+
+def _settings(run: RunFolder, config_digest: str) -> Mapping[str, Any] | None:
+    """The measuring settings of that digest; None when they are not there any more."""
+    try:
+        kept = loads(run.artifacts.read(config_digest))
+    except (JournalError, CodecError):
+        return None
+    return kept if isinstance(kept, dict) else None
+
+
+def _named(changed: Mapping[str, object]) -> str:
+    """The settings in words; what an artifact calls one is anybody's text."""
+    names = [name[:80] for name in sorted(changed)]
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+
+
+def _changed(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> dict[str, list[Any]]:
+    if before is None:
+        return {}
+    return {
+        key: [before.get(key), now.get(key)] for key in now.keys() | before.keys() if now.get(key) != before.get(key)
+    }
+
+
+def _known(path: Path) -> set[tuple[str, str]]:
+    """From which digest to which the run went on before.
+
+    Raises:
+        JournalError: The file is damaged.
+    """
+    found: set[tuple[str, str]] = set()
+    with translate_os_errors(path, "read"):
+        lines = (safe_files.read_if_there(path) or b"").splitlines()
+    for number, line in enumerate(lines, start=1):
+        try:
+            drift = loads(line)
+        except CodecError:
+            drift = None
+        match drift:
+            case {"from": str(before), "to": str(now)}:
+                found.add((before, now))
+            case _:
+                raise JournalError(
+                    f"{path}:{number}: this line is damaged; restore the file, or move it away (it only tells which"
+                    " settings were accepted before), then run again"
+                )
+    return found
+
+
+def _record(run: RunFolder, before: str, now: str, changed: Mapping[str, list[Any]]) -> None:
+    """Keep one drift."""
+    path = run.path / DRIFT_NAME
+    kept = safe_files.read_if_there(path) or b""
+    line = {"at": time.time(), "from": before, "to": now, "changed": dict(sorted(changed.items()))}
+    run.write(DRIFT_NAME, kept + dumps(line) + b"\n")

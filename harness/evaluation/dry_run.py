@@ -1,0 +1,75 @@
+"""What a start would do, without doing it: `run.dry=true`.
+
+Reads task files, settings and what a run folder already holds; starts nothing, writes nothing, and needs no address of
+a site.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from harness.config import Config
+from harness.config.deployment import instances, load_tasks, site_trees
+from harness.evaluation.reset_hooks import build_reset_hooks, unresettable
+from harness.evaluation.retry_request import standing
+from harness.journal.index import EpisodeResult, scan
+from harness.records import Task
+from harness.runner.pending import PendingPolicy, is_finished, wants_retry
+
+
+def describe_dry_run(config: Config, folder: Path) -> str:
+    """A line per task, then what is missing and how much is owed."""
+    tasks = load_tasks(config)
+    outcomes = scan(folder).outcomes
+    terms = standing(config, folder, tasks, outcomes)
+    counts: Counter[str] = Counter()
+    lines = []
+    for task in tasks:
+        states = [_state(outcomes.get((task.task_id, trial)), terms) for trial in range(config.trials)]
+        counts.update(states)
+        said = _counted(Counter(states)) if config.trials > 1 else states[0]
+        starts = " |AND| ".join(task.start_urls)
+        sites = ",".join(task.sites) or "no site"
+        lines.append(f"{task.task_id}  {sites}  {starts}  {'+'.join(task.eval.eval_types) or 'unjudged'}  {said}")
+    lines += ["", *_missing(config, tasks)]
+    owed = sum(number for state, number in counts.items() if not state.startswith("ended"))
+    lines.append(f"{len(tasks)} tasks, {owed} of {len(tasks) * config.trials} episodes owed: {_counted(counts)}")
+    return "\n".join(lines)
+
+
+def _state(became: EpisodeResult | None, terms: PendingPolicy) -> str:
+    if became is None:
+        return "owed"
+    if is_finished(became, terms):
+        return f"owed again (run.retry={terms.retry})" if wants_retry(became, terms) else "ended"
+    if became.closed is not None:
+        return "owed its score"
+    return f"owed from step {became.steps + 1} on" if became.steps else "owed"
+
+
+def _counted(states: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {state}" for state, number in states.items())
+
+
+def _missing(config: Config, tasks: Sequence[Task]) -> Iterator[str]:
+    """What a real start would stumble over, one sentence each."""
+    sites = site_trees(config)
+    used = {site for task in tasks for site in task.sites}
+    if not config.sites.get("embedded"):
+        there = instances(config)
+        for name in sorted(used & sites.keys()):
+            if not there.get(name):
+                yield f"no address: set {name.upper()}=… in the environment, or sites.{name}.url=…"
+    for name in sorted(used - sites.keys()):
+        yield f"unknown site: tasks name {name}, which is not among sites.*"
+    unjudged = sum(_needs_judge(task) for task in tasks)
+    if unjudged and config.judge.model is None:
+        yield f"no judge: {unjudged} tasks need one, set judge.model=…"
+    unreset = unresettable(config, tasks)
+    if unreset:
+        yield f"no reset: {len(unreset)} tasks ask for one (require_reset), set sites.reset.command=…"
+    yield from build_reset_hooks(config).missing()
+
+
+def _needs_judge(task: Task) -> bool:
+    return "string_match" in task.eval.eval_types and "fuzzy_match" in (task.eval.reference_answers or {})

@@ -1,0 +1,112 @@
+"""The embedded servers of a run: sites and scripted endpoint, started when the settings ask for them."""
+
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
+
+from harness.codec import dumps
+from harness.config import Config
+from harness.config.deployment import canonical_bases
+from harness.demo.launcher import KEY_VARIABLE, start_servers
+from harness.demo.model.fault_injection import read_faults
+from harness.demo.model.scripts import read_plans
+from harness.errors import ConfigError
+from harness.evaluation.run_context import RunContext
+
+_REACH_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddedServers:
+    """Where they are."""
+
+    sites_port: int | None
+    """None = the deployment is somebody else's."""
+    base_url: str | None
+    """Of the scripted endpoint; None = the configured one."""
+
+
+@asynccontextmanager
+async def embedded_servers(game: RunContext) -> AsyncIterator[EmbeddedServers]:
+    """Start them; leaving the context ends them."""
+    config = game.config
+    async with AsyncExitStack() as closing:
+        port = game.embedded.port = await _sites(game, closing) if config.sites.get("embedded") else None
+        yield EmbeddedServers(
+            sites_port=port,
+            base_url=await _endpoint(game, closing) if _is_embedded_endpoint(config) else None,
+        )
+
+
+def check_reach(where: EmbeddedServers) -> None:
+    """See that the embedded servers serve this machine, too: they listen on the loopback of the one that started the
+    run.
+
+    Raises:
+        ConfigError: They do not.
+    """
+    ports = {"the embedded sites": where.sites_port, "the scripted endpoint": urlsplit(where.base_url or "").port}
+    for what, port in ports.items():
+        if port is None:
+            continue
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=_REACH_S).close()
+        except OSError as error:
+            raise ConfigError(
+                f"{what} cannot be reached from {socket.gethostname()}: served is only the machine the run was started"
+                " on; give sites and an endpoint all machines can reach (sites.NAME.url, llm.base_url)"
+            ) from error
+
+
+async def _sites(game: RunContext, closing: AsyncExitStack) -> int:
+    port = game.config.sites.get("port")
+    if port is not None:
+        game.embedded.key = os.environ.get(KEY_VARIABLE, "")  # of a server somebody else started
+        return int(port)
+    # Not in the run folder, which may be far away; the server deletes it, too, when the run was killed.
+    state = closing.enter_context(TemporaryDirectory(prefix="cairn-sites-", ignore_cleanup_errors=True))
+    return await closing.enter_async_context(
+        start_servers(
+            *("harness.demo", "--state", state),
+            log=game.run.path / "sites.log",
+            name="the embedded sites",
+            tell=game.say,
+            variables={KEY_VARIABLE: game.embedded.key},
+        )
+    )
+
+
+def _is_embedded_endpoint(config: Config) -> bool:
+    return config.llm.kind == "scripted" and config.llm.base_url is None
+
+
+async def _endpoint(game: RunContext, closing: AsyncExitStack) -> str:
+    llm, run = game.config.llm, game.run
+    if llm.plans is None:
+        raise ConfigError("llm.plans is not set: llm=scripted needs a plan file for these tasks, llm.plans=FILE")
+    intents = {task.task_id: task.intent for task in game.tasks}
+    placeholders = {f"__{name.upper()}__": base for name, base in canonical_bases(game.config).items()}
+    read_plans(Path(llm.plans), intents, placeholders=placeholders)  # here, a wrong file can be told in one sentence
+    read_faults(llm.faults)
+    arguments = {
+        "--intents": str(run.write("intents.json", dumps(intents))),
+        "--plans": llm.plans,
+        "--placeholders": dumps(placeholders).decode(),
+        "--faults": dumps(llm.faults).decode(),
+        "--latency-ms": str(llm.latency_ms),
+    }
+    pairs = [part for pair in arguments.items() for part in pair]
+    port = await closing.enter_async_context(
+        start_servers(
+            *("harness.demo.model.model_server", *pairs),
+            log=run.path / "endpoint.log",
+            name="the scripted endpoint",
+            tell=game.say,
+        )
+    )
+    return f"http://127.0.0.1:{port}/v1"

@@ -1,0 +1,29 @@
+"""The limiter of a run, from the settings; without the model's libraries, which a supervisor does without."""
+
+from collections.abc import Callable
+
+from harness.config import Config, LlmConfig
+from harness.errors import ConfigError
+from harness.llm.limiter import Limiter, RateLimits
+
+
+def build_rate_limiter(
+    config: Config, tell: Callable[[str], None] = lambda text: None, *, answered: bool = False
+) -> Limiter:
+    """The one of the run, see `Limiter`; raises as `limits_of`."""
+    return Limiter(limits_of(config.llm), tell=tell, answered=answered)
+
+
+def limits_of(llm: LlmConfig) -> RateLimits:
+    """What the person allows.
+
+    Raises:
+        ConfigError: A limit that nothing fits into.
+    """
+    limits = {name: getattr(llm, name) for name in ("max_concurrency", "requests_per_minute", "tokens_per_minute")}
+    for name, limit in limits.items():
+        if limit is not None and limit <= 0:
+            raise ConfigError(f"llm.{name}={limit:g} lets nothing through; give more than 0, or null for no limit")
+    if not llm.max_answer_mb > 0:
+        raise ConfigError(f"llm.max_answer_mb={llm.max_answer_mb:g} lets no answer through; give more than 0")
+    return RateLimits(**limits, max_outage_s=llm.max_outage_s, longest_wait_s=llm.max_retry_s)

@@ -1,0 +1,230 @@
+"""One start of one run: find what is owed, play it, say what it came to.
+
+All state is in the run folder. A start that finds nothing owed starts no server, no browser and no model client.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from harness.choices import Display
+from harness.codec import dumps
+from harness.config import Config
+from harness.config.config_secrets import task_secrets
+from harness.config.config_tree import build_redactor
+from harness.config.config_validation import check_inputs
+from harness.config.deployment import load_tasks
+from harness.errors import ExitCode
+from harness.evaluation import retry_request
+from harness.evaluation.budget_settings import build_run_budget
+from harness.evaluation.build_locks import build_scheduler
+from harness.evaluation.config_drift import check_config_drift
+from harness.evaluation.dry_run import describe_dry_run
+from harness.evaluation.limiter_settings import build_rate_limiter
+from harness.evaluation.pending_settings import pending_policy
+from harness.evaluation.provenance import describe
+from harness.evaluation.redacting_progress import RedactingProgress
+from harness.evaluation.reset_hooks import unresettable
+from harness.evaluation.run_context import RunContext
+from harness.evaluation.summary_cache import invalidate_summary, save_summary
+from harness.evaluation.trackers import Tracker
+from harness.journal.index import Scan
+from harness.journal.log import Durability
+from harness.journal.redacting_stream import redact_output
+from harness.journal.redaction import Redactor, redact_logs
+from harness.journal.store import RunFolder
+from harness.records import Task
+from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
+from harness.reports.escape import show_logs
+from harness.reports.rows import RunInfo
+from harness.reports.summary import Invocation, Summary, SummaryEntry, as_json, summarize
+from harness.reports.table import StillPending, exit_code, print_summary
+from harness.reports.terminal import Terminal
+from harness.reports.write_all import write_reports
+from harness.runner.pending import pending_jobs
+from harness.runner.process_tree import kill_orphans, tag_environment
+from harness.runner.run_budget import RunBudget
+from harness.runner.scheduler import Scheduler
+from harness.runner.shutdown import ShutdownSignal
+
+
+async def evaluate(config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...] = ()) -> int:
+    """Play what `folder` still owes of the configured tasks; `arguments` compose this configuration anew.
+
+    Returns:
+        The exit code.
+    """
+    if config.run.dry:
+        _keep_quiet(config, load_tasks(config))
+        console.out(describe_dry_run(config, folder), highlight=False)
+        return ExitCode.DONE
+    check_inputs(config)
+    return await _evaluate(config, folder, console, arguments)
+
+
+async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...]) -> int:
+    begun = time.monotonic()
+    tasks = load_tasks(config)
+    redactor = _keep_quiet(config, tasks)
+    with (
+        RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor) as run,
+        ExitStack() as closing,
+    ):
+        kill_orphans(folder)
+        tag_environment(folder)
+        outcomes = (scanned := _scan(run)).outcomes
+        digest = check_config_drift(config, run, tasks, outcomes=outcomes, tell=console.say)
+        stopping = ShutdownSignal(console.say)
+        jobs, embedded = build_scheduler(config, run, tasks, outcomes=outcomes, stopping=stopping)
+        spent = outcomes if len(jobs) else {}  # with nothing owed there is nothing to stop
+        purse = build_run_budget(config, run, spent, stopping=stopping, tell=console.say)
+        tracker, invocation = Tracker(config, folder), Invocation()
+        if plays := bool(len(jobs)) and not purse.is_empty():
+            _begin(config, run, tasks, jobs, console=console)
+            describe(config, run, digest, tasks)
+            game = RunContext(
+                config=config,
+                run=run,
+                tasks=tasks,
+                config_digest=digest,
+                arguments=arguments,
+                say=console.say,
+                stopping=stopping,
+                turns=build_rate_limiter(
+                    config, console.say, answered=any(outcome.steps for outcome in outcomes.values())
+                ),
+                embedded=embedded,
+            )
+            closing.enter_context(_heeding(stopping, console))  # to the end: what is written last is not cut short
+            invocation = await _play(game, jobs, console, tracker=tracker, purse=purse)
+        found = _scan(run) if plays else scanned
+        summary = _summary(config, found, tasks, replace(invocation, wall_s=round(time.monotonic() - begun, 3)))
+        left = _left(config, tasks, found, purse)
+        _leave(run, summary, console, left)
+        # Asked to stop when nothing was left to do: by its last decision, a budget may be spent.
+        whole = not stopping() or not (len(jobs) or left.owed)
+        write_reports(run, _about(config, tasks), found, console=console, pages=config.run.report and whole)
+        await tracker.log(whole=whole)
+        await tracker.close()
+        if not whole and not purse.is_empty():
+            console.print("interrupted: nothing is lost; the same command goes on from here")
+            return ExitCode.INTERRUPTED
+        if not left.owed:
+            _over(config, run, tasks, found, summary=summary)
+        return exit_code(console, summary.overall, config.fail_under)
+
+
+def _keep_quiet(config: Config, tasks: Sequence[Task]) -> Redactor:
+    """About the secrets of settings and tasks, in what is logged and printed from now on; for what is written, too."""
+    redactor = build_redactor(config, task_secrets(tasks))
+    redact_logs(redactor)
+    show_logs()
+    redact_output(redactor)
+    return redactor
+
+
+@contextmanager
+def _heeding(stopping: ShutdownSignal, console: Terminal) -> Iterator[None]:
+    """Stop when asked to, and when nobody reads any more what is said."""
+    console.lost = partial(asyncio.get_running_loop().call_soon_threadsafe, stopping.ask)
+    with stopping.listening():
+        yield
+
+
+def _begin(config: Config, run: RunFolder, tasks: Sequence[Task], jobs: Scheduler, *, console: Terminal) -> None:
+    invalidate_summary(run)
+    retry_request.remember(config, run, tasks)
+    _say_what_is_not_reset(config, tasks, console)
+    _say_who_is_alone(jobs, _jobs_are(config), console)
+
+
+def _over(config: Config, run: RunFolder, tasks: Sequence[Task], found: Scan, *, summary: Summary) -> None:
+    retry_request.settle(config, run, tasks, found.outcomes)
+    save_summary(config, run, summary)
+
+
+async def _play(
+    game: RunContext, jobs: Scheduler, console: Terminal, *, tracker: Tracker, purse: RunBudget
+) -> Invocation:
+    from harness.evaluation.executor_choice import (
+        run_with_executor,
+    )  # model and server libraries: a start that owes nothing needs none
+
+    board = LiveStats(len(jobs), game.turns.flow, lambda: jobs.waits, _jobs_are(game.config))
+    with _display(game.config, console, board) as display:
+        discreet = RedactingProgress(display, build_redactor(game.config, task_secrets(game.tasks)).said)
+        async with tracker.following(discreet) as progress:
+            return await run_with_executor(game, jobs, purse.watching(progress))
+
+
+def _display(config: Config, console: Terminal, board: LiveStats) -> LiveDisplay | PlainDisplay:
+    wanted = config.run.display
+    if wanted is Display.live or (wanted is Display.auto and console.is_terminal):
+        return LiveDisplay(console, board)
+    return PlainDisplay(console, board)
+
+
+def _say_what_is_not_reset(config: Config, tasks: Sequence[Task], console: Terminal) -> None:
+    if unreset := unresettable(config, tasks):
+        console.print(
+            f"{len(unreset)} tasks ask for a reset of their sites (require_reset) and are played without: "
+            "set sites.reset.command, or reset_command or reset_url of the sites",
+            markup=False,
+        )
+
+
+def _jobs_are(config: Config) -> str:
+    return "tasks" if config.trials == 1 else "episodes"
+
+
+def _say_who_is_alone(jobs: Scheduler, what: str, console: Terminal) -> None:
+    if jobs.believed:
+        console.print(
+            f"{jobs.believed} of {len(jobs)} {what} do not say whether they change their sites (mutates) and have them "
+            "alone; sites.X.instances=[…] lets more be played at once, sites.leases=none all",
+            markup=False,
+            highlight=False,
+        )
+
+
+def _scan(run: RunFolder) -> Scan:
+    found = run.scan()
+    if found.damaged:
+        raise found.damaged[0]
+    return found
+
+
+def _about(config: Config, tasks: Sequence[Task]) -> RunInfo:
+    return RunInfo(
+        name=config.run.id,
+        dialect=config.scoring.value,
+        model=config.llm.model,
+        agent=config.agent.name,
+        tasks=tuple(task.task_id for task in tasks),
+        trials=config.trials,
+    )
+
+
+def _left(config: Config, tasks: Sequence[Task], found: Scan, purse: RunBudget) -> StillPending:
+    """What is owed, but for what a person may ask to be retried."""
+    jobs = pending_jobs(tasks, config.trials, found.outcomes, replace(pending_policy(config), retry=None))
+    return StillPending(owed=len(jobs), spent=purse.spent_up())
+
+
+def _leave(run: RunFolder, summary: Summary, console: Terminal, left: StillPending) -> None:
+    run.write("summary.json", dumps(as_json(summary)) + b"\n")
+    print_summary(console, summary, str(run.path), left)
+
+
+def _summary(config: Config, found: Scan, tasks: Sequence[Task], invocation: Invocation) -> Summary:
+    outcomes = found.outcomes
+    entries = (
+        SummaryEntry(task=task, trial=trial, outcome=outcomes.get((task.task_id, trial)))
+        for trial in range(config.trials)
+        for task in tasks
+    )
+    return summarize(config.run.id, entries, config.scoring.value, invocation)

@@ -1,0 +1,178 @@
+"""What made a run, kept beside its journals: settings, tasks, and the programs, packages and fonts of this machine.
+
+Nothing is started for it but `chromium --version` and git, and that only when something is played. What cannot be found
+out is null, never a reason to stop. Of another machine that plays a part of the run (Ray, Slurm) nothing is said; a
+shard has a `run.json` of its own. Where a later start finds another environment, the earlier ones stay, under
+`earlier`.
+"""
+
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+
+from harness import __version__, safe_files
+from harness.browser.driver.child_environment import browser_environment
+from harness.browser.driver.executable import find
+from harness.codec import CodecError, dumps, loads
+from harness.config import Config
+from harness.config.config_tree import saved
+from harness.errors import ConfigError
+from harness.journal.store import RunFolder
+from harness.records import Task
+
+Tree = dict[str, Any]
+ENVIRONMENT = ("harness", "revision", "python", "platform", "browser", "fonts", "packages")
+"""What of `run.json` belongs to the machine and not to the settings."""
+_DISTRIBUTION = "cairn-harness"
+_PACKAGE = Path(__file__).resolve().parents[1]
+_FONTS = {".ttf", ".otf", ".ttc", ".otc", ".woff", ".woff2", ".pfb", ".pfa", ".pcf", ".bdf", ".dfont"}
+_ASKING_S = 10
+_EARLIER = 100
+"""Environments of earlier starts that are kept."""
+
+
+def describe(config: Config, run: RunFolder, config_digest: str, tasks: Sequence[Task]) -> None:
+    """Write `config.yaml` and `run.json`."""
+    run.write("config.yaml", saved(config).encode())
+    now = environment(config)
+    described = {
+        **now,
+        "earlier": _earlier(run.path / "run.json", now),
+        "config_digest": config_digest,
+        "seed": config.run.seed,
+        "model": config.llm.model,
+        "agent": config.agent.name,
+        "scoring": config.scoring.value,
+        "trials": config.trials,
+        "tasks": [task.task_id for task in tasks],
+    }
+    run.write("run.json", dumps(described) + b"\n")
+
+
+def environment(config: Config) -> Tree:
+    """What this machine plays with, by the names of `ENVIRONMENT`."""
+    return {
+        "harness": __version__,
+        "revision": revision(_PACKAGE),
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "platform": platform.platform(),
+        "browser": _browser(config),
+        "fonts": fonts(_font_folders()),
+        "packages": packages(sys.path),
+    }
+
+
+def revision(package: Path) -> Tree | None:
+    """`commit` of the checkout that `package` is part of, and whether it is `dirty`: changed, or with files git does
+    not know.
+
+    Of an installed package, the commit pip noted when it fetched it from a repository (PEP 610); None when nobody
+    knows.
+    """
+    if _git(package, "ls-files", "--error-unmatch", "__init__.py") is None:
+        return _installed_from(package)
+    commit, changes = _git(package, "rev-parse", "HEAD"), _git(package, "status", "--porcelain", "--", ".")
+    return None if commit is None or changes is None else {"commit": commit.strip(), "dirty": bool(changes.strip())}
+
+
+def fonts(folders: Sequence[Path]) -> Tree:
+    """How many font files there are, and a hash over their names and sizes, wherever they lie in `folders`."""
+    found = sorted(f"{path.name} {size}" for path, size in _font_files(folders))
+    return {"files": len(found), "sha256": sha256("\n".join(found).encode()).hexdigest()}
+
+
+def packages(paths: Sequence[str]) -> dict[str, str]:
+    """Every distribution that can be imported from `paths`, and its version.
+
+    Read from the names of the `.dist-info` folders, which the wheel format fixes: their files would take a quarter of a
+    second.
+    """
+    found: dict[str, str] = {}
+    for path in paths:
+        for name in _names(Path(path or ".")):
+            if name.endswith(".dist-info"):
+                project, _, version = name.removesuffix(".dist-info").partition("-")
+                found.setdefault(project.lower().replace("_", "-"), version)
+    return dict(sorted(found.items()))
+
+
+def _browser(config: Config) -> Tree | None:
+    try:
+        path = Path(find(config.browser.executable, headless=config.browser.headless))
+    except ConfigError:
+        return None
+    version = _said([str(path), "--version"], browser_environment(os.environ))
+    return {"program": path.name, "version": version.strip() if version else None}
+
+
+def _earlier(path: Path, now: Mapping[str, Any]) -> list[Tree]:
+    """The environments of earlier starts that were not as this one."""
+    try:
+        before = loads(safe_files.read(path, most=safe_files.MAX_SIDE_FILE_BYTES))
+    except (OSError, CodecError):
+        return []
+    if not isinstance(before, dict):
+        return []
+    kept = before.get("earlier")
+    last = {name: before[name] for name in ENVIRONMENT if name in before}
+    found = [*(kept if isinstance(kept, list) else ()), last]
+    return [one for one in found if one and one != now][-_EARLIER:]
+
+
+def _installed_from(package: Path) -> Tree | None:
+    try:
+        known = distribution(_DISTRIBUTION)
+        if Path(str(known.locate_file(package.name))).resolve() != package:
+            return None
+        commit = loads(known.read_text("direct_url.json") or "{}")["vcs_info"]["commit_id"]
+    except (PackageNotFoundError, CodecError, KeyError, TypeError):
+        return None
+    return {"commit": str(commit), "dirty": False}
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    """What git says of the checkout `folder` lies in, whatever checkout the environment names, and without a lock."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return _said(["git", "-C", str(folder), *arguments], {**clean, "GIT_OPTIONAL_LOCKS": "0"})
+
+
+def _said(command: Sequence[str], env: Mapping[str, str] | None = None) -> str | None:
+    """Standard output of a command; None when it cannot be run, fails or does not end."""
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_ASKING_S, check=False, env=env
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return None if done.returncode else done.stdout.decode("utf-8", "replace")
+
+
+def _font_folders() -> list[Path]:
+    home = Path("~").expanduser()
+    shared = os.environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share"
+    own = os.environ.get("XDG_DATA_HOME") or str(home / ".local" / "share")
+    apple = (Path("/System/Library/Fonts"), Path("/Library/Fonts"), home / "Library" / "Fonts")
+    return [*(Path(path) / "fonts" for path in dict.fromkeys([*shared.split(":"), own])), home / ".fonts", *apple]
+
+
+def _font_files(folders: Sequence[Path]) -> Iterator[tuple[Path, int]]:
+    for top in folders:
+        for folder, _, names in os.walk(top):
+            for name in names:
+                path = Path(folder, name)
+                if Path(name.removesuffix(".gz")).suffix.lower() in _FONTS and path.is_file():
+                    yield path, path.stat().st_size
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        with os.scandir(folder) as found:
+            return [entry.name for entry in found]
+    except OSError:
+        return []

@@ -1,0 +1,220 @@
+"""How sites of somebody's own deployment are put back to their seed: a command or a request, for one or for all.
+
+The command comes from the person's settings, never from a task; it is told by the environment variables CAIRN_SITES,
+CAIRN_URLS and CAIRN_TASK what it is wanted for, and must reset just these sites. `{url}` in a hook stands for the
+address of the instance. An address for all sites that names no `{url}` cannot be told which are meant: it is asked
+while nobody is on any. The embedded sites have a hook of their own, one for each lane's instances.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from secrets import token_urlsafe
+from typing import Any
+
+from harness.browser.network.reset_request import Hook, post_until_ok, retry_until_ok
+from harness.browser.network.site_health import WaitPolicy
+from harness.config import Config
+from harness.config.config_tree import build_redactor
+from harness.config.deployment import instances, site_trees
+from harness.demo.launcher import KEY_HEADER
+from harness.errors import ConfigError
+from harness.records import Task
+from harness.runner import shell
+from harness.runner.dirty_sites import ResetWhen, SiteInstance
+
+_RESET_KEYS = {"command", "url", "timeout_s", "when"}
+_TIMEOUT_S = 900.0
+_EMBEDDED_S = 10.0
+URL = "{url}"
+"""In a hook: the real base URL of the instance."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResetHooks:
+    """What is configured."""
+
+    command: str | None
+    """For all sites."""
+    url: str | None
+    """For all sites: POST here."""
+    commands: Mapping[str, str]
+    """By site; goes before what is for all."""
+    urls: Mapping[str, str]
+    known: frozenset[str]
+    """Sites with an address."""
+    timeout_s: float
+    patience: WaitPolicy
+    """With a hook that fails."""
+    redact: Callable[[str], str]
+    """Takes secrets out of what a command said."""
+    when: ResetWhen = ResetWhen.DIRTY
+
+    def covers(self, site: str) -> bool:
+        """Whether there is a hook for the site; what is for all sites is for those without a name, too."""
+        hooks = (self.command, self.url)
+        named = any(hook is not None and (URL not in hook or site in self.known) for hook in hooks)
+        return named or site in self.commands or site in self.urls
+
+    def together(self, sites: Collection[str]) -> frozenset[str]:
+        """Those of the sites that can only be reset all at once."""
+        if self.command is not None or self.url is None or URL in self.url:
+            return frozenset()
+        return frozenset(sites) - self.commands.keys() - self.urls.keys()
+
+    async def reset(self, wanted: tuple[SiteInstance, ...], task: Task) -> None:
+        """Put the instances back, one after the other; what is for all and names no `{url}` runs once."""
+        rest: list[SiteInstance] = []
+        for one in wanted:
+            if one.site in self.commands:
+                await self._run(f"sites.{one.site}.reset_command", self.commands[one.site], (one,), task)
+            elif one.site in self.urls:
+                await self._post(f"sites.{one.site}.reset_url", self.urls[one.site].replace(URL, one.url))
+            else:
+                rest.append(one)
+        if rest and self.command is not None:
+            for some in ((one,) for one in rest) if URL in self.command else (tuple(rest),):
+                named = f"sites.reset.command for {', '.join(one.site for one in some)}"
+                await self._run(named, self.command, some, task)
+        elif rest and self.url is not None:
+            for url in dict.fromkeys(self.url.replace(URL, one.url) for one in rest):
+                await self._post("sites.reset.url", url)
+
+    def missing(self) -> Iterator[str]:
+        """A sentence for every command that cannot be run at all."""
+        settings = {"sites.reset.command": self.command, **_settings(self.commands, "reset_command")}
+        for setting, command in settings.items():
+            if command is not None and (word := shell.find_missing_program(command)) is not None:
+                yield f"{setting}: there is no command {word}, or it may not be run; mend it, or give its whole path"
+
+    async def _run(self, setting: str, command: str, instances: Sequence[SiteInstance], task: Task) -> None:
+        told = {
+            "CAIRN_SITES": ",".join(one.site for one in instances),
+            "CAIRN_URLS": ",".join(one.url for one in instances),
+            "CAIRN_TASK": task.task_id,
+        }
+
+        async def attempt() -> str | None:
+            ended = await shell.run_command(command.replace(URL, instances[0].url), told=told, timeout_s=self.timeout_s)
+            if ended.code == 0:
+                return None
+            if ended.code is None:
+                return f"it was not done after {self.timeout_s:g} s (sites.reset.timeout_s)"
+            last = f" ({self.redact(ended.said)[:200]})" if ended.said else ""
+            if ended.code in shell.NO_COMMAND:
+                raise ConfigError(
+                    f"{setting}: it ended with code {ended.code}{last}, as a command does that is not there or may not "
+                    "be run; mend it, and the same command goes on"
+                )
+            return f"it ended with code {ended.code}{last}"
+
+        await retry_until_ok(attempt, hook=setting, patience=self.patience)
+
+    async def _post(self, setting: str, url: str) -> None:
+        await post_until_ok(Hook(url, setting), timeout_s=self.timeout_s, patience=self.patience)
+
+
+def patience_of(
+    config: Config, *, tell: Callable[[str], None], sleep: Callable[[float], Awaitable[None]]
+) -> WaitPolicy:
+    """How long a hook that fails is tried again, and who hears of it."""
+    limit_s = config.browser.navigation_timeout_s
+    return WaitPolicy(limit_s=limit_s, tell=lambda note: tell(note) if note else None, sleep=sleep)
+
+
+class EmbeddedResetHooks:
+    """Resets the embedded sites of a lane."""
+
+    def __init__(self, patience: WaitPolicy | None = None) -> None:
+        """`patience`: with a server that does not answer, or not well."""
+        self.port: int | None = None
+        """Where they are served; known once they are started."""
+        self.key = token_urlsafe(24)
+        """What they want to hear first; another one for each start of a run."""
+        self._patience = patience or WaitPolicy(limit_s=_EMBEDDED_S)
+
+    async def reset(self, wanted: tuple[SiteInstance, ...], _: Task) -> None:
+        """Put the instances back, one after the other; it takes milliseconds."""
+        assert self.port is not None, "the embedded sites are started before anything is played"
+        for one in wanted:
+            url = f"{one.url}:{self.port}/__reset__"
+            hook = Hook(url, f"reset of {one.site}", {KEY_HEADER: self.key})
+            await post_until_ok(hook, timeout_s=_EMBEDDED_S, patience=self._patience)
+
+
+def build_reset_hooks(
+    config: Config,
+    *,
+    tell: Callable[[str], None] = lambda text: None,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> ResetHooks:
+    """Read the settings.
+
+    Args:
+        config: They.
+        tell: Hears of a hook that has to be waited for.
+        sleep: How that is done.
+    Raises:
+        ConfigError: They do not fit.
+    """
+    tree: Any = config.sites.get("reset") or {}
+    unknown = sorted(set(tree) - _RESET_KEYS) if isinstance(tree, Mapping) else ["(not a mapping)"]
+    if unknown:
+        raise ConfigError(f"sites.reset: unknown {', '.join(unknown)}; it has {', '.join(sorted(_RESET_KEYS))}")
+    timeout_s = tree.get("timeout_s", _TIMEOUT_S)
+    if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or timeout_s <= 0:
+        raise ConfigError(f"sites.reset.timeout_s={timeout_s!r} is no time; give seconds")
+    words = [when.value for when in ResetWhen]
+    if (when := tree.get("when", "dirty")) not in words:
+        raise ConfigError(f"sites.reset.when={when!r} is unknown; it is one of {', '.join(words)}")
+    sites = site_trees(config)
+    own = {
+        key: {name: _text(f"sites.{name}.{key}", site[key]) for name, site in sites.items() if site.get(key)}
+        for key in ("reset_command", "reset_url")
+    }
+    everywhere = [_text(f"sites.reset.{key}", tree[key]) if tree.get(key) else None for key in ("command", "url")]
+    _check_urls(config, everywhere[1], own["reset_url"])
+    return ResetHooks(
+        command=everywhere[0],
+        url=everywhere[1],
+        commands=own["reset_command"],
+        urls=own["reset_url"],
+        timeout_s=float(timeout_s),
+        patience=patience_of(config, tell=tell, sleep=sleep),
+        redact=lambda said: build_redactor(config).text(said),
+        known=frozenset(instances(config)),
+        when=ResetWhen(when),
+    )
+
+
+def unresettable(config: Config, tasks: Sequence[Task]) -> list[str]:
+    """Ids of tasks that ask for a reset which nothing here can do."""
+    if config.sites.get("embedded"):
+        return []
+    configured = build_reset_hooks(config)
+    return [
+        task.task_id
+        for task in tasks
+        if task.require_reset and not all(configured.covers(site) for site in task.sites or ("",))
+    ]
+
+
+def _check_urls(config: Config, everywhere: str | None, own: Mapping[str, str]) -> None:
+    for setting, url in {"sites.reset.url": everywhere, **_settings(own, "reset_url")}.items():
+        if url is not None and not url.startswith(("http://", "https://", URL)):
+            raise ConfigError(
+                f"{setting} must be an address with http:// or https://, or begin with {URL}, not {url!r}"
+            )
+    for name, urls in instances(config).items():
+        if len(urls) > 1 and name in own and URL not in own[name]:
+            raise ConfigError(f"sites.{name}.reset_url must hold {URL}: the site has {len(urls)} instances")
+
+
+def _settings(hooks: Mapping[str, str], key: str) -> dict[str, str]:
+    return {f"sites.{name}.{key}": hook for name, hook in hooks.items()}
+
+
+def _text(setting: str, value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ConfigError(f"{setting} must be a text, not {value!r}")
+    return value

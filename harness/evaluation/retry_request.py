@@ -1,0 +1,102 @@
+"""What a person asked to be tried again, remembered until it is done.
+
+Invariant: one command with `run.retry` opens each task and trial at most once anew, however often it is killed and
+given again; once all of it is over, the same command asks anew. So what was over when it was first given stands in the
+run folder, with the attempt each one was at, before anything is played.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness import safe_files
+from harness.codec import CodecError, build, dumps, loads
+from harness.config import Config
+from harness.errors import JournalError
+from harness.evaluation.pending_settings import pending_policy
+from harness.journal.disk import translate_os_errors
+from harness.journal.index import EpisodeResult
+from harness.journal.store import RunFolder
+from harness.records import Task
+from harness.runner.pending import PendingPolicy, is_finished, pending_jobs, wants_retry
+
+RETRY_NAME = "retry.json"
+NOT_ASKED = 0
+"""Instead of an attempt: it was not over then, or is none of those that were asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """The file."""
+
+    retry: str
+    asked: tuple[tuple[str, int, int], ...]
+    """Task id, trial, and the attempt it was at."""
+
+
+Asked = dict[tuple[str, int], int]
+Outcomes = Mapping[tuple[str, int], EpisodeResult]
+
+
+def standing(config: Config, folder: Path, tasks: Sequence[Task], outcomes: Outcomes) -> PendingPolicy:
+    """What counts as owed, the request that is under way, or begins now, included; reads only.
+
+    Raises:
+        JournalError: What was asked for cannot be read.
+    """
+    terms = pending_policy(config)
+    if terms.retry is None:
+        return terms
+    asked = _read(folder / RETRY_NAME, terms.retry)
+    for key in ((task.task_id, trial) for trial in range(config.trials) for task in tasks):
+        if key not in asked:
+            became = outcomes.get(key)
+            wanted = became is not None and is_finished(became, terms) and wants_retry(became, terms)
+            asked[key] = became.attempt if became is not None and wanted else NOT_ASKED
+    return replace(terms, asked=asked)
+
+
+def remember(config: Config, run: RunFolder, tasks: Sequence[Task]) -> None:
+    """Keep the request, before anything is played."""
+    if config.run.retry is None:
+        return
+    terms = standing(config, run.path, tasks, run.scan().outcomes)
+    if terms.retry is not None and terms.asked is not None:
+        _write(run, terms.retry, terms.asked)
+
+
+def settle(config: Config, run: RunFolder, tasks: Sequence[Task], outcomes: Outcomes) -> None:
+    """Forget what was asked of these tasks, if all of it is over."""
+    path = run.path / RETRY_NAME
+    if config.run.retry is None or not path.exists():
+        return
+    terms = standing(config, run.path, tasks, outcomes)
+    if pending_jobs(tasks, config.trials, outcomes, terms):
+        return
+    mine = {task.task_id for task in tasks}
+    asked = {key: attempt for key, attempt in _read(path, config.run.retry).items() if key[0] not in mine}
+    if asked:
+        _write(run, config.run.retry, asked)
+    else:
+        with translate_os_errors(path, "remove"):
+            path.unlink(missing_ok=True)
+
+
+def _read(path: Path, retry: str) -> Asked:
+    """What was asked for in that way; another way is another request, and nothing of this one."""
+    with translate_os_errors(path, "read"):
+        data = safe_files.read_if_there(path)
+    if data is None:
+        return {}
+    try:
+        kept = build(_Asked, loads(data))
+    except CodecError as exc:
+        raise JournalError(
+            f"{path} is damaged; restore it, or delete it: run.retry={retry} then asks for everything anew"
+        ) from exc
+    return {(task_id, trial): attempt for task_id, trial, attempt in kept.asked} if kept.retry == retry else {}
+
+
+def _write(run: RunFolder, retry: str, asked: Mapping[tuple[str, int], int]) -> None:
+    lines = [[task_id, trial, attempt] for (task_id, trial), attempt in asked.items()]
+    run.write(RETRY_NAME, dumps({"retry": retry, "asked": lines}) + b"\n")

@@ -1,0 +1,218 @@
+"""One run as several that know nothing of each other: shards by task id, played as jobs, brought together by copying.
+
+Each shard is a run folder of its own below the run's, `shards/<k>-of-<n>`, so nobody has to share a lock or a journal
+over a network. The run's own folder is what everybody reads; it is brought up to date whenever this looks at the jobs,
+and the same command again finds jobs that are still at work instead of submitting them twice.
+"""
+
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from harness import safe_files
+from harness.codec import CodecError, build, loads
+from harness.config import HIDDEN, Config
+from harness.errors import ConfigError, ExitCode, JournalError, UsageError
+from harness.evaluation.pending_settings import pending_policy
+from harness.evaluation.retry_request import standing
+from harness.evaluation.run_context import RunContext
+from harness.journal.merge import merge
+from harness.journal.store import journal_name
+from harness.protocols import Progress, ProgressEvent
+from harness.reports.summary import Invocation
+from harness.runner.executors.slurm import SlurmJobs, SlurmJobSpec
+from harness.runner.pending import is_finished, pending_jobs
+from harness.runner.process_tree import kill_orphans
+from harness.runner.shutdown import ShutdownRequested
+from harness.tasks.shards import shard_of
+
+LOOK_EVERY_S = 2.0
+_SHARD = re.compile("[0-9]+-of-[0-9]+")
+
+
+async def play_shards(game: RunContext, progress: Progress) -> Invocation:
+    """Have jobs play what is owed, and bring together what they wrote.
+
+    Raises:
+        UsageError: They cannot be submitted, or one says that the person must act.
+    """
+    config = game.config
+    if config.task.shard is not None:
+        raise ConfigError("task.shard is what executor=slurm gives each job; set executor.shards instead")
+    jobs = SlurmJobs(game.run.path / "slurm", _order(config))
+    shards = Shards(game, progress)
+    shards.collect()
+    shards.submit(jobs)
+    if not config.executor.wait:
+        game.say(f"{len(jobs.running())} jobs are under way; the same command brings together what they have done")
+        return Invocation()
+    with game.stopping.listening():
+        try:
+            while jobs.running():
+                await game.stopping.sleep(LOOK_EVERY_S)
+                shards.collect()
+        except ShutdownRequested:
+            shards.leave(jobs)
+    shards.collect()
+    if not game.stopping():
+        shards.complain(jobs)
+    return shards.done()
+
+
+def _order(config: Config) -> SlurmJobSpec:
+    executor = config.executor
+    return SlurmJobSpec(
+        cluster=executor.cluster,
+        time_min=executor.time_min,
+        mem_gb=executor.mem_gb,
+        cpus=max(1, round(executor.cpus)),
+        sbatch={**({"partition": executor.partition} if executor.partition else {}), **executor.sbatch},
+    )
+
+
+class Shards:
+    """The shards of one run, and the run."""
+
+    def __init__(self, game: RunContext, progress: Progress) -> None:
+        self._game = game
+        self._progress = progress
+        self._count = game.config.executor.shards
+        self._policy = pending_policy(game.config)
+        self._over: set[tuple[str, int]] | None = None
+        self._summaries: dict[int, int] = {}
+        """Shard that was submitted now to the modification time of the summary it had, in ns; 0 = none."""
+
+    def collect(self) -> None:
+        """Bring the run's own folder up to date, and tell what has ended since the last time."""
+        for folder in _shards(self._game.run.path):
+            merge(folder, self._game.run.path)
+        outcomes = self._game.run.scan().outcomes
+        over = {key for key, became in outcomes.items() if is_finished(became, self._policy)}
+        for key in sorted(over - (over if self._over is None else self._over)):
+            became = outcomes[key]
+            score = became.scores.get(self._policy.dialect)
+            self._progress.tell(
+                ProgressEvent(
+                    lane=shard_of(became.task_id, self._count) - 1,
+                    task_id=became.task_id,
+                    trial=became.trial,
+                    phase="ended",
+                    step=became.steps,
+                    usage=became.usage,
+                    score=None if score is None else score.value,
+                )
+            )
+        self._over = over
+
+    def submit(self, jobs: SlurmJobs) -> None:
+        """A job for every shard that owes something and has none."""
+        owing: defaultdict[int, set[str]] = defaultdict(set)
+        config, run = self._game.config, self._game.run
+        outcomes = run.scan().outcomes
+        terms = standing(config, run.path, self._game.tasks, outcomes)
+        for job in pending_jobs(self._game.tasks, config.trials, outcomes, terms):
+            owing[shard_of(job.task.task_id, self._count)].add(journal_name(job.task.task_id, job.trial))
+        wanted = sorted(owing.keys() - set(jobs.running()))
+        for shard in wanted:
+            with safe_files.open_folder(self._folder(shard), run.path, make=0o777):
+                pass
+            merge(run.path, self._folder(shard), owing[shard])  # what was played elsewhere is not played again
+            self._summaries[shard] = _written(self._folder(shard) / "summary.json")
+        if wanted:
+            jobs.submit({shard: self._command(shard) for shard in wanted})
+            self._game.say(
+                f"submitted as jobs {jobs.numbers(wanted)}: shards {', '.join(map(str, wanted))} of {self._count}"
+            )
+
+    def complain(self, jobs: SlurmJobs) -> None:
+        """Say what jobs came to that did not end as they should.
+
+        Raises:
+            UsageError: One of them says that the person must act.
+        """
+        for shard in sorted(self._summaries.keys() - set(jobs.running())):
+            code, log = jobs.code(shard), jobs.log(shard)
+            if code is None:
+                self._game.say(f"the job of shard {shard} ended early, {log} may say why; the same command goes on")
+            elif code == ExitCode.USAGE:
+                said = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
+                raise UsageError(f"shard {shard}: {said[-1] if said else f'see {log}'}")
+
+    def leave(self, jobs: SlurmJobs) -> None:
+        """Stop waiting: jobs of a cluster had to queue for their turn and go on, those of this machine end with their
+        start.
+        """
+        run, left = self._game.run, jobs.running()
+        if self._game.config.executor.cluster == "local":
+            for folder in (run.path, *_shards(run.path)):
+                kill_orphans(folder)
+        elif left:
+            numbers = jobs.numbers(left)
+            self._game.say(
+                f"{len(left)} jobs go on: the same command brings together what they did, scancel {numbers} ends them"
+            )
+
+    def done(self) -> Invocation:
+        """What the jobs of this start did, as their summaries say it."""
+        requests = starts = episodes = 0
+        for shard, before in self._summaries.items():
+            path = self._folder(shard) / "summary.json"
+            if _written(path) == before:
+                continue
+            did = _invocation(path)
+            requests, starts = requests + did.model_requests, starts + did.browser_starts
+            episodes += did.episodes_run
+        return Invocation(model_requests=requests, browser_starts=starts, episodes_run=episodes)
+
+    def _folder(self, shard: int) -> Path:
+        return self._game.run.path / "shards" / f"{shard}-of-{self._count}"
+
+    def _command(self, shard: int) -> list[str]:
+        given, folder = self._game.arguments, self._folder(shard)
+        if any(HIDDEN.search(argument) for argument in given):
+            raise ConfigError(
+                "executor=slurm keeps its commands on disk, and one of these settings is a secret: give it by the"
+                " environment"
+            )
+        root = str(folder.parent.absolute()).replace("'", r"\'")
+        own = (
+            *(
+                "executor.kind=processes",
+                f"task.shard={shard}/{self._count}",
+                f"run.root='{root}'",
+                f"run.id={folder.name}",
+            ),
+            *("run.report=false", "run.display=plain", "fail_under=null", "tracking.kind=none"),
+        )
+        return [sys.executable, "-m", "harness.main", "run", *given, *own]
+
+
+def _shards(run: Path) -> list[Path]:
+    """The shards there are, of whatever division.
+
+    Raises:
+        UnsafeFile: One of them is a link, or something else.
+    """
+    names = [name for name in safe_files.names_in(run / "shards", run) if _SHARD.fullmatch(name)]
+    for name in names:
+        safe_files.check_folder(run / "shards" / name, run)
+    return [run / "shards" / name for name in names]
+
+
+def _written(path: Path) -> int:
+    found = safe_files.status(path)
+    return 0 if found is None else found.st_mtime_ns
+
+
+def _invocation(path: Path) -> Invocation:
+    """What a shard's summary says of its last start.
+
+    Raises:
+        JournalError: It is damaged.
+    """
+    try:
+        found = loads(safe_files.read(path, most=safe_files.MAX_SIDE_FILE_BYTES))
+        return build(Invocation, found["invocation"] if isinstance(found, dict) else None)
+    except (CodecError, KeyError) as exc:
+        raise JournalError(f"{path} is damaged; delete it, then run again") from exc

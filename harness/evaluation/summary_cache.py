@@ -1,0 +1,119 @@
+"""What a run has come to, kept so that a start that owes nothing can say it at once.
+
+Invariant: a conclusion counts only while all it was drawn from is as it was: the settings, the harness itself, the size
+and time of the task file and of every journal, and the reports beside them. So it is a shortcut, never a truth:
+deleting it loses nothing but seconds. It is forgotten before anything is played, and only whoever holds the run folder
+believes it.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+from harness import __version__, safe_files
+from harness.codec import CodecError, build, dumps, loads
+from harness.config import Config
+from harness.config.config_tree import build_redactor, shown
+from harness.journal.log import Durability
+from harness.journal.names import JOURNAL_SUFFIX
+from harness.journal.store import RunFolder
+from harness.reports.github import reads_annotations, wants_summary
+from harness.reports.summary import PASSED, Invocation, Summary
+
+NAME = ".concluded.json"
+_PACKAGE = Path(__file__).resolve().parents[1]
+_LEFT = ("summary.md", "junit.xml", "report/index.html")
+_INVOCATION = b'"invocation":'
+"""The last field of `summary.json`; no text in it can hold these bytes, as a quote within a text is escaped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CachedSummary:
+    grounds: str
+    """Digest of what it was drawn from."""
+    written: str
+    """sha256 of `summary.json` up to its invocation."""
+    summary: Summary
+    """Without the results that passed."""
+
+
+def save_summary(config: Config, run: RunFolder, summary: Summary) -> None:
+    """Keep what was found, when nothing is owed and every report is written."""
+    missed = tuple(result for result in summary.results if result.status != PASSED)
+    kept = CachedSummary(
+        grounds=_grounds(config, run.path),
+        written=sha256(_head(run.path)).hexdigest(),
+        summary=replace(summary, results=missed),
+    )
+    run.write(NAME, dumps(kept) + b"\n")
+
+
+def invalidate_summary(run: RunFolder) -> None:
+    """Before anything is played."""
+    (run.path / NAME).unlink(missing_ok=True)
+
+
+def load_summary(config: Config, folder: Path) -> Summary | None:
+    """What the run in `folder` came to, without the results that passed; None when that has to be found out.
+
+    `summary.json` then says that this start did nothing.
+    """
+    begun = time.monotonic()
+    wants_more = config.run.retry or config.run.dry or config.tracking.kind != "none"
+    is_told_more = reads_annotations(os.environ) or wants_summary(os.environ)
+    if wants_more or is_told_more or safe_files.status(folder / NAME) is None:
+        return None
+    durability = Durability(config.journal.durability.value)
+    with RunFolder.open(folder, durability=durability, redactor=build_redactor(config)) as run:
+        try:
+            kept = build(CachedSummary, loads(safe_files.read(folder / NAME, most=safe_files.MAX_SIDE_FILE_BYTES)))
+            head, grounds = _head(folder), _grounds(config, folder)
+        except (OSError, CodecError):
+            return None
+        if (kept.written, kept.grounds) != (sha256(head).hexdigest(), grounds):
+            return None
+        now = Invocation(wall_s=round(time.monotonic() - begun, 3))
+        run.write("summary.json", head + dumps(now) + b"}\n")
+    return replace(kept.summary, invocation=now)
+
+
+def _head(folder: Path) -> bytes:
+    """`summary.json` up to its invocation."""
+    head, mark, _ = safe_files.read(folder / "summary.json", most=safe_files.MAX_SIDE_FILE_BYTES).rpartition(
+        _INVOCATION
+    )
+    return head + mark
+
+
+def _grounds(config: Config, folder: Path) -> str:
+    settings = dumps({"version": __version__, "settings": shown(config)})
+    parts = [
+        settings.decode(),
+        *sorted(_states(_PACKAGE, ".py", deep=True)),
+        *sorted(_states(Path(config.task.path))),
+        *sorted(_states(folder, JOURNAL_SUFFIX)),
+        *(state for name in _LEFT for state in _states(folder / name)),
+    ]
+    return sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _states(path: Path, suffix: str = "", *, deep: bool = False) -> Iterator[str]:
+    """Name, size and time of a file, or of all files of that suffix in a folder; of a missing one the name."""
+    try:
+        with os.scandir(path) as found:
+            for entry in found:
+                if deep and entry.is_dir():
+                    yield from _states(Path(entry.path), suffix, deep=True)
+                elif entry.name.endswith(suffix):
+                    yield _state(entry.name, entry.stat())
+    except NotADirectoryError:
+        yield _state(path.name, path.stat())
+    except FileNotFoundError:
+        yield path.name
+
+
+def _state(name: str, status: os.stat_result) -> str:
+    return f"{name} {status.st_size} {status.st_mtime_ns}"

@@ -1,0 +1,106 @@
+"""A run told to `Model.log`: whole at its end, and what there is of it now and then.
+
+Everything is read back from the journals, so nothing is lost when logging was off or failed: `harness export art RUN`
+logs the same later. A run that has not ended is logged under a split of its own, so that no checkpoint is ever judged
+by it.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from harness.config import Config, slug
+from harness.errors import ConfigError, JournalError, UsageError
+from harness.protocols import Progress, ProgressEvent
+from harness.tracking.episodes import RunTrajectories
+from harness.tracking.lazy import pyarrow
+from harness.tracking.model import Model
+from harness.tracking.name_rules import path_part
+
+logger = logging.getLogger(__name__)
+KINDS = ("none", "art")
+
+
+class Tracker:
+    """Logs one run; with `tracking=none` it does nothing."""
+
+    def __init__(self, config: Config, folder: Path) -> None:
+        """Raises: UsageError: A setting is wrong, or the extra is missing: better now than after hours of a run."""
+        tracking = config.tracking
+        if tracking.kind not in KINDS:
+            raise ConfigError(f"tracking.kind={tracking.kind} is unknown; it is one of {', '.join(KINDS)}")
+        if tracking.every < 0 or config.llm.step < 0:
+            raise ConfigError("tracking.every and llm.step must be at least 0")
+        self._config = config
+        self._folder = folder
+        self._model: Model | None = None
+        if tracking.kind == "art":
+            pyarrow()
+            path_part(tracking.split, "tracking.split")
+            self._model = Model(
+                name=path_part(tracking.name or slug(config.llm.model), "tracking.name"),
+                project=path_part(tracking.project, "tracking.project"),
+                base_path=tracking.base_path,
+                report_metrics=tracking.report_metrics,
+            )
+
+    @asynccontextmanager
+    async def following(self, progress: Progress) -> AsyncIterator[Progress]:
+        """Whom to tell the news of the run instead of `progress`, so that it is logged every so often."""
+        every = self._config.tracking.every
+        if self._model is None or not every:
+            yield progress
+            return
+        counting = _Counting(progress, every)
+        following = asyncio.create_task(self._log_when(counting.due))
+        try:
+            yield counting
+        finally:
+            following.cancel()
+            await asyncio.wait([following])
+            if not following.cancelled() and (error := following.exception()):
+                raise error
+
+    async def log(self, *, whole: bool) -> None:
+        """Log the run as it is in its journals; the same whole run is logged once."""
+        if self._model is None:
+            return
+        split = self._config.tracking.split
+        await self._model.log(
+            RunTrajectories(self._folder, self._config.scoring.value),
+            split if whole else f"{split}_partial",
+            step=self._config.llm.step,
+            on_repeat="once" if whole else "replace",
+        )
+
+    async def close(self) -> None:
+        if self._model is not None:
+            await self._model.close()
+
+    async def _log_when(self, due: asyncio.Event) -> None:
+        while True:
+            await due.wait()
+            due.clear()
+            try:
+                await self.log(whole=False)
+            except (UsageError, JournalError) as exc:
+                logger.warning("the run goes on, but it could not be logged on the way: %s", exc)
+
+
+class _Counting:
+    """A `Progress` that says when enough tasks have ended."""
+
+    def __init__(self, progress: Progress, every: int) -> None:
+        self.due = asyncio.Event()
+        self._progress = progress
+        self._every = every
+        self._ended = 0
+
+    def tell(self, news: ProgressEvent) -> None:
+        self._progress.tell(news)
+        if news.phase == "ended":
+            self._ended += 1
+            if self._ended % self._every == 0:
+                self.due.set()

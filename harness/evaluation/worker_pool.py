@@ -1,0 +1,190 @@
+"""Who plays a run: models, browsers and workers, made together and closed together."""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from harness.agents.prompt import read_prompt
+from harness.agents.prompt_agent import PromptAgent
+from harness.browser.browser_settings import BrowserSettings, RestoreSettings
+from harness.browser.session.chromium import ChromiumPool
+from harness.choices import ActionSet, Dialect, ObservationType
+from harness.config import Config
+from harness.config.deployment import Deployment
+from harness.evaluation.embedded import EmbeddedServers
+from harness.evaluation.parallelism import lanes_of
+from harness.evaluation.pending_settings import pending_policy
+from harness.evaluation.run_context import WorkerContext
+from harness.evaluators.judge import Judge
+from harness.evaluators.scorer import Scorer
+from harness.protocols import Evaluator, Progress, ProgressEvent
+from harness.records import EpisodeLimits
+from harness.runner.recorder import EpisodeDeps
+from harness.runner.worker import Worker
+
+if TYPE_CHECKING:
+    from harness.evaluation.models import Models, RequestCounter
+
+_YOUNG = 10_000
+"""Objects made before those not yet looked at are looked at; Python's own 700 are a page's worth."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerPool:
+    """Who plays a run."""
+
+    workers: tuple[Worker, ...]
+    browsers: tuple[ChromiumPool, ...]
+    requests: "RequestCounter"
+
+
+@asynccontextmanager
+async def build_workers(
+    game: WorkerContext, services: EmbeddedServers, progress: Progress, numbers: range
+) -> AsyncIterator[WorkerPool]:
+    """Make the workers with these numbers; leaving the context closes their browsers and connections.
+
+    Args:
+        game: What is played.
+        services: Where the embedded servers are.
+        progress: Who is told.
+        numbers: Of the workers; worker n has the lanes from n times `executor.lanes` on.
+    """
+    config = game.config
+    deployment = Deployment(config, services.sites_port)
+    gc.set_threshold(_YOUNG, 10, 10)
+    async with AsyncExitStack() as closing:
+        browsers = tuple(
+            [await closing.enter_async_context(chromium(game, deployment, _waits(progress))) for _ in numbers]
+        )
+        for browser in browsers:
+            browser.begin()
+        models = await _models(game, closing)
+        evaluators = await _evaluators(config, models)
+        kits: dict[int, EpisodeDeps] = {}
+        for lane in range(numbers.start * lanes_of(config), numbers.stop * lanes_of(config)):
+            agent = await _agent(config, models, services.base_url, progress, lane=lane)
+            kits[lane] = _kit(game, agent, evaluators, progress)
+        workers = tuple(
+            Worker(
+                kit=kits.__getitem__,
+                pool=browser,
+                journals=lambda task, trial: game.run.journal(task.task_id, trial),
+                policy=pending_policy(config),
+            )
+            for browser in browsers
+        )
+        gc.freeze()  # libraries live as long as the process does: nobody need look through them for garbage again
+        yield WorkerPool(workers=workers, browsers=browsers, requests=models.requests)
+
+
+async def _models(game: WorkerContext, closing: AsyncExitStack) -> "Models":
+    # The client's library takes a second of one processor to import, in which the browser can come up.
+    await asyncio.to_thread(import_module, "harness.evaluation.models")
+    from harness.evaluation.models import Models, RequestCounter, load_prices
+
+    return Models(
+        config=game.config,
+        requests=RequestCounter(),
+        prices=load_prices(game.config),
+        closing=closing,
+        stopping=game.stopping,
+        turns=game.turns,
+    )
+
+
+def _kit(game: WorkerContext, agent: PromptAgent, evaluators: dict[str, Evaluator], progress: Progress) -> EpisodeDeps:
+    config = game.config
+    return EpisodeDeps(
+        agent=agent,
+        evaluators=evaluators,
+        artifacts=game.run.artifacts,
+        checkpoints=game.run.checkpoints,
+        limits=EpisodeLimits(**vars(config.limits)),
+        config_digest=game.config_digest,
+        seed=config.run.seed,
+        progress=progress,
+        stopping=game.stopping,
+    )
+
+
+async def _agent(
+    config: Config, models: "Models", base_url: str | None, progress: Progress, *, lane: int
+) -> PromptAgent:
+    def tell(note: str) -> None:
+        progress.tell(ProgressEvent(lane=lane, task_id="", phase="retrying", note=note))
+
+    return PromptAgent(
+        model=await models.agent_model(base_url, tell, lane),
+        prompt=read_prompt(vars(config.agent), action_set=config.action_set.value),
+        action_set=config.action_set.value,
+        max_observation_tokens=config.agent.max_observation_tokens,
+        parsing_retries=config.agent.parsing_retries,
+        sees=config.observation.type is ObservationType.image,
+    )
+
+
+async def _evaluators(config: Config, models: "Models") -> dict[str, Evaluator]:
+    """Both dialects, the one that counts last: when it is there, the other is too."""
+    judge = None
+    if config.judge.model:
+        judge = Judge(await models.judge_model(config.judge), name=config.judge.model)
+    ordered = sorted(Dialect, key=lambda dialect: dialect is config.scoring)
+    return {dialect.value: Scorer(dialect.value, judge) for dialect in ordered}
+
+
+def _waits(progress: Progress) -> Callable[[int, str], None]:
+    """Tells that a lane waits for a site, and that it goes on where only a restore does: in restoring."""
+
+    def tell(lane: int, note: str) -> None:
+        progress.tell(ProgressEvent(lane=lane, task_id="", phase="waiting" if note else "restoring", note=note))
+
+    return tell
+
+
+def chromium(
+    game: WorkerContext, deployment: Deployment, tell: Callable[[int, str], None] = lambda lane, note: None
+) -> ChromiumPool:
+    """One browser as configured; it starts when it is first wanted. `tell` hears what site a lane waits for."""
+    browser, resume, observation = game.config.browser, game.config.resume, game.config.observation
+    settings = BrowserSettings(
+        executable=browser.executable,
+        headless=browser.headless,
+        slow_mo_ms=browser.slow_mo_ms,
+        viewport=(browser.width, browser.height),
+        locale=browser.locale,
+        timezone=browser.timezone,
+        settle_timeout_s=browser.settle_timeout_s,
+        action_timeout_s=browser.action_timeout_s,
+        navigation_timeout_s=browser.navigation_timeout_s,
+        step_deadline_s=browser.step_deadline_s,
+        screenshots=browser.screenshots or observation.type is ObservationType.image,
+        har=browser.har,
+        html=observation.type is ObservationType.html,
+        dialect=observation.dialect.value,
+        appends=game.config.action_set is ActionSet.cairn,
+        uploads=browser.uploads,
+        allowed=_allowed(game.config),
+        max_memory_mb=browser.max_memory_mb,
+    )
+    return ChromiumPool(
+        settings,
+        restoring=RestoreSettings(
+            strategy=resume.strategy.value, in_doubt=resume.in_doubt.value, min_similarity=resume.min_similarity
+        ),
+        sites=deployment.sites,
+        checkpoints=game.run.checkpoints,
+        tell=tell,
+    )
+
+
+def _allowed(config: Config) -> str:
+    match config.browser.allowed:
+        case "auto":
+            return "sites" if config.sites.get("embedded") else "any"
+        case allowed:
+            return allowed

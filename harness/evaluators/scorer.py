@@ -1,0 +1,92 @@
+"""One episode's score in one dialect: the product of what its evaluators find.
+
+Bad evidence, a bad task and a silent judge give `Status.ERROR` with a sentence; a model that refuses to be asked at
+all (a wrong key) stops the run like everywhere else.
+"""
+
+import time
+from collections.abc import Callable
+from math import prod
+
+from harness.errors import EvaluatorError
+from harness.evaluators.judge import Judge, JudgeSession
+from harness.evaluators.program_html import program_html
+from harness.evaluators.result import CORRECTED, DIALECTS, Finding
+from harness.evaluators.string_match import string_match
+from harness.evaluators.url_match import url_match
+from harness.protocols import Artifacts, JudgeReplies
+from harness.records import Closed, CloseReason, Scored, Status, Task, Verdict
+
+EVALUATOR_VERSION = 1
+"""Bumped by hand whenever a rule changes what it gives."""
+
+
+class Scorer:
+    """Fits `harness.protocols.Evaluator`.
+
+    Args:
+        dialect: `webarena` or `corrected`.
+        judge: Needed by fuzzy_match and by N/A answers; without it those tasks are errors.
+        clock: Seconds since the epoch.
+    """
+
+    def __init__(self, dialect: str, judge: Judge | None = None, *, clock: Callable[[], float] = time.time) -> None:
+        if dialect not in DIALECTS:
+            raise ValueError(f"unknown dialect {dialect!r}; there are {', '.join(DIALECTS)}")
+        self._dialect = dialect
+        self._judge = judge
+        self._clock = clock
+
+    async def score(
+        self, task: Task, closed: Closed, artifacts: Artifacts, hearing: JudgeReplies | None = None
+    ) -> Scored:
+        verdicts = tuple(
+            [
+                await self._verdict(name, task, closed, artifacts=artifacts, hearing=hearing)
+                for name in task.eval.eval_types
+            ]
+        )
+        values = [verdict.value for verdict in verdicts if verdict.value is not None]
+        complete = len(values) == len(verdicts)
+        return Scored(
+            dialect=self._dialect,
+            evaluator_version=f"{EVALUATOR_VERSION}-{self._dialect}",
+            status=Status.OK if complete else Status.ERROR,
+            value=prod(values, start=1.0) if complete else None,
+            verdicts=verdicts,
+            at=self._clock(),
+        )
+
+    async def _verdict(
+        self, name: str, task: Task, closed: Closed, *, artifacts: Artifacts, hearing: JudgeReplies | None
+    ) -> Verdict:
+        jury = JudgeSession(self._judge, self._dialect, hearing, clock=self._clock)
+        status, value = Status.OK, None
+        try:
+            found = await self._find(name, task, closed, artifacts=artifacts, jury=jury)
+            value, why = found.value, found.why
+        except EvaluatorError as exc:
+            status, why = Status.ERROR, str(exc)
+        return Verdict(
+            evaluator=name, status=status, value=value, why=why, usage=jury.usage, replies=tuple(jury.replies)
+        )
+
+    async def _find(
+        self, name: str, task: Task, closed: Closed, *, artifacts: Artifacts, jury: JudgeSession
+    ) -> Finding:
+        if self._dialect == CORRECTED and closed.reason is not CloseReason.STOPPED:
+            return Finding(value=0.0, why=f"the agent did not end the episode itself ({closed.reason})")
+        match name:
+            case "string_match":
+                return await string_match(task, _answer(closed), jury, self._dialect)
+            case "url_match":
+                return url_match(task, closed.evidence.url, self._dialect)
+            case "program_html":
+                return program_html(task, closed.evidence, artifacts, self._dialect)
+            case _:
+                raise EvaluatorError(f"unknown eval type {name!r}")
+
+
+def _answer(closed: Closed) -> str:
+    """What WebArena judges when the episode was ended from outside is a sentence about that."""
+    return closed.answer if closed.reason is CloseReason.STOPPED else f"Early stop: {closed.detail}"

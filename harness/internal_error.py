@@ -1,0 +1,83 @@
+"""Errors nobody foresaw: an exit code of their own, one sentence, and the traceback in a file that can be passed on.
+
+They are faults of ours, and neither of what was measured (exit 1) nor of the person (exit 2). Python would print the
+whole traceback and end with 1, which says that an agent got worse.
+"""
+
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from harness.errors import ExitCode
+from harness.reports.escape import one_line, visible
+
+if TYPE_CHECKING:
+    from harness.config import Config
+
+
+class InternalErrorGuard:
+    """Around a whole command: `with InternalErrorGuard("run.py") as fault: return …`, then `return fault.code`.
+
+    Only what nobody has a sentence for should reach it; an end that was asked for (`SystemExit`, an interrupt) passes.
+    """
+
+    code = ExitCode.UNFORESEEN
+
+    def __init__(self, program: str, *, redact: Callable[[str], str], keeps: bool = True) -> None:
+        """`keeps`: the traceback in a file; else it follows the sentence, where that is kept already."""
+        self._program = program
+        self._keeps = keeps
+        self.redact = redact
+        """Takes secrets out of what is written."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        told = self.redact("".join(traceback.format_exception(error)))
+        with suppress(OSError):  # nobody reads it
+            sys.stderr.write(f"{self._program}: {_sentence(self.redact, error)}; {self._kept(told)}\n")
+        return True
+
+    def _kept(self, told: str) -> str:
+        """Where the traceback is; where no file can be made, the traceback."""
+        with suppress(OSError):
+            if self._keeps:
+                number, path = tempfile.mkstemp(prefix="cairn-error-", suffix=".txt")  # for this user's eyes only
+                with os.fdopen(number, "w", errors="replace") as file:
+                    file.write(told)
+                return f"nothing that was recorded is lost; {path} holds the traceback, please report it with that file"
+        return f"nothing that was recorded is lost; please report it with what follows\n{visible(told)}"
+
+
+def flatten_group(error: BaseException) -> list[BaseException]:
+    """What a group holds, groups in it opened; of anything else itself."""
+    if not isinstance(error, BaseExceptionGroup):
+        return [error]
+    return [leaf for one in error.exceptions for leaf in flatten_group(one)]
+
+
+def without_secrets(text: str, arguments: Iterable[str], config: "Config | None" = None) -> str:
+    """The text without the secrets of environment, command line and settings."""
+    from harness.config.config_tree import secrets  # nobody who works as he should waits for it
+    from harness.journal.redaction import Redactor
+    from harness.journal.secret_detection import secrets_in
+
+    given = (one.lstrip("+").partition("=") for one in arguments)
+    said = {name.replace(".", "_"): value.strip("'\"") for name, _, value in given}
+    return Redactor({**secrets_in(os.environ), **secrets_in(said), **(secrets(config) if config else {})}).said(text)
+
+
+def _sentence(redact: Callable[[str], str], error: BaseException) -> str:
+    error = flatten_group(error)[0]
+    said = one_line(redact(str(error)), 200)
+    return f"an error of its own, which nobody foresaw: {type(error).__name__}{said and ': '}{said}"

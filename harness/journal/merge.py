@@ -1,0 +1,88 @@
+"""Brings what one run folder holds into another of the same run: its shards, or what was played elsewhere.
+
+Invariant: journals only ever grow, so of two of one name the shorter must be how the longer begins, and the longer is
+kept; two that went on apart are a mistake somebody has to look at, and neither is touched. Artifacts are named after
+their content, so merging them is copying. Safe while the source is being written to: only whole lines are taken.
+"""
+
+import os
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+
+from harness import safe_files
+from harness.errors import JournalError, UnsafeFile
+from harness.journal.disk import Within, translate_os_errors, write_atomic
+from harness.journal.names import journals_in
+from harness.journal.store import stored
+
+_BY_CONTENT = ("artifacts", "private/checkpoints")
+
+
+def merge(source: Path, target: Path, names: Collection[str] | None = None) -> int:
+    """Copy into run folder `target` what `source` knows further.
+
+    Args:
+        source: A run folder, or nothing.
+        target: A run folder that exists; whoever calls holds it.
+        names: Of the journals that may be copied; None = all.
+
+    Returns:
+        How many journals were copied.
+
+    Raises:
+        JournalError: Two journals of one name went on apart.
+        StorageError: The disk refuses.
+    """
+    wanted = (Path(entry.path) for entry in journals_in(source) if names is None or entry.name in names)
+    longer = [path.name for path in wanted if _is_longer(path, target / path.name)]
+    if longer:  # what journals speak of is there before they are
+        for kind in _BY_CONTENT:
+            _copy_files(source, target, kind)
+    for name in longer:
+        _copy_journal(source / name, target / name)
+    return len(longer)
+
+
+def _is_longer(source: Path, target: Path) -> bool:
+    safe_files.check_file(source)
+    known = safe_files.status(target)
+    return source.lstat().st_size > (known.st_size if known else 0)
+
+
+def _copy_journal(source: Path, target: Path) -> None:
+    with translate_os_errors(source, "read"):
+        data = safe_files.read(source)
+        known = safe_files.read_if_there(target, most=safe_files.MAX_BYTES) or b""
+    data, known = data[: data.rfind(b"\n") + 1], known[: known.rfind(b"\n") + 1]
+    if not data.startswith(known):
+        raise JournalError(f"{source} and {target} went on apart; move one of them away, then run again")
+    write_atomic(target, data, within=Within(target.parent))
+
+
+def _copy_files(source: Path, target: Path, kind: str) -> None:
+    """All files named by their content that `target` lacks, by a link where that is possible."""
+    for path in stored(source, kind):
+        there = target / path.relative_to(source)
+        if safe_files.status(there, below=target) is None:
+            with translate_os_errors(there):
+                _copy_file(path, there, source=source, target=target)
+
+
+def _copy_file(path: Path, there: Path, *, source: Path, target: Path) -> None:
+    """A folder that is made has the mode of the one it is copied from: what is private stays private."""
+    mode = path.parents[1].lstat().st_mode & 0o777
+    with (
+        safe_files.open_folder(there.parent, target, make=mode) as into,
+        safe_files.open_folder(path.parent, source) as out,
+    ):
+        if safe_files.status(path, below=source) is None:
+            raise UnsafeFile(path, "is no regular file, where a run has an artifact")
+        with suppress(FileNotFoundError):
+            os.unlink(there.name, dir_fd=into)
+        try:
+            os.link(path.name, there.name, src_dir_fd=out, dst_dir_fd=into, follow_symlinks=False)
+        except OSError:  # another file system
+            data = safe_files.read(path, below=source)
+            write_atomic(there, data, mode=path.lstat().st_mode & 0o777, within=Within(target))
+        os.fsync(into)

@@ -1,0 +1,181 @@
+"""What is a secret, told by the name it is given under, by its place in an address or a command, or by its shape.
+
+Pure and light: command line, settings, tasks and environment are all judged here, so that they are judged alike. It
+errs on the side of secrecy where a value only becomes unreadable on disk, and does not guess where words of pages would
+vanish: a secret in the path of an address, or given to a command of a person's own in a way of that command's own, is
+not recognised.
+"""
+
+import re
+from base64 import b64decode
+from binascii import Error as NoBase64
+from collections.abc import Iterator, Mapping
+from urllib.parse import unquote
+
+MIN_ENVIRONMENT_CHARS = 8
+"""Shorter values of variables are words: redacting them would make pages unreadable."""
+
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_SECRET_WORDS = frozenset(
+    {
+        *("key", "apikey", "token", "secret", "pass", "pwd", "pw", "pin", "otp", "totp", "tan", "mfa", "pat", "dsn"),
+        *(
+            "auth",
+            "authorization",
+            "bearer",
+            "cookie",
+            "cookies",
+            "credential",
+            "credentials",
+            "signature",
+            "sig",
+            "sas",
+        ),
+        *("sessionid", "jsessionid", "phpsessid", "sid"),
+    }
+)
+_SECRET_ENDINGS = ("password", "passwd", "passphrase", "passcode", "secret", "token", "apikey", "passwort", "kennwort")
+_NUMBERING = frozenset({"id", "old", "new", "prod", "dev", "test", "staging", "main", "default", "value", "raw"})
+"""Last words that say which one, not what."""
+_NO_SECRETS = frozenset({"PWD", "OLDPWD"})
+
+_USERINFO = re.compile(r"://([^\s/?#@:\"'<>]{0,256})(?::([^\s/?#\"'<>]{0,256}))?@")
+_ASKED = re.compile(r"[?&#;]([\w.\[\]-]{1,64})=([^&#;\s\"'<>]{1,4096})")
+_LEAST_USER = 12
+"""A user name without a password that is as long as this is a token."""
+_SHAPES = re.compile(
+    r"(?<![\w-])(?:sk-[\w-]{16,512}|gh[opsur]_\w{20,512}|github_pat_\w{20,512}|glpat-[\w-]{16,512}|xox[abeprs]-[\w-]{10,512}"
+    r"|(?:AKIA|ASIA)[A-Z0-9]{16}|AIza[\w-]{30,512}|hf_\w{16,512}|eyJ[\w-]{8,2048}\.[\w-]{8,4096}(?:\.[\w-]{0,2048})?)"
+)
+"""Keys that say so themselves."""
+_SCHEME = re.compile(r"(?i)\s*(?:basic|bearer|digest|negotiate|token|apikey)\s+")
+_OPTION = re.compile(r"(?:^|\s)--?([A-Za-z][\w-]{0,64})(?:=|\s+)(\"[^\"]*\"|'[^']*'|[^\s\"']+)")
+_ASSIGNED = re.compile(r"(?:^|[\s;&|(\"'])([A-Za-z_]\w{0,64})=(\"[^\"]*\"|'[^']*'|[^\s\"';&|)]+)")
+_HEADER = re.compile(r"[\"']?([A-Za-z][\w-]{0,64}):\s*([^\"'\n]{1,4096})")
+_USER_OPTION = re.compile(r"(?:^|\s)(?:-u|--user|--proxy-user)[\s=]*[\"']?[^\s:\"']{0,256}:([^\s\"']{1,256})")
+_MYSQL = re.compile(r"\bm(?:ysql|ariadb)[\w-]*\b")
+_MYSQL_OPTION = re.compile(r"\s-p([^\s\"';&|]{1,256})")
+
+_HARMLESS_HEADERS = frozenset(
+    {"accept", "accept-language", "user-agent", "content-type", "referer", "http-referer", "x-title", "openai-beta"}
+)
+_USER_WORDS = re.compile(
+    r"user|login|log in|mail|name|account|nutzer|utilisateur|usuario|identifi|phone|customer", re.I
+)
+_LAST_COMPOUND = re.compile(r"[\s>+~]+(?![^\[]*\])")
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether what is given under this name is a secret: `OPENAI_API_KEY`, `accessToken`, `AWS_ACCESS_KEY_ID`,
+    `pin`.
+    """
+    words = [word.lower() for word in _WORDS.findall(name)]
+    while len(words) > 1 and words[-1] in _NUMBERING:
+        words.pop()
+    if not words or name in _NO_SECRETS:
+        return False
+    return words[-1] in _SECRET_WORDS or words[-1].endswith(_SECRET_ENDINGS)
+
+
+def in_text(text: str) -> Iterator[str]:
+    """Secrets in any text: passwords and tokens of addresses, and keys that say so themselves."""
+    yield from in_addresses(text)
+    for name, value in _ASKED.findall(text) if "=" in text else ():
+        if is_secret_name(name):
+            yield from _as_written_and_meant(value)
+    yield from _SHAPES.findall(text)
+
+
+def in_addresses(text: str) -> Iterator[str]:
+    """Passwords before the host of an address, and user names that are tokens."""
+    for user, password in _USERINFO.findall(text) if "://" in text else ():
+        if password:
+            yield from _as_written_and_meant(password)
+        if len(user) >= _LEAST_USER and len(password) < len(user):
+            yield from _as_written_and_meant(user)
+
+
+def in_command(command: str) -> Iterator[str]:
+    """Secrets in a command for the shell: in its addresses, headers, assignments and options."""
+    yield from in_text(command)
+    for pattern in (_OPTION, _ASSIGNED):
+        for name, value in pattern.findall(command):
+            if is_secret_name(name):
+                yield value.strip("\"'")
+    for name, value in _HEADER.findall(command):
+        if is_secret_name(name):
+            yield from in_header(name, value)
+    yield from _USER_OPTION.findall(command)
+    if _MYSQL.search(command):
+        yield from _MYSQL_OPTION.findall(command)
+
+
+def in_header(name: str, value: str) -> Iterator[str]:
+    """Secrets in a header somebody has set: all of it, but for its scheme and for headers that are known to hold
+    none.
+    """
+    if name.lower() in _HARMLESS_HEADERS:
+        return
+    secret = _SCHEME.sub("", value, count=1).strip()
+    yield secret
+    try:
+        user, colon, password = b64decode(secret, validate=True).decode().partition(":")
+    except (NoBase64, ValueError):
+        return
+    if colon and user.isprintable():
+        yield password
+
+
+def in_login(fields: Mapping[str, object]) -> Iterator[str]:
+    """The values of a login form that are secrets: all but those of fields that ask who somebody is.
+
+    When every field seems to, all are secrets.
+    """
+    values = [str(value) for place, value in fields.items() if not _asks_who(place)]
+    yield from values or [str(value) for value in fields.values()]
+
+
+def secrets_in(environment: Mapping[str, str]) -> dict[str, str]:
+    """Secrets in the environment, by variable: the values of some, and what stands in the addresses and headers of
+    others.
+    """
+    found: dict[str, str] = {}
+    for name, value in environment.items():
+        if is_secret_name(name.upper()):
+            parts = [value]
+        elif name.upper().endswith("HEADERS"):
+            parts = [part for line in value.splitlines() for part in in_header(*_header(line))]
+        else:
+            parts = list(in_text(value))
+        found |= numbered(name, (part for part in parts if len(part) >= MIN_ENVIRONMENT_CHARS))
+    return found
+
+
+def numbered(name: str, values: Iterator[str]) -> dict[str, str]:
+    """Several secrets of one place under names of their own: `name`, `name.2`, `name.3`."""
+    each = dict.fromkeys(values)
+    return {name if number == 1 else f"{name}.{number}": value for number, value in enumerate(each, start=1)}
+
+
+def _as_written_and_meant(text: str) -> Iterator[str]:
+    yield text
+    if (meant := unquote(text)) != text:
+        yield meant
+
+
+def _header(line: str) -> tuple[str, str]:
+    name, _, value = line.partition(":")
+    return name.strip(), value.strip()
+
+
+def _asks_who(place: str) -> bool:
+    """Whether a place of a login form (a label, a placeholder or a CSS selector) asks for a name, an address or the
+    like.
+    """
+    kind, found, text = place.partition("=")
+    if not (found and kind in {"label", "placeholder"}):
+        text = _LAST_COMPOUND.split(place)[-1]
+    words = {word.lower() for word in _WORDS.findall(text)}
+    if "pass" in text.lower() or words & (_SECRET_WORDS | {"code", "answer"}) or text.lower().endswith(_SECRET_ENDINGS):
+        return False
+    return _USER_WORDS.search(text) is not None

@@ -1,0 +1,137 @@
+"""Pauses a run while the endpoint stays down, instead of burning one task after the other.
+
+When a request has failed all its retries and nobody else was answered meanwhile, the circuit opens for all lanes of the
+run, wherever they run, for it is part of the limiter they share: one request at a time goes out, ever more seldom,
+whoever's turn it is. The first answer closes it. After `max_outage_s` the outage is given up and told as what it is.
+
+An endpoint that refuses a request as such is there, and the request's own business; one that has done nothing else,
+ever, refuses the settings.
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
+from harness.llm.permits import RateLimiter, RequestOutcome
+from harness.protocols import ChatModel, Message, Reply
+
+FIRST_PAUSE_S = 15.0
+LONGEST_PAUSE_S = 240.0
+REJECTED = 8
+"""Requests refused as such while nobody was ever answered: more than the attempts at two tasks, which may be at
+fault.
+"""
+
+
+class CircuitBreaker:
+    """The circuit; knows no clock."""
+
+    def __init__(self, *, max_outage_s: float, tell: Callable[[str], None], answered: bool = False) -> None:
+        """
+        Args:
+            max_outage_s: An outage that lasts longer is no reason to pause any more.
+            tell: Hears when it opens and when it closes, each once.
+            answered: Whether the run has had an answer in an earlier start.
+        """
+        self._answered = answered
+        self._rejected = 0
+        self._max_outage_s = max_outage_s
+        self._tell = tell
+        self._since: float | None = None
+        self._pause_s = FIRST_PAUSE_S
+        self._ready_at = -math.inf
+        self._unanswered = 0
+        """Requests in a row, of everybody."""
+
+    def open(self, why: str, requests: int, now: float, opens_at: float = -math.inf) -> float | None:
+        """See `RateLimiter.outage`; `opens_at`: nothing is sent before then anyway, as the endpoint asked for."""
+        if self._since is None:
+            if self._unanswered < requests:
+                return None
+            self._since, self._pause_s = now, FIRST_PAUSE_S
+            self._ready_at = max(opens_at, now + min(self._pause_s, self._max_outage_s))
+            self._tell(f"{why}; the run is paused, and the endpoint asked again in {self._ready_at - now:.0f} s")
+        return now - self._since
+
+    def down_s(self, now: float) -> float:
+        return 0.0 if self._since is None else now - self._since
+
+    def ready_at(self, in_flight: int) -> float:
+        """When the next request may go out; never, while one does."""
+        if self._since is None:
+            return -math.inf
+        return math.inf if in_flight else self._ready_at
+
+    def end(self, outcome: RequestOutcome, now: float) -> None:
+        """What came of a request; one that was under way before the pause was over says nothing new by failing."""
+        if outcome is RequestOutcome.unused:
+            return
+        self._answered = self._answered or outcome is RequestOutcome.answered
+        self._rejected += outcome is RequestOutcome.rejected
+        self._unanswered = 0 if outcome.is_heard else self._unanswered + 1
+        if self._since is None:
+            return
+        if outcome.is_heard:
+            self._tell(f"the endpoint answers again, after {now - self._since:.0f} s")
+            self._since = None
+        elif now >= self._ready_at:
+            self._pause_s = min(self._pause_s * 2, LONGEST_PAUSE_S)
+            self._ready_at = max(now, min(now + self._pause_s, self._since + self._max_outage_s))
+
+    def rejects_all(self) -> bool:
+        """See `RateLimiter.rejection`."""
+        return not self._answered and self._rejected >= REJECTED
+
+
+class CircuitBreakerModel:
+    """A `ChatModel` that sits outages out."""
+
+    def __init__(
+        self,
+        model: ChatModel,
+        turns: RateLimiter,
+        *,
+        max_outage_s: float,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """
+        Args:
+            model: Takes the turns it sends its requests in from `turns`.
+            turns: They are few while the endpoint is down.
+            max_outage_s: When an outage is given up.
+            monotonic: The clock.
+        """
+        self._model = model
+        self._turns = turns
+        self._max_outage_s = max_outage_s
+        self._monotonic = monotonic
+
+    async def ask(self, messages: Sequence[Message]) -> Reply:
+        """See `ChatModel.ask`; what was in vain is told as waiting.
+
+        Raises:
+            ModelUnavailable: The endpoint stayed down for `max_outage_s`; or it answers others, and not this request.
+            RequestRefused: It refuses this request as such.
+            ModelRejected: It refuses everybody.
+        """
+        begun = asked_at = self._monotonic()
+        while True:
+            try:
+                reply = await self._model.ask(messages)
+            except ModelUnavailable as error:
+                down_s = await self._turns.outage(str(error), error.requests)
+                if down_s is None:
+                    raise
+                if down_s >= self._max_outage_s:
+                    raise ModelUnavailable(f"{error}; the endpoint was down for {down_s:.0f} s") from error
+                asked_at = self._monotonic()
+            except RequestRefused as error:
+                if await self._turns.rejection():
+                    raise ModelRejected(
+                        f"{error}, and so it did with every request so far; check the llm settings, then run again"
+                    ) from error
+                raise
+            else:
+                return replace(reply, waited_s=reply.waited_s + asked_at - begun)

@@ -1,0 +1,89 @@
+"""The mapper of this room: what the openai package raises becomes `RetryableError`, `RequestRefused` or
+`ModelRejected`.
+
+Retried (an allow-list): timeouts, connection errors, 408, 409, 429 and 5xx. 400, 413 and 422 refuse this one request,
+be its prompt too long, or filtered; that it was a setting shows in nobody being answered, which the limiter sees. Every
+other status refuses everybody, and so does a 429 for an exhausted account (`insufficient_quota`): no waiting mends it,
+a person must act. The key never gets into a message.
+"""
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from openai import APIConnectionError, APIStatusError, APITimeoutError
+
+from harness.errors import ModelRejected, RequestRefused
+from harness.llm.endpoint import Endpoint
+from harness.llm.http_client import ReplyRefused
+from harness.llm.rate_limit_headers import read_headers
+from harness.llm.retry import RetryableError
+from harness.llm.retry_after import retry_after_s
+
+_RETRIED = {408, 409, 429}
+_READ = 10_000
+"""Characters of an error that are looked at."""
+_EXHAUSTED = {"insufficient_quota", "billing_hard_limit_reached"}
+_OF_THE_REQUEST = {400, 413, 422}
+_FIX = {401: "check llm.api_key", 403: "check llm.api_key", 404: "check llm.model and llm.base_url"}
+
+
+@contextmanager
+def translate_errors(endpoint: Endpoint, *, model: str, timeout_s: float) -> Iterator[None]:
+    """Translate what one attempt raises.
+
+    Raises:
+        RetryableError: Another attempt may succeed.
+        RequestRefused: No attempt can; another prompt may.
+        ModelRejected: Nobody's can.
+    """
+    try:
+        yield
+    except (TimeoutError, APITimeoutError) as exc:
+        raise RetryableError(f"no answer within {timeout_s:g} s") from exc
+    except ReplyRefused as exc:
+        raise RequestRefused(f"the answer of {endpoint.label} {exc}") from exc
+    except APIConnectionError as exc:
+        cause = str(exc.__cause__ or exc) or type(exc.__cause__).__name__
+        raise RetryableError(endpoint.redact(f"connection failed: {cause}")) from exc
+    except APIStatusError as exc:
+        status = exc.status_code
+        said = _said(exc, endpoint)
+        if exc.code not in _EXHAUSTED and (status in _RETRIED or status >= 500):
+            headers = {name.lower(): value for name, value in exc.response.headers.items()}
+            wait_s = retry_after_s(headers, status=status, now=time.time())
+            raise RetryableError(
+                f"HTTP {status}: {said}", wait_s=wait_s, refused=status == 429, told=read_headers(headers)
+            ) from exc
+        if status in _OF_THE_REQUEST and exc.code not in _EXHAUSTED:
+            raise RequestRefused(
+                f"{endpoint.label} refuses this request to model {model!r} with HTTP {status} ({said})"
+            ) from exc
+        if exc.response.is_redirect:
+            to = endpoint.redact(exc.response.headers["location"])[:200]
+            raise ModelRejected(
+                f"{endpoint.label} answers HTTP {status}, a redirect to {to}, and redirects are not followed;"
+                " set the base_url to where the endpoint really is, then run again"
+            ) from exc
+        fix = "check the account's quota" if exc.code in _EXHAUSTED else _FIX.get(status, "check the llm settings")
+        raise ModelRejected(
+            f"{endpoint.label} refuses model {model!r} with HTTP {status} ({said}); {fix}, then run again"
+        ) from exc
+
+
+def _said(exc: APIStatusError, endpoint: Endpoint) -> str:
+    """The server's own message in one line, without the key: taken out before anything is cut, as half a key is one,
+    too.
+    """
+    match exc.body:
+        case {"message": str(message)} if message.strip():
+            text = message
+        case {"detail": str(message)} if message.strip():
+            text = message
+        case str(message) if message.strip():
+            text = message
+        case _:
+            text = exc.response.text or exc.response.reason_phrase
+    text = " ".join(re.sub(r"<[^<>]*>", " ", endpoint.redact(text)[:_READ]).split()).rstrip(".")
+    return text if len(text) <= 300 else f"{text[:300]}…"

@@ -1,0 +1,72 @@
+"""The HTTP client under all requests to models, which no answer can hurt.
+
+An answer is bounded while it is read and while it is decompressed, so that a small one cannot become gigabytes. No
+redirect is followed: what it leads to would be asked uncounted, and given the prompt, whoever it belongs to. Each
+request has a connection of its own: on one that is kept, a second answer to the last question would be read as the
+first to the next.
+"""
+
+import zlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from httpx2 import AsyncByteStream, Limits, Response
+from openai import DefaultAsyncHttpxClient
+
+MOST_BYTES = 32 << 20
+_AT_ONCE = 1000
+_ENCODINGS = {"gzip", "x-gzip", "deflate"}
+
+
+class ReplyRefused(Exception):
+    """An answer nobody should read; the message says why, after `the answer`."""
+
+
+def bounded_client(most_bytes: int = MOST_BYTES) -> Any:
+    """A client for many endpoints: making one costs tens of milliseconds, which each lane need not spend.
+
+    Args:
+        most_bytes: Of one answer, decompressed.
+    """
+
+    async def bound(response: Response) -> None:
+        encoding = response.headers.pop("content-encoding", "identity").strip().lower()
+        assert isinstance(response.stream, AsyncByteStream)
+        response.stream = _Bounded(response.stream, encoding, most_bytes)
+
+    return DefaultAsyncHttpxClient(
+        timeout=None,
+        follow_redirects=False,
+        headers={"accept-encoding": "gzip, deflate", "connection": "close"},
+        limits=Limits(max_connections=_AT_ONCE, max_keepalive_connections=0),
+        event_hooks={"response": [bound]},
+    )
+
+
+class _Bounded(AsyncByteStream):
+    """A body as it was before it was compressed, up to so many bytes."""
+
+    def __init__(self, stream: AsyncByteStream, encoding: str, most_bytes: int) -> None:
+        self._stream = stream
+        self._encoding = encoding
+        self._most_bytes = most_bytes
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._encoding not in {*_ENCODINGS, "identity"}:
+            raise ReplyRefused(f"is compressed in a way nobody asked for ({self._encoding[:40]})")
+        unpacking = zlib.decompressobj(32 + zlib.MAX_WBITS) if self._encoding in _ENCODINGS else None
+        left = self._most_bytes
+        async for part in self._stream:
+            try:
+                data = part if unpacking is None else unpacking.decompress(part, left + 1)
+            except zlib.error as exc:
+                raise ReplyRefused(f"cannot be decompressed ({exc})") from exc
+            left -= len(data)
+            if left < 0:
+                raise ReplyRefused(
+                    f"is longer than {self._most_bytes / (1 << 20):g} MB (llm.max_answer_mb), and was not read further"
+                )
+            yield data
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

@@ -1,0 +1,104 @@
+"""What an endpoint says is left of its limits, and when the next request fits in.
+
+OpenAI's headers come with every answer: `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`, the last one being the
+time until the whole limit is there again. Limits are buckets that refill all the time (OpenAI's), or windows that begin
+anew (many a proxy's); which one it is shows in the end of that time: a window's stays where it is.
+
+Source: https://platform.openai.com/docs/guides/rate-limits (rate limits in headers).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from harness.llm.retry_after import duration_s
+
+SPARE = 0.01
+"""Share of a limit that is left alone: others may ask the same endpoint, and answers overtake each other."""
+SMALLEST = 8
+"""A limit of fewer cannot be followed: answers come too late to say what is left of it."""
+TELLING_S = 0.5
+"""Answers nearer to each other than that do not tell a window from a bucket."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeaderAllowance:
+    """One limit, as one answer told it."""
+
+    limit: float
+    remaining: float
+    reset_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateLimitHeaders:
+    """Both limits; None = the endpoint does not say."""
+
+    requests: HeaderAllowance | None = None
+    tokens: HeaderAllowance | None = None
+
+
+def read_headers(headers: Mapping[str, str]) -> RateLimitHeaders:
+    """Read response headers (names in lower case)."""
+    return RateLimitHeaders(requests=_allowance(headers, "requests"), tokens=_allowance(headers, "tokens"))
+
+
+def _allowance(headers: Mapping[str, str], kind: str) -> HeaderAllowance | None:
+    limit, remaining = (_number(headers.get(f"x-ratelimit-{name}-{kind}", "")) for name in ("limit", "remaining"))
+    reset_s = duration_s(headers.get(f"x-ratelimit-reset-{kind}", ""))
+    if limit is None or limit < SMALLEST or remaining is None or reset_s is None:
+        return None
+    return HeaderAllowance(limit=limit, remaining=min(remaining, limit), reset_s=reset_s)
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
+
+
+class HeaderBudget:
+    """One limit of the endpoint, followed from answer to answer."""
+
+    def __init__(self) -> None:
+        self._spent = 0.0
+        self._told: HeaderAllowance | None = None
+        self._at = 0.0
+        self._spent_then = 0.0
+        self._compared: tuple[HeaderAllowance, float] | None = None
+        self._is_window = False
+
+    @property
+    def spent(self) -> float:
+        """All that was ever spent; what an answer tells is as of its own request."""
+        return self._spent
+
+    def spend(self, cost: float) -> None:
+        self._spent += cost
+
+    def hear(self, allowance: HeaderAllowance, spent_then: float, sent_at: float) -> None:
+        """Take over what an answer told, as of when its request went out: `spent_then` was `spent` just after."""
+        if self._told is not None and spent_then < self._spent_then:
+            return
+        before, at = self._compared or (allowance, sent_at)
+        if sent_at - at >= TELLING_S:
+            moved_s = sent_at + allowance.reset_s - (at + before.reset_s)
+            self._is_window = allowance.remaining <= before.remaining and moved_s < (sent_at - at) / 2
+            self._compared = None
+        self._compared = self._compared or (allowance, sent_at)
+        self._told, self._at, self._spent_then = allowance, sent_at, spent_then
+
+    def ready_at(self, cost: float, now: float) -> float:
+        """When `cost` fits in; never later than the whole limit does."""
+        told = self._told
+        if told is None:
+            return now
+        age_s = now - self._at
+        if self._is_window:
+            left = told.remaining if age_s < told.reset_s else told.limit
+            per_s = 0.0
+        else:
+            per_s = (told.limit - told.remaining) / told.reset_s if told.reset_s > 0 else float("inf")
+            left = min(told.limit, told.remaining + (per_s * age_s if age_s else 0.0))
+        lacking = min(cost + SPARE * told.limit, told.limit) - (left - (self._spent - self._spent_then))
+        if lacking <= 0:
+            return now
+        whole_s = max(0.0, told.reset_s - age_s)
+        return now + (min(lacking / per_s, told.reset_s) if per_s else whole_s)

@@ -1,0 +1,136 @@
+"""The one place where a model request is tried again.
+
+Only `RetryableError` is retried, an allow-list: cancellation, rejections and our own bugs pass at once. A wait the
+server asks for is kept to (plus a little jitter, so that waiters do not come back together); otherwise waits grow
+exponentially. Attempts and total time are both capped: no attempt begins after `max_total_s`. What counts as transient
+is `refusing`'s business.
+
+A request that a limiter watches over waits in it after a 429, and not here; such a refusal is no failed attempt, unless
+the endpoint has refused everybody for `max_total_s`.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
+
+from harness.llm.rate_limit_headers import RateLimitHeaders
+
+T = TypeVar("T")
+
+
+class RetryableError(Exception):
+    """One attempt failed in a way that another attempt may mend; never leaves this room."""
+
+    def __init__(
+        self, why: str, *, wait_s: float | None = None, refused: bool = False, told: RateLimitHeaders | None = None
+    ) -> None:
+        super().__init__(why)
+        self.wait_s = wait_s
+        """How long the server asks to wait; None = it does not say."""
+        self.refused = refused
+        """With 429: too many requests."""
+        self.told = told
+        """What the server said is left of its limits."""
+        self.closed_s: float | None = None
+        """A limiter sees to the waiting: for how long everybody is refused; None = nobody does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    max_attempts: int = 8
+    max_total_s: float = 600.0
+    """No attempt begins later than this after the first."""
+    first_wait_s: float = 1.0
+    max_wait_s: float = 60.0
+    """Cap of one exponential wait; a wait the server asks for may be longer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryNotice:
+    """Told before each wait."""
+
+    attempt: int
+    """1-based number of the attempt that failed."""
+    wait_s: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Time and chance as parameters, so that tests take no wall time."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    chance: Callable[[], float] = random.random
+    """In [0, 1)."""
+
+
+class Retrier:
+    """Runs attempts until one succeeds, is refused, or the policy is exhausted."""
+
+    def __init__(
+        self,
+        policy: RetryPolicy,
+        *,
+        on_retry: Callable[[RetryNotice], None] | None = None,
+        timing: Timing | None = None,
+    ) -> None:
+        self._policy = policy
+        self._on_retry = on_retry
+        self._timing = timing or Timing()
+
+    async def run(self, attempt: Callable[[], Awaitable[T]], waited_s: Callable[[], float] = lambda: 0.0) -> T:
+        """Run attempts; `waited_s`: how long they waited for their turns so far, which is nobody's failure.
+
+        Raises:
+            RetryableError: The last attempt's, when the policy is exhausted.
+        """
+        started = self._timing.monotonic()
+        refusals = 0
+
+        def exhausted(state: RetryCallState) -> bool:
+            nonlocal refusals
+            closed_s = _failure(state).closed_s
+            if closed_s is not None:
+                refusals += 1
+                return closed_s > self._policy.max_total_s
+            next_at = self._timing.monotonic() - started - waited_s() + state.upcoming_sleep
+            return state.attempt_number - refusals >= self._policy.max_attempts or next_at > self._policy.max_total_s
+
+        retrying = AsyncRetrying(
+            sleep=self._timing.sleep,
+            retry=retry_if_exception_type(RetryableError),
+            wait=self._wait,
+            stop=exhausted,
+            before_sleep=self._tell,
+            reraise=True,
+        )
+        result: T = await retrying(attempt)
+        return result
+
+    def _wait(self, state: RetryCallState) -> float:
+        if _failure(state).closed_s is not None:
+            return 0.0
+        chance = self._timing.chance()
+        asked = _failure(state).wait_s
+        if asked:  # a wait of 0 is no wait to keep to: we back off by ourselves
+            return asked + chance * min(1.0, asked / 10)
+        # The exponent is bounded: 2.0**1024 would overflow under a generous max_attempts.
+        grown = self._policy.first_wait_s * 2.0 ** min(state.attempt_number - 1, 30)
+        return min(self._policy.max_wait_s, grown) * (0.5 + chance / 2)
+
+    def _tell(self, state: RetryCallState) -> None:
+        if self._on_retry is not None and _failure(state).closed_s is None:
+            why = str(_failure(state))
+            self._on_retry(RetryNotice(attempt=state.attempt_number, wait_s=state.upcoming_sleep, why=why))
+
+
+def _failure(state: RetryCallState) -> RetryableError:
+    error = state.outcome.exception() if state.outcome else None
+    assert isinstance(error, RetryableError), "only RetryableError is retried"
+    return error

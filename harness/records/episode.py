@@ -1,0 +1,75 @@
+"""What the lines of a journal add up to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from harness.actions.effects import may_change_sites
+from harness.errors import EnvironmentDiverged
+from harness.records.doubts import Doubt
+from harness.records.journal_lines import Acted, Closed, Decided, Failed, Judged, Late, Opened, Resumed, Scored, Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A whole step: decided, then acted."""
+
+    decided: Decided
+    acted: Acted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Episode:
+    """The current attempt as the journal tells it, and sums over all attempts."""
+
+    opened: Opened | None = None
+    arrival: Acted | None = None
+    """Step 0."""
+    steps: tuple[Step, ...] = ()
+    pending: Decided | None = None
+    """Decided and not yet acted."""
+    resumed: tuple[Resumed, ...] = ()
+    late: tuple[Late, ...] = ()
+    """Of this attempt."""
+    doubts: tuple[Doubt, ...] = ()
+    """Of this attempt."""
+    closed: Closed | None = None
+    failures: tuple[Failed, ...] = ()
+    """Since the person last asked for an attempt: an `Opened` with why `retry` clears them."""
+    judged: Mapping[str, Judged] = field(default_factory=dict)
+    """Key to what a judge has said about this attempt."""
+    scores: Mapping[str, Scored] = field(default_factory=dict)
+    """Dialect to its newest score."""
+    usage: Usage = field(default_factory=Usage)
+    """Of this attempt."""
+    elapsed_ms: float = 0.0
+    """Working time of this attempt: decisions and steps, downtime is free."""
+    total_usage: Usage = field(default_factory=Usage)
+    """Of all attempts in the journal."""
+    total_judge_usage: Usage = field(default_factory=Usage)
+    """What judging all attempts cost, in every dialect; in no other sum."""
+    total_elapsed_ms: float = 0.0
+    has_acted: bool = False
+    """Whether any attempt decided upon an action that may change a site."""
+    total_effects: tuple[str, ...] = ()
+    """Where the effects of all attempts went: canonical URLs without their queries, each once."""
+
+    @property
+    def attempt(self) -> int:
+        """Number of the current attempt; 0 before the first."""
+        return self.opened.attempt if self.opened else 0
+
+    @property
+    def has_diverged(self) -> bool:
+        """Whether the last way back did not lead there, so that a new attempt has to begin."""
+        newest = self.failures[-1] if self.failures else None
+        return newest is not None and newest.attempt == self.attempt and newest.type == EnvironmentDiverged.__name__
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether the pending action may have reached a site without anybody knowing."""
+        return self.pending is not None and may_change_sites(self.pending.action)
+
+    @property
+    def last(self) -> Acted | None:
+        """The newest observed point."""
+        return self.steps[-1].acted if self.steps else self.arrival

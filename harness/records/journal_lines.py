@@ -1,0 +1,289 @@
+"""The lines of a journal, each with its `kind`, and what they are made of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import ClassVar
+
+from harness.actions.types import Action
+from harness.records.doubts import Doubt
+from harness.records.observation import Observation
+from harness.records.task import Task
+
+
+class CloseReason(StrEnum):
+    STOPPED = "STOPPED"
+    MAX_STEPS = "MAX_STEPS"
+    PARSE_FAILURES = "PARSE_FAILURES"
+    REPEATED = "REPEATED"
+    BUDGET = "BUDGET"
+
+
+class Status(StrEnum):
+    OK = "OK"
+    ERROR = "ERROR"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What one decision, or a sum of them, cost."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
+    """0.0 also when the model has no price; `priced` tells the two apart."""
+    priced: bool = True
+    requests: int = 0
+    """HTTP requests made, retries included."""
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            cost_usd=self.cost_usd + other.cost_usd,
+            priced=self.priced and other.priced,
+            requests=self.requests + other.requests,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """An attempt begins. The journal explains itself: the task stands in it whole."""
+
+    kind: ClassVar[str] = "opened"
+    attempt: int
+    """1-based."""
+    why: str = "first"
+    """`first`, `diverged` (a restore did not lead back), `moved` (to other instances of its sites) or `retry` (the
+    person asked for it).
+    """
+    trial: int
+    """0-based."""
+    task: Task
+    task_digest: str
+    config_digest: str
+    seed: int
+    instances: Mapping[str, str] = field(default_factory=dict)
+    """Site to the real base URL this attempt is played on, for sites of which there are several."""
+    at: float
+    """Seconds since the epoch, UTC; so in every record."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """The agent's decision, durable before the action runs."""
+
+    kind: ClassVar[str] = "decided"
+    step: int
+    """1-based within the attempt."""
+    action: Action
+    """Its target already resolved against the observation decided upon."""
+    reply: str
+    """The model's text, verbatim."""
+    prompt: tuple[str, ...]
+    """Artifact hashes of the messages sent, in order; each artifact is one JSON message."""
+    model: str
+    usage: Usage
+    effects_seen: Mapping[str, str] = field(default_factory=dict)
+    """Site to what its `effects_url` answered just before this decision was recorded, for sites that have one."""
+    elapsed_ms: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """The action was performed."""
+
+    kind: ClassVar[str] = "done"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """The action could not be performed; the agent is told why."""
+
+    kind: ClassVar[str] = "refused"
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """The run was interrupted while the action was performed, and it was not performed again."""
+
+    kind: ClassVar[str] = "unknown"
+    why: str
+    """What the agent is told; "" = nothing."""
+
+
+Outcome = Done | Refused | Unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideEffect:
+    """A non-safe HTTP request (not GET, HEAD or OPTIONS) a page sent during a step."""
+
+    method: str
+    url: str
+    """Canonical."""
+    status: int | None
+    """None = no response was seen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acted:
+    """What an action led to. Step 0 is the arrival at the start pages, before any decision."""
+
+    kind: ClassVar[str] = "acted"
+    step: int
+    outcome: Outcome
+    observation: Observation
+    effects: tuple[SideEffect, ...] = ()
+    checkpoint: str | None = None
+    """Artifact hash of the context's storage state, when it changed during the step."""
+    elapsed_ms: float
+    """Acting, settling and observing, monotonic."""
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed:
+    """The browser was led back to where the journal ends."""
+
+    kind: ClassVar[str] = "resumed"
+    step: int
+    """Last step that was restored."""
+    strategy: str
+    """`replay` or `checkpoint`."""
+    similarity: tuple[float, ...]
+    """Per compared observation, 1.0 = identical text."""
+    reset: tuple[str, ...] = ()
+    """Sites that were at their seed when this began."""
+    elapsed_ms: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Late:
+    """Effects that were seen after the record of the step that may have caused them."""
+
+    kind: ClassVar[str] = "late"
+    step: int
+    """Last recorded step when they were seen."""
+    effects: tuple[SideEffect, ...]
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selected:
+    """What a `program_html` target selected from the page, gathered before Closed."""
+
+    index: int
+    """Position in the task's `program_html`."""
+    url: str
+    """Canonical URL the text was taken from."""
+    content: str | None
+    """Artifact hash of the JSON value selected (page HTML as a JSON string); None when there is none."""
+    error: str = ""
+    """Why the value is missing or not to be trusted: an evaluator error, not an empty text. WebArena trusts what there
+    is.
+    """
+    last_content: str | None = None
+    """For a `last` target that follows a navigating one: what WebArena's own order would have selected."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """All that scoring needs, so that it never needs a browser."""
+
+    url: str
+    """Canonical URL of the agent's page."""
+    title: str
+    html: str | None
+    """Artifact hash of the page's HTML."""
+    selected: tuple[Selected, ...] = ()
+    trace: str | None = None
+    """Artifact hash of the network trace, a HAR; None when none was recorded (`browser.har`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed:
+    """The agent's work on this attempt has ended."""
+
+    kind: ClassVar[str] = "closed"
+    reason: CloseReason
+    detail: str
+    """The stop reason in WebArena's words when it was not the agent's own, else ""."""
+    answer: str
+    evidence: Evidence
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """Infrastructure gave way. Does not close: the episode stays owed."""
+
+    kind: ClassVar[str] = "failed"
+    attempt: int
+    boundary: str
+    """Where it crossed: `restore`, `decide`, `act`, `gather` or `worker`."""
+    type: str
+    """Name of the error class."""
+    message: str
+    effects: tuple[SideEffect, ...] = ()
+    """Effects seen since the last record."""
+    shared: bool = False
+    """Other episodes failed with it, in the same browser: nobody knows whose doing it was, and it uses up no
+    attempt.
+    """
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One evaluator's word on the evidence."""
+
+    evaluator: str
+    """`string_match`, `url_match` or `program_html`."""
+    status: Status
+    value: float | None
+    """In [0, 1]; None exactly when `status` is ERROR."""
+    why: str
+    usage: Usage = field(default_factory=Usage)
+    """What a judge cost."""
+    replies: tuple[str, ...] = ()
+    """A judge's replies, verbatim."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A judge's reply, durable before a verdict is drawn from it: it was paid for."""
+
+    kind: ClassVar[str] = "judged"
+    key: str
+    """Digest of what was asked, of whom, and in which dialect."""
+    reply: str
+    """Verbatim."""
+    model: str
+    usage: Usage
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """The product of all verdicts, in one dialect."""
+
+    kind: ClassVar[str] = "scored"
+    dialect: str
+    """`webarena` or `corrected`."""
+    evaluator_version: str
+    status: Status
+    value: float | None
+    """In [0, 1]; None exactly when `status` is ERROR."""
+    verdicts: tuple[Verdict, ...]
+    at: float
+
+
+Record = Opened | Decided | Acted | Resumed | Late | Doubt | Closed | Failed | Judged | Scored

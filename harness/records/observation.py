@@ -1,0 +1,59 @@
+"""What is seen: an observation, recorded or live."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from harness.actions.types import Box
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """An addressable element of an observation."""
+
+    role: str
+    name: str
+    nth: int
+    """0-based position among the nodes of the same role and name, in document order."""
+    line: str
+    """Its line in the text without indent and `[id] `."""
+    box: Box | None
+    """(x, y, width, height) in CSS px of the viewport."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TabRecord:
+    url: str
+    title: str
+    current: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What the agent is shown, and what a replay is compared with."""
+
+    url: str
+    title: str
+    tabs: tuple[TabRecord, ...]
+    text: str
+    """Tabs header, blank line, body."""
+    fingerprint: str
+    """sha256 over url, tabs and text with element ids taken out."""
+    notices: tuple[str, ...] = ()
+    """What happened that the page does not show: a failed action, an answered dialog, a page that never settled."""
+    fields: str = ""
+    """Number and hash of what the page's form fields hold (hidden ones left out, of passwords the length); "" =
+    unknown.
+    """
+    screenshot: str | None = None
+    """Artifact hash of a PNG of the viewport."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveObservation:
+    """A live observation: what is recorded, and what only lasts until the next step."""
+
+    observation: Observation
+    nodes: Mapping[str, Node]
+    """Element id to node."""
+    image: bytes | None = None
+    """PNG of the viewport, `(width, height)` of the browser config, device pixel ratio 1."""

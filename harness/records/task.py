@@ -1,0 +1,104 @@
+"""What is asked: tasks, the sites they are on, and the limits they are tried within."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HtmlTarget:
+    """One `program_html` target: where to look, what to select, what must be there."""
+
+    url: str
+    """`last`, a canonical URL, or `func:NAME(...)`."""
+    locator: str = ""
+    """"" (whole page), a `document…`/`[...document…` expression, or `func:NAME(...)`."""
+    exact_match: str | None = None
+    must_include: tuple[str, ...] | None = None
+    prep_actions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Eval:
+    """How a task is judged (WebArena's `eval`)."""
+
+    eval_types: tuple[str, ...]
+    reference_answers: Mapping[str, Any] | None = None
+    """Kind (`exact_match`, `must_include`, `fuzzy_match`) to reference; the order is meaningful."""
+    reference_url: str | None = None
+    url_note: str | None = None
+    string_note: str = ""
+    program_html: tuple[HtmlTarget, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One task in WebArena's schema, placeholders expanded to canonical URLs."""
+
+    task_id: str
+    """Path-safe; WebArena's integers as decimal text."""
+    sites: tuple[str, ...]
+    intent: str
+    start_urls: tuple[str, ...]
+    """Opened in order, one tab each; the first is current."""
+    eval: Eval
+    require_login: bool = False
+    storage_state: str | None = None
+    """Absolute path of a storage state file, whose name also says which sites to log in to."""
+    geolocation: Mapping[str, float] | None = None
+    intent_template: str = ""
+    intent_template_id: str = ""
+    instantiation_dict: Mapping[str, Any] = field(default_factory=dict)
+    require_reset: bool = False
+    mutates: bool | tuple[str, ...] | None = None
+    """Whether the task may change its sites, or which of them; None = not said."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of the file we do not know, kept as they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    """How to log in to a site: fill a form, then check."""
+
+    url: str
+    """Canonical URL of the form."""
+    fields: Mapping[str, str]
+    """CSS selector or `label=…`/`placeholder=…` of each input to its value; values are secrets."""
+    submit: str
+    """CSS selector or `button=…` (accessible name)."""
+    probe_url: str
+    """Canonical URL that only a logged-in visitor can stay on."""
+    probe_text: str = ""
+    """Text the probe page must hold; "" = staying on `probe_url` is enough."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """One site of a deployment: where it really is, and the address everybody is shown."""
+
+    name: str
+    """As in a task's `sites`; its placeholder is `__NAME__` in capitals."""
+    url: str
+    """Real base URL, without a trailing slash."""
+    canonical: str
+    """Base URL shown to agent, prompts, journal and evaluators, without a trailing slash."""
+    read_only: bool = False
+    """Nothing a task does changes it."""
+    effects_url: str | None = None
+    """GET here answers something else after every effect; None = the site cannot be asked."""
+    login: Login | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeLimits:
+    """When an episode ends without the agent saying so; None = no limit. Sums come from the journal."""
+
+    max_steps: int = 30
+    parsing_failures: int = 3
+    """This many unreadable replies in a row close the episode."""
+    repeated_actions: int = 3
+    """This many equivalent actions (WebArena's rule) close the episode."""
+    max_tokens: int | None = None
+    max_cost_usd: float | None = None
+    max_working_s: float | None = None
+    """Seconds of deciding and acting; downtime is not charged."""

@@ -1,0 +1,206 @@
+"""Two runs over the same tasks, pair by pair: what flipped, how large the difference is, and whether it may be chance.
+
+A pair is a task both runs were asked in the same version and both have a score for; everything left out is named, never
+dropped in silence. With several trials a task counts by its mean, so each task stays one pair.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from harness.reports.overview import doubtful, repeated
+from harness.reports.rows import Row, RunInfo
+from harness.reports.statistics import Interval, clustered_bootstrap, sign_test
+from harness.reports.summary import PASSED, UNSCORED
+from harness.reports.trials import Trials, counted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One run's part in a comparison."""
+
+    about: RunInfo
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """One task in both runs; numbers are means over its scored trials."""
+
+    task_id: str
+    intent: str
+    site: str
+    cluster: str
+    before: float
+    """Share of trials that passed."""
+    after: float
+    why: str
+    """What the run that did worse was told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteChange:
+    name: str
+    pairs: int
+    before: float
+    after: float
+    gained: int
+    lost: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """What a paired task took on average."""
+
+    name: str
+    unit: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A later run held against an earlier one."""
+
+    before: RunInfo
+    after: RunInfo
+    pairs: int
+    """Tasks."""
+    episodes_before: int
+    """Scored trials of these tasks; so `episodes_after`."""
+    episodes_after: int
+    rate_before: float
+    rate_after: float
+    difference: Interval
+    """Paired, 95%, bootstrap over intent templates."""
+    p: float
+    """Two-sided, exact: McNemar's with one trial, the sign test on task means with several."""
+    gained: tuple[Pair, ...]
+    lost: tuple[Pair, ...]
+    sites: tuple[SiteChange, ...]
+    effort: tuple[Effort, ...]
+    only_before: tuple[str, ...]
+    only_after: tuple[str, ...]
+    differing: tuple[str, ...]
+    """Tasks of the same id that are not the same task."""
+    unscored_before: tuple[str, ...]
+    unscored_after: tuple[str, ...]
+    """Common tasks without a score; those unscored in both stand in both."""
+    doubts_before: int
+    """Scores of these tasks that carry a doubt; so `doubts_after`."""
+    doubts_after: int
+    trials_before: Trials | None
+    trials_after: Trials | None
+
+    @property
+    def counted(self) -> str:
+        """How many tasks, trials and episodes the pairs are."""
+        before, after = (counted(self.pairs, episodes) for episodes in (self.episodes_before, self.episodes_after))
+        if before == after:
+            return before
+        return f"{counted(self.pairs, self.pairs)}, {self.episodes_before:,} and {self.episodes_after:,} episodes"
+
+    def regressed(self, level: float) -> bool:
+        """Whether the later run is worse, and chance alone would hardly make it so."""
+        return self.difference.value < 0 and self.p <= level
+
+
+def compare(before: Side, after: Side, *, seed: int = 0) -> Comparison:
+    """Hold `after` against `before`."""
+    old, new = _by_task(before.rows), _by_task(after.rows)
+    common = [task for task in old if task in new]
+    differing = tuple(task for task in common if old[task][0].digest != new[task][0].digest)
+    same = [task for task in common if task not in set(differing)]
+    paired = [task for task in same if _scored(old[task]) and _scored(new[task])]
+    pairs = [_pair(task, _scored(old[task]), _scored(new[task])) for task in paired]
+    gained = tuple(pair for pair in pairs if pair.after > pair.before)
+    lost = tuple(pair for pair in pairs if pair.after < pair.before)
+    changes: dict[str, list[float]] = {}
+    for pair in pairs:
+        changes.setdefault(pair.cluster, []).append(pair.after - pair.before)
+    return Comparison(
+        before=before.about,
+        after=after.about,
+        pairs=len(pairs),
+        episodes_before=sum(len(_scored(old[task])) for task in paired),
+        episodes_after=sum(len(_scored(new[task])) for task in paired),
+        rate_before=_mean(pair.before for pair in pairs),
+        rate_after=_mean(pair.after for pair in pairs),
+        difference=clustered_bootstrap(changes, bounds=(-1.0, 1.0), seed=seed),
+        p=sign_test(len(lost), len(gained)),
+        gained=gained,
+        lost=lost,
+        sites=_sites(pairs),
+        effort=_effort([row for task in paired for row in old[task]], [row for task in paired for row in new[task]]),
+        only_before=tuple(task for task in old if task not in new),
+        only_after=tuple(task for task in new if task not in old),
+        differing=differing,
+        unscored_before=tuple(task for task in same if not _scored(old[task])),
+        unscored_after=tuple(task for task in same if not _scored(new[task])),
+        doubts_before=doubtful(row for task in paired for row in old[task]),
+        doubts_after=doubtful(row for task in paired for row in new[task]),
+        trials_before=repeated(before.rows),
+        trials_after=repeated(after.rows),
+    )
+
+
+def _by_task(rows: Iterable[Row]) -> Mapping[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.digest:
+            found.setdefault(row.task_id, []).append(row)
+    return found
+
+
+def _scored(rows: Iterable[Row]) -> list[Row]:
+    return [row for row in rows if row.status != UNSCORED]
+
+
+def _pair(task_id: str, old: Sequence[Row], new: Sequence[Row]) -> Pair:
+    before, after = (_mean(row.status == PASSED for row in rows) for rows in (old, new))
+    worse = new if after < before else old
+    return Pair(
+        task_id=task_id,
+        intent=new[0].intent,
+        site=new[0].site,
+        cluster=new[0].cluster,
+        before=before,
+        after=after,
+        why=next((f"{row.cause}: {row.detail}".rstrip(": ") for row in worse if row.status != PASSED), ""),
+    )
+
+
+def _sites(pairs: Iterable[Pair]) -> tuple[SiteChange, ...]:
+    found: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        found.setdefault(pair.site, []).append(pair)
+    return tuple(
+        SiteChange(
+            name=name,
+            pairs=len(among),
+            before=_mean(pair.before for pair in among),
+            after=_mean(pair.after for pair in among),
+            gained=sum(pair.after > pair.before for pair in among),
+            lost=sum(pair.after < pair.before for pair in among),
+        )
+        for name, among in sorted(found.items())
+    )
+
+
+def _effort(old: Sequence[Row], new: Sequence[Row]) -> tuple[Effort, ...]:
+    def effort(name: str, unit: str, before: Iterable[float], after: Iterable[float]) -> Effort:
+        return Effort(name=name, unit=unit, before=_mean(before), after=_mean(after))
+
+    return (
+        effort("Steps", "count", (row.steps for row in old), (row.steps for row in new)),
+        effort("Tokens", "count", (row.tokens for row in old), (row.tokens for row in new)),
+        effort("Cost", "usd", (row.cost_usd for row in old), (row.cost_usd for row in new)),
+        effort(
+            "Working time", "seconds", (row.elapsed_ms / 1000 for row in old), (row.elapsed_ms / 1000 for row in new)
+        ),
+    )
+
+
+def _mean(values: Iterable[float]) -> float:
+    found = list(values)
+    return fmean(found) if found else 0.0

@@ -1,0 +1,68 @@
+"""Makes foreign text harmless to look at: what would steer a terminal, an XML parser or the eye becomes visible.
+
+Page text and model output may hold control characters (which command terminals and break XML) and direction overrides
+(which show text in another order than it stands). Escaping markup is not done here: templates and writers do that.
+"""
+
+import logging
+import re
+from copy import copy
+from json import dumps
+
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\ufffe\uffff\U000e0000-\U000e007f]"
+)
+
+
+def visible(text: str) -> str:
+    """`text` with every character that acts instead of being seen replaced by a sign for it; line ends and tabs
+    stay.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return _UNSEEN.sub(_sign, text.replace("\r\n", "\n"))
+
+
+def flat(text: str) -> str:
+    """`visible(text)` with its line ends as blanks: nobody can write a second line of ours, and a path keeps its
+    blanks.
+    """
+    return visible(text).replace("\n", " ")
+
+
+def one_line(text: str, limit: int = 0) -> str:
+    """`visible(text)` on one line, cut to `limit` characters when that is not 0."""
+    line = " ".join(visible(text).split())
+    return line[: limit - 1] + "…" if limit and len(line) > limit else line
+
+
+def escaped(json: str) -> str:
+    """The same JSON, with every character that acts instead of being seen as an escape, which means the same."""
+    return _UNSEEN.sub(lambda found: dumps(found[0])[1:-1], json)
+
+
+class VisibleFormatter(logging.Formatter):
+    """Formats as another formatter does; a log is looked at in a terminal, and a message stays one line of it."""
+
+    def __init__(self, inner: logging.Formatter) -> None:
+        super().__init__()
+        self._inner = inner
+
+    def format(self, record: logging.LogRecord) -> str:
+        shown = copy(record)
+        shown.msg, shown.args = visible(record.getMessage()).replace("\n", "␊"), ()
+        return visible(self._inner.format(shown))
+
+
+def show_logs() -> None:
+    """Let no handler of the root logger write what acts on a terminal."""
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(VisibleFormatter(handler.formatter or logging.Formatter()))
+
+
+def _sign(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"

@@ -1,0 +1,46 @@
+"""What made a run, as a page shows it; read from `run.json`, of which anything may be missing, torn or foreign."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeBy:
+    """By what a start was made."""
+
+    facts: tuple[tuple[str, str], ...] = ()
+    """Name and value, as they are shown."""
+    packages: tuple[tuple[str, str], ...] = ()
+
+
+def made_by(run: Mapping[str, object]) -> tuple[MadeBy, ...]:
+    """What `run.json` says of the machine of the latest start, then of earlier ones where it was another; the latest
+    first.
+    """
+    earlier = run.get("earlier")
+    others = [one for one in earlier if isinstance(one, dict)] if isinstance(earlier, list) else []
+    return tuple(made for made in map(_made, (run, *reversed(others))) if made.facts)
+
+
+def _made(run: Mapping[str, object]) -> MadeBy:
+    packages = tuple((name, str(version)) for name, version in _tree(run.get("packages")).items())
+    return MadeBy(facts=tuple(_facts(run)), packages=packages)
+
+
+def _facts(run: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    revision, browser, fonts = (_tree(run.get(name)) for name in ("revision", "browser", "fonts"))
+    changed = ", with changes that are not committed" if revision.get("dirty") else ""
+    for name, value in (
+        ("Cairn", run.get("harness")),
+        ("Revision", f"{revision['commit']}{changed}" if revision.get("commit") else None),
+        ("Browser", browser.get("version") or browser.get("program")),
+        ("Python", run.get("python")),
+        ("Platform", run.get("platform")),
+        ("Fonts", f"{fonts.get('files')} files, {fonts['sha256']}" if fonts.get("sha256") else None),
+    ):
+        if value:
+            yield name, str(value)
+
+
+def _tree(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,112 @@
+"""A run, a task or a step, printed: the report for those who stay in the terminal.
+
+Foreign text is printed without markup and with its control characters made visible, so no page can steer the terminal.
+"""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from harness.records import Scored
+from harness.reports.escape import flat, one_line, visible
+from harness.reports.format import duration, judging, measure, percent
+from harness.reports.overview import overview
+from harness.reports.rows import Row, RunInfo
+from harness.reports.task_page import StepView, TaskPageModel
+
+_STYLE = {"passed": "green", "failed": "red", "unscored": "yellow"}
+_MARK = {"passed": "✓", "failed": "✕", "unscored": "○"}
+
+
+def show_run(console: Console, known: RunInfo, rows: Sequence[Row], damaged: Sequence[str]) -> None:
+    """One line for each task, then what they come to."""
+    wide = max((len(row.name) for row in rows), default=0)
+    sites = max((len(row.site) for row in rows), default=0)
+    for row in rows:
+        numbers = f"{row.steps:>3} steps  {measure(row.tokens, 'count'):>7} tokens  {measure(row.cost_usd, 'usd'):>8}"
+        cause = f" ({row.cause})" if row.cause else ""
+        rest = f" {row.name:>{wide}}  {one_line(row.site):<{sites}}  {numbers}  {one_line(row.intent)}{cause}"
+        line = Text.assemble((_MARK[row.status], _STYLE[row.status]), flat(rest))
+        console.print(line, no_wrap=True, overflow="ellipsis" if console.is_terminal else "ignore", crop=False)
+    view = overview(rows)
+    rate = view.all.rate
+    _say(
+        console,
+        f"{known.name}: {view.all.counted}, {view.all.passed} passed, {percent(rate.value)} (95% from"
+        f" {percent(rate.low)} to {percent(rate.high)}), {view.all.failed} failed, {view.all.unscored} unscored;"
+        f" {measure(view.tokens, 'count')} tokens, {measure(view.cost_usd, 'usd')}, {duration(view.working_s)} of work"
+        + (f"; judge: {said}" if (said := judging(view.judge)) else ""),
+    )
+    for damage in damaged:
+        _say(console, damage, "yellow")
+
+
+def show_task(console: Console, row: Row, story: TaskPageModel) -> None:
+    """What was asked, each step in a line, how it was judged."""
+    _say(console, f"task {row.name}: {one_line(story.task.intent)}", "bold")
+    judged = f"; judge: {said}" if (said := judging(row.judge)) else ""
+    _say(console, f"{row.status}, {row.site}, attempt {row.attempts}, {measure(row.tokens, 'count')} tokens{judged}")
+    for moment in story.moments:
+        refused = f"  refused: {one_line(moment.refused, 120)}" if moment.refused else ""
+        _say(
+            console, f"{moment.number:>3}  {moment.action} {moment.target}{refused}".rstrip(), "red" if refused else ""
+        )
+    if (closed := story.episode.closed) is not None:
+        _say(console, f"closed: {closed.reason} {one_line(closed.detail)}".rstrip())
+        _lines(console, f"answer: {closed.answer or '(none)'}")
+    for scored in story.scores:
+        _verdicts(console, scored)
+    for doubt in story.episode.doubts:
+        about = f"step {doubt.step}" if doubt.step else "the attempt"
+        _say(console, f"in doubt, {about}: {one_line(doubt.why, 300)}", "yellow")
+    for failed in story.failures:
+        _say(
+            console,
+            f"failure, attempt {failed.attempt}: {failed.type} while trying to {failed.boundary}:"
+            f" {one_line(failed.message, 300)}",
+            "yellow",
+        )
+
+
+def show_step(console: Console, moment: StepView) -> None:
+    """All of one step."""
+    decided = moment.decided
+    _say(console, f"step {moment.number}: {moment.action} {moment.target}".rstrip(), "bold")
+    spent = f"{duration(decided.elapsed_ms / 1000)} deciding"
+    if moment.acted is not None:
+        spent += f", {duration(moment.acted.elapsed_ms / 1000)} acting"
+    _say(console, f"{decided.model}, {spent}, {decided.usage.prompt_tokens} + {decided.usage.completion_tokens} tokens")
+    if moment.seen is not None:
+        _block(console, "page", f"{moment.seen.title}\n{moment.seen.url}")
+        _block(console, "observation", moment.seen.text)
+    for sent in moment.prompt:
+        text = f"as in step {sent.shown_at}" if sent.shown_at else sent.text
+        _block(console, f"prompt, {sent.role} {sent.name}".rstrip(), text)
+    _block(console, "reply", decided.reply)
+    done = "performed" if moment.acted else "not performed"
+    _block(console, "outcome", f"refused: {moment.refused}" if moment.refused else done)
+    if moment.effects:
+        lines = [f"{effect.method} {effect.url} {effect.status or 'no answer'}" for effect in moment.effects]
+        _block(console, "effects", "\n".join(lines))
+
+
+def _verdicts(console: Console, scored: Scored) -> None:
+    value = "cannot be judged" if scored.value is None else f"{scored.value:g}"
+    _say(console, f"{scored.dialect} scoring: {value}")
+    for verdict in scored.verdicts:
+        found = "error" if verdict.value is None else f"{verdict.value:g}"
+        _say(console, f"  {verdict.evaluator}: {found} {one_line(verdict.why, 300)}".rstrip())
+
+
+def _block(console: Console, title: str, text: str) -> None:
+    _lines(console, f"\n{flat(title)}", "dim")
+    _lines(console, text)
+
+
+def _say(console: Console, text: str, style: str = "") -> None:
+    _lines(console, flat(text), style)
+
+
+def _lines(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(visible(text), style=style), soft_wrap=True)

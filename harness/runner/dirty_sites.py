@@ -1,0 +1,133 @@
+"""Which site instances are at their seed, and which have to be reset before a job may use them.
+
+An instance is dirty from the start of a run, when nobody knows what was done to it, and from the moment it is given to
+a job that may change it: that mark is durable before the job performs its first action. Only a reset cleans it. A job
+that comes back, after its worker or browser died, finds the site reset like any other job and replays its steps; only
+one that is to go on from a checkpoint keeps what it left there. How an instance is reset is the hook's business, and
+who is on it meanwhile is the schedule's.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from enum import Enum
+
+from harness.journal.site_log import SiteInstance, SiteLog, SiteUse
+from harness.records import Task
+
+__all__ = ["DirtySites", "ResetHook", "ResetWhen", "SiteInstance"]
+
+
+ResetHook = Callable[[tuple[SiteInstance, ...], Task], Awaitable[None]]
+"""Puts instances back to their seed; the task is what they are wanted for, or who left them.
+
+Raises:
+    SiteUnavailable: It did not work for as long as a site is waited for.
+    UsageError: It does not work; somebody has to look.
+"""
+
+JobKey = tuple[str, int]
+"""Task id and trial."""
+
+
+class ResetWhen(Enum):
+    """`sites.reset.when`."""
+
+    DIRTY = "dirty"
+    """After every job that may have changed the site."""
+    EFFECTS = "effects"
+    """Only after jobs of which effects on it were recorded, or which were cut short."""
+    ASKED = "asked"
+    """Only before tasks with `require_reset`."""
+
+
+class DirtySites:
+    """Keeps account of what is at its seed."""
+
+    def __init__(
+        self,
+        hook: ResetHook,
+        resettable: Collection[str],
+        *,
+        when: ResetWhen = ResetWhen.DIRTY,
+        together: Collection[str] = (),
+        log: SiteLog | None = None,
+    ) -> None:
+        """
+        Args:
+            hook: How.
+            resettable: The sites it can put back.
+            together: Those it can only put back all at once.
+            log: Keeps the state of instances; one that an earlier start left clean counts as unknown all the same.
+        """
+        self.hook = hook
+        self.when = when
+        self.together = frozenset(together)
+        self._resettable = frozenset(resettable)
+        self._log = log
+        self._left = {key: left for key, left in (log.read() if log else {}).items() if left.by}
+        """By key of the instance; one that is not in it is in a state nobody knows."""
+
+    def covers(self, site: str, task: Task) -> bool:
+        """Whether the site is reset for this task when it has to be."""
+        return site in self._resettable and (self.when is not ResetWhen.ASKED or task.require_reset)
+
+    def is_clean(self, instance: SiteInstance) -> bool:
+        left = self._left.get(instance.key)
+        return left is not None and not left.by
+
+    def needs_reset(self, instance: SiteInstance, task: Task, *, keeps: JobKey | None = None) -> bool:
+        """Whether a task must find the instance reset.
+
+        Args:
+            keeps: The job, when its attempt goes on upon what it left there.
+        """
+        if not self.covers(instance.site, task) or self.is_clean(instance):
+            return False
+        left = self._left.get(instance.key)
+        return left is None or keeps is None or left.by != (keeps,) or not left.is_as_left
+
+    def is_due(self, instance: SiteInstance) -> bool:
+        """Whether it should be reset as soon as nobody is on it."""
+        return self.when is not ResetWhen.ASKED and instance.site in self._resettable and not self.is_clean(instance)
+
+    def mark_in_use(self, instances: Iterable[SiteInstance], by: JobKey, *, goes_on: bool) -> None:
+        """A job that may change the instances is about to be given them; durable when this returns."""
+        became: dict[SiteInstance, SiteUse] = {}
+        for instance in instances:
+            left = self._left.get(instance.key, SiteUse(is_as_left=False))
+            alone = left.is_as_left and (left.by == (by,) if left.by else not goes_on)
+            became[instance] = SiteUse(by=_with(left.by, by), is_as_left=alone)
+        self._set(became)
+
+    def mark_dirty(self, instance: SiteInstance, by: JobKey) -> None:
+        """Effects of a job are on it, or may be."""
+        left = self._left.get(instance.key)
+        if left is not None and by not in left.by:
+            self._set({instance: SiteUse(by=_with(left.by, by), is_as_left=not left.by)})
+
+    def mark_unchanged(self, instance: SiteInstance, by: JobKey) -> None:
+        """A job is over that had no effect on it."""
+        left = self._left.get(instance.key)
+        if self.when is ResetWhen.EFFECTS and left is not None and left.by == (by,) and left.is_as_left:
+            self._set({instance: SiteUse()})
+
+    def begins(self, instances: Iterable[SiteInstance]) -> None:
+        """They are about to be reset: until that is done their state is unknown."""
+        self._set(dict.fromkeys(instances))
+
+    def mark_clean(self, instances: Iterable[SiteInstance]) -> None:
+        """They are at their seed."""
+        self._set(dict.fromkeys(instances, SiteUse()))
+
+    def _set(self, states: Mapping[SiteInstance, SiteUse | None]) -> None:
+        changed = {one: left for one, left in states.items() if left is None or self._left.get(one.key) != left}
+        if changed and self._log is not None:
+            self._log.write(changed)
+        for instance, left in changed.items():
+            if left is None:
+                self._left.pop(instance.key, None)
+            else:
+                self._left[instance.key] = left
+
+
+def _with(places: tuple[JobKey, ...], one: JobKey) -> tuple[JobKey, ...]:
+    return places if one in places else (*places, one)

@@ -1,0 +1,305 @@
+"""Workers under supervision, wherever they run: each may die, hang or be frozen, and the run goes on.
+
+How a worker process is started, and how bytes get to it and back, is the business of a launch (`processes`, `ray`). A
+worker that is gone, or silent for too long, is ended with everything it started; its jobs are owed again, and their
+journals say where to go on. A job that loses one worker after the other at the same point, by itself, fails as it does
+when its browser crashes, and is given up after as many attempts: one task cannot hold up a run (`losses`).
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from harness.errors import JournalError, UsageError
+from harness.llm.permits import RateLimiterServer
+from harness.protocols import Progress, ProgressEvent
+from harness.records import Task
+from harness.runner.executors.ipc import encode_message, job_values, news_of
+from harness.runner.executors.remote_store import REQUESTS, StoreServer
+from harness.runner.executors.worker_losses import GivenJobs, WorkerLosses
+from harness.runner.recorder import JournalWriter
+from harness.runner.scheduler import Scheduler
+from harness.runner.shutdown import ShutdownSignal
+from harness.runner.working_time import working_s
+
+logger = logging.getLogger(__name__)
+
+WATCH_EVERY_S = 0.5
+PLACE_LOOKS = 20
+"""A worker that has no place yet after so many looks says so."""
+START_S = 60.0
+"""Until a worker is first heard; on a busy machine its imports alone take longer than it may later be silent."""
+STARTS_WITHOUT_WORK = 5
+"""A worker that dies so often before it takes a job is broken, not unlucky."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeouts:
+    """When a worker is given up."""
+
+    silence_s: float
+    """Without a heartbeat; longer than any pause a healthy process makes."""
+    step_s: float
+    """One step of an episode; waiting for the model is not counted."""
+    task_s: float | None = None
+    """One stay on a task."""
+
+
+@dataclass
+class Counters:
+    """What workers did, dead ones included."""
+
+    model_requests: int = 0
+    browser_starts: int = 0
+    newest: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def take(self, worker: int, requests: int, starts: int) -> None:
+        before = self.newest.get(worker, (0, 0))
+        self.model_requests += requests - before[0]
+        self.browser_starts += starts - before[1]
+        self.newest[worker] = (requests, starts)
+
+    def restarted(self, worker: int) -> None:
+        self.newest.pop(worker, None)
+
+
+class WorkerHandle(Protocol):
+    """One life of one worker process."""
+
+    @property
+    def begun(self) -> bool:
+        """Whether it has been given a place to run; on a busy cluster it has to wait for one."""
+        ...
+
+    def send(self, data: bytes) -> None:
+        """Bytes to its standard input, in order; lost when it is gone."""
+        ...
+
+    def messages(self) -> AsyncIterator[dict[str, Any]]:
+        """What it says, until it has ended."""
+        ...
+
+    async def kill(self) -> None:
+        """End it with everything it started."""
+        ...
+
+
+Launch = Callable[[int], AbstractAsyncContextManager[WorkerHandle]]
+"""Starts the worker process of a number; leaving the context has ended it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupervisorConfig:
+    """What all supervisors of a run share."""
+
+    launch: Launch
+    hello: Callable[[int], dict[str, Any]]
+    """Worker number to what it is told first."""
+    turns: Callable[[Callable[[Mapping[str, Any]], None]], RateLimiterServer]
+    """Gives a worker its turns to ask the model; told how to speak to it."""
+    desk: Callable[[], StoreServer]
+    """Writes for a worker that cannot reach the run folder."""
+    lanes: int
+    schedule: Scheduler
+    journals: Callable[[Task, int], AbstractContextManager[JournalWriter]]
+    progress: Progress
+    stopping: ShutdownSignal
+    terms: Timeouts
+    losses: WorkerLosses
+
+
+async def run_supervised(supervision: SupervisorConfig, workers: int) -> Counters:
+    """Play with `workers` worker processes until nothing is owed or the run is stopping.
+
+    Raises:
+        UsageError: A worker says that the person must act, or workers do not come up.
+    """
+    counts = Counters()
+    async with asyncio.TaskGroup() as group:
+        for number in range(workers):
+            group.create_task(Supervisor(supervision, number, counts).run())
+    return counts
+
+
+class Supervisor:
+    """Keeps one worker process going."""
+
+    def __init__(self, supervision: SupervisorConfig, number: int, counts: Counters) -> None:
+        self._all = supervision
+        self._number = number
+        self._counts = counts
+        self._lanes = range(number * supervision.lanes, (number + 1) * supervision.lanes)
+        self._heard = 0.0
+        self._spoke = False
+        self._since: dict[int, tuple[str, float, float]] = {}
+        self._company = GivenJobs(supervision.losses)
+        self._settled = False
+        self._done = False
+        self._turns: RateLimiterServer | None = None
+
+    async def run(self) -> None:
+        fruitless = 0
+        while not self._all.stopping() and (len(self._all.schedule) or self._holds()):
+            ended = await self._one_life()
+            alone, holds = len(self._company.jobs) == 1, self._holds()
+            begun = [await self._reclaim(lane, alone=alone) for lane in self._lanes]
+            if ended and not holds:  # a lane may have ended without a word, and left its job behind
+                return
+            fruitless = 0 if self._settled or any(begun) else fruitless + 1
+            if fruitless >= STARTS_WITHOUT_WORK:
+                raise UsageError(
+                    f"worker {self._number} ended {fruitless} times before it began a task; run.log and worker.log"
+                    " say why"
+                )
+
+    def _holds(self) -> bool:
+        return any(lane in self._all.schedule.held for lane in self._lanes)
+
+    async def _one_life(self) -> bool:
+        """Run one process to its end; True when it left because nothing was owed."""
+        self._heard, self._spoke, self._since, self._done = working_s(), False, {}, False
+        self._company, self._settled = GivenJobs(self._all.losses), False
+        self._counts.restarted(self._number)
+        async with self._all.launch(self._number) as channel, self._all.desk() as desk:
+            channel.send(encode_message("hello", **self._all.hello(self._number)))
+            with closing(
+                self._all.turns(lambda message: channel.send(encode_message("turn", **message)))
+            ) as self._turns:
+                await self._attend(channel, desk)
+        logger.info("worker %d ended%s", self._number, "" if self._done else " before it was done")
+        return self._done
+
+    async def _attend(self, channel: WorkerHandle, desk: StoreServer) -> None:
+        """Answer a worker process until it has ended."""
+        async with asyncio.TaskGroup() as group:
+            attending = {group.create_task(self._watch(channel)), group.create_task(self._tell_stop(channel))}
+            async for message in channel.messages():
+                self._heard, self._spoke = working_s(), True
+                if (answering := self._answering(message, channel, desk)) is None:
+                    await self._hear(message)
+                else:  # it may have to be waited for; others are heard meanwhile
+                    attending.add(task := group.create_task(answering))
+                    task.add_done_callback(attending.discard)
+            for task in attending:
+                task.cancel()
+
+    async def _watch(self, channel: WorkerHandle) -> None:
+        """End the process when it is silent or one of its lanes is stuck; its messages then end, too."""
+        if not await self._has_place(channel):
+            await channel.kill()
+            return
+        while (why := self._overdue()) is None:  # noqa: ASYNC110 (what is waited for is that nothing happens)
+            await asyncio.sleep(WATCH_EVERY_S)
+        logger.warning("worker %d is ended: %s", self._number, why)
+        self._all.progress.tell(
+            ProgressEvent(lane=self._lanes[0], task_id="", phase="retrying", note=f"worker ended: {why}")
+        )
+        await channel.kill()
+
+    async def _has_place(self, channel: WorkerHandle) -> bool:
+        """Wait until it has begun; False when it need not any more."""
+        schedule, looks = self._all.schedule, 0
+        while not channel.begun:
+            if self._all.stopping() or not (len(schedule) or schedule.held):
+                return False
+            if (looks := looks + 1) == PLACE_LOOKS:
+                note = f"worker {self._number} waits for a place on the cluster"
+                self._all.progress.tell(ProgressEvent(lane=self._lanes[0], task_id="", phase="retrying", note=note))
+            await asyncio.sleep(WATCH_EVERY_S)
+        self._heard = working_s()
+        return True
+
+    def _overdue(self) -> str | None:
+        now, terms = working_s(), self._all.terms
+        silence_s = terms.silence_s if self._spoke else max(START_S, terms.silence_s)
+        if now - self._heard > silence_s:
+            return f"no sign of life for {silence_s:g} s"
+        for lane, (phase, since, begun) in self._since.items():
+            now = self._lane_time(lane)
+            if phase in ("acting", "gathering", "restoring") and now - since > terms.step_s:
+                return f"lane {lane} has been {phase} for {terms.step_s:g} s"
+            if terms.task_s is not None and phase != "idle" and now - begun > terms.task_s:
+                return f"lane {lane} has been on one task for {terms.task_s:g} s"
+        return None
+
+    def _lane_time(self, lane: int) -> float:
+        """A clock that stands still while the lane waits for a turn to ask the model: that is nobody's delay."""
+        return working_s() - (self._turns.waited_s(lane) if self._turns else 0.0)
+
+    async def _tell_stop(self, channel: WorkerHandle) -> None:
+        await self._all.stopping.asked()
+        channel.send(encode_message("stop"))
+
+    def _answering(
+        self, message: dict[str, Any], channel: WorkerHandle, desk: StoreServer
+    ) -> Coroutine[Any, Any, None] | None:
+        if message["kind"] == "take":
+            return self._give(channel, message["lane"])
+        return self._answer(channel, desk, message) if message["kind"] in REQUESTS else None
+
+    async def _hear(self, message: dict[str, Any]) -> None:
+        match message["kind"]:
+            case "settle":
+                lane = message["lane"]
+                self._company.leave(lane)
+                self._settled = True
+                job = replace(self._all.schedule.held[lane], reopen=False, alone=message["alone"])
+                await self._all.schedule.settle(lane, job, over=message["over"])
+            case "news":
+                self._note(news_of(message))
+            case "counts":
+                self._counts.take(self._number, message["requests"], message["starts"])
+            case "turn" if self._turns is not None:
+                self._turns.hear(message)
+            case "done":
+                self._done = True
+            case "refused":
+                raise (JournalError if message["journal"] else UsageError)(message["sentence"])
+
+    async def _give(self, channel: WorkerHandle, lane: int) -> None:
+        job = await self._all.schedule.take(lane)
+        if job is not None:
+            await self._company.admit(lane, job)
+            if self._all.stopping():
+                self._company.leave(lane)
+                await self._all.schedule.settle(lane, job, over=False)
+                job = None
+        channel.send(encode_message("job", lane=lane, **job_values(job)))
+
+    async def _answer(self, channel: WorkerHandle, desk: StoreServer, message: dict[str, Any]) -> None:
+        channel.send(await desk.answer(message))
+
+    def _note(self, news: ProgressEvent) -> None:
+        if news.task_id or news.phase in ("idle", "waiting", "restoring"):
+            now = self._lane_time(news.lane)
+            begun = self._since.get(news.lane, ("", now, now))[2] if news.phase != "restoring" else now
+            self._since[news.lane] = (news.phase, now, begun)
+        self._company.hear(news)
+        self._all.progress.tell(news)
+
+    async def _reclaim(self, lane: int, *, alone: bool) -> bool:
+        """Take back what a lane of a lost worker was playing; whether the worker had begun it."""
+        schedule, losses, job = self._all.schedule, self._all.losses, self._all.schedule.held.get(lane)
+        if job is None or lane not in self._company.jobs or self._all.stopping():
+            schedule.reclaim(lane)
+            return False
+        with self._all.journals(job.task, job.trial) as journal:
+            loss = losses.judge(job, journal, alone=alone)
+        if loss.over:
+            await schedule.settle(lane, job, over=True)
+        else:
+            schedule.reclaim(lane, last=losses.is_suspect(job))
+        news = ProgressEvent(
+            lane=lane,
+            task_id=job.task.task_id,
+            trial=job.trial,
+            phase="ended" if loss.over else "retrying",
+            step=loss.step,
+            note=loss.note,
+            usage=loss.usage,
+        )
+        self._all.progress.tell(news)
+        return loss.begun

@@ -1,0 +1,186 @@
+"""Whose fault a lost worker was, when several jobs were on it.
+
+A worker takes all its jobs with it, and at most one of them is the cause. So the first loss of a job at a point of its
+journal is nobody's. A job that loses a second worker at the same point is a suspect: it is played alone on its worker
+until it has got further, and a worker lost while a job is alone at such a point counts as the job's failure. No job
+uses up an attempt because of what another one on its worker does.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from harness.choices import Dialect
+from harness.journal.index import result_of
+from harness.protocols import ProgressEvent
+from harness.records import Episode, Failed, Record, Scored, Status, Usage, Verdict
+from harness.runner.job import Job
+from harness.runner.pending import PendingPolicy, is_finished
+from harness.runner.recorder import JournalWriter
+
+_Key = tuple[str, int]
+_ACTING = ("acting",)
+"""Phases of a lane whose step has surely been decided: evidence is gathered, too, when limits end an episode."""
+
+
+@dataclass(slots=True)
+class _Loss:
+    """What a job was at when it last lost a worker."""
+
+    attempt: int
+    point: int
+    """Records of whole steps and of a pending decision, counted."""
+    closed: bool
+    """Whether only its score was owed."""
+    count: int = 1
+    """Workers lost here without a record in between."""
+    failures: int = 0
+    """Of them, those that count as the job's own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossVerdict:
+    """What the loss of its worker means for a job."""
+
+    note: str
+    begun: bool = False
+    """Whether the worker had begun it."""
+    over: bool = False
+    """Whether it is owed no more."""
+    step: int = 0
+    """Steps recorded."""
+    usage: Usage = field(default_factory=Usage)
+    """What the episode cost, when it is over."""
+
+
+class WorkerLosses:
+    """Keeps account over all workers of a run."""
+
+    def __init__(self, policy: PendingPolicy, clock: Callable[[], float] = time.time) -> None:
+        self._policy = policy
+        self._clock = clock
+        self._lost: dict[_Key, _Loss] = {}
+
+    def is_suspect(self, job: Job) -> bool:
+        """Whether it has to be played alone."""
+        loss = self._lost.get(_key(job))
+        return loss is not None and loss.count > 1
+
+    def judge(self, job: Job, journal: JournalWriter, *, alone: bool) -> LossVerdict:
+        """Take note that a job lost its worker, and record it if that is a failure of its own.
+
+        Args:
+            job: The job.
+            journal: Its journal, open.
+            alone: Whether no other job was on the worker.
+        """
+        episode, note = journal.episode, "its worker was lost"
+        if episode.opened is None or (episode.closed is not None and job.reopen):
+            return LossVerdict(note=note)
+        loss = self._noted(job, episode)
+        if loss.count > 1 and alone:
+            loss.failures += 1
+            note += " again, while no other task was on it"
+            for record in self._records(job, episode, loss.failures):
+                journal.append(record)
+        elif loss.count > 1:
+            note += " again; it is played alone until it gets further"
+        became = result_of(journal.episode)
+        over = became is not None and is_finished(became, self._policy)
+        usage = episode.usage if over else Usage()
+        return LossVerdict(note=note, begun=True, over=over, step=len(episode.steps), usage=usage)
+
+    def _noted(self, job: Job, episode: Episode) -> _Loss:
+        now = _Loss(episode.attempt, _point(episode), episode.closed is not None)
+        before = self._lost.get(_key(job))
+        if before is None or (before.attempt, before.point, before.closed) != (now.attempt, now.point, now.closed):
+            self._lost[_key(job)] = now
+            return now
+        before.count += 1
+        return before
+
+    def _records(self, job: Job, episode: Episode, lost: int) -> tuple[Record, ...]:
+        """What a loss that counts leaves: a failure or, where only the score was owed, in the end that there is
+        none.
+        """
+        at = self._clock()
+        if episode.closed is None:
+            message = f"its worker was lost at step {len(episode.steps) + 1}, while no other task was on it"
+            return (Failed(attempt=episode.attempt, boundary="worker", type="WorkerLost", message=message, at=at),)
+        return _unjudged(job, episode, lost=lost, at=at) if lost >= self._policy.max_attempts else ()
+
+    def hear(self, news: ProgressEvent) -> bool:
+        """Let a job go that has got further; whether it was a suspect."""
+        key = (news.task_id, news.trial)
+        loss = self._lost.get(key)
+        if loss is None or (news.step - 1) * 2 + (news.phase in _ACTING) <= loss.point:
+            return False
+        del self._lost[key]
+        return loss.count > 1
+
+    def settled(self, job: Job) -> None:
+        """It left its worker whole."""
+        self._lost.pop(_key(job), None)
+
+
+class GivenJobs:
+    """The jobs that one life of a worker has been given and has not settled."""
+
+    def __init__(self, losses: WorkerLosses) -> None:
+        self._losses = losses
+        self._on: dict[int, Job] = {}
+        self._door = asyncio.Lock()
+        self._fewer = asyncio.Event()
+
+    @property
+    def jobs(self) -> Mapping[int, Job]:
+        """By lane."""
+        return self._on
+
+    async def admit(self, lane: int, job: Job) -> None:
+        """Wait, in the order of coming, until nobody has to be alone: neither this job nor one that is there."""
+        async with self._door:
+            while self._on and (self._losses.is_suspect(job) or any(map(self._losses.is_suspect, self._on.values()))):
+                self._fewer.clear()
+                await self._fewer.wait()
+            self._on[lane] = job
+
+    def leave(self, lane: int) -> None:
+        job = self._on.pop(lane, None)
+        if job is not None:
+            self._losses.settled(job)
+        self._fewer.set()
+
+    def hear(self, news: ProgressEvent) -> None:
+        if news.task_id and self._losses.hear(news):
+            self._fewer.set()
+
+
+def _unjudged(job: Job, episode: Episode, *, lost: int, at: float) -> tuple[Scored, ...]:
+    """That there is no score, in every dialect there is none in yet."""
+    from harness.evaluators.scorer import EVALUATOR_VERSION  # evaluators' libraries: supervisors do without
+
+    why = f"{lost} workers were lost while it was scored, and no other task was on them"
+    return tuple(
+        Scored(
+            dialect=dialect.value,
+            evaluator_version=f"{EVALUATOR_VERSION}-{dialect.value}",
+            status=Status.ERROR,
+            value=None,
+            verdicts=tuple(
+                Verdict(evaluator=name, status=Status.ERROR, value=None, why=why) for name in job.task.eval.eval_types
+            ),
+            at=at,
+        )
+        for dialect in Dialect
+        if dialect.value not in episode.scores
+    )
+
+
+def _key(job: Job) -> _Key:
+    return job.task.task_id, job.trial
+
+
+def _point(episode: Episode) -> int:
+    return len(episode.steps) * 2 + (episode.pending is not None)

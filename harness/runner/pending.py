@@ -1,0 +1,69 @@
+"""What a run still owes: tasks and what has become of them in, jobs out; pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.journal.index import EpisodeResult
+from harness.records import Status, Task
+from harness.runner.job import Job
+
+RETRIES = ("infra", "failed", "all")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingPolicy:
+    """What counts as owed."""
+
+    dialect: str
+    """The scoring that must be there for a task to be finished."""
+    max_attempts: int
+    retry: str | None = None
+    """`infra`, `failed` or `all`: ended tasks to open again."""
+    asked: Mapping[tuple[str, int], int] | None = None
+    """Which ones, by task and trial, and the attempt each was at when that was asked; None = it is asked now."""
+
+
+def pending_jobs(
+    tasks: Sequence[Task], trials: int, outcomes: Mapping[tuple[str, int], EpisodeResult], policy: PendingPolicy
+) -> tuple[Job, ...]:
+    """List the jobs of all trials, in task order, trial by trial."""
+    return tuple(_owed(tasks, range(trials), outcomes, policy))
+
+
+def _owed(
+    tasks: Sequence[Task],
+    trials: Iterable[int],
+    outcomes: Mapping[tuple[str, int], EpisodeResult],
+    policy: PendingPolicy,
+) -> Iterable[Job]:
+    for trial in trials:
+        for task in tasks:
+            became = outcomes.get((task.task_id, trial))
+            if became is None or not is_finished(became, policy):
+                yield Job(task=task, trial=trial)
+            elif wants_retry(became, policy):
+                yield Job(task=task, trial=trial, reopen=True)
+
+
+def is_finished(became: EpisodeResult, policy: PendingPolicy) -> bool:
+    """Scored, out of attempts, or set aside because of a doubt."""
+    if became.closed is not None:
+        return policy.dialect in became.scores
+    return became.is_set_aside or became.failures >= policy.max_attempts
+
+
+def wants_retry(became: EpisodeResult, policy: PendingPolicy) -> bool:
+    """Whether the person asked for this ended task to be opened again, and it was not yet."""
+    if policy.retry is not None and policy.asked is not None:
+        return policy.asked.get((became.task_id, became.trial)) == became.attempt
+    score = became.scores.get(policy.dialect)
+    unscored = score is None or score.status is Status.ERROR
+    match policy.retry:
+        case "infra":
+            return unscored
+        case "failed":
+            return unscored or (score is not None and score.value != 1.0)
+        case "all":
+            return True
+        case _:
+            return False

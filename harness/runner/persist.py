@@ -1,0 +1,32 @@
+"""On the way to disk: messages and contents become artifacts before the record that names them is written."""
+
+from harness.codec import dumps
+from harness.protocols import Artifacts, Message, RawEvidence, TargetValue
+from harness.records import Evidence, Selected
+
+
+def store_message(message: Message, artifacts: Artifacts) -> str:
+    """The artifact of one chat message, in the shape it was sent."""
+    named = {} if message.name is None else {"name": message.name}
+    return artifacts.put(dumps({"role": message.role, **named, "content": message.content}))
+
+
+def store_evidence(gathered: RawEvidence, artifacts: Artifacts) -> Evidence:
+    """The record of `gathered`, everything large put among the artifacts."""
+    return Evidence(
+        url=gathered.url,
+        title=gathered.title,
+        html=artifacts.put(dumps(gathered.html)),
+        selected=tuple(_selected(selection, artifacts) for selection in gathered.selections),
+        trace=None if gathered.trace is None else artifacts.put(gathered.trace),
+    )
+
+
+def _selected(selection: TargetValue, artifacts: Artifacts) -> Selected:
+    return Selected(
+        index=selection.index,
+        url=selection.url,
+        content=None if selection.error and selection.value is None else artifacts.put(dumps(selection.value)),
+        error=selection.error,
+        last_content=None if selection.last_value is None else artifacts.put(dumps(selection.last_value)),
+    )

@@ -1,0 +1,116 @@
+"""Processes that belong to a run: marked in their environment, found again and ended, however their parent died.
+
+Everything a run starts inherits `CAIRN_RUN`, whose value names the run folder. A start that holds the folder's lock
+may end whatever still carries its mark: nobody else can be alive on purpose. The commands of a person's own (reset
+hooks) do not inherit it, as they may start servers that outlive the run. They carry `CAIRN_HOOK`, the run and the
+process id of the command itself: a start ends a command that is still at work, with its descendants, and leaves what it
+left behind.
+"""
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import psutil
+
+MARK = "CAIRN_RUN"
+WORKER_MARK = "CAIRN_WORKER"
+HOOK_MARK = "CAIRN_HOOK"
+_TELLING = frozenset({"DEBUG", "DEBUGP", "DEBUG_FILE", "PWDEBUG"})
+
+
+def tag_environment(folder: Path) -> None:
+    """Let every process started from now on carry this run's mark."""
+    os.environ[MARK] = _name(folder)
+
+
+def marks(folder: Path, worker: int) -> dict[str, str]:
+    """What to start a worker of this run with on a machine that does not inherit the mark."""
+    return {MARK: _name(folder), WORKER_MARK: str(worker)}
+
+
+def kill_orphans(folder: Path) -> int:
+    """End what an earlier start of this run left behind, its hooks at work included; returns how many processes that
+    were.
+    """
+    hooks = [process for process in psutil.process_iter() if _is_hook_at_work(process, _name(folder))]
+    for hook in hooks:
+        kill_tree(hook.pid)
+    return len(hooks) + end_marked({MARK: _name(folder)})
+
+
+def hook_environment() -> dict[str, str]:
+    """The environment for a person's own command: ours without the marks, as what it starts is not the run's."""
+    return {name: value for name, value in os.environ.items() if name not in (MARK, WORKER_MARK, HOOK_MARK)}
+
+
+def worker_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a worker: without what would have its libraries log every key that is pressed in a page."""
+    return {name: value for name, value in environment.items() if name not in _TELLING}
+
+
+def hook_mark(pid: int | str) -> str:
+    """The value of `HOOK_MARK` for a command of this run, by its process id."""
+    return f"{os.environ.get(MARK, '')}:{pid}"
+
+
+def end_hook(pid: int) -> None:
+    """End a command with all it started, also what has left its process tree; for one that did not do its work."""
+    kill_tree(pid)
+    end_marked({HOOK_MARK: hook_mark(pid)})
+
+
+def end_marked(wanted: Mapping[str, str]) -> int:
+    """End every process of this machine that carries all these marks; returns how many that were."""
+    found = _marked(wanted)
+    _kill(found)
+    return len(found)
+
+
+def find_orphans(folder: Path) -> list[psutil.Process]:
+    """All processes but this one that carry the mark of this run; one that ended and was not waited for is none."""
+    return _marked({MARK: _name(folder)})
+
+
+def _marked(wanted: Mapping[str, str]) -> list[psutil.Process]:
+    own = os.getpid()
+    return [process for process in psutil.process_iter() if process.pid != own and _carries(process, wanted)]
+
+
+def kill_tree(pid: int) -> None:
+    """End a process and all its descendants at once, also stopped ones and those in groups of their own."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        parent = psutil.Process(pid)
+        # Stopped first, so that it cannot start another child while its children are listed.
+        with contextlib.suppress(psutil.Error):
+            parent.suspend()
+        _kill([*parent.children(recursive=True), parent])
+
+
+def kill_children() -> None:
+    """End all descendants of this process."""
+    _kill(psutil.Process().children(recursive=True))
+
+
+def _kill(processes: Iterable[psutil.Process]) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+
+
+def _carries(process: psutil.Process, wanted: Mapping[str, str]) -> bool:
+    try:
+        return wanted.items() <= process.environ().items()
+    except (psutil.Error, OSError):
+        return False
+
+
+def _is_hook_at_work(process: psutil.Process, run: str) -> bool:
+    """Whether it is the command itself. What a command started inherits its mark, but has another process id."""
+    return _carries(process, {HOOK_MARK: f"{run}:{process.pid}"})
+
+
+def _name(folder: Path) -> str:
+    return hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]

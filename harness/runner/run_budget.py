@@ -1,0 +1,101 @@
+"""What a run may cost in all: sums over its journals, so that they survive every restart and downtime is free.
+
+Each time an episode is about to decide, or has ended, its journal is read again; nothing is counted on the way, so what
+is spent is what stands on disk. A run whose purse is empty is asked to stop as a person would ask.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from harness.protocols import Progress, ProgressEvent
+from harness.records import Episode, Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetLimits:
+    """Over all tasks, trials and attempts of a run; None = no limit."""
+
+    max_tokens: int | None = None
+    max_cost_usd: float | None = None
+    max_working_s: float | None = None
+
+    def __bool__(self) -> bool:
+        return (self.max_tokens, self.max_cost_usd, self.max_working_s) != (None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """By one (task, trial), all attempts and their judging."""
+
+    tokens: int
+    cost_usd: float
+    working_s: float
+
+    @classmethod
+    def of(cls, usage: Usage, judge_usage: Usage, elapsed_ms: float) -> Self:
+        return cls(usage.tokens + judge_usage.tokens, usage.cost_usd + judge_usage.cost_usd, elapsed_ms / 1000)
+
+
+class RunBudget:
+    """Watches what is spent."""
+
+    def __init__(
+        self,
+        budget: BudgetLimits,
+        spent: Mapping[tuple[str, int], Spending],
+        *,
+        read: Callable[[str, int], Episode],
+        on_empty: Callable[[str], None],
+    ) -> None:
+        self._budget = budget
+        self._spent = dict(spent)
+        self._read = read
+        self._on_empty = on_empty
+        self._empty = self._spent_up = ""
+        self._look()
+
+    def is_empty(self) -> bool:
+        return bool(self._empty)
+
+    def spent_up(self) -> str:
+        """The budget that is spent, as its setting; "" while none is."""
+        return self._spent_up
+
+    def watching(self, progress: Progress) -> Progress:
+        """A `Progress` that tells `progress` everything, and looks into the journals."""
+        return _Watch(self, progress) if self._budget else progress
+
+    def note(self, news: ProgressEvent) -> None:
+        if not news.task_id or news.phase not in ("deciding", "retrying", "ended"):
+            return
+        episode = self._read(news.task_id, news.trial)
+        self._spent[news.task_id, news.trial] = Spending.of(
+            episode.total_usage, episode.total_judge_usage, episode.total_elapsed_ms
+        )
+        self._look()
+
+    def _look(self) -> None:
+        budget, spent = self._budget, self._spent.values()
+        sums = (
+            ("run.max_tokens", budget.max_tokens, sum(one.tokens for one in spent)),
+            ("run.max_cost_usd", budget.max_cost_usd, sum(one.cost_usd for one in spent)),
+            ("run.max_working_s", budget.max_working_s, sum(one.working_s for one in spent)),
+        )
+        over = [(f"{name}={limit:g}", total) for name, limit, total in sums if limit is not None and total >= limit]
+        if over and not self._empty:
+            self._spent_up, total = over[0]
+            self._empty = (
+                f"{self._spent_up} is spent ({total:g}): nothing new begins; raise it and run the same command to go on"
+            )
+            self._on_empty(self._empty)
+
+
+class _Watch:
+    def __init__(self, purse: RunBudget, progress: Progress) -> None:
+        self._purse = purse
+        self._progress = progress
+
+    def tell(self, news: ProgressEvent) -> None:
+        self._progress.tell(news)
+        self._purse.note(news)

@@ -1,0 +1,303 @@
+"""Who takes which owed job next: a queue that takes back what infrastructure spoiled, and minds who is on which site.
+
+On sites that lanes share, a lane is given the first job in order whose instances are free, all of them at once; nobody
+waits while holding something, so nothing locks up. A job that was overtaken `MAX_SKIPS` times by others on its sites
+has its instances kept for it until they are free: the oldest such job first, so nobody waits for ever. Where an
+instance has to be put back to its seed, that goes on beside the lanes. One event loop only.
+"""
+
+import asyncio
+import logging
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Self
+
+from harness.errors import InfraError
+from harness.runner.dirty_sites import DirtySites, SiteInstance
+from harness.runner.job import Job, unplaced
+from harness.runner.site_lock_table import SiteLockTable
+from harness.runner.site_locks import LockPlanner, LockRequest
+from harness.runner.site_state import SiteState
+
+logger = logging.getLogger(__name__)
+
+MAX_SKIPS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Stay:
+    """What a lane plays, and where."""
+
+    job: Job
+    at: Mapping[str, str] = field(default_factory=dict)
+    """Site to instance, of those it holds."""
+
+
+class Scheduler:
+    """Fits `Jobs`: jobs in order; one that is owed again waits behind the others, so that a sick site or browser gets
+    time.
+    """
+
+    def __init__(
+        self,
+        jobs: Iterable[Job],
+        sharing: LockPlanner | None = None,
+        upkeep: DirtySites | None = None,
+        *,
+        keeps_sites: bool = False,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """
+        Args:
+            jobs: What is owed.
+            sharing: What jobs need of the sites all lanes share; None = nobody is in anybody's way.
+            upkeep: Puts instances back to their seed, which needs `async with`; None = nothing does.
+            keeps_sites: Whether attempts go on upon what they left on their sites (`resume=checkpoint`), not after a
+                reset.
+            stopping: True once nothing new shall begin.
+        """
+        self._owed = deque(jobs)
+        self._sharing = sharing
+        self._upkeep = upkeep
+        self._state: SiteState | None = None
+        if sharing is not None and upkeep is not None:
+            self._state = SiteState(sharing, upkeep, keeps_sites=keeps_sites)
+        self._stopping = stopping
+        self._stays: dict[int, _Stay] = {}
+        self._leases = SiteLockTable()
+        self._used = Counter[str]()
+        self._overtaken = Counter[Hashable]()
+        """By key of the need: how often later jobs on the same sites went first."""
+        self._waiting: dict[int, asyncio.Future[Job | None]] = {}
+        self._resets = asyncio.TaskGroup()
+        self._resetting: dict[object, Job | None] = {}
+        """Resets under way, and the job each one is for."""
+        self.waits: Mapping[int, str] = {}
+        """Lanes nothing can be given to now, because of whom; for people, and made anew with every change."""
+        self.played = 0
+        """Jobs begun in this start; one that is begun again counts once."""
+
+    def __len__(self) -> int:
+        return len(self._owed)
+
+    async def __aenter__(self) -> Self:
+        await self._resets.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Resets under way are waited for; one that fails ends whoever is in the context."""
+        await self._resets.__aexit__(kind, error, trace)
+
+    @property
+    def believed(self) -> int:
+        """How many jobs have sites alone only because nothing is known of their tasks."""
+        return 0 if self._sharing is None else sum(map(self._sharing.is_believed, self._owed))
+
+    @property
+    def held(self) -> Mapping[int, Job]:
+        """Lane to the job it plays."""
+        return {lane: stay.job for lane, stay in self._stays.items()}
+
+    async def take(self, lane: int) -> Job | None:
+        waiting: asyncio.Future[Job | None] = asyncio.get_running_loop().create_future()
+        self._waiting[lane] = waiting
+        self._hand_out()
+        try:
+            return await waiting
+        finally:
+            self._waiting.pop(lane, None)
+
+    async def settle(self, lane: int, job: Job, *, over: bool) -> None:
+        stay = self._leave(lane)
+        if not over:
+            self.played -= 1
+            self._owed.append(unplaced(job))
+        self._give_back(lane, stay)
+
+    def reclaim(self, lane: int, *, last: bool = False) -> Job | None:
+        """Owe again what a lane that is gone was playing; it goes first, being half done, unless it had better go
+        last.
+        """
+        stay = self._leave(lane)
+        if stay is not None:
+            self.played -= 1
+            (self._owed.append if last else self._owed.appendleft)(unplaced(stay.job))
+        self._give_back(lane, stay)
+        return None if stay is None else stay.job
+
+    def _leave(self, lane: int) -> _Stay | None:
+        if (waiting := self._waiting.pop(lane, None)) is not None:
+            waiting.cancel()
+        return self._stays.pop(lane, None)
+
+    def _give_back(self, lane: int, stay: _Stay | None) -> None:
+        if stay is not None and self._sharing is not None:
+            outcome = self._sharing.learn(stay.job)
+            self._leases.release(lane, stay.at.values())
+            if self._upkeep is not None and self._state is not None and outcome is not None:
+                self._state.note_use(stay.job, stay.at, outcome)
+                if not outcome.goes_on and not self._stopping():
+                    self._put_back(stay, self._upkeep)
+        self._hand_out()
+
+    def _put_back(self, stay: _Stay, upkeep: DirtySites) -> None:
+        left = (SiteInstance(site, url) for site, url in stay.at.items() if self._leases.allows(url, exclusive=True))
+        if due := tuple(instance for instance in left if upkeep.is_due(instance)):
+            self._reset(due, stay.job, upkeep)
+
+    def _hand_out(self) -> None:
+        """Give waiting lanes what they can play now, the longest waiting one first."""
+        for lane, waiting in list(self._waiting.items()):
+            if waiting.done():
+                continue
+            if not self._owed or self._stopping():
+                waiting.set_result(None)
+            elif (stay := self._next(lane)) is not None:
+                self._stays[lane] = stay
+                self.played += 1
+                self._leases.hold(lane, self._wanted(stay))
+                waiting.set_result(stay.job)
+            else:
+                assert self._stays or self._resetting, "a job waits although nobody is on its sites"
+                if self._sharing is None or self._sharing.sites.of_lane is None:
+                    break  # no other lane can be given anything either
+        waiting_lanes = [lane for lane, waiting in self._waiting.items() if not waiting.done()]
+        self.waits = dict.fromkeys(waiting_lanes, self._in_the_way()) if waiting_lanes else {}
+
+    def _in_the_way(self) -> str:
+        """Who is on the sites the first owed job needs, in words."""
+        assert self._sharing is not None, "without sites that are shared nobody waits"
+        if self._sharing.sites.of_lane is not None:
+            return "its sites are being reset"
+        there = self._sharing.need(self._owed[0]).exclusive
+        on = {
+            stay.job.task.task_id: [site for site in there if site in stay.at]
+            for stay in self._stays.values()
+            if not there.keys().isdisjoint(stay.at)
+        }
+        sites = ", ".join(site for site in there if not on or any(site in used for used in on.values()))
+        if not on:
+            return f"{sites} {'is' if len(there) == 1 else 'are'} being reset"
+        return f"task{'s' * (len(on) > 1)} {', '.join(on)} {'is' if len(on) == 1 else 'are'} on {sites}"
+
+    def _wanted(self, stay: _Stay) -> dict[str, bool]:
+        if self._sharing is None:
+            return {}
+        return _by_url(self._sharing.need(stay.job), stay.at)
+
+    def _next(self, lane: int) -> _Stay | None:
+        """Take the first job out of the queue that the lane can play now."""
+        if self._sharing is None:
+            return _Stay(self._owed.popleft())
+        passed: dict[Hashable, LockRequest] = {}
+        kept: dict[str, bool] = {}
+        prepared = {id(job) for job in self._resetting.values()}
+        for number, job in enumerate(self._owed):
+            if job.withheld:
+                del self._owed[number]
+                return _Stay(job)
+            need = self._sharing.need(job)
+            if need.key in passed or id(job) in prepared:
+                continue
+            at = self._place(job, lane, self._sharing, kept)
+            if at is not None:
+                del self._owed[number]
+                self._count(need, passed.values())
+                self._used.update(at.values())
+                return _Stay(self._given(job, at), at)
+            passed[need.key] = need
+            if not kept and self._overtaken[need.key] >= MAX_SKIPS:
+                kept = _by_url(need, self._aim(need, lane, self._sharing))
+        return None
+
+    def _given(self, job: Job, at: Mapping[str, str]) -> Job:
+        assert self._sharing is not None, "a job is given a place only where sites are shared"
+        given = job if self._state is None else self._state.given(job, at)
+        left = self._sharing.left_over(job, given.clean)
+        return replace(given, instances=self._sharing.played_at(job, at), leftovers=left)
+
+    def _count(self, granted: LockRequest, passed: Iterable[LockRequest]) -> None:
+        del self._overtaken[granted.key]
+        self._overtaken.update(need.key for need in passed if need.conflicts(granted))
+
+    def _aim(
+        self, need: LockRequest, lane: int, sharing: LockPlanner, kept: Mapping[str, bool] | None = None
+    ) -> dict[str, str]:
+        """The instance of each site a job gets to first, those left out that are kept for another one."""
+        aimed: dict[str, str] = {}
+        for site, alone in need.exclusive.items():
+            there = sharing.sites.at(site, lane)
+            urls = (need.at[site],) if need.at.get(site) in there else there
+            free = [url for url in urls if kept is None or url not in kept or not (alone or kept[url])]
+            if free:
+                aimed[site] = min(free, key=lambda url: (self._leases.load(url), self._used[url]))
+        return aimed
+
+    def _place(self, job: Job, lane: int, sharing: LockPlanner, kept: Mapping[str, bool]) -> dict[str, str] | None:
+        """Where a lane can play a job now; None when somebody is in its way, or a reset that is begun for it."""
+        need = sharing.need(job)
+        at = self._aim(need, lane, sharing, kept)
+        if len(at) < len(need.exclusive):
+            return None
+        unclean = () if self._state is None else self._state.unclean(job, at)
+        wanted = _by_url(need, at)
+        wanted |= dict.fromkeys((instance.url for instance in unclean), True)
+        if not all(self._leases.allows(url, exclusive=alone) for url, alone in wanted.items()):
+            return None
+        if unclean and self._upkeep is not None:
+            asking = sum(not waiting.done() for waiting in self._waiting.values())
+            if sum(job is not None for job in self._resetting.values()) < asking:
+                self._reset(unclean, job, self._upkeep, wanted_at=sharing.played_at(job, at))
+            return None
+        return at
+
+    def _reset(
+        self,
+        instances: tuple[SiteInstance, ...],
+        job: Job,
+        upkeep: DirtySites,
+        *,
+        wanted_at: Mapping[str, str] | None = None,
+    ) -> None:
+        """Have instances put back while nobody else is on them, wanted by a job that waits, else left by one.
+
+        `wanted_at` is where a job that waits would be played, as it is recorded.
+        """
+        holder = object()
+        urls = dict.fromkeys((instance.url for instance in instances), True)
+
+        async def reset() -> None:
+            try:
+                upkeep.begins(instances)
+                await upkeep.hook(instances, job.task)
+                upkeep.mark_clean(instances)
+            except InfraError as error:
+                logger.warning("task %s: %s", job.task.task_id, error)
+                self._used.update(urls.keys())  # others of their sites come first now
+                if wanted_at is not None:
+                    self._withhold(replace(job, instances=wanted_at, withheld=str(error)), job)
+            finally:
+                del self._resetting[holder]
+                self._leases.release(holder, urls)
+            self._hand_out()
+
+        self._leases.hold(holder, urls)
+        self._resetting[holder] = None if wanted_at is None else job
+        self._resets.create_task(reset())
+
+    def _withhold(self, withheld: Job, job: Job) -> None:
+        """Have a lane record that a job cannot be played; it is owed again then, as after any failure."""
+        number = next(number for number, owed in enumerate(self._owed) if owed is job)
+        self._owed[number] = withheld
+
+
+def _by_url(need: LockRequest, at: Mapping[str, str]) -> dict[str, bool]:
+    """Instance to whether it is wanted alone; two sites may be served at one address."""
+    wanted: dict[str, bool] = {}
+    for site, url in at.items():
+        wanted[url] = wanted.get(url, False) or need.exclusive[site]
+    return wanted

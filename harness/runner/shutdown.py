@@ -1,0 +1,104 @@
+"""How a run is asked to end: once kindly, twice at once; and waiting that ends when it is."""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import TypeVar
+
+from harness.errors import InfraError
+
+T = TypeVar("T")
+
+
+class ShutdownRequested(InfraError):
+    """The run is stopping; says nothing about the task, and is never recorded."""
+
+
+class ShutdownSignal:
+    """True once the run was asked to end: steps under way are finished, nothing new begins."""
+
+    def __init__(self, tell: Callable[[str], None] = lambda text: None) -> None:
+        self.tell = tell
+        """A sentence for the person."""
+        self._event = asyncio.Event()
+        self._waits: set[asyncio.Timeout] = set()
+        self._listening: Mapping[signal.Signals, Callable[[], None]] = {}
+
+    def __call__(self) -> bool:
+        return self._event.is_set()
+
+    async def asked(self) -> None:
+        """Wait until the run is asked to end."""
+        await self._event.wait()
+
+    def ask(self) -> None:
+        self._event.set()
+        for wait in tuple(self._waits):
+            wait.reschedule(asyncio.get_running_loop().time())
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, unless the run ends first.
+
+        Raises:
+            Interrupted: It did.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                await self._event.wait()
+        except TimeoutError:
+            return
+        raise ShutdownRequested("the run is stopping")
+
+    async def wait_for(self, what: Awaitable[T]) -> T:
+        """Wait for something, unless the run ends first.
+
+        Raises:
+            Interrupted: It did.
+        """
+        try:
+            async with asyncio.timeout(0 if self() else None) as wait:
+                self._waits.add(wait)
+                try:
+                    return await what
+                finally:
+                    self._waits.discard(wait)
+        except TimeoutError:
+            raise ShutdownRequested("the run is stopping") from None
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Let SIGINT, SIGTERM and SIGHUP ask; a second SIGINT or SIGTERM cancels the task that listens.
+
+        May be nested: whoever else takes over the signals meanwhile (Ray does) has them until the inner one begins, and
+        the outer one hears them again when it ends. A hang-up that is ignored (`nohup`) stays ignored, and one that
+        comes twice, from the terminal and from the shell, is one.
+        """
+        loop, task, outer = asyncio.get_running_loop(), asyncio.current_task(), self._listening
+
+        def hear(number: signal.Signals) -> None:
+            if not self():
+                self.ask()
+                self.tell("stopping: steps under way are finished, nothing new begins; once more to stop at once")
+            elif task is not None and number is not signal.SIGHUP:
+                task.cancel()
+
+        self._listening = {
+            number: partial(hear, number)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+            if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN
+        }
+        _listen(loop, self._listening)
+        try:
+            yield
+        finally:
+            for number in self._listening:
+                loop.remove_signal_handler(number)
+            self._listening = outer
+            _listen(loop, outer)
+
+
+def _listen(loop: asyncio.AbstractEventLoop, handlers: Mapping[signal.Signals, Callable[[], None]]) -> None:
+    for number, hear in handlers.items():
+        loop.add_signal_handler(number, hear)

@@ -1,0 +1,162 @@
+"""Which sites a job needs, which of them it must have alone, and on which of their instances it may be played.
+
+A task may change its sites when it says so (`mutates`), else when effects on them were recorded for it in this run
+folder, else it is believed to, until one of its attempts has ended without any. What is said of other tasks is no
+evidence. An attempt that goes on goes on where it was. Knows no queue and no clock.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from harness.journal.index import EpisodeResult
+from harness.records import Task
+from harness.runner.job import Job
+
+
+@dataclass(frozen=True, kw_only=True)
+class LockRequest:
+    """What one job needs."""
+
+    exclusive: Mapping[str, bool]
+    """Site to whether the job must have it alone."""
+    at: Mapping[str, str]
+    """Site to the instance it must be played on; one of the others will do when that is no longer there."""
+
+    @cached_property
+    def key(self) -> tuple[frozenset[tuple[str, bool]], frozenset[tuple[str, str]]]:
+        """Equal for jobs that need the same."""
+        return frozenset(self.exclusive.items()), frozenset(self.at.items())
+
+    def conflicts(self, other: "LockRequest") -> bool:
+        """Whether they could be in each other's way."""
+        return any(alone or other.exclusive[site] for site, alone in self.exclusive.items() if site in other.exclusive)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockableSites:
+    """A deployment all lanes share."""
+
+    instances: Mapping[str, tuple[str, ...]]
+    """Site to the real base URLs it is served at, the one meant when nothing is recorded first. "" is what tasks
+    without a site are on, where a hook puts that back, too.
+    """
+    read_only: Collection[str] = ()
+    """Sites no task can change."""
+    lenient: bool = False
+    """Whether only tasks that ask for a reset have their sites alone."""
+    site_of: Callable[[str], str | None] = lambda url: None
+    """Canonical URL to the site it is on."""
+    of_lane: Callable[[str, int], str] | None = None
+    """Site and lane to the lane's own instance; None = lanes share `instances`."""
+    together: Collection[str] = ()
+    """Sites that can only be reset all at once: who may change one of them holds them all."""
+
+    def at(self, site: str, lane: int) -> tuple[str, ...]:
+        """Where a lane may play on a site."""
+        return self.instances[site] if self.of_lane is None else (self.of_lane(site, lane),)
+
+
+class LockPlanner:
+    """Knows the needs of the jobs of a run."""
+
+    def __init__(
+        self, sites: LockableSites, outcomes: Iterable[EpisodeResult], read: Callable[[str, int], EpisodeResult | None]
+    ) -> None:
+        """
+        Args:
+            sites: The deployment.
+            outcomes: What this run folder holds at the start.
+            read: What one journal holds now, by task id and trial.
+        """
+        self.sites = sites
+        self._read = read
+        self._outcomes: dict[str, dict[int, EpisodeResult]] = {}
+        for outcome in outcomes:
+            self._outcomes.setdefault(outcome.task_id, {})[outcome.trial] = outcome
+        self._needs: dict[tuple[str, int, bool], LockRequest] = {}
+
+    def outcome(self, job: Job) -> EpisodeResult | None:
+        """What has become of a job, as far as it was read."""
+        return self._outcomes.get(job.task.task_id, {}).get(job.trial)
+
+    def learn(self, job: Job) -> EpisodeResult | None:
+        """Read what has become of a job that was just left."""
+        outcome = self._read(job.task.task_id, job.trial)
+        if outcome is not None:
+            self._outcomes.setdefault(job.task.task_id, {})[job.trial] = outcome
+        for place in [place for place in self._needs if place[0] == job.task.task_id]:
+            del self._needs[place]
+        return outcome
+
+    def changed(self, outcome: EpisodeResult) -> frozenset[str]:
+        """The sites effects were recorded on, and, of an attempt that was cut short, those it was on."""
+        urls = (*outcome.effects, *(outcome.pages if outcome.goes_on else ()))
+        return frozenset(site for url in urls if (site := self.sites.site_of(url)) is not None)
+
+    def left_over(self, job: Job, clean: Collection[str]) -> tuple[str, ...]:
+        """Sites that earlier attempts may have changed and that were not reset since; "" = none that is configured.
+
+        What they did to other instances counts, too: a journal does not say what was done on which.
+        """
+        outcome = self.outcome(job)
+        if outcome is None or not outcome.has_acted:
+            return ()
+        found = {self.sites.site_of(url) or "" for url in outcome.effects}
+        if job.task.mutates is not False:
+            found |= set(job.task.mutates or () if isinstance(job.task.mutates, tuple) else job.task.sites or ("",))
+        return tuple(sorted(found - set(clean) - set(self.sites.read_only)))
+
+    def need(self, job: Job) -> LockRequest:
+        place = (job.task.task_id, job.trial, job.reopen)
+        if (need := self._needs.get(place)) is None:
+            need = self._needs[place] = self._need(job)
+        return need
+
+    def is_believed(self, job: Job) -> bool:
+        """Whether a job has a site alone only because nothing is known of its task."""
+        outcomes = self._outcomes.get(job.task.task_id, {}).values()
+        if self.sites.of_lane is not None:
+            return False
+        known = job.task.mutates is not None or any(outcome.closed is not None for outcome in outcomes)
+        return not known and not job.task.require_reset and any(self.need(job).exclusive.values())
+
+    def played_at(self, job: Job, chosen: Mapping[str, str]) -> dict[str, str]:
+        """What of the chosen instances is worth recording: where there were several, now or before."""
+        outcome = self.outcome(job)
+        before = outcome.instances if outcome is not None else {}
+        if self.sites.of_lane is not None:
+            return {}
+        return {site: url for site, url in chosen.items() if len(self.sites.instances[site]) > 1 or site in before}
+
+    def _need(self, job: Job) -> LockRequest:
+        outcome = self.outcome(job)
+        if outcome is not None and outcome.closed is not None and not job.reopen:
+            return LockRequest(exclusive={}, at={})  # only its score is owed, and scoring needs no site
+        if self.sites.of_lane is not None:
+            return LockRequest(exclusive=dict.fromkeys(self.sites.instances, True), at={})
+        alone = {site: value for site, value in self._alone(job.task).items() if self.sites.instances.get(site)}
+        if any(value for site, value in alone.items() if site in self.sites.together):
+            alone |= dict.fromkeys(self.sites.together, True)
+        if outcome is None or not outcome.goes_on:
+            return LockRequest(exclusive=alone, at={})
+        return LockRequest(
+            exclusive=alone, at={site: outcome.instances.get(site, self.sites.instances[site][0]) for site in alone}
+        )
+
+    def _alone(self, task: Task) -> dict[str, bool]:
+        if task.require_reset or self.sites.lenient:
+            return dict.fromkeys(task.sites or ("",), task.require_reset)
+        changes = self._changes(task)
+        wanted = dict.fromkeys((*(task.sites or ("",)), *sorted(changes)))
+        return {site: site in changes and site not in self.sites.read_only for site in wanted}
+
+    def _changes(self, task: Task) -> frozenset[str]:
+        if isinstance(task.mutates, tuple):
+            return frozenset(task.mutates)
+        if task.mutates is not None:
+            return frozenset((task.sites or ("",)) if task.mutates else ())
+        outcomes = self._outcomes.get(task.task_id, {}).values()
+        recorded = frozenset[str]().union(*map(self.changed, outcomes))
+        ended = any(outcome.closed is not None for outcome in outcomes)
+        return recorded if ended else recorded.union(task.sites or ("",))

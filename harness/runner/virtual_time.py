@@ -1,0 +1,100 @@
+"""Time that passes as fast as it can be computed, for simulations by the very code that runs.
+
+In a `VirtualTimeLoop` loop nothing waits: when every coroutine sleeps, its clock jumps to whoever wakes first.
+Coroutines that wait for anything but time and each other would wait for ever, which is an error.
+"""
+
+import asyncio
+import heapq
+import selectors
+from collections.abc import Coroutine
+from itertools import count
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class _Jump(selectors.SelectSelector):
+    """Instead of waiting for something to happen, moves the clock on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None:
+            raise RuntimeError("everybody waits for somebody else")
+        self.now += max(0.0, timeout)
+        return []
+
+
+class VirtualTimeLoop(asyncio.SelectorEventLoop):
+    """An event loop whose clock, in seconds, begins at 0."""
+
+    def __init__(self) -> None:
+        self._jump = _Jump()
+        super().__init__(self._jump)
+
+    def time(self) -> float:
+        return self._jump.now
+
+
+def run_virtual(main: Coroutine[Any, Any, T]) -> T:
+    """Run `main` to its end in a time of its own."""
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        return runner.run(main)
+
+
+class Processor:
+    """Cores shared evenly by whoever has work for them.
+
+    A piece of work uses `parallel` cores when nobody else wants them. Everybody is served at the same rate, so one
+    counter of what each has been given tells who is done.
+    """
+
+    def __init__(self, cores: float, *, parallel: float = 1.0) -> None:
+        self._cores = cores
+        self._parallel = parallel
+        self._given = 0.0
+        """Processor seconds each of those at work has been given since the beginning."""
+        self._since = 0.0
+        self._at_work: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._order = count()
+        self._timer: asyncio.TimerHandle | None = None
+        self.used_s = 0.0
+        """Processor seconds of work done."""
+
+    async def work(self, demand_s: float) -> None:
+        """Wait until this many processor seconds were given."""
+        if demand_s <= 0:
+            return
+        self._advance()
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._at_work, (self._given + demand_s, next(self._order), done))
+        self.used_s += demand_s
+        self._arm()
+        await done
+
+    @property
+    def _rate(self) -> float:
+        return min(self._parallel, self._cores / max(1, len(self._at_work)))
+
+    def _advance(self) -> None:
+        now = asyncio.get_running_loop().time()
+        self._given += (now - self._since) * self._rate
+        self._since = now
+
+    def _arm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._at_work:
+            left = max(0.0, self._at_work[0][0] - self._given)
+            self._timer = asyncio.get_running_loop().call_later(left / self._rate, self._finish)
+
+    def _finish(self) -> None:
+        self._advance()
+        first = self._at_work[0][0]
+        self._given = max(self._given, first)  # what rounding left over must not arm the timer for nothing
+        while self._at_work and self._at_work[0][0] <= first:
+            heapq.heappop(self._at_work)[2].set_result(None)
+        self._arm()

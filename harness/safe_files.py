@@ -1,0 +1,218 @@
+"""Regular files in real folders: how everything in a run folder is opened, for somebody else may have made it.
+
+Invariant: what lies in a run folder chooses no file outside it and holds nobody up. No link is followed below the
+folder itself, which may be one, as the person named it; FIFOs, sockets and devices are not opened; a file that has
+other names (hard links) is not written in place; nothing beyond a bound is read. Folders are walked by descriptor, so
+one that becomes a link meanwhile is not followed either. What stands in the way is refused by name and left as it is.
+Knows no formats.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from harness.errors import UnsafeFile
+
+MAX_BYTES = 1 << 30
+"""Bytes of a journal or an artifact; what is beyond is none of ours."""
+MAX_SIDE_FILE_BYTES = 1 << 28
+"""Bytes of a file beside them (`run.json`, `summary.json`, …)."""
+
+_ASKED = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""Without O_NONBLOCK, opening a FIFO would wait for its other end."""
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_KINDS = {
+    stat.S_IFLNK: "a link",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFREG: "a file",
+}
+_TOLD = {errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.EISDIR}
+"""What opening says of a thing of another kind."""
+
+
+def open_regular(path: Path, flags: int, mode: int = 0o644, *, below: Path | None = None) -> int:
+    """A descriptor of the regular file at `path`.
+
+    Args:
+        path: The file.
+        flags: Of `os.open`; never O_TRUNC, which would empty a file before it is looked at.
+        mode: Permissions of a file that is made, before the umask.
+        below: The folder from which no link is followed; None = the one the file is in.
+
+    Raises:
+        UnsafeFile: It is something else, or has other names and is to be written.
+        OSError: It cannot be opened; FileNotFoundError where it or a folder above it is missing.
+    """
+    with _parent(path, below) as folder:
+        with suppress(FileNotFoundError):
+            _check_file(path, os.stat(path.name, dir_fd=folder, follow_symlinks=False), flags)
+        try:
+            fd = os.open(path.name, flags | _ASKED, mode, dir_fd=folder)
+        except OSError as exc:  # it became something else since
+            if exc.errno not in _TOLD:
+                raise
+            raise UnsafeFile(path, "is no regular file") from exc
+    try:
+        _check_file(path, os.fstat(fd), flags)
+    except UnsafeFile:
+        os.close(fd)
+        raise
+    return fd
+
+
+def read(path: Path, *, below: Path | None = None, most: int = MAX_BYTES) -> bytes:
+    """All bytes of the regular file at `path`.
+
+    Raises:
+        UnsafeFile: It is something else, or holds more than `most` bytes.
+        OSError: It cannot be read; FileNotFoundError where it is missing.
+    """
+    return _all_of(path, open_regular(path, os.O_RDONLY, below=below), most)
+
+
+def read_if_there(path: Path, *, most: int = MAX_SIDE_FILE_BYTES) -> bytes | None:
+    """The same of a small file of a run folder; None when there is none."""
+    try:
+        return read(path, most=most)
+    except FileNotFoundError:
+        return None
+
+
+def read_named(path: Path, *, most: int = MAX_BYTES) -> bytes:
+    """All bytes of a file that the person named: a link is their own and followed, a FIFO or a device still refused.
+
+    Raises: as `read`.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        _check_file(path, os.fstat(fd), os.O_RDONLY)
+    except UnsafeFile:
+        os.close(fd)
+        raise
+    return _all_of(path, fd, most)
+
+
+def open_append(path: Path) -> BinaryIO:
+    """A log, made if it is missing, each write of which goes to its end.
+
+    It is for its owner alone: what other programs write into it nobody has looked through.
+    """
+    fd = open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.fchmod(fd, 0o600)  # an older one
+    return os.fdopen(fd, "ab", buffering=0)
+
+
+def status(path: Path, *, below: Path | None = None) -> os.stat_result | None:
+    """Of a regular file; None where there is none, or something else.
+
+    Raises:
+        UnsafeFile: A folder on the way is none.
+    """
+    with suppress(FileNotFoundError), _parent(path, below) as folder:
+        found = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+        return found if stat.S_ISREG(found.st_mode) else None
+    return None
+
+
+@contextmanager
+def open_folder(path: Path, below: Path, *, make: int | None = None, durable: bool = False) -> Iterator[int]:
+    """A descriptor of the folder at `path`, reached from `below` over real folders only.
+
+    Args:
+        path: The folder; `below` itself, or under it.
+        below: From here on no link is followed.
+        make: Permissions of folders that are missing; None = they are not made.
+        durable: fsync a folder in which one was made.
+
+    Raises:
+        UnsafeFile: One of them is something else.
+        OSError: As `os.open`; FileNotFoundError where one is missing.
+    """
+    at, fd = below, os.open(below, _FOLDER)
+    try:
+        for name in path.relative_to(below).parts:
+            at /= name
+            inner = _step(at, fd, make=make, durable=durable)
+            os.close(fd)
+            fd = inner
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def check_folder(path: Path, below: Path) -> None:
+    """Raises: UnsafeFile: There is something at `path` that is no folder, or on the way to it."""
+    with suppress(FileNotFoundError), open_folder(path, below):
+        pass
+
+
+def check_file(path: Path) -> None:
+    """Raises: UnsafeFile: There is something at `path` that is no regular file, or has other names."""
+    with suppress(FileNotFoundError):
+        _check_file(path, path.lstat(), os.O_RDWR)
+
+
+def names_in(path: Path, below: Path) -> list[str]:
+    """What stands in a folder, by name; [] where there is none.
+
+    Raises: as `open_folder`.
+    """
+    with suppress(FileNotFoundError), open_folder(path, below) as fd, os.scandir(fd) as found:
+        return sorted(entry.name for entry in found)
+    return []
+
+
+def remove(path: Path, *, below: Path) -> None:
+    """Take away a file, or of a link the link, wherever the folders above it have gone since; a missing one is no
+    error.
+    """
+    with suppress(FileNotFoundError), open_folder(path.parent, below) as fd:
+        os.unlink(path.name, dir_fd=fd)
+
+
+def _all_of(path: Path, fd: int, most: int) -> bytes:
+    with os.fdopen(fd, "rb") as file:
+        size = os.fstat(fd).st_size
+        if size > most:
+            raise UnsafeFile(path, f"holds {size / 1e6:,.0f} MB, and at most {most / 1e6:,.0f} MB are read of it")
+        return file.read()
+
+
+@contextmanager
+def _parent(path: Path, below: Path | None) -> Iterator[int]:
+    with open_folder(path.parent, path.parent if below is None else below) as fd:
+        yield fd
+
+
+def _step(path: Path, outer: int, *, make: int | None, durable: bool) -> int:
+    if make is not None:
+        with suppress(FileExistsError):
+            os.mkdir(path.name, make, dir_fd=outer)
+            if durable:
+                os.fsync(outer)
+    try:
+        return os.open(path.name, _FOLDER | os.O_NOFOLLOW, dir_fd=outer)
+    except OSError as exc:
+        if exc.errno not in _TOLD:
+            raise
+        what = _kind(os.stat(path.name, dir_fd=outer, follow_symlinks=False))
+        raise UnsafeFile(path, f"is {what}, where a run has a folder of its own") from exc
+
+
+def _check_file(path: Path, found: os.stat_result, flags: int) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise UnsafeFile(path, f"is {_kind(found)}, where a run has a file of its own")
+    if flags & (os.O_WRONLY | os.O_RDWR) and found.st_nlink > 1:
+        raise UnsafeFile(path, f"is a file of {found.st_nlink} names (hard links), all of which would be written")
+
+
+def _kind(found: os.stat_result) -> str:
+    return _KINDS.get(stat.S_IFMT(found.st_mode), "something else")

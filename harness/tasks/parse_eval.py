@@ -1,0 +1,133 @@
+"""From a raw `eval` to a checked `Eval`.
+
+What cannot be judged is refused before anything runs. `func:` calls are kept as they are, and never run as code: what
+is no call of a known function is an error of that one task, found when its evidence is gathered.
+"""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from harness.records import Eval, HtmlTarget
+from harness.tasks.validation import Fields
+
+EVAL_TYPES = ("string_match", "url_match", "program_html")
+URL_NOTE = "GOLD in PRED"
+_TARGET_KEYS = ("url", "locator", "required_contents", "prep_actions")
+_SCRIPT_STARTS = ("document.", "[...document.")
+
+
+def build_eval(fields: Fields) -> Eval:
+    eval_types = fields.texts("eval_types")
+    for name in eval_types:
+        if name not in EVAL_TYPES:
+            raise fields.wrong("eval_types", f"holds {name!r}; there are {', '.join(EVAL_TYPES)}")
+    if not eval_types:
+        raise fields.wrong("eval_types", f"is empty; name at least one of {', '.join(EVAL_TYPES)}")
+    judged = Eval(
+        eval_types=eval_types,
+        reference_answers=_reference_answers(fields),
+        reference_url=_reference_url(fields),
+        url_note=_url_note(fields),
+        string_note=fields.text("string_note", ""),
+        program_html=tuple(_target(inner) for inner in fields.inners("program_html")),
+    )
+    needs = {
+        "string_match": ("reference_answers", judged.reference_answers),
+        "url_match": ("reference_url", judged.reference_url),
+        "program_html": ("program_html", judged.program_html),
+    }
+    for name in eval_types:
+        key, value = needs[name]
+        if not value:
+            raise fields.wrong(key, f"is empty, but eval_types asks for {name}; fill it in or take {name} out")
+    return judged
+
+
+def unknown_in_targets(fields: Fields) -> dict[str, Any]:
+    """Keys of `program_html` entries that mean nothing to us, by their place."""
+    raw = fields.get("program_html") or []
+    return {
+        f"eval.program_html[{index}].{key}": value
+        for index, target in enumerate(raw)
+        for key, value in target.items()
+        if key not in _TARGET_KEYS
+    }
+
+
+def is_web_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.netloc)
+
+
+def _reference_answers(fields: Fields) -> dict[str, Any] | None:
+    value = fields.get("reference_answers")
+    if value is None:
+        return None
+    if isinstance(value, list):
+        raise fields.wrong(
+            "reference_answers",
+            'is a list, as in WebArena\'s oldest examples; write {"must_include": […]} or {"exact_match": "…"}',
+        )
+    answers = fields.inner("reference_answers")
+    return {kind: _reference(answers, kind) for kind in value}
+
+
+def _reference_url(fields: Fields) -> str | None:
+    reference = fields.optional_text("reference_url")
+    try:
+        for alternative in (reference or "").split(" |OR| "):
+            urlsplit(alternative)
+    except ValueError as exc:
+        raise fields.wrong("reference_url", f"is {reference!r}, which cannot be read as an address ({exc})") from exc
+    return reference
+
+
+def _reference(answers: Fields, kind: str) -> Any:
+    if kind == "exact_match":
+        return answers.text(kind)
+    if kind == "must_include":
+        return list(answers.texts(kind))
+    if kind == "fuzzy_match":
+        return "N/A" if answers.get(kind) == "N/A" else list(answers.texts(kind))
+    raise answers.wrong(kind, "is no known kind of answer; there are exact_match, must_include, fuzzy_match")
+
+
+def _url_note(fields: Fields) -> str | None:
+    note = fields.optional_text("url_note")
+    if note not in (None, URL_NOTE):
+        raise fields.wrong("url_note", f"is {note!r}; the only rule is {URL_NOTE!r}")
+    return note
+
+
+def _target(fields: Fields) -> HtmlTarget:
+    contents = fields.inner("required_contents")
+    exact_match = contents.optional_text("exact_match")
+    must_include = contents.texts("must_include") if contents.has("must_include") else None
+    if exact_match is None and must_include is None:
+        raise fields.wrong("required_contents", "must hold exact_match or must_include")
+    return HtmlTarget(
+        url=_target_url(fields),
+        locator=_locator(fields),
+        exact_match=exact_match,
+        must_include=must_include,
+        prep_actions=fields.texts("prep_actions") if fields.has("prep_actions") else (),
+    )
+
+
+def _target_url(fields: Fields) -> str:
+    url = fields.text("url")
+    if not url.startswith("func:") and url != "last" and not is_web_address(url):
+        raise fields.wrong("url", f"is {url!r}; give `last`, an address or `func:NAME(…)`")
+    return url
+
+
+def _locator(fields: Fields) -> str:
+    locator = fields.text("locator", "")
+    if locator.strip() and not locator.startswith(("func:", *_SCRIPT_STARTS)):
+        raise fields.wrong(
+            "locator", f"starts with {locator[:20]!r}; give nothing, `document.…`, `[...document.…` or `func:NAME(…)`"
+        )
+    return locator

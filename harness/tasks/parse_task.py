@@ -1,0 +1,102 @@
+"""From a raw task to a checked `Task`.
+
+Everything a task says about its pages and itself is checked here; how it is judged, in `judging`.
+"""
+
+import os.path
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.records import Task
+from harness.tasks.parse_eval import build_eval, is_web_address, unknown_in_targets
+from harness.tasks.placeholders import expand
+from harness.tasks.task_file import TaskEntry
+from harness.tasks.unknown_keys import refuse_unread
+from harness.tasks.validation import Fields
+
+_SEVERAL_PAGES = " |AND| "
+
+
+def build(entry: TaskEntry, bases: Mapping[str, str]) -> Task:
+    refuse_unread(entry.place, entry.fields)
+    fields = Fields(entry.place, expand(entry.place, entry.fields, bases))
+    fields.get("task_id")
+    intent = fields.text("intent")
+    if not intent.strip():
+        raise fields.wrong("intent", "is empty; say what the agent shall do")
+    judged = fields.inner("eval")
+    return Task(
+        task_id=entry.task_id,
+        sites=fields.texts("sites"),
+        intent=intent,
+        start_urls=_start_urls(fields),
+        eval=build_eval(judged),
+        require_login=bool(fields.flag("require_login")),
+        storage_state=_storage_state(fields, entry.file.parent),
+        geolocation=_geolocation(fields),
+        intent_template=fields.text("intent_template", ""),
+        intent_template_id=_template_id(fields),
+        instantiation_dict=fields.mapping("instantiation_dict"),
+        require_reset=bool(fields.flag("require_reset")),
+        mutates=_mutates(fields),
+        metadata={
+            **fields.rest(),
+            **{f"eval.{key}": value for key, value in judged.rest().items()},
+            **unknown_in_targets(judged),
+        },
+    )
+
+
+def _start_urls(fields: Fields) -> tuple[str, ...]:
+    urls = tuple(url.strip() for url in fields.text("start_url").split(_SEVERAL_PAGES))
+    for url in urls:
+        if url != "about:blank" and not is_web_address(url):
+            raise fields.wrong("start_url", f"holds {url!r}, which is neither a placeholder nor an http(s) address")
+    return urls
+
+
+def _storage_state(fields: Fields, folder: Path) -> str | None:
+    value = fields.optional_text("storage_state")
+    if not value:
+        return None
+    if not value.endswith(".json") or "\0" in value:
+        raise fields.wrong("storage_state", f"is {value!r}; give the path of a .json file, or null")
+    return os.path.normpath(folder.absolute() / value)
+
+
+def _mutates(fields: Fields) -> bool | tuple[str, ...] | None:
+    if not isinstance(fields.get("mutates"), list):
+        return fields.flag("mutates")
+    changed = fields.texts("mutates")
+    if strange := sorted(set(changed) - set(fields.texts("sites"))):
+        raise fields.wrong("mutates", f"names {strange[0]}, which is not among the task's sites")
+    return changed
+
+
+def _geolocation(fields: Fields) -> dict[str, float] | None:
+    if not fields.has("geolocation"):
+        fields.get("geolocation")
+        return None
+    value = fields.mapping("geolocation")
+    bounds = {"latitude": (-90, 90), "longitude": (-180, 180), "accuracy": (0, 1e9)}
+    if not {"latitude", "longitude"} <= value.keys() <= bounds.keys():
+        raise fields.wrong("geolocation", "must hold latitude and longitude, and may hold accuracy")
+    for key, number in value.items():
+        least, most = bounds[key]
+        if not _is_number(number) or not least <= number <= most:
+            raise fields.wrong(f"geolocation.{key}", f"is {number!r}; give a number from {least:g} to {most:g}")
+    return {key: float(number) for key, number in value.items()}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _template_id(fields: Fields) -> str:
+    value = fields.get("intent_template_id")
+    if value is None:
+        return ""
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        raise fields.wrong("intent_template_id", f"must be a number or a text, not {value!r}")
+    return str(value)

@@ -1,0 +1,77 @@
+"""Trajectory files read back, ours and ART's, piece by piece."""
+
+import json
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from harness.codec import CodecError, loads
+from harness.errors import TrackingError
+from harness.tracking.lazy import pyarrow
+from harness.tracking.trajectory import RolloutError, Trajectory, TrajectoryGroup
+
+
+def read_groups(path: Path) -> Iterator[TrajectoryGroup]:
+    """The groups of a file, in order; one group at a time is held.
+
+    Raises:
+        TrackingError: It is no trajectory file.
+    """
+    pa = pyarrow()
+    try:
+        with pa.parquet.ParquetFile(path) as file:
+            for _, rows in groupby(_rows(file), key=lambda row: row.get("group_index") or 0):
+                yield _group(list(rows))
+    except (OSError, pa.ArrowInvalid, ValueError, KeyError, TypeError) as exc:
+        raise TrackingError(f"{path} cannot be read as trajectories: {exc}") from exc
+
+
+def _rows(file: Any) -> Iterator[dict[str, Any]]:
+    for batch in file.iter_batches(batch_size=256):
+        yield from batch.to_pylist()
+
+
+def _group(rows: list[dict[str, Any]]) -> TrajectoryGroup:
+    first = rows[0]
+    items = [item for row in rows if (item := _item(row)) is not None]
+    return TrajectoryGroup(
+        items,
+        metadata=_json(first.get("group_metadata"), {}),
+        metrics=_json(first.get("group_metrics"), {}),
+        logs=first.get("group_logs"),
+    )
+
+
+def _item(row: dict[str, Any]) -> Trajectory | RolloutError | None:
+    if row["reward"] is None and row["messages"] is None:
+        if (kind := row.get("exception_type")) is None:
+            return None
+        return RolloutError(type=kind, message=row["exception_message"], traceback=row["exception_traceback"])
+    return Trajectory(
+        messages_and_choices=[_message(message) for message in row["messages"] or ()],
+        tools=_json(row["tools"], None),
+        reward=row["reward"],
+        metrics=_json(row["metrics"], {}),
+        metadata=_json(row["metadata"], {}),
+        logs=row["logs"] or [],
+        seen=row.get("seen"),
+    )
+
+
+def _message(flat: dict[str, Any]) -> dict[str, Any]:
+    message = {"role": flat["role"], "content": flat["content"]}
+    if flat["tool_calls"]:
+        message["tool_calls"] = loads(flat["tool_calls"])
+    if flat["tool_call_id"]:
+        message["tool_call_id"] = flat["tool_call_id"]
+    return {"finish_reason": "stop", "index": 0, "message": message} if flat["trainable"] else message
+
+
+def _json(text: str | None, otherwise: Any) -> Any:
+    if not text:
+        return otherwise
+    try:
+        return loads(text)
+    except CodecError:
+        return json.loads(text)  # knows NaN, which may be a metric

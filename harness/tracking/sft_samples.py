@@ -1,0 +1,65 @@
+"""Trajectories as training samples: the chat JSONL that fine-tuning endpoints and trainers read.
+
+One sample per answer where the model saw something else than the whole conversation (`Trajectory.seen`), otherwise one
+per trajectory. Content is taken as it was logged; what a trainer cannot use (a trajectory without an answer) is left
+out.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from harness.codec import dumps, loads
+from harness.journal.disk import write_atomic
+from harness.tracking.inputs import entries
+from harness.tracking.messages import Flat, flat
+from harness.tracking.trajectory import RolloutError
+
+
+def samples(groups: Iterable[Any], *, min_reward: float) -> Iterator[dict[str, Any]]:
+    """`{"messages": […], "tools": […]}` of each trajectory whose reward is at least `min_reward`."""
+    for entry in entries(groups):
+        item = entry.item
+        if item is None or isinstance(item, RolloutError) or not item.reward >= min_reward:  # NaN is not enough either
+            continue
+        messages = [flat(message, position, "a sample") for position, message in enumerate(item.messages_and_choices)]
+        tools = {"tools": list(item.tools)} if item.tools else {}
+        for chosen in _conversations(messages, getattr(item, "seen", None)):
+            turns = [_message(messages[position], item.messages_and_choices[position]) for position in chosen]
+            yield {"messages": turns, **tools}
+
+
+def write_samples(path: Path, groups: Iterable[Any], *, min_reward: float) -> tuple[int, str]:
+    """Write them as JSONL; returns how many there are and the sha256 of the file. The same groups give the same
+    bytes.
+    """
+    lines = [dumps(sample) + b"\n" for sample in samples(groups, min_reward=min_reward)]
+    data = b"".join(lines)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, data)
+    return len(lines), sha256(data).hexdigest()
+
+
+def _conversations(messages: list[Flat], seen: Any) -> Iterator[list[int]]:
+    answers = [position for position, (*_, trainable) in enumerate(messages) if trainable]
+    if seen is None:
+        # Trajectories without choices (plain dicts) are taught by their assistant's messages.
+        answers = answers or [position for position, (role, *_) in enumerate(messages) if role == "assistant"]
+        if answers:
+            yield list(range(answers[-1] + 1))
+        return
+    for answer, positions in zip(answers, seen, strict=False):
+        yield [*positions, answer]
+
+
+def _message(message: Flat, logged: Any) -> dict[str, Any]:
+    role, content, tool_calls, tool_call_id, _ = message
+    plain: dict[str, Any] = {"role": role, "content": content}
+    if name := logged.get("name") if isinstance(logged, Mapping) else getattr(logged, "name", None):
+        plain["name"] = name  # examples of a prompt are told from its instructions by it
+    if tool_calls:
+        plain["tool_calls"] = loads(tool_calls)
+    if tool_call_id:
+        plain["tool_call_id"] = tool_call_id
+    return plain

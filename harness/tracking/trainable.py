@@ -1,0 +1,133 @@
+"""A model that learns: what it did is logged first, then a back end trains on it, then what training said is logged.
+
+A back end only trains: it is handed groups and gives back a step and metrics, and knows nothing of logs. Which
+checkpoints are worth keeping is decided here, from the model's own history.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from harness.errors import TrackingError
+from harness.tracking.history import Mode
+from harness.tracking.inputs import is_run_folder, stream
+from harness.tracking.model import Model
+from harness.tracking.trajectory import RolloutError, TrajectoryGroup
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainResult:
+    """What a back end gives back."""
+
+    step: int
+    """The checkpoint that is now the latest."""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+
+
+class Backend(Protocol):
+    """Trains and serves checkpoints; the names are those of ART's back ends. It never logs."""
+
+    async def register(self, model: "TrainableModel") -> None:
+        """Get to know a model, for example what it has been trained to already."""
+        ...
+
+    async def close(self) -> None: ...
+
+    async def train(self, model: "TrainableModel", trajectory_groups: Sequence[Any]) -> TrainResult:
+        """Make the next checkpoint; after a crash the same call goes on where it stopped."""
+        ...
+
+    async def _get_step(self, model: "TrainableModel") -> int: ...
+
+    async def _delete_checkpoint_files(self, model: "TrainableModel", steps_to_keep: Sequence[int]) -> None: ...
+
+    async def _prepare_backend_for_training(self, model: "TrainableModel", config: Any) -> tuple[str, str]:
+        """Base URL and key of the inference endpoint."""
+        ...
+
+    def _model_inference_name(self, model: "TrainableModel", step: int | None = None) -> str: ...
+
+
+class TrainableModel(Model):
+    """A model with checkpoints; `register` it with a back end before training."""
+
+    trainable = True
+
+    def __init__(self, *, base_model: str, **model: Any) -> None:
+        """Args:
+        base_model: What training begins with, as the back end calls it.
+        model: See `Model`.
+        """
+        super().__init__(**model)
+        self.base_model = base_model
+        self._backend: Backend | None = None
+
+    def backend(self) -> Backend:
+        if self._backend is None:
+            raise TrackingError(f"model {self.name!r} has no back end yet: await model.register(backend) first")
+        return self._backend
+
+    async def register(self, backend: Backend) -> None:
+        """Take `backend` for training, and its endpoint for inference."""
+        await backend.register(self)
+        self._backend = backend
+        self.inference_base_url, self.inference_api_key = await backend._prepare_backend_for_training(self, None)
+        self.inference_model_name = backend._model_inference_name(self)
+
+    async def get_step(self) -> int:
+        """The latest checkpoint; 0 is the base model."""
+        return await self.backend()._get_step(self)
+
+    def get_inference_name(self, step: int | None = None) -> str:
+        if self._backend is None:
+            return super().get_inference_name(step)
+        return self._backend._model_inference_name(self, step)
+
+    async def train(self, groups: Any) -> TrainResult:
+        """Log the groups at the present step, train on them, log at the new step what training said.
+
+        Args:
+            groups: As for `log`; kept in memory while training.
+
+        Repeated after a crash with the same groups, it logs them once and the back end goes on.
+        """
+        backend = self.backend()
+        kept = await asyncio.to_thread(_grouped, groups) if is_run_folder(groups) else _grouped(groups)
+        step = await self.get_step()
+        await self.log(kept, split="train", step=step, on_repeat="once")
+        result = await backend.train(self, kept)
+        self.inference_model_name = backend._model_inference_name(self)
+        if result.metrics:
+            await self.log(metrics=result.metrics, split="train", step=result.step)
+        return result
+
+    async def delete_checkpoints(self, best_checkpoint_metric: str = "val/reward", mode: Mode = "max") -> None:
+        """Delete all checkpoints but the latest and the best.
+
+        Args:
+            best_checkpoint_metric: As it stands in `history.jsonl`; the mean of each step counts, the earliest of
+                equals.
+            mode: `max` when more is better, else `min`.
+
+        Raises:
+            TrackingError: The metric was never logged; nothing was deleted.
+        """
+        latest = await self.get_step()
+        best = self.folder.history.best_step(best_checkpoint_metric, mode)
+        await self.backend()._delete_checkpoint_files(self, sorted({latest, best}))
+
+
+def _grouped(given: Any) -> list[TrajectoryGroup]:
+    """All that was given as groups, so that it can be both logged and trained on."""
+    groups: dict[int, TrajectoryGroup] = {}
+    for entry in stream(given):
+        head = entry.head
+        group = groups.setdefault(
+            head.index, TrajectoryGroup([], metadata=head.metadata, metrics=head.metrics, logs=head.logs)
+        )
+        if isinstance(entry.item, RolloutError):
+            group.exceptions.append(entry.item)
+        elif entry.item is not None:
+            group.trajectories.append(entry.item)
+    return list(groups.values())

@@ -1,0 +1,89 @@
+"""Who may look: this machine, by its own name, with the token, and only to read.
+
+The host header is checked because a page on the internet can make a browser ask us under a name of its own (DNS
+rebinding); the token because other users of this machine can ask too. It comes once in the address and then lives in a
+cookie.
+
+A browser sends cookies to every port of a host, so one of another user's server would be given ours. It is therefore
+bound to a path nobody can guess, under which all pages are; its name holds the port, so that viewers do not take each
+other's.
+"""
+
+from hashlib import sha256
+from hmac import compare_digest
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qsl, quote, urlencode
+
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_COOKIE = "cairn-view"
+
+
+class RequestGuard:
+    """Lets through what may be answered.
+
+    Args:
+        app: Who answers.
+        token: What visitors must know; None = nothing.
+    """
+
+    def __init__(self, app: ASGIApp, token: str | None) -> None:
+        self._app = app
+        self._token = token
+        self._place = place_of(token)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        refusal = self._refusal(scope)
+        await (refusal or self._app)({**scope, "root_path": self._place}, receive, send)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        host = headers.get(b"host", "")
+        if _without_port(host) not in _HOSTS:
+            return _plain(400, "this server answers to 127.0.0.1 and localhost only")
+        if scope["method"] not in ("GET", "HEAD"):
+            return _plain(405, "this server only shows")
+        if self._token is None:
+            return None
+        cookie = f"{_COOKIE}-{scope['server'][1]}"
+        within = f"{self._place}/"
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        if any(name == "token" and _same(value, self._token) for name, value in query):
+            rest = urlencode([(name, value) for name, value in query if name != "token"])
+            path = within + quote(scope["path"].removeprefix(within).lstrip("/\\"))
+            response = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
+            response.set_cookie(cookie, self._token, path=within, httponly=True, samesite="strict")
+            return response
+        if scope["path"].startswith(within) and _same(_cookie(headers.get(b"cookie", ""), cookie), self._token):
+            return None
+        return _plain(403, "open the address that `harness view` printed: it holds a token")
+
+
+def place_of(token: str | None) -> str:
+    """What stands before the path of every page; it tells nothing of the token."""
+    return "" if token is None else f"/{sha256(b'place of ' + token.encode()).hexdigest()[:24]}"
+
+
+def _without_port(host: str) -> str:
+    name, colon, port = host.rpartition(":")
+    return name.lower() if colon and port.isdecimal() else host.lower()
+
+
+def _cookie(header: str, name: str) -> str:
+    try:
+        found = SimpleCookie(header).get(name)
+    except CookieError:
+        return ""
+    return found.value if found else ""
+
+
+def _same(given: str, wanted: str) -> bool:
+    return compare_digest(given.encode(), wanted.encode())
+
+
+def _plain(status: int, sentence: str) -> Response:
+    return PlainTextResponse(f"{sentence}\n", status, headers={"X-Content-Type-Options": "nosniff"})

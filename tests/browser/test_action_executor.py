@@ -1,0 +1,444 @@
+"""Actions have the effects a person's mouse and keyboard would have, and refusals are sentences, never exceptions."""
+
+from dataclasses import replace
+from urllib.parse import parse_qs
+
+import pytest
+from playwright.async_api import Page
+
+from harness.actions.types import (
+    Click,
+    Code,
+    GoBack,
+    GoForward,
+    Goto,
+    Hover,
+    Keyboard,
+    Mouse,
+    Press,
+    Scroll,
+    Select,
+    Target,
+    Type,
+)
+from harness.browser.session.chromium import ChromiumPool
+from harness.records import Done, Refused
+from tests.browser.conftest import QUICK, Visit, Web, html, visiting
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+
+def why(outcome: object) -> str:
+    assert isinstance(outcome, Refused), outcome
+    return outcome.why
+
+
+def page_of(visit: Visit) -> Page:
+    """The page itself, for what only a test may do to it."""
+    return visit.env._window.tabs.current.page
+
+
+async def test_any_unicode_can_be_typed_and_arrives_letter_for_letter(web: Web, chromium: ChromiumPool) -> None:
+    text = "Ünï “quoted” 漢字 – €5 🙂 \u202etxt"
+    web.page("/", "<label>Name <input></label>")
+    async with visiting(chromium, web) as visit:
+        await visit.act(Type(target=visit.target("textbox", "Name"), text=text, enter=False))
+        assert f"textbox 'Name' value: {text!r}" in visit.text
+
+
+async def test_typing_appends_and_clear_replaces(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", "<label>Name <input value='first middle'></label><label>Long <textarea>one\ntwo</textarea></label>")
+    async with visiting(chromium, web) as visit:
+        box = visit.target("textbox", "Name")
+        assert "value: 'first middle last'" in await visit.act(Type(target=box, text=" last", enter=False))
+        assert "value: 'new'" in await visit.act(Type(target=box, text="new", enter=False, clear=True))
+        await visit.act(Type(target=box, text="", enter=False, clear=True))
+        assert "value" not in visit.text.splitlines()[4]
+        await visit.act(Type(target=visit.target("textbox", "Long"), text="!", enter=False))
+        assert "two!" in visit.text
+
+
+FILLED = """<style>input, textarea { font: 20px monospace; width: 600px; padding: 0; border: 0 }</style>
+<label>Short <input value=abc></label><p><label>Full <input value="%s"></label>
+<p><label>Lines <textarea rows=3>first\n%s\nlast</textarea></label>"""
+
+
+@pytest.mark.parametrize("listening", ["", "<script>addEventListener('keydown', () => 1)</script>"])
+async def test_webarenas_dialect_types_where_its_click_puts_the_caret(web: Web, listening: str) -> None:
+    web.page("/", FILLED % ("x" * 90, "y" * 40) + listening)
+    settings = replace(QUICK, dialect="webarena")
+    async with ChromiumPool(settings, sites=lambda _: (web.site,)) as pool, visiting(pool, web) as visit:
+        for name in ("Short", "Full", "Lines"):
+            await visit.act(Type(target=visit.target("textbox", name), text="HERE", enter=False))
+        values = await page_of(visit).evaluate(
+            "[...document.querySelectorAll('input, textarea')].map((at) => at.value)"
+        )
+    short, full, lines = values
+    assert short == "abcHERE", "the text ends before the middle of the field"
+    assert full.count("x") == 90 and 20 < full.index("HERE") < 30, "the middle of 600 px in letters of 12 px"
+    assert lines.startswith("first\ny") and lines.endswith("y\nlast") and "yHEREy" in lines
+
+
+async def test_the_cairn_action_set_appends_in_every_dialect(web: Web) -> None:
+    web.page("/", FILLED % ("x" * 90, "y" * 40))
+    settings = replace(QUICK, dialect="webarena", appends=True)
+    async with ChromiumPool(settings, sites=lambda _: (web.site,)) as pool, visiting(pool, web) as visit:
+        await visit.act(Type(target=visit.target("textbox", "Full"), text="HERE", enter=False))
+        assert await page_of(visit).input_value("p input") == "x" * 90 + "HERE"
+
+
+KEYS_DOWN = "performance.eventCounts.get('keydown') ?? 0"
+FIELD = "<label>Name <input></label>"
+
+
+async def typed(visit: Visit, text: str) -> int:
+    """Type into the field called Name; gives the number of keys that have gone down."""
+    box = next(id for id, node in visit.view.nodes.items() if node.name == "Name" and node.role != "StaticText")
+    await visit.act(Type(target=Target(id=box), text=text, enter=False))
+    keys: int = await page_of(visit).evaluate(KEYS_DOWN)
+    return keys
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        FIELD,
+        "<form onsubmit='1' onclick='1'><label>Name <input type=email onchange='1' value=me></label></form>",
+        "<label>Name <textarea maxlength=12></textarea></label><script>onload = onblur = () => 1</script>",
+        "<label>Name <input type=search maxlength=12></label>",
+        "<div><template shadowrootmode=open><label>Name <input></label></template></div>",
+        f"{FIELD}<nav onkeydown='1'><input oninput='1'></nav>",
+    ],
+)
+async def test_text_is_put_in_at_once_where_nobody_listens_to_keys(web: Web, chromium: ChromiumPool, page: str) -> None:
+    web.page("/", page)
+    async with visiting(chromium, web) as visit:
+        assert await typed(visit, "many letters more") <= 1, "End, where there is something to add to"
+        at_once = [node.line for node in visit.view.nodes.values()]
+        assert "many letters" in visit.text
+        await visit.act(Goto(url="http://shop.localhost/"))
+        await page_of(visit).evaluate("addEventListener('keydown', () => 1)")
+        assert await typed(visit, "many letters more") >= 17
+        assert [node.line for node in visit.view.nodes.values()] == at_once
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        *(f"{FIELD}<script>addEventListener('{name}', () => 1)</script>" for name in ("keydown", "keyup", "keypress")),
+        *(f"{FIELD}<script>document.addEventListener('{name}', () => 1)</script>" for name in ("input", "beforeinput")),
+        "<form oninput='1'><label>Name <input></label></form>",
+        "<div onkeyup='1'><template shadowrootmode=open><p><label>Name <input></label></p></template></div>",
+        FIELD + "<input oninput='1'>" * 11,
+        "<label>Name <input list=all></label><datalist id=all><option>one</datalist>",
+        "<label>Name <input onfocus='other.focus()'></label><input id=other>",
+        FIELD + "<p></p>" * 5000,
+    ],
+)
+async def test_text_is_typed_key_by_key_where_somebody_could_tell(web: Web, chromium: ChromiumPool, page: str) -> None:
+    web.page("/", page)
+    async with visiting(chromium, web) as visit:
+        assert await typed(visit, "many letters") == 12
+
+
+async def test_a_field_that_leads_elsewhere_when_it_is_clicked_harms_nobody(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", "<label>Name <input onmousedown=\"location = '/next'\"></label>")
+    web.page("/next", "<p>arrived</p>", delay_s=0.0)
+    async with visiting(chromium, web) as visit:
+        await typed(visit, "many letters")
+        assert isinstance(visit.outcome, Done) and "arrived" in visit.text
+
+
+async def test_a_number_is_typed_key_by_key(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", "<label>Name <input type=number></label>")
+    async with visiting(chromium, web) as visit:
+        await visit.act(Type(target=visit.target("spinbutton", "Name"), text="12x345", enter=False))
+        assert "value: '12345'" in visit.text or "value: 12345" in visit.text
+
+
+async def test_enter_submits_the_form(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", "<form action=/found><label>Find <input name=q></label></form>")
+    web.page("/found", "<p>found</p>")
+    async with visiting(chromium, web) as visit:
+        await visit.act(Type(target=visit.target("textbox", "Find"), text="a b&c", enter=True))
+        assert visit.view.observation.url == "http://shop.localhost/found?q=a+b%26c"
+
+
+async def test_a_long_text_is_entered_whole(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", "<label>Note <textarea></textarea></label>")
+    async with visiting(chromium, web) as visit:
+        await visit.act(Type(target=visit.target("textbox", "Note"), text="wörd " * 400, enter=False))
+        assert "wörd " * 399 in visit.text
+
+
+LISTS = """<label>One <select onchange="out.textContent='changed to '+this.value">
+<option value=a>Alpha<option value=b>Beta &amp; more<option value=c disabled>Gamma</select></label>
+<label>Many <select multiple><option selected>Red<option>Green<option>Blue</select></label><p id=out></p><button>b</button>"""
+
+
+async def test_options_are_chosen_by_label_and_the_page_is_told(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", LISTS)
+    async with visiting(chromium, web) as visit:
+        one = visit.target("combobox", "One")
+        assert "'changed to b'" in await visit.act(Select(target=one, option="Beta & more"))
+        assert "'changed to a'" in await visit.act(Select(target=one, option="  ALPHA "))
+        assert "'changed to b'" in await visit.act(Type(target=one, text="bet"))
+        assert "'changed to a'" in await visit.click("option", "Alpha")
+        await visit.act(Select(target=one, option="Delta"))
+        assert "'Alpha', 'Beta & more', 'Gamma'" in why(visit.outcome)
+        await visit.act(Select(target=one, option="Gamma"))
+        assert "disabled" in why(visit.outcome)
+        await visit.act(Select(target=visit.target("button", "b"), option="x"))
+        assert "no native list" in why(visit.outcome)
+
+
+async def test_choosing_in_a_multiple_list_keeps_what_was_chosen(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", LISTS)
+    async with visiting(chromium, web) as visit:
+        await visit.act(Select(target=visit.target("listbox", "Many"), option="Blue"))
+        chosen = await page_of(visit).evaluate(
+            "[...document.querySelectorAll('select')[1].selectedOptions].map(o => o.label)"
+        )
+        assert chosen == ["Red", "Blue"]
+
+
+async def test_fields_with_widgets_take_values_or_say_what_they_take(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", "<label>Day <input type=date onchange='out.textContent=this.value'></label><p id=out></p>")
+    async with visiting(chromium, web) as visit:
+        day = visit.target("Date", "Day")
+        assert "'2024-02-29'" in await visit.act(Type(target=day, text="2024-02-29", enter=False))
+        await visit.act(Type(target=day, text="29.2.2024", enter=False))
+        assert "a date like" in why(visit.outcome)
+
+
+async def test_elements_out_of_sight_are_scrolled_to_and_wrapped_links_are_hit(
+    web: Web, chromium: ChromiumPool
+) -> None:
+    web.page("/far", "<p>far</p>")
+    web.page("/wrapped", "<p>wrapped</p>")
+    web.page(
+        "/",
+        """<p style='width:180px'>some text before it <a href=/wrapped>a link that wraps onto the next</a></p>
+        <div style='height:600px'></div><a href=/far style='display:block;height:3000px'>tall</a>""",
+    )
+    async with visiting(chromium, web) as visit:
+        assert "'far'" in await visit.click("link", "tall")
+    async with visiting(chromium, web) as visit:
+        assert "'wrapped'" in await visit.click("link", "a link that wraps onto the next")
+
+
+async def test_elements_inside_frames_are_hit(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/inner", "<button onclick=\"top.out.textContent='heard'\">inside</button>")
+    web.page("/", "<p id=out></p><iframe src=/inner style='margin:50px;border:7px solid'></iframe>")
+    async with visiting(chromium, web) as visit:
+        assert "'heard'" in await visit.click("button", "inside")
+
+
+async def test_hovering_opens_what_hovering_opens(web: Web, chromium: ChromiumPool) -> None:
+    web.page(
+        "/", "<style>#m{display:none} nav:hover #m{display:block}</style><nav><button>Menu</button><p id=m>in</p></nav>"
+    )
+    async with visiting(chromium, web) as visit:
+        assert "'in'" not in visit.text
+        assert "'in'" in await visit.act(Hover(target=visit.target("button", "Menu")))
+
+
+async def test_ids_that_are_not_there_or_no_longer_there_are_refused(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", "<button id=a>hide</button><button id=b>gone</button><i id=c></i>")
+    async with visiting(chromium, web) as visit:
+        await visit.act(Click(target=Target(id="99999")))
+        assert "no element [99999]" in why(visit.outcome)
+        assert "no element [99999]" in visit.notices
+        gone = visit.target("button", "gone")
+        await page_of(visit).evaluate("b.remove()")
+        await visit.act(Click(target=gone))
+        assert "not on the page any more" in why(visit.outcome)
+        hidden = visit.target("button", "hide")
+        await page_of(visit).evaluate("a.style.display='none'")
+        await visit.act(Click(target=hidden))
+        assert "not visible" in why(visit.outcome)
+
+
+async def test_keys_are_pressed_by_any_spelling_and_unknown_ones_refused(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", "<p id=out></p><script>onkeydown=e=>out.textContent=(e.ctrlKey?'ctrl ':'')+e.key</script>")
+    async with visiting(chromium, web) as visit:
+        for written, pressed in (
+            ("arrowleft", "ArrowLeft"),
+            ("ctrl+a", "ctrl a"),
+            ("Meta+a", "ctrl a"),
+            ("esc", "Escape"),
+            ("PageDown", "PageDown"),
+        ):
+            assert f"'{pressed}'" in await visit.act(Press(key_comb=written)), written
+        await visit.act(Press(key_comb="nonsense"))
+        assert "nonsense" in why(visit.outcome)
+
+
+async def test_scrolling_moves_by_one_viewport_at_once(web: Web, chromium: ChromiumPool) -> None:
+    web.page(
+        "/",
+        "<style>html{scroll-behavior:smooth}</style><p id=out style='position:fixed'>0</p>"
+        "<div style='height:5000px'></div><script>onscroll=()=>out.textContent='at '+scrollY</script>",
+    )
+    async with visiting(chromium, web) as visit:
+        assert "'at 720'" in await visit.act(Scroll(direction="down"))
+        assert "'at 1440'" in await visit.act(Scroll(direction="down"))
+        assert "'at 720'" in await visit.act(Scroll(direction="up"))
+
+
+async def test_a_page_whose_document_cannot_scroll_scrolls_within(web: Web, chromium: ChromiumPool) -> None:
+    web.page(
+        "/",
+        "<style>body{margin:0;overflow:hidden;height:100vh}</style><main style='height:100vh;overflow-y:auto'>"
+        "<p>top</p><div style='height:900px'></div><p>bottom</p></main>",
+    )
+    async with visiting(chromium, web) as visit:
+        assert "'bottom'" not in visit.text
+        assert "'bottom'" in await visit.act(Scroll(direction="down"))
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("file:///etc/passwd", "only http and https"),
+        ("javascript:alert(1)", "only http and https"),
+        ("data:text/html,x", "only http and https"),
+        ("chrome://settings", "only http and https"),
+        ("http://example.org/", "outside the sites of this task (http://shop.localhost)"),
+        ("http://127.0.0.1:1234/", "outside the sites"),
+        ("http://[bad", ""),
+        ("", ""),
+    ],
+)
+async def test_addresses_that_may_not_be_opened_are_refused(
+    web: Web, chromium: ChromiumPool, url: str, reason: str
+) -> None:
+    web.page("/", "<p>start</p>")
+    async with visiting(chromium, web) as visit:
+        assert "'start'" in await visit.act(Goto(url=url))
+        assert reason in why(visit.outcome)
+
+
+async def test_goto_takes_canonical_addresses_in_any_form(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", "<p>start</p>")
+    web.page("/two", "<p>two</p>")
+    async with visiting(chromium, web) as visit:
+        for url in (
+            "http://shop.localhost/two",
+            "https://shop.localhost/two",
+            "shop.localhost/two",
+            " http://shop.localhost/two#x ",
+        ):
+            await visit.act(Goto(url="http://shop.localhost/"))
+            assert "'two'" in await visit.act(Goto(url=url))
+            assert visit.view.observation.url.startswith("http://shop.localhost/two")
+
+
+async def test_a_server_that_never_answers_refuses_the_goto_and_the_page_stays(
+    web: Web, chromium: ChromiumPool
+) -> None:
+    web.page("/", "<p>start</p>")
+    web.page("/never", "never", delay_s=30)
+    async with visiting(chromium, web) as visit:
+        assert "'start'" in await visit.act(Goto(url="http://shop.localhost/never"))
+        assert "did not answer within 3 s" in why(visit.outcome)
+
+
+async def test_going_back_and_forward_and_where_there_is_nothing_to_go_to(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", "<a href=/two>two</a>")
+    web.page("/two", "<button onclick=\"history.pushState({},'','/three')\">push</button>")
+    async with visiting(chromium, web) as visit:
+        await visit.act(GoBack())
+        assert "no earlier page" in why(visit.outcome)
+        await visit.click("link", "two")
+        await visit.click("button", "push")
+        assert visit.view.observation.url.endswith("/three")
+        await visit.act(GoBack())
+        assert visit.view.observation.url.endswith("/two")
+        assert "'two'" in await visit.act(GoBack())
+        assert "'push'" in await visit.act(GoForward())
+        await visit.act(GoForward())
+        await visit.act(GoForward())
+        assert "no later page" in why(visit.outcome)
+
+
+async def test_effects_are_the_requests_that_may_change_a_site(web: Web, chromium: ChromiumPool) -> None:
+    web.page(
+        "/",
+        "<form method=post action=/do><button>send</button></form><a href=/done>read</a>"
+        "<button onclick=\"fetch('/api',{method:'DELETE'})\">delete</button>",
+    )
+    web.pages["/do"] = (303, {"location": "/done"}, "")
+    web.pages["/api"] = (500, {}, "")
+    web.page("/done", "done")
+    async with visiting(chromium, web) as visit:
+        await visit.click("button", "delete")
+        assert visit.landed is not None
+        assert [(e.method, e.url, e.status) for e in visit.landed.effects] == [
+            ("DELETE", "http://shop.localhost/api", 500)
+        ]
+        await visit.click("button", "send")
+        assert [(e.method, e.url, e.status) for e in visit.landed.effects] == [
+            ("POST", "http://shop.localhost/do", 303)
+        ]
+        await visit.act(GoBack())
+        await visit.click("link", "read")
+        assert visit.landed.effects == ()
+
+
+async def test_points_and_bare_keys_work_for_agents_that_look(web: Web, chromium: ChromiumPool) -> None:
+    web.page(
+        "/",
+        "<input style='position:absolute;left:600px;top:340px;width:80px' oninput='out.textContent=this.value'><p"
+        " id=out></p>",
+    )
+    async with visiting(chromium, web) as visit:
+        await visit.act(Mouse(verb="click", x=0.5, y=0.49))
+        assert "'héy'" in await visit.act(Keyboard(text="héy"))
+
+
+async def test_code_is_performed_from_a_list_of_calls_and_never_run(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", "<button onclick=\"out.textContent='pressed'\">Go</button><label>Name <input></label><p id=out></p>")
+    async with visiting(chromium, web) as visit:
+        code = 'page.get_by_role("button", name="Go").click()'
+        assert "'pressed'" in await visit.act(Code(verb="click", pw_code=code))
+        await visit.act(Code(verb="type", pw_code='page.get_by_label("Name").fill("x")', text="Ada"))
+        assert visit.outcome == Done() and "Ada" in visit.text
+        for bad in (
+            "__import__('os').system('true').click()",
+            "page.evaluate('1').click()",
+            "page.context.browser.click()",
+            "page.get_by_role(open('/etc/passwd').read()).click()",
+            "page.locator('button').page.locator('x').click()",
+            "not code",
+        ):
+            await visit.act(Code(verb="click", pw_code=bad))
+            assert why(visit.outcome), bad
+
+
+async def test_real_addresses_show_nowhere(web: Web, chromium: ChromiumPool) -> None:
+    web.pages["/"] = html(
+        f"<p>{web.site.url}/x</p><a href=/>home</a><button onclick='alert(location.href)'>tell</button>",
+        title=f"At {web.site.url}",
+    )
+    async with visiting(chromium, web) as visit:
+        await visit.click("button", "tell")
+        shown = repr(visit.view.observation)
+        assert "http://shop.localhost/x" in shown and "At http://shop.localhost" in shown
+        assert str(web.port) not in shown
+
+
+@pytest.mark.parametrize("dialect", ["webarena", "cairn"])
+async def test_an_address_in_typed_text_is_the_deployments_under_webarenas_dialect_only(web: Web, dialect: str) -> None:
+    web.pages["/"] = html("<form action=/sent><input aria-label=Link name=link><button>Send</button></form>")
+    web.page("/sent", "thanks")
+    async with (
+        ChromiumPool(replace(QUICK, dialect=dialect), sites=lambda _: (web.site,)) as pool,
+        visiting(pool, web) as visit,
+    ):
+        await visit.act(
+            Type(target=visit.target("textbox", "Link"), text="http://shop.localhost/a", enter=True, clear=False)
+        )
+    real = f"http://t0.shop.localhost:{web.port}/a"
+    (asked,) = [parse_qs(asked.query)["link"] for asked in web.asked if asked.path == "/sent"]
+    assert asked == [real if dialect == "webarena" else "http://shop.localhost/a"]

@@ -1,0 +1,287 @@
+"""One browser per worker, one context per episode, and everything that can die of them."""
+
+import asyncio
+import time
+from contextlib import suppress
+from dataclasses import replace
+
+import psutil
+import pytest
+from playwright.async_api import Error
+
+from harness.actions.types import Click, Goto, InvalidAction
+from harness.browser.browser_settings import BrowserSettings
+from harness.browser.session.chromium import ChromiumPool
+from harness.errors import BrowserCrashed, ConfigError, SiteUnavailable
+from harness.records import Episode, Site
+from tests.browser.conftest import QUICK, Answer, Asked, Visit, Web, a_task, html, visiting
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+
+def pool_for(web: Web, settings: BrowserSettings = QUICK) -> ChromiumPool:
+    return ChromiumPool(settings, sites=lambda _: (web.site,))
+
+
+def the_browser() -> psutil.Process:
+    """The newest Chromium under this process."""
+
+    def is_main(process: psutil.Process) -> bool:
+        try:
+            return "chrom" in process.name() and not any("--type=" in word for word in process.cmdline())
+        except psutil.Error:
+            return False  # gone meanwhile, or a zombie
+
+    mains = filter(is_main, psutil.Process().children(recursive=True))
+    return max(mains, key=lambda process: process.create_time())
+
+
+async def test_no_browser_is_started_before_an_episode_wants_one(web: Web) -> None:
+    async with pool_for(web) as pool:
+        assert pool.starts == 0
+        web.page("/", "hello")
+        for _ in range(2):
+            async with visiting(pool, web):
+                pass
+        assert pool.starts == 1
+
+
+async def test_what_playwright_switches_off_stays_off(web: Web) -> None:
+    web.page("/", "hello")
+    settings = replace(QUICK, launch_args=("--disable-features=Somebodys,Own", "--mute-audio"))
+    async with pool_for(web, settings) as pool, visiting(pool, web):
+        words = the_browser().cmdline()
+    said = [set(word.partition("=")[2].split(",")) for word in words if word.startswith("--disable-features=")]
+    assert len(said) == 2
+    playwrights, ours = said  # Chromium heeds the last
+    assert playwrights < ours
+    assert ours - playwrights == {"RenderDocument", "Somebodys", "Own"}
+    assert "--mute-audio" in words
+
+
+async def test_a_browser_may_begin_before_it_is_wanted_and_is_the_one_that_is_used(web: Web) -> None:
+    web.page("/", "hello")
+    async with pool_for(web) as pool:
+        pool.begin()
+        for _ in range(2):
+            async with visiting(pool, web):
+                assert pool.starts == 1
+
+
+async def test_a_browser_nobody_wanted_after_all_ends_with_its_pool(web: Web) -> None:
+    before = set(psutil.Process().children(recursive=True))
+    async with pool_for(web) as pool:
+        pool.begin()
+    assert pool.starts == 1
+    left = set(psutil.Process().children(recursive=True)) - before
+    psutil.wait_procs(left, timeout=10)
+    assert not [process for process in left if process.is_running()]
+
+
+@pytest.mark.parametrize("early", [False, True])
+async def test_a_missing_browser_is_one_sentence(web: Web, early: bool) -> None:
+    async with pool_for(web, replace(QUICK, executable="/nowhere/chromium")) as pool:
+        if early:
+            pool.begin()
+        with pytest.raises(ConfigError, match="/nowhere/chromium, which is no program"):
+            async with pool.open(a_task(web), 0):
+                pass
+
+
+async def test_a_task_can_say_where_its_visitor_stands(web: Web, chromium: ChromiumPool) -> None:
+    web.page(
+        "/",
+        "<p id=out>not asked yet</p><script>navigator.geolocation.getCurrentPosition("
+        "({ coords }) => out.textContent = `at ${coords.latitude} ${coords.longitude}`,"
+        "(refused) => out.textContent = refused.message)</script>",
+    )
+    async with visiting(chromium, web, geolocation={"latitude": 40.4, "longitude": -79.9}) as visit:
+        assert "at 40.4 -79.9" in await visit.act(InvalidAction())
+    async with visiting(chromium, web) as visit:
+        assert "denied" in await visit.act(InvalidAction())
+
+
+async def test_every_episode_begins_empty_and_alike(web: Web, chromium: ChromiumPool) -> None:
+    web.pages["/"] = html(
+        "<p id=out></p><script>out.textContent=[document.cookie,localStorage.length,devicePixelRatio,innerWidth,"
+        "innerHeight,navigator.language,Intl.DateTimeFormat().resolvedOptions().timeZone,"
+        "matchMedia('(prefers-reduced-motion: reduce)').matches].join(' ');"
+        "document.cookie='a=1';localStorage.a=1</script>"
+    )
+    for _ in range(2):
+        async with visiting(chromium, web) as visit:
+            assert "'0 1 1280 720 en-US UTC true'" in visit.text
+
+
+async def test_a_crashed_page_is_an_infrastructure_error_and_the_next_episode_works(
+    web: Web, chromium: ChromiumPool
+) -> None:
+    web.page("/", "<p>alive</p>")
+    async with visiting(chromium, web) as visit:
+        with pytest.raises(Error):
+            await visit.env._window.tabs.current.page.goto("chrome://crash")
+        with pytest.raises(BrowserCrashed, match="crashed"):
+            await visit.act(InvalidAction())
+    async with visiting(chromium, web) as visit:
+        assert "'alive'" in visit.text
+
+
+async def test_a_page_that_crashes_while_it_is_waited_for_ends_the_wait(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", "<button onclick=\"fetch('/slow')\">ask</button>")
+    asked, over = asyncio.Event(), asyncio.Event()
+
+    async def slow(_: Asked) -> Answer:
+        asked.set()
+        await over.wait()
+        return html("")
+
+    web.pages["/slow"] = slow
+    async with visiting(chromium, web) as visit, asyncio.TaskGroup() as group:
+        page = visit.env._window.tabs.current.page
+
+        async def crash() -> None:
+            await asked.wait()
+            with pytest.raises(Error):
+                await page.goto("chrome://crash")
+
+        group.create_task(crash())
+        begun = time.monotonic()
+        with pytest.raises(BrowserCrashed, match="crashed"):
+            await visit.click("button", "ask")
+        assert time.monotonic() - begun < 1.9  # the settle timeout is longer
+        over.set()
+
+
+async def test_a_killed_browser_is_an_infrastructure_error_and_is_started_again(web: Web) -> None:
+    web.page("/", "<p>alive</p>")
+    async with pool_for(web) as pool:
+        async with visiting(pool, web) as visit:
+            the_browser().kill()
+            with pytest.raises(BrowserCrashed):
+                await visit.act(InvalidAction())
+        async with visiting(pool, web) as visit:
+            assert "'alive'" in visit.text
+        assert pool.starts == 2
+
+
+def helpers(word: str) -> list[psutil.Process]:
+    """Processes of the newest Chromium with a word in their command line."""
+    found = the_browser().children(recursive=True)
+    return [process for process in found if any(word in part for part in process.cmdline())]
+
+
+async def test_a_browser_that_opens_no_window_any_more_is_replaced_and_serves_those_who_are_in_it(web: Web) -> None:
+    web.page("/", "<p>alive</p>")
+    async with pool_for(web, replace(QUICK, step_deadline_s=3.0)) as pool:
+        async with visiting(pool, web) as neighbour:
+            old = the_browser()
+            zygotes = helpers("--type=zygote")
+            assert zygotes
+            for zygote in zygotes:
+                zygote.kill()
+            # One window may come up in a process that Chromium had ready.
+            for _ in range(2):
+                with suppress(BrowserCrashed):
+                    async with visiting(pool, web):
+                        pass
+            async with visiting(pool, web) as visit:
+                assert "'alive'" in visit.text
+            assert pool.starts == 2
+            assert "'alive'" in await neighbour.act(InvalidAction()), "nobody took it away from those it still serves"
+        with pytest.raises(psutil.NoSuchProcess):
+            assert old.wait(timeout=5) is None and psutil.Process(old.pid)
+        async with visiting(pool, web) as visit:
+            assert pool.starts == 2
+
+
+@pytest.mark.parametrize("at", ["act", "gather", "restore"])
+async def test_a_network_service_that_ends_is_noticed_before_anything_is_recorded(web: Web, at: str) -> None:
+    async def greeted(asked: Asked) -> Answer:
+        if asked.path == "/dies":
+            kill_network_service()
+        name = "known" if "who=me" in asked.headers.get("cookie", "") else "a stranger"
+        return html(f"<p>{name}</p><a href='/'>again</a>", headers={"set-cookie": "who=me"})
+
+    web.pages["/"] = web.pages["/dies"] = greeted
+    async with pool_for(web) as pool:
+        async with visiting(pool, web) as visit:
+            await visit.click("link", "again")
+            assert "'known'" in visit.text
+            if at != "restore":
+                kill_network_service()
+            with pytest.raises(BrowserCrashed, match="its network service ended, and with it the cookies"):
+                match at:
+                    case "act":
+                        await visit.act(InvalidAction())
+                    case "gather":
+                        await visit.env.gather(a_task(web))
+                    case _:
+                        await visit.env.restore(a_task(web, "/dies"), Episode())
+        async with visiting(pool, web) as visit:
+            await visit.click("link", "again")
+            assert "'known'" in visit.text
+        assert pool.starts == 1, "Chromium starts that process again by itself"
+
+
+def kill_network_service() -> None:
+    (service,) = helpers("--utility-sub-type=network.mojom.NetworkService")
+    service.kill()
+
+
+async def test_a_browser_that_hangs_runs_into_the_deadline_of_the_step(web: Web) -> None:
+    web.page("/", "<p>alive</p>")
+    async with pool_for(web, replace(QUICK, step_deadline_s=1.5)) as pool:
+        async with visiting(pool, web) as visit:
+            newest = the_browser()
+            newest.suspend()
+            begun = time.monotonic()
+            try:
+                with pytest.raises(BrowserCrashed, match=r"more than 1\.5 s"):
+                    await visit.act(InvalidAction())
+                assert time.monotonic() - begun < 4
+            finally:
+                newest.resume()
+
+
+async def test_a_start_page_that_is_not_there_is_the_sites_fault(web: Web, chromium: ChromiumPool) -> None:
+    gone = Site(name="shop", url="http://t0.shop.localhost:9", canonical="http://shop.localhost")
+    async with ChromiumPool(QUICK, sites=lambda _: (gone,)) as pool:
+        task = a_task(web)
+        async with pool.open(task, 0) as env:
+            with pytest.raises(SiteUnavailable, match="cannot be opened"):
+                await env.restore(task, Episode())
+
+
+async def test_lanes_reach_their_own_copy_of_a_site_only(web: Web) -> None:
+    def sites(lane: int) -> tuple[Site, ...]:
+        return (replace(web.site, url=f"http://t{lane}.shop.localhost:{web.port}"),)
+
+    web.pages["/"] = lambda asked: _told(asked.headers["host"])
+    async with ChromiumPool(QUICK, sites=sites) as pool:
+        for lane in (3, 4):
+            task = a_task(web)
+            async with pool.open(task, lane) as env:
+                visit = Visit(env, (await env.restore(task, Episode())).view)
+                assert f"'host t{lane}'" in visit.text
+                assert visit.view.observation.url == "http://shop.localhost/"
+                await visit.act(Goto(url=f"http://t9.shop.localhost:{web.port}/"))
+                assert "outside the sites" in visit.notices
+                leak = f"const i=new Image();i.src='http://t9.shop.localhost:{web.port}/leak'"
+                await visit.env._window.tabs.current.page.evaluate(leak)
+                await visit.act(InvalidAction())
+        assert not [asked for asked in web.asked if asked.headers["host"].startswith("t9")]
+
+
+async def _told(host: str) -> tuple[int, dict[str, str], str]:
+    return html(f"<p>host {host.split('.')[0]}</p>")
+
+
+async def test_the_screenshot_is_taken_only_when_asked_for(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", "<button>b</button>")
+    async with visiting(chromium, web) as visit:
+        assert visit.view.image is None
+    async with pool_for(web, replace(QUICK, screenshots=True)) as pool, visiting(pool, web) as visit:
+        await visit.act(Click(target=visit.target("button", "b")))
+        image = visit.view.image
+        assert image is not None and image.startswith(b"\x89PNG")
+        assert (int.from_bytes(image[16:20]), int.from_bytes(image[20:24])) == (1280, 720)

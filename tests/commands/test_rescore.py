@@ -1,0 +1,180 @@
+"""`harness score`: scores from evidence alone, with recorded or fresh judges, and journals left as they are."""
+
+from collections.abc import Iterator
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from harness.actions.types import Stop
+from harness.codec import dumps, loads
+from harness.errors import JournalCorrupt
+from harness.journal.final_state import read_final_state
+from harness.journal.log import Durability
+from harness.journal.store import RunFolder
+from harness.main import main
+from harness.records import (
+    Acted,
+    Closed,
+    CloseReason,
+    Decided,
+    Done,
+    Eval,
+    Evidence,
+    Observation,
+    Opened,
+    Scored,
+    Status,
+    Task,
+    Usage,
+    Verdict,
+)
+
+
+def a_task(task_id: str, **judged: Any) -> Task:
+    return Task(
+        task_id=task_id,
+        sites=("shop",),
+        intent="how many?",
+        start_urls=("http://shop.localhost/",),
+        eval=Eval(eval_types=("string_match",), **judged),
+    )
+
+
+def play(run: RunFolder, task: Task, answer: str | None, *scores: Scored) -> Path:
+    """An episode that ended with `answer`; None = it did not end."""
+    seen = Observation(url="http://shop.localhost/", title="", tabs=(), text="x", fingerprint="f")
+    evidence = Evidence(url="http://shop.localhost/", title="", html=None)
+    with run.journal(task.task_id) as journal:
+        journal.append(
+            Opened(attempt=1, trial=0, task=task, task_digest="d", config_digest="c", seed=0, at=0.0),
+        )
+        journal.append(Acted(step=0, outcome=Done(), observation=seen, elapsed_ms=1.0, at=0.0))
+        if answer is not None:
+            stop = Decided(
+                step=1,
+                action=Stop(answer=answer),
+                reply="",
+                prompt=(),
+                model="m",
+                usage=Usage(),
+                elapsed_ms=1.0,
+                at=0.0,
+            )
+            journal.append(stop)
+            journal.append(
+                Closed(reason=CloseReason.STOPPED, detail="", answer=answer, evidence=evidence, at=0.0),
+            )
+        for scored in scores:
+            journal.append(scored)
+    return journal.path
+
+
+def scored(dialect: str, value: float, *replies: str) -> Scored:
+    verdict = Verdict(evaluator="string_match", status=Status.OK, value=value, why="", usage=Usage(), replies=replies)
+    return Scored(dialect=dialect, evaluator_version="0", status=Status.OK, value=value, verdicts=(verdict,), at=0.0)
+
+
+MUST = {"must_include": ["12"]}
+FUZZY = {"fuzzy_match": ["twelve"]}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with RunFolder.open(tmp_path / "run", durability=Durability.none) as run:
+        play(run, a_task("1", reference_answers=MUST), "112 of them", scored("corrected", 1.0))
+        play(run, a_task("2", reference_answers=FUZZY), "a dozen", scored("corrected", 1.0, "Same.\n\ncorrect"))
+        play(run, a_task("3", reference_answers=FUZZY), "a dozen")
+        play(run, a_task("4", reference_answers=MUST), None)
+        run.write("run.json", dumps({"scoring": "corrected", "tasks": ["1", "2", "3", "4"], "trials": 1}))
+    return tmp_path / "run"
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {path.name: sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.jsonl")}
+
+
+def results(folder: Path, dialect: str) -> dict[str, float | None]:
+    found = loads((folder / f"rescored-{dialect}.json").read_bytes())
+    assert found["evaluator_version"].endswith(dialect)
+    return {one["task_id"]: one["scored"] and one["scored"]["value"] for one in found["results"]}
+
+
+def test_evidence_is_scored_again_in_both_dialects(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = contents(folder)
+    assert main(["score", str(folder)]) == 3
+    assert contents(folder) == before
+    assert results(folder, "corrected") == {"1": 0.0, "2": 1.0, "3": None, "4": None}
+    assert results(folder, "webarena") == {"1": 1.0, "2": None, "3": None, "4": None}
+    out = capsys.readouterr().out
+    assert "corrected: task 1: 1 in the journal, now 0" in out
+    assert "disagree on: 1, 2" in out
+    assert "4 episodes, 1 passed, 1 failed, 2 unscored; rate 25.0%, of the scored 50.0%" in out
+
+
+def test_one_dialect_alone_can_be_asked_for(folder: Path) -> None:
+    main(["score", str(folder), "--dialect", "webarena"])
+    assert not (folder / "rescored-corrected.json").exists()
+    assert results(folder, "webarena")["1"] == 1.0
+
+
+@pytest.fixture
+def judge_url() -> Iterator[str]:
+    """An endpoint whose judge finds everything correct."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            message = {"role": "assistant", "content": "correct"}
+            choice = {"index": 0, "finish_reason": "stop", "message": message}
+            usage = {"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 6}
+            body = dumps(
+                {
+                    "id": "1",
+                    "object": "chat.completion",
+                    "created": 0,
+                    "model": "j",
+                    "choices": [choice],
+                    "usage": usage,
+                }
+            )
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            return
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_judge_that_is_given_is_asked(folder: Path, judge_url: str) -> None:
+    main(["score", str(folder), "--dialect", "corrected", "--judge", "j", "--judge-url", judge_url])
+    assert results(folder, "corrected") == {"1": 0.0, "2": 1.0, "3": 1.0, "4": None}
+
+
+def test_a_damaged_journal_stops_it_and_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "1.traj.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"elapsed_ms":1.0', b'"elapsed_ms":2.0'))
+    with pytest.raises(JournalCorrupt):
+        read_final_state(path)
+    assert main(["score", str(folder)]) == 3
+    assert "1.traj.jsonl:2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["nowhere"], ["--judge-url", "http://x"], ["--judge", " "]])
+def test_wrong_usage_is_one_sentence(folder: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    given = arguments if arguments == ["nowhere"] else [str(folder), *arguments]
+    assert main(["score", *given]) == 2
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1

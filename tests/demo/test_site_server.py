@@ -1,0 +1,62 @@
+"""The sites as a process and as an embedded server, over real HTTP."""
+
+import asyncio
+import re
+import sys
+
+import httpx
+
+from harness.demo.registry import SITES
+from harness.demo.site_server import serving
+from harness.demo.tenants import SitesApp
+
+
+def host(name: str, port: int) -> dict[str, str]:
+    return {"host": f"{name}.localhost:{port}"}
+
+
+async def test_every_site_answers_on_its_own_host_and_unknown_hosts_get_404() -> None:
+    async with serving(SitesApp(SITES)) as port, httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        for site in SITES:
+            answer = await client.get(site.login_path, headers=host(site.name, port))
+            assert answer.status_code == 200
+            assert site.title in answer.text
+        for name in ("nosuch", "a.b.forum", "UPPER_x.forum", "seventeenletters0.forum"):
+            assert (await client.get("/", headers=host(name, port))).status_code == 404
+
+
+async def start(*options: str) -> tuple[asyncio.subprocess.Process, int]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "harness.demo",
+        *options,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    line = (await process.stdout.readline()).decode()
+    ready = re.fullmatch(r"sites ready on port (\d+)\n", line)
+    assert ready, line
+    return process, int(ready[1])
+
+
+async def test_the_server_announces_its_port_and_dies_when_its_standard_input_ends() -> None:
+    process, port = await start("--port", "0")
+    async with httpx.AsyncClient() as client:
+        assert (await client.get(f"http://127.0.0.1:{port}/", headers=host("forum", port))).status_code == 200
+        assert process.stdin is not None
+        process.stdin.close()
+        async with asyncio.timeout(10):
+            assert await process.wait() == 0
+
+
+async def test_without_stdin_the_server_outlives_its_input_and_stops_at_sigterm() -> None:
+    process, port = await start("--port", "0", "--no-stdin")
+    assert process.stdin is not None
+    process.stdin.close()
+    async with httpx.AsyncClient() as client:
+        assert (await client.get(f"http://127.0.0.1:{port}/", headers=host("forum", port))).status_code == 200
+    process.terminate()
+    async with asyncio.timeout(10):
+        await process.wait()

@@ -1,0 +1,107 @@
+"""From settings to shared sites: where they are, whose an address is, and which settings make no sense."""
+
+from typing import Any
+
+import pytest
+
+from harness.config import Config
+from harness.config.deployment import Deployment, canonical_bases, instances
+from harness.errors import ConfigError
+from harness.evaluation.build_locks import shared_sites
+
+A_SHOP = {"canonical": "http://onestop.example", "url": "http://10.0.0.1:7770/"}
+
+
+def a_config(*, embedded: bool = False, **sites: Any) -> Config:
+    return Config(sites={"embedded": embedded, **sites})
+
+
+def test_the_address_and_the_instances_together_are_the_instances() -> None:
+    more = ["http://10.0.0.2:7770", "http://10.0.0.1:7770"]
+    config = a_config(shop={**A_SHOP, "instances": more}, map={"canonical": "http://map.example", "url": None})
+    assert instances(config) == {"shop": ("http://10.0.0.1:7770", "http://10.0.0.2:7770")}
+    deployment = Deployment(config, None)
+    assert [site.url for site in deployment.sites(3)] == ["http://10.0.0.1:7770"]
+    assert [site.url for site in deployment.everywhere(3)] == list(instances(config)["shop"])
+
+
+@pytest.mark.parametrize(
+    ("tree", "shown"),
+    [
+        ({"url": "http://10.0.0.1:7770/"}, "http://10.0.0.1:7770"),
+        ({"url": "http://10.0.0.1:7770/admin", "canonical": None}, "http://10.0.0.1:7770/admin"),
+        ({"instances": ["http://10.0.0.2:7770/", "http://10.0.0.3:7770"]}, "http://10.0.0.2:7770"),
+        ({"url": "http://10.0.0.1:7770", "instances": ["http://10.0.0.2:7770"]}, "http://10.0.0.1:7770"),
+        ({"url": "http://10.0.0.1:7770", "canonical": "http://shop.example/"}, "http://shop.example"),
+    ],
+)
+def test_a_site_without_a_canonical_address_is_shown_at_its_own(tree: dict[str, Any], shown: str) -> None:
+    config = a_config(shop=tree)
+    assert canonical_bases(config) == {"shop": shown}
+    assert {site.canonical for site in Deployment(config, None).everywhere(0)} == {shown}
+    shared = shared_sites(config, ())
+    assert shared.site_of(f"{shown}/cart") == "shop"
+
+
+@pytest.mark.parametrize("tree", [{}, {"url": None, "canonical": None}, {"instances": []}])
+def test_a_site_without_any_address_is_refused_by_name(tree: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=r"sites\.shop has no address: set sites\.shop\.url"):
+        canonical_bases(a_config(shop=tree))
+
+
+def test_a_site_of_ones_own_beside_the_embedded_ones_is_where_its_url_says() -> None:
+    config = a_config(embedded=True, shop={"canonical": "http://shop.localhost"}, mine={"url": "http://10.0.0.1:9"})
+    assert [site.url for site in Deployment(config, 80).sites(2)] == [
+        "http://t2.shop.localhost:80",
+        "http://10.0.0.1:9",
+    ]
+    assert list(shared_sites(config, ()).instances) == ["shop"], "what every lane has its own of, and is reset"
+
+
+def test_of_the_embedded_sites_every_lane_has_its_own() -> None:
+    shared = shared_sites(a_config(embedded=True, shop=A_SHOP), ())
+    assert [shared.at("shop", lane) for lane in (0, 7)] == [
+        ("http://t0.shop.localhost",),
+        ("http://t7.shop.localhost",),
+    ]
+    with pytest.raises(ConfigError, match=r"sites\.shop\.instances is for sites of your own"):
+        shared_sites(a_config(embedded=True, shop={**A_SHOP, "instances": ["http://a.test"]}), ())
+
+
+@pytest.mark.parametrize(
+    ("url", "site"),
+    [
+        ("http://onestop.example/cart", "shop"),
+        ("http://10.0.0.2:7770/cart?x=1", "shop"),
+        ("http://10.0.0.3:7770/", None),
+        ("http://luma.example/admin/sales", "office"),
+        ("http://luma.example/administrator", "front"),
+        ("http://luma.example/rest/V1", "front"),
+        ("http://10.0.0.9/rest/V1", "office"),
+        ("http://elsewhere.example/", None),
+    ],
+)
+def test_an_address_is_of_the_site_that_is_served_there(url: str, site: str | None) -> None:
+    config = a_config(
+        shop={**A_SHOP, "instances": ["http://10.0.0.2:7770"]},
+        office={"canonical": "http://luma.example/admin", "url": "http://10.0.0.9/admin"},
+        front={"canonical": "http://luma.example", "url": "http://10.0.0.8"},
+    )
+    shared = shared_sites(config, ())
+    assert shared is not None
+    assert shared.site_of(url) == site
+
+
+def test_settings_of_sharing_are_read() -> None:
+    shared = shared_sites(a_config(leases="none", shop=A_SHOP, wiki={**A_SHOP, "read_only": True}), ())
+    assert shared is not None
+    assert (shared.lenient, shared.read_only) == (True, {"wiki"})
+
+
+@pytest.mark.parametrize(
+    ("sites", "word"),
+    [({"leases": "some"}, "sites.leases='some'"), ({"shop": {**A_SHOP, "read_only": "yes"}}, "sites.shop.read_only")],
+)
+def test_wrong_settings_are_named(sites: dict[str, Any], word: str) -> None:
+    with pytest.raises(ConfigError, match=word):
+        shared_sites(a_config(**{"shop": A_SHOP, **sites}), ())

@@ -1,0 +1,68 @@
+"""Limits from the settings, the line people see, and waits that end with the run."""
+
+import asyncio
+
+import pytest
+from rich.console import Console
+
+from harness.config import Config, LlmConfig
+from harness.errors import ConfigError
+from harness.evaluation.limiter_settings import build_rate_limiter
+from harness.evaluation.models import LaneLimiter, RequestCounter
+from harness.llm.limiter import Limiter, LimiterStats, RateLimits
+from harness.llm.permits import PermitRequest
+from harness.protocols import ProgressEvent
+from harness.reports.display import LiveStats, PlainDisplay
+from harness.reports.summary import Invocation
+from harness.reports.table import _limited
+from harness.runner.shutdown import ShutdownRequested, ShutdownSignal
+
+
+@pytest.mark.parametrize("name", ["max_concurrency", "requests_per_minute", "tokens_per_minute"])
+def test_a_limit_that_lets_nothing_through_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"llm.{name}=0 lets nothing through"):
+        build_rate_limiter(Config(llm=LlmConfig(**{name: 0})))
+
+
+async def test_configured_limits_are_those_of_the_limiter() -> None:
+    limited = build_rate_limiter(Config(llm=LlmConfig(max_concurrency=1)))
+    await limited.acquire(PermitRequest())
+    waiting = asyncio.ensure_future(limited.acquire(PermitRequest()))
+    await asyncio.sleep(0)
+    assert (limited.flow().in_flight, limited.flow().waiting) == (1, 1)
+    waiting.cancel()
+
+
+async def test_a_wait_for_a_turn_ends_when_the_run_does_and_is_counted_only_when_granted() -> None:
+    stopping, requests, shared = ShutdownSignal(), RequestCounter(), Limiter(RateLimits(max_concurrency=1))
+    lane = LaneLimiter(turns=shared, lane=4, requests=requests, stopping=stopping)
+    await lane.acquire(PermitRequest())
+    waiting = asyncio.ensure_future(lane.acquire(PermitRequest()))
+    await asyncio.sleep(0)
+    assert shared.flow().waiting == 1
+    stopping.ask()
+    with pytest.raises(ShutdownRequested):
+        await waiting
+    assert (requests.made, shared.flow().waiting) == (1, 0)
+    with pytest.raises(ShutdownRequested):
+        await lane.acquire(PermitRequest())
+
+
+def test_what_goes_to_the_model_is_said_while_lanes_wait() -> None:
+    console = Console(record=True, width=200)
+    flow = LimiterStats(in_flight=12, last_minute=58, waiting=20)
+    with PlainDisplay(console, LiveStats(2, lambda: flow)) as display:
+        display.tell(ProgressEvent(lane=0, task_id="7", phase="ended", step=3, score=1.0))
+    assert console.export_text().rstrip().endswith("model: 12 in flight, 58/min, waiting 20")
+
+
+@pytest.mark.parametrize(
+    ("invocation", "says"),
+    [
+        (Invocation(model_requests=9), ""),
+        (Invocation(model_refused=2, model_waited_s=0.4), " (2 refused with 429)"),
+        (Invocation(model_refused=2, model_waited_s=63.2), " (2 refused with 429, 63 s of waiting for turns)"),
+    ],
+)
+def test_the_summary_says_what_limits_cost_when_they_did(invocation: Invocation, says: str) -> None:
+    assert _limited(invocation) == says

@@ -1,0 +1,32 @@
+"""Workers and lanes: as said, or as chosen, with a reason."""
+
+import pytest
+
+from harness.config import Config, ExecutorConfig
+from harness.evaluation.parallelism import lanes_of, resolve_parallelism, workers_of
+from harness.runner.capacity import MachineCapacity
+
+THERE = MachineCapacity(2, 24_000)
+
+
+@pytest.mark.parametrize(
+    ("workers", "lanes", "size", "said"),
+    [
+        (None, None, (2, 4), "2 workers × 4 lanes: 2 cores, and 23.4 GB free; set workers= and executor.lanes="),
+        (1, None, (1, 1), ""),
+        (3, 5, (3, 5), ""),
+        (None, 1, (2, 1), "2 workers × 1 lane: 2 cores; set workers="),
+    ],
+)
+def test_what_is_said_is_done_and_the_rest_is_chosen(
+    workers: int | None, lanes: int | None, size: tuple[int, int], said: str
+) -> None:
+    config, why = resolve_parallelism(Config(workers=workers, executor=ExecutorConfig(lanes=lanes)), (THERE,), 40)
+    assert (workers_of(config), lanes_of(config)) == size
+    assert why == said
+
+
+def test_on_a_cluster_lanes_that_are_said_are_put_on_every_core_of_its_nodes() -> None:
+    config, why = resolve_parallelism(Config(executor=ExecutorConfig(lanes=3)), (THERE, MachineCapacity(6, 9_000)), 40)
+    assert (workers_of(config), lanes_of(config)) == (8, 3)
+    assert why == "8 workers × 3 lanes: 8 cores on 2 nodes; set workers="

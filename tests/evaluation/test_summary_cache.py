@@ -1,0 +1,174 @@
+"""A conclusion is believed while all it was drawn from is as it was, and not a moment longer."""
+
+import dataclasses
+import io
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from harness.codec import dumps, loads
+from harness.config import Config
+from harness.errors import JournalLocked
+from harness.evaluation.summary_cache import NAME, invalidate_summary, load_summary, save_summary
+from harness.journal.store import RunFolder
+from harness.reports.summary import Invocation, Result, Summary, Totals, as_json
+from harness.reports.table import exit_code, print_summary
+
+
+def a_result(number: int, status: str = "passed") -> Result:
+    score = {"passed": 1.0, "failed": 0.0}.get(status)
+    why = "" if score else 'the answer was "invocation": 7'
+    return Result(
+        task_id=str(number), trial=0, status=status, score=score, steps=3, attempts=1, resumed_from=None, why=why
+    )
+
+
+def a_summary(*statuses: str) -> Summary:
+    tally = Totals(
+        tasks=len(statuses),
+        episodes=len(statuses),
+        **{name: statuses.count(name) for name in ("passed", "failed", "unscored")},
+    )
+    return Summary(
+        run_id="run",
+        dialect="corrected",
+        overall=tally,
+        by_site={"shop": tally},
+        results=tuple(a_result(number, status) for number, status in enumerate(statuses)),
+        disagreements=(),
+        working_s=12.5,
+        priced=True,
+        invocation=Invocation(model_requests=9, browser_starts=1, episodes_run=2, wall_s=30.0),
+    )
+
+
+class Run:
+    """A run folder of which nothing is owed, and what is said of it."""
+
+    def __init__(self, root: Path, summary: Summary) -> None:
+        self.folder = root / "run"
+        self.tasks = root / "tasks.json"
+        self.tasks.write_bytes(b"[]")
+        self.config = Config()
+        self.config.task.path = str(self.tasks)
+        self.said = ""
+        with RunFolder.open(self.folder) as run:
+            for number in range(len(summary.results)):
+                run.write(f"{number}.traj.jsonl", b"a journal\n")
+            run.write("junit.xml", b"<testsuites/>")
+            run.write("summary.json", dumps(as_json(summary)) + b"\n")
+            save_summary(self.config, run, summary)
+
+    def start(self) -> int | None:
+        out = io.StringIO()
+        console = Console(file=out, width=200)
+        code = None
+        if (summary := load_summary(self.config, self.folder)) is not None:
+            print_summary(console, summary, str(self.folder))
+            code = exit_code(console, summary.overall, self.config.fail_under)
+        self.said = out.getvalue()
+        return code
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)
+    return Run(tmp_path, a_summary("passed", "failed"))
+
+
+def test_the_same_is_said_again_and_this_start_did_nothing(run: Run) -> None:
+    before = loads((run.folder / "summary.json").read_bytes())
+    for _ in range(2):
+        assert run.start() == 0
+    assert 'failed: task 1: the answer was "invocation": 7' in run.said
+    assert "this start: 0 tasks, 0 model requests, 0 browser starts" in run.said
+    assert "12.5 s of work" in run.said
+    after = loads((run.folder / "summary.json").read_bytes())
+    assert after.pop("invocation") == {**loads(dumps(Invocation())), "wall_s": pytest.approx(0, abs=60)}
+    assert before.pop("invocation")["episodes_run"] == 2
+    assert after == before
+
+
+def test_the_exit_code_is_that_of_the_results(tmp_path: Path, run: Run) -> None:
+    run.config.fail_under = 0.75
+    assert run.start() is None, "another setting: to be found out"
+    with RunFolder.open(run.folder) as held:
+        save_summary(run.config, held, a_summary("passed", "failed"))
+    assert run.start() == 1
+    assert "below fail_under=0.75" in run.said
+    (tmp_path / "other").mkdir()
+    assert Run(tmp_path / "other", a_summary("passed", "unscored")).start() == 3
+
+
+def _age(path: Path) -> None:
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
+
+
+def _say_another_rate(run: Run) -> None:
+    path = run.folder / "summary.json"
+    path.write_bytes(path.read_bytes().replace(b'"passed":1', b'"passed":2'))
+
+
+CHANGES: dict[str, Callable[[Run], object]] = {
+    "a journal rewritten": lambda run: _age(run.folder / "1.traj.jsonl"),
+    "a journal grown": lambda run: (run.folder / "1.traj.jsonl").write_bytes(b"a journal, and more\n"),
+    "a journal gone": lambda run: (run.folder / "1.traj.jsonl").unlink(),
+    "a journal more": lambda run: (run.folder / "1.trial-1.traj.jsonl").write_bytes(b""),
+    "another task file": lambda run: run.tasks.write_bytes(b"[{}]"),
+    "no task file": lambda run: run.tasks.unlink(),
+    "a report gone": lambda run: (run.folder / "junit.xml").unlink(),
+    "a report more": lambda run: (run.folder / "summary.md").write_bytes(b"of another start"),
+    "a summary somebody changed": _say_another_rate,
+    "no summary": lambda run: (run.folder / "summary.json").unlink(),
+    "a setting": lambda run: setattr(run.config.limits, "max_steps", 7),
+    "more trials": lambda run: setattr(run.config, "trials", 2),
+    "asked to retry": lambda run: setattr(run.config.run, "retry", "failed"),
+    "asked to log": lambda run: setattr(run.config.tracking, "kind", "art"),
+    "asked for a dry run": lambda run: setattr(run.config.run, "dry", True),
+    "a damaged conclusion": lambda run: (run.folder / NAME).write_bytes(b'{"grounds":'),
+    "no conclusion": lambda run: (run.folder / NAME).unlink(),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_whatever_changes_has_to_be_found_out(run: Run, change: str) -> None:
+    CHANGES[change](run)
+    assert run.start() is None
+    assert run.said == ""
+
+
+def test_another_version_has_to_find_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.evaluation.summary_cache.__version__", "999")
+    assert run.start() is None
+
+
+@pytest.mark.parametrize(("name", "value"), [("GITHUB_ACTIONS", "true"), ("GITHUB_STEP_SUMMARY", "summary.md")])
+def test_a_ci_that_wants_to_be_told_more_is_told(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert run.start() is None
+
+
+def test_it_is_forgotten_before_anything_is_played(run: Run) -> None:
+    with RunFolder.open(run.folder) as held:
+        invalidate_summary(held)
+        invalidate_summary(held)
+    assert run.start() is None
+
+
+def test_nobody_believes_it_while_another_holds_the_run(run: Run) -> None:
+    with RunFolder.open(run.folder), pytest.raises(JournalLocked):
+        run.start()
+
+
+def test_no_secret_is_in_it(tmp_path: Path) -> None:
+    summary = a_summary("failed")
+    leaky = dataclasses.replace(summary.results[0], why="it wrote sk-abcdefghij1234567890 into a form")
+    made = Run(tmp_path, dataclasses.replace(summary, results=(leaky,)))
+    assert made.start() == 0
+    assert not any(b"sk-abcdefghij" in path.read_bytes() for path in made.folder.iterdir() if path.is_file())

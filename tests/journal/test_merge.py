@@ -1,0 +1,70 @@
+"""Run folders come together by copying: the longer journal of two that agree, and never one of two that do not."""
+
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from harness.errors import JournalError
+from harness.journal.log import read
+from harness.journal.merge import merge
+from harness.journal.store import RunFolder
+from tests.journal.episodes import opened, task, whole_episode
+
+
+def play(folder: Path, task_id: str, *, records: int = 3, artifact: bytes = b"seen") -> None:
+    """Bring a journal to so many records."""
+    with RunFolder.open(folder) as run, run.journal(task_id) as journal:
+        run.artifacts.put(artifact)
+        run.checkpoints.put(b"cookies of " + artifact)
+        known = len(journal.bodies())
+        for record in whole_episode(of=task(task_id))[known:records]:
+            journal.append(record)
+
+
+def test_disjoint_folders_become_one_with_what_their_journals_speak_of(tmp_path: Path) -> None:
+    play(tmp_path / "a", "1", artifact=b"one")
+    play(tmp_path / "b", "2", artifact=b"two")
+    with RunFolder.open(tmp_path / "all") as target:
+        assert [merge(tmp_path / name, target.path) for name in ("a", "b", "a")] == [1, 1, 0]
+        assert sorted(task_id for task_id, _ in target.scan().outcomes) == ["1", "2"]
+        for store, content in ((target.artifacts, b"one"), (target.checkpoints, b"cookies of two")):
+            assert store.read(sha256(content).hexdigest()) == content
+        assert not (target.path / "private").stat().st_mode & 0o077
+
+
+def test_the_longer_of_two_journals_is_kept_whichever_way(tmp_path: Path) -> None:
+    play(tmp_path / "a", "1")
+    (tmp_path / "b").mkdir()
+    assert merge(tmp_path / "a", tmp_path / "b") == 1
+    play(tmp_path / "b", "1", records=4)
+    assert merge(tmp_path / "a", tmp_path / "b") == 0, "the shorter one brings nothing"
+    assert merge(tmp_path / "b", tmp_path / "a") == 1
+    assert read(tmp_path / "a" / "1.traj.jsonl") == read(tmp_path / "b" / "1.traj.jsonl")
+
+
+def test_only_whole_lines_are_taken_from_a_journal_that_is_being_written(tmp_path: Path) -> None:
+    play(tmp_path / "a", "1")
+    with (tmp_path / "a" / "1.traj.jsonl").open("ab") as journal:
+        journal.write(b'{"kind":"deci')
+    (tmp_path / "b").mkdir()
+    merge(tmp_path / "a", tmp_path / "b")
+    assert (tmp_path / "b" / "1.traj.jsonl").read_bytes().endswith(b"}\n")
+
+
+def test_journals_that_went_on_apart_are_left_alone_and_named(tmp_path: Path) -> None:
+    play(tmp_path / "a", "1")
+    with RunFolder.open(tmp_path / "b") as run, run.journal("1") as journal:
+        journal.append(opened(of=task("1", intent="Something else")))
+    before = (tmp_path / "b" / "1.traj.jsonl").read_bytes()
+    with pytest.raises(JournalError, match="went on apart"):
+        merge(tmp_path / "a", tmp_path / "b")
+    assert (tmp_path / "b" / "1.traj.jsonl").read_bytes() == before
+
+
+def test_only_what_is_named_is_copied(tmp_path: Path) -> None:
+    play(tmp_path / "a", "1")
+    play(tmp_path / "a", "2")
+    (tmp_path / "b").mkdir()
+    assert merge(tmp_path / "a", tmp_path / "b", {"2.traj.jsonl"}) == 1
+    assert [path.name for path in (tmp_path / "b").glob("*.traj.jsonl")] == ["2.traj.jsonl"]

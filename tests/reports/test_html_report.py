@@ -1,0 +1,165 @@
+"""The report's files: what is made, when it is made again, and what damaged runs look like."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.codec import dumps, loads
+from harness.journal.log import Durability
+from harness.journal.store import RunFolder
+from harness.main import main
+from harness.reports.html_report import write_report
+from harness.reports.pages import TEMPLATES
+from tests.reports.runs import Shape, assorted, episode, fill, task, write
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    return fill(
+        tmp_path / "small", [Shape(), Shape(score=0.0, refused=2), Shape(failure="BrowserCrashed", diverged=True)]
+    )
+
+
+def test_every_task_gets_a_page_and_the_index_names_them_all(small: Path) -> None:
+    written = write_report(small)
+    index = written.index.read_text()
+    assert written.pages == 3
+    for page in ("0.html", "1.html", "2.html"):
+        assert (small / "report" / "tasks" / page).exists()
+        assert f'href="tasks/{page}"' in index
+    assert "BrowserCrashed" in index and "wrong result (string_match)" in index
+
+
+def test_a_judge_is_counted_apart_on_the_pages(tmp_path: Path) -> None:
+    folder = fill(tmp_path / "run", [Shape(), Shape(judge_tokens=300)], screenshots=False)
+    main(["report", str(folder)])
+    pages = {path.name: path.read_text() for path in (folder / "report").rglob("*.html")}
+    assert "<dt>Judge, besides</dt><dd>600 tokens, $6.00</dd>" in pages["index.html"]
+    assert "judge: 600 tokens, $6.00" in pages["1.html"] and "judge:" not in pages["0.html"]
+
+
+def test_a_second_time_nothing_is_written(small: Path) -> None:
+    write_report(small)
+    before = {path: path.stat().st_mtime_ns for path in (small / "report").rglob("*")}
+    assert write_report(small).pages == 0
+    assert {path: path.stat().st_mtime_ns for path in (small / "report").rglob("*")} == before
+
+
+def test_only_the_page_of_a_journal_that_grew_is_made_again(small: Path) -> None:
+    write_report(small)
+    with RunFolder.open(small, durability=Durability.none) as run:
+        of = task(1, template=0)
+        os.truncate(run.journal_path("1"), 0)
+        write(run, of, episode(run, of, Shape(steps=1)))
+    assert write_report(small).pages == 1
+    assert "Step 3" not in (small / "report" / "tasks" / "1.html").read_text()
+
+
+def test_journals_and_artifacts_are_left_alone(small: Path) -> None:
+    before = {path: path.read_bytes() for path in small.rglob("*") if path.is_file()}
+    write_report(small)
+    after = {path: path.read_bytes() for path in small.rglob("*") if path.is_file() and "report" not in path.parts}
+    assert after == before
+
+
+def test_a_damaged_journal_is_named_and_the_others_are_shown(small: Path) -> None:
+    path = small / "1.traj.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"Lantern", b"Kantern", 1))
+    index = write_report(small).index.read_text()
+    assert "1.traj.jsonl:" in index and "checksum" in index
+    assert 'href="tasks/0.html"' in index
+
+
+def test_a_torn_tail_is_left_out(small: Path) -> None:
+    path = small / "1.traj.jsonl"
+    path.write_bytes(path.read_bytes()[:-20])
+    write_report(small)
+    assert (small / "report" / "tasks" / "1.html").exists()
+
+
+def test_a_missing_screenshot_is_said_and_stops_nothing(small: Path) -> None:
+    for path in (small / "artifacts").rglob("*"):
+        if path.is_file() and path.read_bytes().startswith(b"\x89PNG"):
+            path.unlink()
+    write_report(small)
+    page = (small / "report" / "tasks" / "0.html").read_text()
+    assert "its screenshot is missing" in page and "<img" not in page
+
+
+def test_tasks_not_begun_count_as_unscored(tmp_path: Path) -> None:
+    folder = fill(tmp_path / "r", [Shape()] * 3)
+    (folder / "2.traj.jsonl").unlink()
+    index = write_report(folder).index.read_text()
+    assert "not begun" in index
+    assert re.search(r"2</b> passed.*0</b> failed.*1</b> unscored", index)
+    assert "66.7%" in index
+
+
+def test_a_message_sent_with_every_step_stands_on_the_page_once(small: Path) -> None:
+    write_report(small)
+    page = (small / "report" / "tasks" / "0.html").read_text()
+    assert page.count("You are an autonomous agent.") == 1
+    assert 'as in <a href="#step-1">step 1</a>' in page
+    assert "[the observation above, " in page
+
+
+def test_both_scorings_can_be_shown(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(small), "--scoring", "webarena"]) == 0
+    assert "webarena scoring" in Path(capsys.readouterr().out.strip()).read_text()
+
+
+def test_a_folder_without_a_run_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(tmp_path)]) == 2
+    assert "holds no run" in capsys.readouterr().err
+
+
+def test_the_index_of_a_whole_benchmark_stays_small(tmp_path: Path) -> None:
+    folder = fill(tmp_path / "big", assorted(812, steps=1), screenshots=False)
+    assert write_report(folder).index.stat().st_size < 2_000_000
+
+
+def test_templates_never_switch_escaping_off() -> None:
+    for path in TEMPLATES.glob("*.html"):
+        assert not re.search(r"\|\s*safe|autoescape|Markup|<script(?!>\{\{ js)|\sstyle=|\son\w+=", path.read_text()), (
+            path
+        )
+    assert "</script" not in (TEMPLATES / "report.js").read_text()
+    assert "innerHTML" not in (TEMPLATES / "report.js").read_text()
+    assert "</style" not in (TEMPLATES / "report.css").read_text()
+
+
+def test_the_first_page_says_what_made_the_run(small: Path) -> None:
+    assert "What made it" not in write_report(small).index.read_text(), "nobody wrote it down"
+    known = loads((small / "run.json").read_bytes())
+    made = {
+        "harness": "0.1.0",
+        "revision": {"commit": "abc123", "dirty": True},
+        "browser": {"program": "chromium", "version": "Chromium 150.0.1"},
+        "fonts": {"files": 3, "sha256": "f" * 64},
+        "packages": {"playwright": "1.60.0", "openai": "3.0.0"},
+    }
+    (small / "run.json").write_bytes(
+        dumps({**known, **made, "earlier": [{"browser": {"version": "Chromium 149.0.7"}}]})
+    )
+    index = write_report(small).index.read_text()
+    assert "<dt>Revision</dt><dd>abc123, with changes that are not committed</dd>" in index
+    assert "<dt>Browser</dt><dd>Chromium 150.0.1</dd>" in index and f"3 files, {'f' * 64}" in index
+    assert "playwright 1.60.0, openai 3.0.0" in index
+    assert "An earlier start was made by something else" in index and "Chromium 149.0.7" in index
+
+
+@pytest.mark.parametrize("evil", [None, 3, "x", [], {"x": []}, [{"revision": []}], "<script>alert(1)</script>"])
+def test_whatever_stands_there_the_page_is_made(small: Path, evil: object) -> None:
+    names = ("harness", "revision", "browser", "fonts", "packages", "earlier", "python", "platform")
+    known = loads((small / "run.json").read_bytes())
+    (small / "run.json").write_bytes(dumps({**known, **dict.fromkeys(names, evil)}))
+    assert "<script>alert" not in write_report(small).index.read_text()
+
+
+def test_what_was_made_is_noted_with_its_reasons(small: Path) -> None:
+    write_report(small)
+    made = loads((small / "report" / ".made.json").read_bytes())
+    assert set(made["pages"]) == {"0.html", "1.html", "2.html"}
+    assert made["pages"]["1.html"][2:] == ["0.html", "2.html"]

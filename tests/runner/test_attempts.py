@@ -1,0 +1,37 @@
+"""Whether an attempt goes on or a new one begins."""
+
+from dataclasses import replace
+
+from harness.records import Episode
+from harness.runner.attempts import new_attempt_reason
+from tests.journal.episodes import acted, failed, folded, opened, whole_episode
+
+A, B = {"shop": "http://shop.a"}, {"shop": "http://shop.b"}
+ON_A = replace(opened(), instances=A)
+GOING_ON = folded((ON_A, acted(0)))
+
+
+def test_the_first_attempt_and_those_that_were_asked_for() -> None:
+    assert new_attempt_reason(Episode(), {}, reopen=False) == "first"
+    assert new_attempt_reason(folded(whole_episode()), {}, reopen=True) == "retry"
+    assert new_attempt_reason(folded((opened(), acted(0))), {}, reopen=True) is None, "it has begun already"
+
+
+def test_an_attempt_that_broke_goes_on_and_one_that_diverged_does_not() -> None:
+    assert new_attempt_reason(folded((opened(), acted(0), failed())), {}, reopen=False) is None
+    diverged = replace(failed(), type="EnvironmentDiverged")
+    assert new_attempt_reason(folded((opened(), acted(0), diverged)), {}, reopen=False) == "diverged"
+
+
+def test_what_was_done_on_one_instance_does_not_go_on_at_another() -> None:
+    assert new_attempt_reason(GOING_ON, A, reopen=False) is None
+    assert new_attempt_reason(GOING_ON, B, reopen=False) == "moved"
+
+
+def test_an_attempt_from_before_there_were_several_goes_on_unless_nothing_was_seen_yet() -> None:
+    assert new_attempt_reason(folded((opened(), acted(0))), A, reopen=False) is None
+    assert new_attempt_reason(folded((opened(),)), B, reopen=False) == "moved"
+
+
+def test_sites_of_which_there_is_one_may_move_freely() -> None:
+    assert new_attempt_reason(GOING_ON, {}, reopen=False) is None

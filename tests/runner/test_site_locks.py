@@ -1,0 +1,120 @@
+"""What a job needs of the sites, and why."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.records import Acted, Record, SideEffect
+from tests.journal.episodes import acted, closed, decided, failed, opened
+from tests.runner.sites import FOUR, Journals, a_job
+
+
+def an_attempt(job_id: str = "1", *, trial: int = 0, effects: tuple[str, ...] = (), ended: bool = True) -> list[Record]:
+    """The records of an attempt at a task on the shop and the forum."""
+    task = a_job(job_id, "shop", "forum").task
+    sent = tuple(SideEffect(method="POST", url=url, status=200) for url in effects)
+    step: Acted = replace(acted(1), effects=sent)
+    begun: list[Record] = [opened(of=task, trial=trial), acted(0), decided(1), step]
+    return [*begun, replace(closed(), reason="MAX_STEPS")] if ended else begun
+
+
+@pytest.mark.parametrize(
+    ("mutates", "alone"),
+    [
+        (True, {"shop": True, "forum": True}),
+        (False, {"shop": False, "forum": False}),
+        (("forum",), {"shop": False, "forum": True}),
+        (None, {"shop": True, "forum": True}),
+    ],
+)
+def test_a_task_that_says_what_it_changes_is_believed_and_one_that_does_not_is_not_trusted(
+    mutates: object, alone: dict[str, bool]
+) -> None:
+    journals = Journals()
+    if mutates is not None:
+        journals.write(*an_attempt(effects=("http://shop.localhost/cart",)))
+    assert journals.sharing().need(a_job("1", "shop", "forum", mutates=mutates, reopen=True)).exclusive == alone
+
+
+def test_what_was_recorded_of_a_task_says_what_it_changes() -> None:
+    journals = Journals()
+    journals.write(*an_attempt("1", effects=("http://shop.localhost/cart", "http://elsewhere.test/beacon")))
+    journals.write(*an_attempt("2"))
+    sharing = journals.sharing()
+    again = {"reopen": True}
+    assert sharing.need(a_job("1", "shop", "forum", **again)).exclusive == {"shop": True, "forum": False}
+    assert sharing.need(a_job("2", "shop", "forum", **again)).exclusive == {"shop": False, "forum": False}
+    assert sharing.need(a_job("2", "shop", "forum", trial=1)).exclusive == {"shop": False, "forum": False}
+    assert sharing.need(a_job("3", "shop", "forum")).exclusive == {"shop": True, "forum": True}, "of another task"
+
+
+def test_tasks_of_which_nothing_is_known_are_told_apart() -> None:
+    journals = Journals()
+    journals.write(*an_attempt("2"))
+    sharing = journals.sharing(read_only={"forum"})
+    assert sharing.is_believed(a_job("1"))
+    known = (a_job("4", mutates=True), a_job("5", require_reset=True), a_job("2", trial=1), a_job("6", "forum"))
+    assert not any(map(sharing.is_believed, known))
+    assert not journals.sharing(lenient=True).is_believed(a_job("1"))
+
+
+def test_an_attempt_that_has_not_ended_may_still_change_its_sites() -> None:
+    journals = Journals()
+    journals.write(*an_attempt(ended=False))
+    assert journals.sharing().need(a_job("1", "shop")).exclusive == {"shop": True}
+
+
+def test_a_site_that_was_changed_although_the_task_does_not_name_it_is_needed_alone_too() -> None:
+    journals = Journals()
+    journals.write(*an_attempt(effects=("http://forum.localhost/b/tea",)))
+    assert journals.sharing().need(a_job("1", "shop", trial=1)).exclusive == {"shop": False, "forum": True}
+
+
+def test_what_is_learnt_on_the_way_counts_for_the_next_trial() -> None:
+    journals = Journals()
+    sharing = journals.sharing()
+    first, second = a_job("1"), a_job("1", trial=1)
+    assert sharing.need(second).exclusive == {"shop": True}
+    journals.write(*an_attempt())
+    sharing.learn(first)
+    assert sharing.need(second).exclusive == {"shop": False}
+
+
+def test_sites_nobody_can_change_and_deployments_that_do_not_mind_are_shared() -> None:
+    journals = Journals()
+    assert journals.sharing(read_only={"forum"}).need(a_job("1", "shop", "forum")).exclusive == {
+        "shop": True,
+        "forum": False,
+    }
+    lenient = journals.sharing(lenient=True)
+    assert lenient.need(a_job("1", mutates=True)).exclusive == {"shop": False}
+    assert lenient.need(a_job("2", require_reset=True)).exclusive == {"shop": True}
+
+
+def test_what_only_owes_its_score_needs_no_site_and_sites_without_an_address_are_no_matter() -> None:
+    journals = Journals()
+    journals.write(*an_attempt())
+    assert journals.sharing().need(a_job("1", "shop", "forum")).exclusive == {}
+    assert journals.sharing().need(a_job("2", "shop", "map")).exclusive == {"shop": True}
+
+
+def test_an_attempt_goes_on_where_it_was() -> None:
+    journals = Journals()
+    begun, *rest = an_attempt(ended=False)
+    assert isinstance(begun, type(opened()))
+    journals.write(replace(begun, instances={"shop": "http://shop.c"}), *rest)
+    assert journals.sharing(FOUR).need(a_job("1")).at == {"shop": "http://shop.c"}
+    journals.write(begun, *rest)
+    assert journals.sharing(FOUR).need(a_job("1")).at == {"shop": "http://shop.a"}, "there was but one of each"
+    journals.write(begun, *rest, replace(failed(), type="EnvironmentDiverged"))
+    assert journals.sharing(FOUR).need(a_job("1")).at == {}, "a new attempt begins anywhere"
+
+
+def test_instances_are_recorded_where_there_are_several_or_were() -> None:
+    journals = Journals()
+    chosen = {"shop": "http://shop.b", "forum": "http://forum.a"}
+    assert journals.sharing(FOUR).played_at(a_job("1", "shop", "forum"), chosen) == {"shop": "http://shop.b"}
+    begun, *rest = an_attempt(ended=False)
+    assert isinstance(begun, type(opened()))
+    journals.write(replace(begun, instances={"forum": "http://forum.b"}), *rest)
+    assert journals.sharing(FOUR).played_at(a_job("1", "shop", "forum"), chosen) == chosen
