@@ -41,6 +41,23 @@ class InDoubtPolicy(Enum):
     unscored = "unscored"
 
 
+class Leases(Enum):
+    auto = "auto"
+    """A task that may change a site locks it."""
+    none = "none"
+
+
+class ResetWhen(Enum):
+    """When a site is reset."""
+
+    DIRTY = "dirty"
+    """After every job that may have changed the site."""
+    EFFECTS = "effects"
+    """Only after jobs of which effects on it were recorded, or which were cut short."""
+    ASKED = "asked"
+    """Only before tasks with `require_reset`."""
+
+
 class Durability(Enum):
     record = "record"
     task = "task"

@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from harness.actions.truncate import cut
-from harness.config import PROJECT, Config, register
+from harness.config import PROJECT, Config, ConfigSchema, config_of, register
 from harness.config.argument_secrets import RedactedArguments, redact_arguments, redact_hydra_files
 from harness.errors import ConfigError, ExitCode, HarnessError, UsageError
 from harness.internal_error import InternalErrorGuard, flatten_group, without_secrets
@@ -117,19 +117,17 @@ def _checked(tree: DictConfig, hidden: RedactedArguments) -> Config:
     Raises:
         ConfigError: It holds a setting that there is not.
     """
-    from harness.config.config_validation import check_values
-    from harness.config.deployment import site_trees  # `--help` must not wait for it
+    from harness.config.config_validation import check_values  # `--help` must not wait for it
     from harness.config.override_keys import refuse_misspelt
 
     try:
         refuse_misspelt(tree)
-        config = OmegaConf.to_object(tree)
+        composed = OmegaConf.to_object(tree)
     except RecursionError as error:
         raise ConfigError(_sentence(error)) from error
-    assert isinstance(config, Config)
-    config = hidden.put_back(config)
+    assert isinstance(composed, ConfigSchema)
+    config = config_of(hidden.put_back(composed))
     check_values(config)
-    site_trees(config)
     return config
 
 

@@ -15,7 +15,7 @@ from harness.browser.network.http import fetch
 from harness.browser.session.chromium import ChromiumPool
 from harness.commands.machine import ClockJumpDetector, DoctorCheck, machine
 from harness.config import Config
-from harness.config.deployment import Deployment, load_tasks, site_trees
+from harness.config.deployment import Deployment, load_tasks
 from harness.errors import HarnessError, InfraError, UsageError
 from harness.evaluation.embedded import embedded_servers
 from harness.evaluation.models import Models, RequestCounter, load_prices
@@ -37,7 +37,7 @@ async def checkup(config: Config) -> AsyncIterator[DoctorCheck]:
     for finding in machine(Path(config.run.root)):
         yield finding
     try:
-        tasks = load_tasks(config)
+        tasks = load_tasks(config.task, config.sites)
         yield DoctorCheck(about="tasks", says=f"{len(tasks)} in {config.task.path}")
     except UsageError as error:
         tasks = ()
@@ -63,7 +63,7 @@ async def _around(game: RunContext) -> AsyncIterator[DoctorCheck]:
         except UsageError as error:
             yield DoctorCheck(about="sites", says=_with_log(error, game), fix="see the reason", fine=False)
             return
-        deployment = Deployment(game.config, port)
+        deployment = Deployment(game.config.sites, port)
         browser = await closing.enter_async_context(chromium(game, deployment))
         finding = await _browser(browser, game.config)
         yield finding
@@ -84,7 +84,7 @@ def _with_log(error: Exception, game: RunContext) -> str:
 
 
 async def _embedded_endpoint(game: RunContext) -> DoctorCheck:
-    config = replace(game.config, sites={**game.config.sites, "embedded": False})
+    config = replace(game.config, sites=replace(game.config.sites, embedded=False))
     try:
         async with embedded_servers(replace(game, config=config)) as where:
             return DoctorCheck(about="endpoint", says=f"the scripted endpoint starts, at {where.base_url}")
@@ -154,7 +154,7 @@ def _absent(game: RunContext, deployment: Deployment) -> list[DoctorCheck]:
             fix=f"set sites.{name}.url=…" if name in needed else "",
             fine=name not in needed,
         )
-        for name in dict.fromkeys((*site_trees(game.config), *sorted(needed)))
+        for name in dict.fromkeys((*game.config.sites.by_name, *sorted(needed)))
         if name not in there
     ]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.config import Config
-from harness.config.deployment import load_tasks, site_trees
+from harness.config.deployment import load_tasks
 from harness.errors import ConfigError
 from harness.evaluation.build_locks import shared_sites
 from harness.evaluation.limiter_settings import limits_of
@@ -56,7 +56,7 @@ class Estimator:
         Raises:
             ConfigError: There are none, or `wishes` do not fit the settings.
         """
-        self.tasks = load_tasks(config)
+        self.tasks = load_tasks(config.task, config.sites)
         outcomes = scan(folder).outcomes
         self._courses = dict(_courses(folder, outcomes))
         if not self._courses:
@@ -127,13 +127,13 @@ def _limits(config: Config, wished: RateLimits) -> RateLimits:
 
 def _shared(config: Config, tasks: Sequence[Task], wished: Mapping[str, int]) -> LockableSites | None:
     """The sites lanes share; addresses nobody gave yet are made up, for nobody will go there."""
-    if config.sites.get("embedded"):
+    if config.sites.embedded:
         if wished:
             raise ConfigError(
                 f"--instances {next(iter(wished))}=…: of the embedded sites every lane has its own; drop it"
             )
         return None
-    used = {site for task in tasks for site in task.sites} | set(site_trees(config))
+    used = {site for task in tasks for site in task.sites} | set(config.sites.by_name.keys())
     if unknown := sorted(set(wished) - used):
         raise ConfigError(f"--instances {unknown[0]}=…: no such site; there are {', '.join(sorted(used))}")
     shared = shared_sites(config, tasks)

@@ -21,7 +21,7 @@ from harness.browser.rendering.similarity import similarity
 from harness.browser.session.restoration import aim
 from harness.choices import ActionSet, ObservationDialect, ObservationType
 from harness.config import PROJECT, Config
-from harness.config.deployment import Deployment, canonical, instances, is_embedded, site_trees
+from harness.config.deployment import Deployment
 from harness.config.recorded_config import NAME, read_recorded, recorded_address, recorded_sites, recorded_text
 from harness.demo.launcher import start_servers
 from harness.errors import ConfigError
@@ -99,12 +99,12 @@ def _compared(number: int, words: str, view: LiveObservation, recorded: Acted, *
 async def _environment(config: Config, opened: Opened, folder: Path, closing: AsyncExitStack) -> Environment:
     """Sites and browser; they end with `closing`."""
     port = None
-    if config.sites.get("embedded"):
+    if config.sites.embedded:
         port = await closing.enter_async_context(start_servers("harness.demo", log=folder / "sites.log"))
     run = RunFolder.open(folder, held=False)
     game = RunContext(config=config, run=run, tasks=(), config_digest=opened.config_digest, stopping=ShutdownSignal())
-    pool = await closing.enter_async_context(chromium(game, Deployment(config, port)))
-    known = instances(config)
+    pool = await closing.enter_async_context(chromium(game, Deployment(config.sites, port)))
+    known = config.sites.instances
     at = {site: url for site, url in opened.instances.items() if url in known.get(site, ())}
     return await closing.enter_async_context(pool.open(opened.task, 0, at))
 
@@ -141,22 +141,22 @@ def check_sites(config: Config, folder: Path, task: Task) -> None:
     Raises:
         ConfigError: One is not configured, is shown at another address, or wants a login that is not configured.
     """
-    mine, theirs = site_trees(config), recorded_sites(read_recorded(folder))
-    there = {site.name for site in Deployment(config, None).sites(0)}
+    mine, theirs = config.sites.by_name, recorded_sites(read_recorded(folder))
+    there = {site.name for site in Deployment(config.sites, None).sites(0)}
     for name in task.sites:
-        if name not in mine or not (name in there or is_embedded(config, mine[name])):
+        if name not in mine or not (name in there or mine[name].is_embedded):
             raise ConfigError(
                 f"task {task.task_id} is on {_named(name)}, of which your settings have no address: give"
                 f" {_setting(name)} (of {folder} no address, login or program is used)"
             )
-        now, before = canonical(name, mine[name]), recorded_address(theirs.get(name, {}))
+        now, before = mine[name].canonical, recorded_address(theirs.get(name, {}))
         if before is not None and before != now:
             raise ConfigError(
                 f"the run shows {name} at {before[:200]!r} and your settings show it at {now!r}: if it is the same"
                 f" site, give sites.{name}.canonical=ADDRESS with the former"
             )
     for name in _logins(task):
-        if not mine.get(name, {}).get("login"):
+        if name not in mine or mine[name].login is None:
             raise ConfigError(
                 f"task {task.task_id} is done logged in on {_named(name)}, and your settings have no login for it: "
                 f"configure sites.{name[:60]}.login"

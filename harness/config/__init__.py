@@ -24,6 +24,7 @@ from harness.choices import (
     ObservationType,
     Strategy,
 )
+from harness.config.site_settings import SitesSettings, read_sites
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 PROJECT = _CHECKOUT if (_CHECKOUT / "run.py").exists() else Path(get_path("data"), "share", "cairn-harness")
@@ -249,12 +250,14 @@ class TrackingConfig:
 
 
 @dataclass
-class Config:
+class _AllSettings:
+    """Every group of settings, by the name it has on the command line."""
+
     task: TaskConfig = field(default_factory=TaskConfig)
     agent: AgentConfig = field(default_factory=AgentConfig)
     llm: LlmConfig = field(default_factory=LlmConfig)
     browser: BrowserConfig = field(default_factory=BrowserConfig)
-    sites: dict[str, Any] = field(default_factory=dict)
+    sites: Any = None
     executor: ExecutorConfig = field(default_factory=ExecutorConfig)
     resume: ResumeConfig = field(default_factory=ResumeConfig)
     run: RunConfig = field(default_factory=RunConfig)
@@ -271,6 +274,29 @@ class Config:
     """Independent repetitions of each task."""
     fail_under: float | None = None
     """Exit 1 when the success rate over all tasks is below this."""
+
+
+@dataclass
+class ConfigSchema(_AllSettings):
+    """What hydra composes: `sites` is a tree yet, as sites have any name."""
+
+    sites: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Config(_AllSettings):
+    """What the house is built from."""
+
+    sites: SitesSettings = field(default_factory=SitesSettings)
+
+
+def config_of(composed: ConfigSchema) -> Config:
+    """Read the sites.
+
+    Raises:
+        ConfigError: They hold an unknown key, or one with a value that cannot be used.
+    """
+    return Config(**{**vars(composed), "sites": read_sites(composed.sites)})
 
 
 def slug(text: str) -> str:
@@ -294,4 +320,4 @@ def register() -> None:
     OmegaConf.register_new_resolver("project", lambda path: str(PROJECT / path), replace=True)
     OmegaConf.register_new_resolver("suffix", _suffix, replace=True)
     store = ConfigStore.instance()
-    store.store(name="schema", node=Config)
+    store.store(name="schema", node=ConfigSchema)

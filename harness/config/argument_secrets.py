@@ -20,7 +20,7 @@ from hydra.core.override_parser.types import ChoiceSweep, Override, QuotedString
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
-from harness.config import HIDDEN, Config
+from harness.config import HIDDEN, ConfigSchema
 from harness.config.config_secrets import config_secrets, is_login_field, secret_parts
 from harness.errors import ConfigError
 from harness.journal.redaction import Redactor
@@ -36,7 +36,7 @@ class RedactedArguments:
     secrets: Mapping[str, str] = field(default_factory=dict)
     """What is in their place to what they are."""
 
-    def put_back(self, config: Config) -> Config:
+    def put_back(self, config: ConfigSchema) -> ConfigSchema:
         """The configuration with the secrets in it."""
         return config if not self.secrets else _each_text(config, self._revealed)
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from enum import Enum
 from typing import Any
 
@@ -63,7 +63,7 @@ def saved(config: Config) -> str:
 
 def shown(config: Config) -> dict[str, Any]:
     """The whole configuration as plain values, keys and passwords left out."""
-    return redacted_settings(as_plain(asdict(config)))
+    return redacted_settings(as_tree(config))
 
 
 def build_redactor(config: Config, more: Mapping[str, str] | None = None) -> Redactor:
@@ -73,7 +73,14 @@ def build_redactor(config: Config, more: Mapping[str, str] | None = None) -> Red
 
 def secrets(config: Config) -> dict[str, str]:
     """Values that must never be written, by the name they are replaced with."""
-    return config_secrets(as_plain(asdict(config)))
+    return config_secrets(as_tree(config))
+
+
+def as_tree(config: Config) -> dict[str, Any]:
+    """The whole configuration as plain values, as `ConfigSchema` reads it."""
+    return {one.name: as_plain(getattr(config, one.name)) for one in fields(config)} | {
+        "sites": as_plain(config.sites.given)
+    }
 
 
 def as_plain(value: Any) -> Any:

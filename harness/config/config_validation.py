@@ -71,6 +71,7 @@ BOUNDS: Mapping[str, ValueRange] = MappingProxyType(
         "executor.shards": ValueRange(1, 100_000),
         "executor.time_min": ValueRange(1, MAX_NUMBER),
         "executor.mem_gb": ValueRange(0, 1_000_000, above=True),
+        "sites.port": ValueRange(1, 65_535),
         "resume.min_similarity": _RATE,
         "resume.max_attempts": ValueRange(1, 1000),
         "limits.max_working_s": ValueRange(0, MAX_NUMBER),
@@ -193,11 +194,6 @@ def _check_free(config: Config) -> None:
     ids = config.task.ids
     if not isinstance(ids, (str, int, list, tuple)) and ids is not None:
         raise ConfigError(f"task.ids={_cut(ids)} cannot be used; give ids and ranges, as in task.ids=[0-99,120]")
-    if not isinstance(embedded := config.sites.get("embedded", False), bool) and embedded is not None:
-        raise ConfigError(f"sites.embedded={_cut(embedded)} cannot be used; it is true or false")
-    port = config.sites.get("port")
-    if port is not None and (type(port) is not int or not 0 < port < 65536):
-        raise ConfigError(f"sites.port={_cut(port)} is no port; give the one the sites are served on, or null")
 
 
 def _cut(value: Any) -> str:

@@ -8,9 +8,9 @@ when is decided for both in one place, `runner.resetting`.
 from collections.abc import Mapping, Sequence
 
 from harness.browser.network.addresses import SiteFinder
-from harness.choices import Strategy
+from harness.choices import Leases, Strategy
 from harness.config import Config
-from harness.config.deployment import canonical_bases, instances, is_embedded, is_read_only, lane_base, site_trees
+from harness.config.deployment import lane_base
 from harness.errors import ConfigError
 from harness.evaluation.reset_hooks import EmbeddedResetHooks, build_reset_hooks, patience_of
 from harness.evaluation.retry_request import standing
@@ -24,8 +24,6 @@ from harness.runner.pending import pending_jobs
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal
 from harness.runner.site_locks import LockableSites, LockPlanner
-
-LEASES = ("auto", "none")
 
 
 def build_scheduler(
@@ -81,24 +79,20 @@ def _upkeep(
 
 def shared_sites(config: Config, tasks: Sequence[Task]) -> LockableSites:
     """The sites of a run, shared by all lanes or one of each for every lane."""
-    if (leases := config.sites.get("leases", "auto")) not in LEASES:
-        raise ConfigError(f"sites.leases={leases!r} is unknown; it is one of {', '.join(LEASES)}")
-    there = instances(config)
-    bases = [
-        (name, url) for name, canonical in canonical_bases(config).items() for url in (canonical, *there.get(name, ()))
-    ]
-    trees = site_trees(config)
-    read_only = frozenset(name for name, tree in trees.items() if is_read_only(name, tree))
-    if config.sites.get("embedded"):
-        own = {name: (name,) for name, tree in trees.items() if is_embedded(config, tree)}
-        return LockableSites(instances=own, read_only=read_only, site_of=SiteFinder(bases), of_lane=lane_base)
+    sites, there = config.sites, config.sites.instances
+    site_of = SiteFinder(
+        [(name, url) for name, site in sites.by_name.items() for url in (site.canonical, *there.get(name, ()))]
+    )
+    if sites.embedded:
+        own = {name: (name,) for name, site in sites.by_name.items() if site.is_embedded}
+        return LockableSites(instances=own, read_only=sites.read_only, site_of=site_of, of_lane=lane_base)
     configured = build_reset_hooks(config)
     unnamed = {site for task in tasks for site in task.sites or ("",)} - there.keys()
     there |= {site: (site,) for site in sorted(unnamed) if configured.covers(site)}
     return LockableSites(
         instances=there,
-        read_only=read_only,
-        lenient=leases == "none",
-        site_of=SiteFinder(bases),
+        read_only=sites.read_only,
+        lenient=sites.leases is Leases.none,
+        site_of=site_of,
         together=configured.together(there),
     )

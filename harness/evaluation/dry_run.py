@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness.config import Config
-from harness.config.deployment import instances, load_tasks, site_trees
+from harness.config.deployment import load_tasks
 from harness.evaluation.reset_hooks import build_reset_hooks, unresettable
 from harness.evaluation.retry_request import standing
 from harness.journal.index import EpisodeResult, scan
@@ -19,7 +19,7 @@ from harness.runner.pending import PendingPolicy, is_finished, wants_retry
 
 def describe_dry_run(config: Config, folder: Path) -> str:
     """A line per task, then what is missing and how much is owed."""
-    tasks = load_tasks(config)
+    tasks = load_tasks(config.task, config.sites)
     outcomes = scan(folder).outcomes
     terms = standing(config, folder, tasks, outcomes)
     counts: Counter[str] = Counter()
@@ -53,12 +53,11 @@ def _counted(states: Mapping[str, int]) -> str:
 
 def _missing(config: Config, tasks: Sequence[Task]) -> Iterator[str]:
     """What a real start would stumble over, one sentence each."""
-    sites = site_trees(config)
+    sites = config.sites.by_name
     used = {site for task in tasks for site in task.sites}
-    if not config.sites.get("embedded"):
-        there = instances(config)
+    if not config.sites.embedded:
         for name in sorted(used & sites.keys()):
-            if not there.get(name):
+            if not sites[name].instances:
                 yield f"no address: set {name.upper()}=… in the environment, or sites.{name}.url=…"
     for name in sorted(used - sites.keys()):
         yield f"unknown site: tasks name {name}, which is not among sites.*"

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 from harness.codec import dumps
 from harness.config import Config
-from harness.config.deployment import canonical_bases
 from harness.demo.launcher import KEY_VARIABLE, start_servers
 from harness.demo.model.fault_injection import read_faults
 from harness.demo.model.scripts import read_plans
@@ -36,7 +35,7 @@ async def embedded_servers(game: RunContext) -> AsyncIterator[EmbeddedServers]:
     """Start them; leaving the context ends them."""
     config = game.config
     async with AsyncExitStack() as closing:
-        port = game.embedded.port = await _sites(game, closing) if config.sites.get("embedded") else None
+        port = game.embedded.port = await _sites(game, closing) if config.sites.embedded else None
         yield EmbeddedServers(
             sites_port=port,
             base_url=await _endpoint(game, closing) if _is_embedded_endpoint(config) else None,
@@ -64,10 +63,10 @@ def check_reach(where: EmbeddedServers) -> None:
 
 
 async def _sites(game: RunContext, closing: AsyncExitStack) -> int:
-    port = game.config.sites.get("port")
+    port = game.config.sites.port
     if port is not None:
         game.embedded.key = os.environ.get(KEY_VARIABLE, "")  # of a server somebody else started
-        return int(port)
+        return port
     # Not in the run folder, which may be far away; the server deletes it, too, when the run was killed.
     state = closing.enter_context(TemporaryDirectory(prefix="cairn-sites-", ignore_cleanup_errors=True))
     return await closing.enter_async_context(
@@ -90,7 +89,7 @@ async def _endpoint(game: RunContext, closing: AsyncExitStack) -> str:
     if llm.plans is None:
         raise ConfigError("llm.plans is not set: llm=scripted needs a plan file for these tasks, llm.plans=FILE")
     intents = {task.task_id: task.intent for task in game.tasks}
-    placeholders = {f"__{name.upper()}__": base for name, base in canonical_bases(game.config).items()}
+    placeholders = {f"__{name.upper()}__": base for name, base in game.config.sites.canonical_bases.items()}
     read_plans(Path(llm.plans), intents, placeholders=placeholders)  # here, a wrong file can be told in one sentence
     read_faults(llm.faults)
     arguments = {

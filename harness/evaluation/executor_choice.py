@@ -7,7 +7,7 @@ from dataclasses import replace
 from harness import __version__
 from harness.config import Config
 from harness.config.config_secrets import task_secrets
-from harness.config.config_tree import as_plain
+from harness.config.config_tree import as_tree
 from harness.evaluation.embedded import EmbeddedServers, embedded_servers
 from harness.evaluation.parallelism import lanes_of, resolve_parallelism, workers_of
 from harness.evaluation.pending_settings import pending_policy
@@ -128,7 +128,7 @@ def restore_deadline_s(config: Config) -> float:
 def handshake(game: RunContext, where: EmbeddedServers) -> dict[str, object]:
     """What a worker process is told before it starts; it touches no disk, so keys may be in it."""
     return {
-        "config": as_plain(game.config),
+        "config": as_tree(game.config),
         "secrets": task_secrets(game.tasks),
         "harness": __version__,
         "folder": str(game.run.path.absolute()),

@@ -59,7 +59,7 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
         The exit code.
     """
     if config.run.dry:
-        _keep_quiet(config, load_tasks(config))
+        _keep_quiet(config, load_tasks(config.task, config.sites))
         console.out(describe_dry_run(config, folder), highlight=False)
         return ExitCode.DONE
     check_inputs(config)
@@ -68,7 +68,7 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
 
 async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...]) -> int:
     begun = time.monotonic()
-    tasks = load_tasks(config)
+    tasks = load_tasks(config.task, config.sites)
     redactor = _keep_quiet(config, tasks)
     with (
         RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor) as run,

@@ -10,24 +10,20 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from secrets import token_urlsafe
-from typing import Any
 
 from harness.browser.network.reset_request import Hook, post_until_ok, retry_until_ok
 from harness.browser.network.site_health import WaitPolicy
+from harness.choices import ResetWhen
 from harness.config import Config
 from harness.config.config_tree import build_redactor
-from harness.config.deployment import instances, site_trees
+from harness.config.site_settings import URL
 from harness.demo.launcher import KEY_HEADER
 from harness.errors import ConfigError
 from harness.records import Task
 from harness.runner import shell
-from harness.runner.dirty_sites import ResetWhen, SiteInstance
+from harness.runner.dirty_sites import SiteInstance
 
-_RESET_KEYS = {"command", "url", "timeout_s", "when"}
-_TIMEOUT_S = 900.0
 _EMBEDDED_S = 10.0
-URL = "{url}"
-"""In a hook: the real base URL of the instance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,48 +144,30 @@ def build_reset_hooks(
     tell: Callable[[str], None] = lambda text: None,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> ResetHooks:
-    """Read the settings.
+    """What is configured.
 
     Args:
-        config: They.
+        config: The settings.
         tell: Hears of a hook that has to be waited for.
         sleep: How that is done.
-    Raises:
-        ConfigError: They do not fit.
     """
-    tree: Any = config.sites.get("reset") or {}
-    unknown = sorted(set(tree) - _RESET_KEYS) if isinstance(tree, Mapping) else ["(not a mapping)"]
-    if unknown:
-        raise ConfigError(f"sites.reset: unknown {', '.join(unknown)}; it has {', '.join(sorted(_RESET_KEYS))}")
-    timeout_s = tree.get("timeout_s", _TIMEOUT_S)
-    if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or timeout_s <= 0:
-        raise ConfigError(f"sites.reset.timeout_s={timeout_s!r} is no time; give seconds")
-    words = [when.value for when in ResetWhen]
-    if (when := tree.get("when", "dirty")) not in words:
-        raise ConfigError(f"sites.reset.when={when!r} is unknown; it is one of {', '.join(words)}")
-    sites = site_trees(config)
-    own = {
-        key: {name: _text(f"sites.{name}.{key}", site[key]) for name, site in sites.items() if site.get(key)}
-        for key in ("reset_command", "reset_url")
-    }
-    everywhere = [_text(f"sites.reset.{key}", tree[key]) if tree.get(key) else None for key in ("command", "url")]
-    _check_urls(config, everywhere[1], own["reset_url"])
+    sites = config.sites
     return ResetHooks(
-        command=everywhere[0],
-        url=everywhere[1],
-        commands=own["reset_command"],
-        urls=own["reset_url"],
-        timeout_s=float(timeout_s),
+        command=sites.reset.command,
+        url=sites.reset.url,
+        commands={name: site.reset_command for name, site in sites.by_name.items() if site.reset_command},
+        urls={name: site.reset_url for name, site in sites.by_name.items() if site.reset_url},
+        timeout_s=sites.reset.timeout_s,
         patience=patience_of(config, tell=tell, sleep=sleep),
         redact=lambda said: build_redactor(config).text(said),
-        known=frozenset(instances(config)),
-        when=ResetWhen(when),
+        known=frozenset(sites.instances),
+        when=sites.reset.when,
     )
 
 
 def unresettable(config: Config, tasks: Sequence[Task]) -> list[str]:
     """Ids of tasks that ask for a reset which nothing here can do."""
-    if config.sites.get("embedded"):
+    if config.sites.embedded:
         return []
     configured = build_reset_hooks(config)
     return [
@@ -199,22 +177,5 @@ def unresettable(config: Config, tasks: Sequence[Task]) -> list[str]:
     ]
 
 
-def _check_urls(config: Config, everywhere: str | None, own: Mapping[str, str]) -> None:
-    for setting, url in {"sites.reset.url": everywhere, **_settings(own, "reset_url")}.items():
-        if url is not None and not url.startswith(("http://", "https://", URL)):
-            raise ConfigError(
-                f"{setting} must be an address with http:// or https://, or begin with {URL}, not {url!r}"
-            )
-    for name, urls in instances(config).items():
-        if len(urls) > 1 and name in own and URL not in own[name]:
-            raise ConfigError(f"sites.{name}.reset_url must hold {URL}: the site has {len(urls)} instances")
-
-
 def _settings(hooks: Mapping[str, str], key: str) -> dict[str, str]:
     return {f"sites.{name}.{key}": hook for name, hook in hooks.items()}
-
-
-def _text(setting: str, value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ConfigError(f"{setting} must be a text, not {value!r}")
-    return value

@@ -20,7 +20,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from harness import __version__
-from harness.config import Config, register
+from harness.config import Config, ConfigSchema, config_of, register
 from harness.config.config_tree import build_redactor
 from harness.errors import ConfigError, HarnessError, JournalError, UsageError
 from harness.evaluation.embedded import EmbeddedServers, check_reach
@@ -109,8 +109,9 @@ async def play(said: Iterator[dict[str, Any]], fault: InternalErrorGuard) -> Non
             f"{socket.gethostname()} has harness {__version__}, the run was started with {told['harness']}: install the"
             " same there"
         )
-    config = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Config), told["config"]))
-    assert isinstance(config, Config)
+    composed = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(ConfigSchema), told["config"]))
+    assert isinstance(composed, ConfigSchema)
+    config = config_of(composed)
     redactor = build_redactor(config, told["secrets"])
     fault.redact = redactor.said
     _log(redactor)

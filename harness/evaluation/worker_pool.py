@@ -55,7 +55,7 @@ async def build_workers(
         numbers: Of the workers; worker n has the lanes from n times `executor.lanes` on.
     """
     config = game.config
-    deployment = Deployment(config, services.sites_port)
+    deployment = Deployment(config.sites, services.sites_port)
     gc.set_threshold(_YOUNG, 10, 10)
     async with AsyncExitStack() as closing:
         browsers = tuple(
@@ -185,6 +185,6 @@ def chromium(
 def _allowed(config: Config) -> str:
     match config.browser.allowed:
         case "auto":
-            return "sites" if config.sites.get("embedded") else "any"
+            return "sites" if config.sites.embedded else "any"
         case allowed:
             return allowed

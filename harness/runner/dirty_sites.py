@@ -8,8 +8,8 @@ who is on it meanwhile is the schedule's.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from enum import Enum
 
+from harness.choices import ResetWhen
 from harness.journal.site_log import SiteInstance, SiteLog, SiteUse
 from harness.records import Task
 
@@ -26,17 +26,6 @@ Raises:
 
 JobKey = tuple[str, int]
 """Task id and trial."""
-
-
-class ResetWhen(Enum):
-    """`sites.reset.when`."""
-
-    DIRTY = "dirty"
-    """After every job that may have changed the site."""
-    EFFECTS = "effects"
-    """Only after jobs of which effects on it were recorded, or which were cut short."""
-    ASKED = "asked"
-    """Only before tasks with `require_reset`."""
 
 
 class DirtySites:

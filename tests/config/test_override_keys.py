@@ -41,7 +41,7 @@ def test_a_misspelt_addition_is_refused_with_the_nearest_setting(override: str) 
     "override",
     [
         "+sites.mysite.url=http://127.0.0.1:9",
-        "+sites.shop.instances=[http://a.test]",
+        "+sites.shop.effects_url=http://a.test",
         "+sites.shop.login.fields.anything=x",
         "+sites.reset.command=./restore",
         "+sites.reset.timeout_s=3",

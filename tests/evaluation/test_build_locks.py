@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from harness.config import Config
-from harness.config.deployment import Deployment, canonical_bases, instances
+from harness.config.deployment import Deployment
+from harness.config.site_settings import read_sites
 from harness.errors import ConfigError
 from harness.evaluation.build_locks import shared_sites
 
@@ -13,16 +14,16 @@ A_SHOP = {"canonical": "http://onestop.example", "url": "http://10.0.0.1:7770/"}
 
 
 def a_config(*, embedded: bool = False, **sites: Any) -> Config:
-    return Config(sites={"embedded": embedded, **sites})
+    return Config(sites=read_sites({"embedded": embedded, **sites}))
 
 
 def test_the_address_and_the_instances_together_are_the_instances() -> None:
     more = ["http://10.0.0.2:7770", "http://10.0.0.1:7770"]
     config = a_config(shop={**A_SHOP, "instances": more}, map={"canonical": "http://map.example", "url": None})
-    assert instances(config) == {"shop": ("http://10.0.0.1:7770", "http://10.0.0.2:7770")}
-    deployment = Deployment(config, None)
+    assert config.sites.instances == {"shop": ("http://10.0.0.1:7770", "http://10.0.0.2:7770")}
+    deployment = Deployment(config.sites, None)
     assert [site.url for site in deployment.sites(3)] == ["http://10.0.0.1:7770"]
-    assert [site.url for site in deployment.everywhere(3)] == list(instances(config)["shop"])
+    assert [site.url for site in deployment.everywhere(3)] == list(config.sites.instances["shop"])
 
 
 @pytest.mark.parametrize(
@@ -37,8 +38,8 @@ def test_the_address_and_the_instances_together_are_the_instances() -> None:
 )
 def test_a_site_without_a_canonical_address_is_shown_at_its_own(tree: dict[str, Any], shown: str) -> None:
     config = a_config(shop=tree)
-    assert canonical_bases(config) == {"shop": shown}
-    assert {site.canonical for site in Deployment(config, None).everywhere(0)} == {shown}
+    assert config.sites.canonical_bases == {"shop": shown}
+    assert {site.canonical for site in Deployment(config.sites, None).everywhere(0)} == {shown}
     shared = shared_sites(config, ())
     assert shared.site_of(f"{shown}/cart") == "shop"
 
@@ -46,12 +47,12 @@ def test_a_site_without_a_canonical_address_is_shown_at_its_own(tree: dict[str, 
 @pytest.mark.parametrize("tree", [{}, {"url": None, "canonical": None}, {"instances": []}])
 def test_a_site_without_any_address_is_refused_by_name(tree: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=r"sites\.shop has no address: set sites\.shop\.url"):
-        canonical_bases(a_config(shop=tree))
+        a_config(shop=tree)
 
 
 def test_a_site_of_ones_own_beside_the_embedded_ones_is_where_its_url_says() -> None:
     config = a_config(embedded=True, shop={"canonical": "http://shop.localhost"}, mine={"url": "http://10.0.0.1:9"})
-    assert [site.url for site in Deployment(config, 80).sites(2)] == [
+    assert [site.url for site in Deployment(config.sites, 80).sites(2)] == [
         "http://t2.shop.localhost:80",
         "http://10.0.0.1:9",
     ]
@@ -65,7 +66,7 @@ def test_of_the_embedded_sites_every_lane_has_its_own() -> None:
         ("http://t7.shop.localhost",),
     ]
     with pytest.raises(ConfigError, match=r"sites\.shop\.instances is for sites of your own"):
-        shared_sites(a_config(embedded=True, shop={**A_SHOP, "instances": ["http://a.test"]}), ())
+        a_config(embedded=True, shop={**A_SHOP, "instances": ["http://a.test"]})
 
 
 @pytest.mark.parametrize(
@@ -104,4 +105,4 @@ def test_settings_of_sharing_are_read() -> None:
 )
 def test_wrong_settings_are_named(sites: dict[str, Any], word: str) -> None:
     with pytest.raises(ConfigError, match=word):
-        shared_sites(a_config(**{"shop": A_SHOP, **sites}), ())
+        a_config(**{"shop": A_SHOP, **sites})

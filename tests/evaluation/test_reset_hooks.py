@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from harness.config import Config
+from harness.config.site_settings import read_sites
 from harness.errors import ConfigError, SiteUnavailable
 from harness.evaluation.build_locks import shared_sites
 from harness.evaluation.reset_hooks import build_reset_hooks, unresettable
@@ -26,7 +27,7 @@ def a_config(**sites: Any) -> Config:
     places = {name: {"url": f"http://{name}.test", "canonical": f"http://{name}.example"} for name in ("shop", "forum")}
     for name, more in sites.items():
         places[name] = {**places.get(name, {}), **more}
-    return Config(sites={"embedded": False, **places})
+    return Config(sites=read_sites({"embedded": False, **places}))
 
 
 def a_task(*sites: str, require_reset: bool = True) -> Task:

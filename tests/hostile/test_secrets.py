@@ -19,7 +19,6 @@ from harness.config import register
 from harness.config.argument_secrets import redact_arguments
 from harness.config.config_secrets import config_secrets, redacted_settings, task_secrets
 from harness.config.config_tree import measured_settings, secrets, shown
-from harness.config.deployment import canonical_bases
 from harness.errors import ConfigError, SiteUnavailable
 from harness.evaluation.redacting_progress import RedactingProgress
 from harness.journal.redaction import Redactor
@@ -214,7 +213,7 @@ def test_headers_are_no_other_measurement() -> None:
 
 def test_a_site_is_shown_to_nobody_with_its_password() -> None:
     config = configured(["task=smoke", "++sites.embedded=false", f'++sites.own.url="http://me:{SECRET}@h:81/x"'])
-    assert canonical_bases(config)["own"] == "http://h:81/x"
+    assert config.sites.canonical_bases["own"] == "http://h:81/x"
 
 
 @pytest.mark.parametrize(
@@ -283,7 +282,7 @@ def test_the_configuration_has_the_secret_again() -> None:
     given = [f"llm.api_key={SECRET}", f"llm.base_url=http://me:{SECRET}@h/v1", "++sites.shop.login.fields.pin=4711"]
     config = configured(["task=smoke", *given])
     assert (config.llm.api_key, config.llm.base_url) == (SECRET, f"http://me:{SECRET}@h/v1")
-    assert config.sites["shop"]["login"]["fields"]["pin"] == "4711"
+    assert (login := config.sites.by_name["shop"].login) is not None and login.fields["pin"] == "4711"
 
 
 @pytest.mark.parametrize(

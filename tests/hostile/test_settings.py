@@ -8,7 +8,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from copy import deepcopy
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -54,13 +54,11 @@ def numbers() -> Iterator[tuple[str, Any]]:
 
 
 def with_setting(name: str, value: Any) -> Config:
-    config: Any = deepcopy(sound())
-    *groups, last = name.split(".")
-    place = config
-    for group in groups:
-        place = getattr(place, group)
-    setattr(place, last, value)
-    return config  # type: ignore[no-any-return]
+    def changed(group: Any, first: str, *rest: str) -> Any:
+        return replace(group, **{first: changed(getattr(group, first), *rest) if rest else value})
+
+    config: Config = changed(sound(), *name.split("."))
+    return config
 
 
 @pytest.mark.parametrize(("name", "value"), list(numbers()))

@@ -1,0 +1,258 @@
+"""The settings of the sites, read once into typed values.
+
+`sites` holds settings of its own beside the sites, which have any name, so the schema cannot check it: this does.
+Everything a run asks about its sites is answered here; where a lane reaches them is `deployment`.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from harness.choices import Leases, ResetWhen
+from harness.config.override_keys import misspelt
+from harness.errors import ConfigError
+
+if TYPE_CHECKING:
+    from harness.records import Login
+
+URL = "{url}"
+"""In a reset hook: the real base URL of the instance."""
+_SITE_KEYS = {"url", "instances", "canonical", "read_only", "reset_command", "reset_url", "effects_url", "login"}
+_LOGIN_KEYS = {"url", "fields", "submit", "probe_url", "probe_text"}
+_RESET_KEYS = {"command", "url", "timeout_s", "when"}
+_RESERVED = {"embedded", "port", "reset", "leases"}
+_HTTP = ("http://", "https://")
+_Word = TypeVar("_Word", bound=Enum)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteSettings:
+    """One site."""
+
+    name: str
+    canonical: str
+    """The address everybody is shown: `canonical`, else the first of `instances`, without who may enter."""
+    instances: tuple[str, ...]
+    """The real base URLs: `url`, then those of `instances`, each once; () = no address is known."""
+    is_embedded: bool
+    """Every lane has a site of its own, served by the harness."""
+    read_only: bool
+    """No task changes it."""
+    reset_command: str | None
+    reset_url: str | None
+    effects_url: str | None
+    login: "Login | None"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResetSettings:
+    """`sites.reset`: the hook for all sites that have none of their own."""
+
+    command: str | None = None
+    url: str | None = None
+    """POST here."""
+    timeout_s: float = 900.0
+    when: ResetWhen = ResetWhen.DIRTY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SitesSettings:
+    """All sites of a run."""
+
+    embedded: bool = False
+    port: int | None = None
+    """Of embedded sites that are already served; None = start them."""
+    leases: Leases = Leases.auto
+    reset: ResetSettings = field(default_factory=ResetSettings)
+    by_name: Mapping[str, SiteSettings] = field(default_factory=dict)
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """The tree this was read from, to be written down and handed to worker processes."""
+
+    @property
+    def canonical_bases(self) -> dict[str, str]:
+        """Site name to the address everybody is shown; what a task's placeholders stand for."""
+        return {name: site.canonical for name, site in self.by_name.items()}
+
+    @property
+    def instances(self) -> dict[str, tuple[str, ...]]:
+        """Site name to its real base URLs, of sites that lanes share; {} when every lane has its own."""
+        if self.embedded:
+            return {}
+        return {name: site.instances for name, site in self.by_name.items() if site.instances}
+
+    @property
+    def read_only(self) -> frozenset[str]:
+        return frozenset(name for name, site in self.by_name.items() if site.read_only)
+
+
+def read_sites(tree: Mapping[str, Any]) -> SitesSettings:
+    """The settings below `sites`.
+
+    Raises:
+        ConfigError: One of them is unknown, with the nearest that there is, or cannot be used.
+    """
+    embedded, port = _flag(tree, "sites", "embedded"), tree.get("port")
+    if port is not None and type(port) is not int:
+        raise ConfigError(f"sites.port={_cut(port)} is no port; give the one the sites are served on, or null")
+    by_name = {
+        name: _site(name, _site_tree(name, site), embedded=embedded)
+        for name, site in tree.items()
+        if name not in _RESERVED
+    }
+    reset = _reset(tree.get("reset"))
+    _check_reset_urls(reset, by_name)
+    return SitesSettings(
+        embedded=embedded,
+        port=port,
+        leases=_word(tree, "sites", "leases", Leases.auto),
+        reset=reset,
+        by_name=by_name,
+        given=tree,
+    )
+
+
+def _site_tree(name: str, tree: object) -> Mapping[str, Any]:
+    place = f"sites.{name}"
+    if not isinstance(tree, Mapping):
+        raise ConfigError(f"{misspelt(place, map('sites.{}'.format, _RESERVED))}; a site is a mapping, not {tree!r}")
+    if not _SITE_KEYS & set(tree) and (near := get_close_matches(name, _RESERVED, 1, 0.75)):
+        raise ConfigError(f"{place}: there is no such site; did you mean sites.{near[0]}")
+    _check_keys(place, tree, _SITE_KEYS, "a site")
+    return tree
+
+
+def _site(name: str, tree: Mapping[str, Any], *, embedded: bool) -> SiteSettings:
+    place = f"sites.{name}"
+    instances, canonical = _instances(place, tree), _optional(tree, place, "canonical")
+    if embedded and tree.get("instances"):
+        raise ConfigError(
+            f"{place}.instances is for sites of your own; of the embedded ones every lane has its own instance"
+        )
+    if canonical is None and not instances:
+        raise ConfigError(f"{place} has no address: set {place}.url, or {place}.canonical if it is embedded")
+    return SiteSettings(
+        name=name,
+        canonical=canonical or re.sub(r"(?<=://)[^/?#]*@", "", instances[0]),  # who may enter is the browser's business
+        instances=instances,
+        is_embedded=embedded and canonical is not None,
+        read_only=_flag(tree, place, "read_only"),
+        reset_command=_hook(tree, place, "reset_command"),
+        reset_url=_hook(tree, place, "reset_url"),
+        effects_url=_effects_url(tree, place),
+        login=_login(f"{place}.login", tree.get("login")),
+    )
+
+
+def _instances(place: str, tree: Mapping[str, Any]) -> tuple[str, ...]:
+    more = tree.get("instances") or []
+    if not isinstance(more, Sequence) or isinstance(more, str):
+        raise ConfigError(f"{place}.instances must be a list of addresses, not {more!r}")
+    for number, url in enumerate(more):
+        if not isinstance(url, str) or not url.startswith(_HTTP):
+            raise ConfigError(f"{place}.instances[{number}] must be an address with http:// or https://, not {url!r}")
+    first = _optional(tree, place, "url")
+    return tuple(dict.fromkeys(url.rstrip("/") for url in (*([] if first is None else [first]), *more)))
+
+
+def _effects_url(tree: Mapping[str, Any], place: str) -> str | None:
+    url = tree.get("effects_url")
+    if url is not None and not (isinstance(url, str) and url.startswith(_HTTP)):
+        raise ConfigError(f"{place}.effects_url must be an address with http:// or https://, not {url!r}")
+    return url
+
+
+def _login(place: str, tree: object) -> "Login | None":
+    from harness.records import Login  # `--help` must not wait for it
+
+    if tree is None:
+        return None
+    if not isinstance(tree, Mapping):
+        raise ConfigError(f"{place} must be a mapping, not {tree!r}")
+    _check_keys(place, tree, _LOGIN_KEYS, "a login")
+    fields = tree.get("fields") or {}
+    if not isinstance(fields, Mapping):
+        raise ConfigError(f"{place}.fields must be a mapping of inputs to their values")
+    return Login(
+        url=_text(tree, place, "url"),
+        fields={str(key): "" if value is None else str(value) for key, value in fields.items()},
+        submit=_text(tree, place, "submit"),
+        probe_url=_text(tree, place, "probe_url"),
+        probe_text=tree.get("probe_text") or "",
+    )
+
+
+def _reset(tree: object) -> ResetSettings:
+    if tree is not None and not isinstance(tree, Mapping):
+        raise ConfigError(f"sites.reset must be a mapping, not {_cut(tree)}; it has {', '.join(sorted(_RESET_KEYS))}")
+    known: Mapping[str, Any] = tree or {}
+    if unknown := sorted(set(known) - _RESET_KEYS):
+        raise ConfigError(f"sites.reset: unknown {', '.join(unknown)}; it has {', '.join(sorted(_RESET_KEYS))}")
+    timeout_s = known.get("timeout_s", ResetSettings().timeout_s)
+    if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or timeout_s <= 0:
+        raise ConfigError(f"sites.reset.timeout_s={timeout_s!r} is no time; give seconds")
+    return ResetSettings(
+        command=_hook(known, "sites.reset", "command"),
+        url=_hook(known, "sites.reset", "url"),
+        timeout_s=float(timeout_s),
+        when=_word(known, "sites.reset", "when", ResetWhen.DIRTY),
+    )
+
+
+def _check_reset_urls(reset: ResetSettings, sites: Mapping[str, SiteSettings]) -> None:
+    urls = {"sites.reset.url": reset.url} | {f"sites.{name}.reset_url": site.reset_url for name, site in sites.items()}
+    for setting, url in urls.items():
+        if url is not None and not url.startswith((*_HTTP, URL)):
+            raise ConfigError(
+                f"{setting} must be an address with http:// or https://, or begin with {URL}, not {url!r}"
+            )
+    for name, site in sites.items():
+        if len(site.instances) > 1 and site.reset_url is not None and URL not in site.reset_url:
+            raise ConfigError(f"sites.{name}.reset_url must hold {URL}: the site has {len(site.instances)} instances")
+
+
+def _check_keys(place: str, tree: Iterable[str], known: set[str], what: str) -> None:
+    if unknown := sorted(set(tree) - known):
+        near = misspelt(f"{place}.{unknown[0]}", (f"{place}.{key}" for key in known))
+        raise ConfigError(f"{near}; {what} has {', '.join(sorted(known))}")
+
+
+def _flag(tree: Mapping[str, Any], place: str, key: str) -> bool:
+    value = tree.get(key)
+    if value is not None and not isinstance(value, bool):
+        raise ConfigError(f"{place}.{key}={_cut(value)} cannot be used; it is true or false")
+    return bool(value)
+
+
+def _word(tree: Mapping[str, Any], place: str, key: str, default: _Word) -> _Word:
+    value, words = tree.get(key, default.value), {word.value: word for word in type(default)}
+    if not isinstance(value, str) or value not in words:
+        raise ConfigError(f"{place}.{key}={value!r} is unknown; it is one of {', '.join(words)}")
+    return words[value]
+
+
+def _optional(tree: Mapping[str, Any], place: str, key: str) -> str | None:
+    return None if tree.get(key) is None else _text(tree, place, key)
+
+
+def _text(tree: Mapping[str, Any], place: str, key: str) -> str:
+    value = tree.get(key)
+    if not isinstance(value, str) or not value:
+        raise ConfigError(
+            f"{place}.{key} must be a text, not {value!r}; set it on the command line or in configs/sites"
+        )
+    return value.rstrip("/")
+
+
+def _hook(tree: Mapping[str, Any], place: str, key: str) -> str | None:
+    value = tree.get(key)
+    if value and (not isinstance(value, str) or not value.strip()):
+        raise ConfigError(f"{place}.{key} must be a text, not {value!r}")
+    return value or None
+
+
+def _cut(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"
