@@ -55,7 +55,7 @@ def parse(text: str) -> Action:
     shape = _SHAPE.fullmatch(text.strip())
     verb = shape[1].lower() if shape else ""
     if shape is None or verb not in _VERBS:
-        raise ActionSyntaxError(f"unknown action {_short(text)}; the actions are {', '.join(_VERBS)}")
+        raise ActionSyntaxError(f"unknown action {_short(text)}; known actions: {', '.join(_VERBS)}")
     form, read = _VERBS[verb]
     action = read(shape[2].strip())
     if action is None:

@@ -45,7 +45,7 @@ def extract(reply: str, splitter: str = "```", *, force_prefix: str = "") -> str
     """
     parts = (force_prefix + reply).split(splitter, 2)
     if len(parts) < 3:
-        raise ActionSyntaxError(f"the reply holds no action between two {splitter}")
+        raise ActionSyntaxError(f"the reply contains no action between two {splitter}")
     return parts[1].strip()
 
 

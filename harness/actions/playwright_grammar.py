@@ -54,7 +54,7 @@ def _quoted(call: str, code: str) -> str:
     """The first quoted argument of `call(`, which ends where a quote is followed by a parenthesis."""
     found = up_to_first(code, re.compile(rf"(?:{call})\([\"']"), _ARGUMENT_END)
     if found is None:
-        raise ActionSyntaxError(f"cannot read {code!r}; this call needs one quoted argument that is not empty")
+        raise ActionSyntaxError(f"cannot read {code!r}; this call needs one quoted, non-empty argument")
     return found
 
 
@@ -77,7 +77,7 @@ def _goto(code: str) -> Action:
 def _page_focus(code: str) -> Action:
     found = re.search(r"page_focus\((\d{1,18})\)", code)
     if found is None:
-        raise ActionSyntaxError(f"cannot read {code!r}; page_focus needs the number of a tab")
+        raise ActionSyntaxError(f"cannot read {code!r}; page_focus needs a tab number")
     return TabFocus(index=int(found[1]))
 
 

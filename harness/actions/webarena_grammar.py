@@ -34,7 +34,7 @@ _PRESS, _GOTO, _STOP = (re.compile(rf"{verb} ?\[") for verb in ("press", "goto",
 def parse(text: str) -> Action:
     text = text.strip()
     if not text:
-        raise ActionSyntaxError("the reply holds an empty action")
+        raise ActionSyntaxError("the reply contains an empty action")
     verb = text.split("[")[0].strip() if "[" in text else text.split()[0]
     if verb in _BARE:
         return _BARE[verb]()

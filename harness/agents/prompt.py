@@ -68,11 +68,11 @@ def read_prompt(settings: Mapping[str, Any], *, action_set: str) -> Prompt:
     actions = settings.get("actions") or {}
     if action_set not in actions:
         known = ", ".join(actions) or "none"
-        raise ConfigError(f"agent.actions does not describe the action set {action_set}; it has {known}")
+        raise ConfigError(f"agent.actions does not describe the action set {action_set}; it describes {known}")
     template = str(settings["template"])
     for name in _REQUIRED:
         if f"{{{name}}}" not in template:
-            raise ConfigError(f"agent.template must hold {{{name}}}")
+            raise ConfigError(f"agent.template must contain {{{name}}}")
     prompt = Prompt(
         system=str(settings["system"]).replace("{actions}", str(actions[action_set]).strip()),
         examples=tuple(_examples(settings.get("examples") or (), action_set)),

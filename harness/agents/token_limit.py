@@ -27,7 +27,7 @@ def trim(text: str, max_tokens: int) -> str:
         return text
     kept = text[: text.rfind("\n", 0, end) + 1] or f"{text[:end]}\n"
     missing = text.count("\n", len(kept)) + 1
-    return f"{kept}(the observation is cut here: {missing} more line{'s' * (missing != 1)} would not fit)"
+    return f"{kept}(cut here: {missing} more line{'s exceed' * (missing != 1) or ' exceeds'} the token limit)"
 
 
 def _end_of(text: str, max_tokens: int) -> int | None:

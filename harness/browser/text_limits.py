@@ -41,7 +41,7 @@ def truncate_observation(lines: str) -> str:
         return lines
     kept = lines[: lines.rfind("\n", 0, MAX_OBSERVATION_CHARS) + 1]
     missing = lines.count("\n", len(kept)) + 1
-    return f"{kept}(the page goes on here: {missing} more line{'s' * (missing != 1)} were not recorded)"
+    return f"{kept}(cut here: {missing} more line{'s' * (missing != 1)} not recorded)"
 
 
 class Notices:

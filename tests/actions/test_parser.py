@@ -110,7 +110,7 @@ def test_cairn_refuses(text: str) -> None:
 def test_cairn_says_the_form_of_what_it_cannot_read() -> None:
     with pytest.raises(ActionSyntaxError, match=r"select \[id\] \[option\]"):
         parse("select [3]", "cairn")
-    with pytest.raises(ActionSyntaxError, match="the actions are click, hover"):
+    with pytest.raises(ActionSyntaxError, match="known actions: click, hover"):
         parse("dance [3]", "cairn")
 
 

@@ -38,7 +38,7 @@ def test_examples_are_named_system_messages_or_turns() -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"actions": {}}, "agent.actions does not describe the action set cairn; it has none"),
+        ({"actions": {}}, "agent.actions does not describe the action set cairn; it describes none"),
         ({"template": "{observation}"}, "{objective}"),
         ({"examples": ["x"]}, r"agent.examples[0]"),
         ({"example_role": "tool"}, "agent.example_role"),

@@ -204,7 +204,7 @@ async def test_a_long_observation_is_cut_and_says_so() -> None:
     model = Canned("```go_back```")
     body = "\n".join(f"[{n}] link 'Tea'" for n in range(500))
     await agent(model, max_observation_tokens=100).decide(TASK, Episode(), view(body))
-    assert "more lines would not fit)\nURL:\n" in user_of(model)
+    assert "more lines exceed the token limit)\nURL:\n" in user_of(model)
     assert "[499]" not in user_of(model)
 
 

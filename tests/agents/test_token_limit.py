@@ -21,11 +21,11 @@ def test_what_fits_exactly_is_left_alone() -> None:
 
 
 def test_the_cut_is_at_a_line_and_told() -> None:
-    assert trim("one two\nsix\nten", 4) == "one two\n(the observation is cut here: 2 more lines would not fit)"
+    assert trim("one two\nsix\nten", 4) == "one two\n(cut here: 2 more lines exceed the token limit)"
 
 
 def test_a_single_line_too_long_is_cut_inside() -> None:
-    assert trim("aaaa bbbb cccc", 2) == "aaaa bbbb\n(the observation is cut here: 1 more line would not fit)"
+    assert trim("aaaa bbbb cccc", 2) == "aaaa bbbb\n(cut here: 1 more line exceeds the token limit)"
 
 
 @given(st.text(), st.integers(min_value=1, max_value=20))

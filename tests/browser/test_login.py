@@ -119,9 +119,9 @@ async def test_a_visitor_who_was_logged_out_is_logged_in_again_before_evidence_i
 @pytest.mark.parametrize(
     ("recipe", "words"),
     [
-        (replace(RECIPE, fields={"label=Email": "mara@example.test", "#password": "wrong"}), "did not take"),
-        (replace(RECIPE, fields={"label=Nothing like it": "x"}), "not as described"),
-        (replace(RECIPE, probe_text="Welcome"), "did not take"),
+        (replace(RECIPE, fields={"label=Email": "mara@example.test", "#password": "wrong"}), "the login failed"),
+        (replace(RECIPE, fields={"label=Nothing like it": "x"}), "does not match sites"),
+        (replace(RECIPE, probe_text="Welcome"), "the login failed"),
     ],
 )
 async def test_a_login_that_does_not_take_names_its_site(web: Web, recipe: Login, words: str) -> None:

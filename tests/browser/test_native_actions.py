@@ -80,10 +80,10 @@ async def test_files_come_from_the_configured_folder_only(web: Web, tmp_path: Pa
         target = visit.target("button", visit.view.nodes[field].name)
         for name in ("../secret.txt", str(tmp_path / "secret.txt"), "link.txt", "none.txt"):
             await visit.act(Upload(target=target, file=name))
-            assert isinstance(visit.outcome, Refused) and "there are 'plan.txt'" in visit.outcome.why
+            assert isinstance(visit.outcome, Refused) and "available files: 'plan.txt'" in visit.outcome.why
         assert "a plan" in await visit.act(Upload(target=target, file="plan.txt"))
         await visit.act(Upload(target=visit.target("textbox", "Name"), file="plan.txt"))
-        assert isinstance(visit.outcome, Refused) and "takes no file" in visit.outcome.why
+        assert isinstance(visit.outcome, Refused) and "does not accept a file" in visit.outcome.why
 
 
 async def test_nothing_can_be_uploaded_unless_a_folder_was_given(web: Web, chromium: ChromiumPool) -> None:
@@ -91,6 +91,6 @@ async def test_nothing_can_be_uploaded_unless_a_folder_was_given(web: Web, chrom
     async with visiting(chromium, web) as visit:
         field = next(node for node in visit.view.nodes.values() if "File" in node.name and node.role == "button")
         await visit.act(Upload(target=visit.target("button", field.name), file="plan.txt"))
-        assert isinstance(visit.outcome, Refused) and "cannot be uploaded" in visit.outcome.why
+        assert isinstance(visit.outcome, Refused) and "uploads are not enabled" in visit.outcome.why
         await visit.act(Type(target=visit.target("button", field.name), text="x"))
-        assert isinstance(visit.outcome, Refused) and "upload gives it one" in visit.outcome.why
+        assert isinstance(visit.outcome, Refused) and "use upload instead" in visit.outcome.why

@@ -135,7 +135,7 @@ def test_a_checkpoint_is_not_resumed_on_a_site_that_was_reset_since() -> None:
     made = plan(a_task(Web()), an_episode(POST), sites=(ONE,), settings=settings, clean=FRESH)
     assert made.strategy == "replay"
     both = replace(a_task(Web()), sites=("shop", "forum"))
-    with pytest.raises(EnvironmentDiverged, match="shop was reset since, other sites of the task were not"):
+    with pytest.raises(EnvironmentDiverged, match="shop was reset since, but other sites of the task were not"):
         plan(both, an_episode(POST), sites=(ONE, FORUM), settings=settings, clean=FRESH)
 
 
@@ -231,8 +231,8 @@ def test_of_several_alike_only_the_one_in_the_same_place_is_meant() -> None:
         ("[1] textbox 'Note' value: 'x'\n[2] link 'Home'", None),
         ("[1] textbox 'Note' value: 'x' focused: True\n[2] link 'Home'", None),
         ("[1] textbox 'Note' value: 'x'\n[2] link 'Home'\n[3] StaticText 'three minutes ago'", None),
-        ("[1] textbox 'Note'\n[2] link 'Home'", "is not there"),
-        ("[1] textbox 'Note' value: 'x'\n[2] link 'Home'\n[3] button 'Close'", "was not there"),
+        ("[1] textbox 'Note'\n[2] link 'Home'", "is missing"),
+        ("[1] textbox 'Note' value: 'x'\n[2] link 'Home'\n[3] button 'Close'", "is new"),
     ],
 )
 def test_what_an_agent_can_act_on_must_be_the_same(now: str, why: str | None) -> None:
@@ -530,7 +530,7 @@ class TestInABrowser:
             done = Step(decided=decided(1, BUTTON), acted=acted(1, landed.view.observation))
             episode = Episode(arrival=acted(0, view.observation), steps=(done,))
             async with pool.open(task, 0) as env:
-                with pytest.raises(EnvironmentDiverged, match="form fields do not hold what they held"):
+                with pytest.raises(EnvironmentDiverged, match="form fields have other values than recorded"):
                     await env.restore(task, episode)
 
     async def test_ids_of_a_restored_page_are_those_of_the_record_and_new_ones_are_free(self, web: Web) -> None:
@@ -554,7 +554,7 @@ class TestInABrowser:
             asked = len(web.asked)
             task = a_task(web)
             async with pool.open(task, 0) as env:
-                with pytest.raises(EnvironmentDiverged, match="resume=auto goes on from a checkpoint"):
+                with pytest.raises(EnvironmentDiverged, match="resume=auto continues from a checkpoint"):
                     await env.restore(task, episode)
         assert web.asked[asked:] == [] and shop.items == ["item=lamp&size=Large"]
 

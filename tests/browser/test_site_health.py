@@ -78,10 +78,10 @@ async def test_a_site_that_refuses_connections_is_never_the_agents_doing(
         action = Goto(url="http://shop.localhost/two") if how == "goto" else click_on(visit, "button", "do")
         await frail.down()
         begun = monotonic()
-        with pytest.raises(SiteUnavailable, match="shop went away in the middle of the episode"):
+        with pytest.raises(SiteUnavailable, match="shop went down during the episode"):
             await visit.act(action)
         assert monotonic() - begun >= IMPATIENT.navigation_timeout_s, "it was given the time to come back"
-        assert frail.said == [(0, "shop does not answer; it is waited for, 1 s at most")]
+        assert frail.said == [(0, "shop does not answer; waiting up to 1 s")]
 
 
 async def test_a_site_that_comes_back_is_waited_for_and_the_episode_goes_on_where_it_stood(frail: Frail) -> None:
@@ -122,7 +122,7 @@ async def test_a_site_that_hangs_as_a_whole_is_gone_too(frail: Frail, pool: Chro
 
     async with visiting(pool, frail.web) as visit:
         frail.web.pages.update({"/": never, "/two": never})
-        with pytest.raises(SiteUnavailable, match="went away"):
+        with pytest.raises(SiteUnavailable, match="went down"):
             await visit.act(Goto(url="http://shop.localhost/two"))
 
 
@@ -130,7 +130,7 @@ async def test_one_address_that_never_answers_is_told_to_the_agent(frail: Frail,
     async with visiting(pool, frail.web) as visit:
         frail.web.page("/never", "late", delay_s=30)
         await visit.act(Goto(url="http://shop.localhost/never"))
-        assert isinstance(visit.outcome, Refused) and "did not answer within 1 s" in visit.outcome.why
+        assert isinstance(visit.outcome, Refused) and "no answer within 1 s" in visit.outcome.why
         frail.web.page("/two", "late", delay_s=30)
         assert "'Home'" in await visit.click("link", "on"), "it is where it was"
         assert "gave up waiting for http://shop.localhost/two" in visit.notices
@@ -143,5 +143,5 @@ async def test_a_page_of_its_own_that_is_broken_is_shown_and_a_site_that_is_brok
         frail.web.pages["/two"] = (500, {}, "<title>Oops</title><p>broken")
         assert "broken" in await visit.click("link", "on")
         frail.web.pages["/"] = (503, {}, "<p>maintenance")
-        with pytest.raises(SiteUnavailable, match="went away"):
+        with pytest.raises(SiteUnavailable, match="went down"):
             await visit.act(Goto(url="http://shop.localhost/two"))

@@ -108,14 +108,14 @@ async def test_downloads_are_refused_and_told(web: Web, chromium: ChromiumPool) 
     web.pages["/file"] = (200, {"content-disposition": "attachment; filename=x.bin"}, "data")
     async with visiting(chromium, web) as visit:
         assert "'still here'" in await visit.click("link", "get")
-        assert "download was refused: http://shop.localhost/file" in visit.notices
+        assert "download was blocked: http://shop.localhost/file" in visit.notices
 
 
 async def test_a_link_out_of_the_sites_is_not_followed_and_told(web: Web, chromium: ChromiumPool) -> None:
     web.page("/", "<a href=http://example.org/x>out</a>")
     async with visiting(chromium, web) as visit:
         await visit.click("link", "out")
-        assert "may not reach http://example.org/x" in visit.notices
+        assert "was not allowed to request http://example.org/x" in visit.notices
         assert visit.view.observation.url == "http://example.org/x"
         assert "'out'" in await visit.act(GoBack())
 

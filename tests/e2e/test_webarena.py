@@ -257,11 +257,11 @@ def test_bad_input_is_named_and_harms_no_other_task(start: Starter, deployment: 
     unscored = dict.fromkeys("124578")
     assert scores(done) == {"0": 1.0, "3": 1.0, "6": 1.0, **unscored}, why(done)
     said = why(done)
-    assert "func:__import__('os')" in said["7"] and "is not a call of a plain name" in said["7"]
-    assert "arguments can only be texts, whole numbers and __page__" in said["8"]
+    assert "func:__import__('os')" in said["7"] and "does not call a plain name" in said["7"]
+    assert "arguments must be strings, integers or __page__" in said["8"]
     assert "there is no function 'system'" in said["1"]
     assert "is not JavaScript" in said["2"]
-    assert "did not answer within 2 s" in said["4"]
+    assert "no answer within 2 s" in said["4"]
     assert "http://onestopmarket.com/gift-cards answered 500" in said["5"]
     assert not marker.exists()
 

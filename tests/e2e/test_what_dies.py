@@ -69,7 +69,7 @@ async def test_an_endless_script_is_stopped_and_the_agent_told_while_the_browser
         assert await play.ended() == 0, play.text
     arrival = play.episode(PRICE).arrival
     assert arrival is not None and "soon" in arrival.observation.text
-    assert "a script of the page never ended and was stopped" in arrival.observation.notices
+    assert "a script of the page did not end and was stopped" in arrival.observation.notices
     assert play.failures(PRICE) == [] and play.summary["invocation"]["browser_starts"] == 1
 
 

@@ -303,7 +303,7 @@ def test_the_command_ends_with_2_and_one_sentence_and_leaves_nothing(
 
 PROGRAMS = ("/bin/sh", "/bin/true", "/bin/cat", sys.executable)
 UNPLAYED = (
-    *((f"browser.executable={path}", "does not start, and is asked for its version in vain") for path in PROGRAMS),
+    *((f"browser.executable={path}", "does not start and does not report a version") for path in PROGRAMS),
     ("browser.executable=/etc/passwd", "is no program"),
     ("browser.executable=/tmp", "is no program"),
     ("browser.executable=/nope", "is no program"),

@@ -38,7 +38,7 @@ HOSTILE = {
 """Name of a page to what stands in it; of the last but one two, what the endpoint does is hostile."""
 NUMBERS = {name: 100 + number for number, name in enumerate(name for name in HOSTILE if name != "calm")}
 LOST = {
-    "memory": "MB of memory, and browser.max_memory_mb=1024",
+    "memory": "MB of memory; browser.max_memory_mb=1024",
     "refused": "content filter",
     "bomb": "is longer than 32 MB (llm.max_answer_mb)",
 }

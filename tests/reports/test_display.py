@@ -10,7 +10,7 @@ from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
 from harness.runner.scheduler import Scheduler
 from tests.runner.sites import Journals, writer
 
-AWAY = "shop does not answer; it is waited for, 30 s at most"
+AWAY = "shop does not answer; waiting up to 30 s"
 
 
 def frame(board: LiveStats, *news: ProgressEvent) -> list[str]:

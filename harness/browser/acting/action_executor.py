@@ -138,11 +138,11 @@ class ActionExecutor:
                 await tab.cdp.send("Page.stopLoading")
                 tab.give_up_moving()
                 seconds = self._settings.navigation_timeout_s
-                raise ActionFailed(f"{written} did not answer within {seconds:g} s") from exc
+                raise ActionFailed(f"{written}: no answer within {seconds:g} s") from exc
             if "Download is starting" in exc.message or "interrupted by another navigation" in exc.message:
                 return None
             if "invalid URL" in exc.message:
-                raise ActionFailed(f"{written} is not an address") from exc
+                raise ActionFailed(f"{written} is not a valid address") from exc
             raise
 
     async def _input(self, action: _Input, body: RenderedPage | None) -> None:  # noqa: C901 (one case per kind)
@@ -200,7 +200,7 @@ class ActionExecutor:
 
     def _element(self, target: Target, body: RenderedPage | None) -> Element:
         if body is None or (backend := body.backends.get(target.id)) is None:
-            raise ActionFailed(f"no element [{target.id}] in the observation; use an id that stands there")
+            raise ActionFailed(f"there is no element [{target.id}] in the current observation; use an id listed there")
         world = body.worlds[target.id]
         if (session := body.sessions.get(target.id)) is not None:
             return Element(session, backend, world=world, id=target.id, box=body.nodes[target.id].box)
@@ -219,7 +219,7 @@ class ActionExecutor:
             return await element.choose(action.text, typed=True)
         page = self._tabs.current.page
         if found["type"] == "file":
-            raise ActionFailed(f"element [{action.target.id}] takes a file: upload gives it one")
+            raise ActionFailed(f"element [{action.target.id}] is a file field; use upload instead")
         if found["type"] in WIDGETS:
             await element.fill(action.text, type=found["type"])
         else:

@@ -48,24 +48,24 @@ async def call(page: Page, action: Code, *, limit_s: float) -> None:
     """
     steps = _parse(action.pw_code)
     if not steps:
-        raise ActionFailed(f"{action.pw_code!r} does nothing to any element")
+        raise ActionFailed(f"{action.pw_code!r} performs no action on an element")
     place: Any = page
     for name, arguments, named in steps[:-1]:
         allowed = _LOCATORS.get(name)
         if allowed is None or not set(named) <= allowed or not isinstance(place, Page | Locator | FrameLocator):
-            raise ActionFailed(f"{name}({', '.join(named)}) is not among the calls that can be used to find an element")
+            raise ActionFailed(f"{name}({', '.join(named)}) is not one of the calls that find an element")
         place = _found(place, name, arguments, named)
     if not isinstance(place, Locator):
-        raise ActionFailed(f"{action.pw_code!r} names no element")
+        raise ActionFailed(f"{action.pw_code!r} does not select an element")
     _, arguments, _ = steps[-1]
     try:
         await _perform(place, action, arguments, timeout_ms=limit_s * _SHARE * 1000)
     except Error as exc:
         if gone(exc):
             raise
-        raise ActionFailed(cut(f"{action.pw_code} cannot be done: {why_not(exc)}", _MOST_OF_A_REASON)) from exc
+        raise ActionFailed(cut(f"{action.pw_code} failed: {why_not(exc)}", _MOST_OF_A_REASON)) from exc
     except (TypeError, ValueError) as exc:
-        raise ActionFailed(f"{action.pw_code!r} has arguments of a wrong kind") from exc
+        raise ActionFailed(f"{action.pw_code!r} has arguments of the wrong type") from exc
 
 
 def _found(place: Any, name: str, arguments: list[Any], named: dict[str, Any]) -> Any:
@@ -79,7 +79,7 @@ def _found(place: Any, name: str, arguments: list[Any], named: dict[str, Any]) -
         return found(*arguments, **named)
     except (Error, AttributeError, TypeError, ValueError) as exc:
         said = [*map(repr, arguments), *(f"{word}={value!r}" for word, value in named.items())]
-        raise ActionFailed(cut(f"{name} does not take ({', '.join(said)})", _MOST_OF_A_REASON)) from exc
+        raise ActionFailed(cut(f"{name} does not accept the arguments ({', '.join(said)})", _MOST_OF_A_REASON)) from exc
 
 
 async def _perform(place: Locator, action: Code, arguments: list[Any], *, timeout_ms: float) -> None:
@@ -101,7 +101,7 @@ def _parse(code: str) -> list[_Step]:
     try:
         node: ast.expr = ast.parse(code.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
-        raise ActionFailed(f"{code!r} is not one Playwright call") from exc
+        raise ActionFailed(f"{code!r} is not a Playwright call") from exc
     steps: list[_Step] = []
     while not isinstance(node, ast.Name):
         function = node.func if isinstance(node, ast.Call) else node
@@ -119,4 +119,4 @@ def _parse(code: str) -> list[_Step]:
 def _literal(node: ast.expr) -> Any:
     if isinstance(node, ast.Constant) and isinstance(node.value, str | int | bool):
         return node.value
-    raise ActionFailed("only plain texts and numbers can be arguments")
+    raise ActionFailed("arguments must be plain strings or numbers")

@@ -64,7 +64,7 @@ class Element:
         """
         found = await self._run("locate")
         if found.get("hidden") and not found["option"]:
-            raise ActionFailed(f"element [{self._id}] is not visible on the page any more")
+            raise ActionFailed(f"element [{self._id}] is no longer visible on the page")
         if self._box is not None:
             x, y, width, height = self._box
             return {**found, "x": x + width / 2, "y": y + height / 2}
@@ -78,10 +78,10 @@ class Element:
         """Choose the option with this label in this list; `typed` also accepts the beginning of a label."""
         answer = await self._run("type" if typed else "choose", label)
         if answer.get("notList"):
-            raise ActionFailed(f"element [{self._id}] is no native list (it is a {answer['tag']}): click it instead")
+            raise ActionFailed(f"element [{self._id}] is not a native list but a {answer['tag']}; click it instead")
         if "options" in answer:
             options = ", ".join(repr(option) for option in answer["options"][:50])
-            raise ActionFailed(f"element [{self._id}] has no option {label!r}; its options are {options or 'none'}")
+            raise ActionFailed(f"element [{self._id}] has no option {label!r}; its options: {options or 'none'}")
         self._check_enabled(answer)
 
     async def is_checked(self) -> bool:
@@ -99,15 +99,15 @@ class Element:
         """Put a file of this machine into this file field."""
         answer = await self._run("file")
         if not answer["file"]:
-            raise ActionFailed(f"element [{self._id}] takes no file (it is a {answer['tag']})")
+            raise ActionFailed(f"element [{self._id}] does not accept a file (it is a {answer['tag']})")
         self._check_enabled(answer)
         await self._send("DOM.setFileInputFiles", files=[path], backendNodeId=self._backend)
 
     async def fill(self, text: str, *, type: str) -> None:
         """Set the value of an input whose widget cannot be typed into."""
         if (await self._run("fill", text)).get("malformed"):
-            shape = _SHAPES.get(type, "what the field takes")
-            raise ActionFailed(f"element [{self._id}] is a {type} field and takes {shape}, not {text!r}")
+            shape = _SHAPES.get(type, "another format")
+            raise ActionFailed(f"element [{self._id}] is a {type} field and needs {shape}, not {text!r}")
 
     async def hears_typing(self) -> bool:
         """Whether a script could tell text that is put in here at once from text that is typed key by key.
@@ -147,7 +147,7 @@ class Element:
 
     def _check_enabled(self, answer: Mapping[str, Any]) -> None:
         if answer.get("disabled"):
-            raise ActionFailed(f"element [{self._id}] or the option asked for is disabled")
+            raise ActionFailed(f"element [{self._id}] or the requested option is disabled")
 
     async def _run(self, task: str, value: str = "") -> Mapping[str, Any]:
         try:
@@ -176,13 +176,13 @@ class Element:
         return handle
 
     def _gone(self) -> ActionFailed:
-        return ActionFailed(f"element [{self._id}] is not on the page any more")
+        return ActionFailed(f"element [{self._id}] is no longer on the page")
 
 
 _SHAPES = {
     "date": "a date like 2024-01-31",
     "time": "a time like 14:05",
-    "datetime-local": "a moment like 2024-01-31T14:05",
+    "datetime-local": "a date and time like 2024-01-31T14:05",
     "month": "a month like 2024-01",
     "week": "a week like 2024-W05",
     "color": "a colour like #1a2b3c",

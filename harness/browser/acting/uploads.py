@@ -18,12 +18,12 @@ def upload_path(name: str, folder: str | None) -> str:
         ActionFailed: There is none, or nothing may be uploaded.
     """
     if folder is None:
-        raise ActionFailed("files cannot be uploaded here")
+        raise ActionFailed("file uploads are not enabled")
     root = Path(folder).resolve()
     files = {path.name: path for path in sorted(root.iterdir()) if _is_inside(path, root)} if root.is_dir() else {}
     if name not in files:
         known = ", ".join(repr(one) for one in list(files)[:_LISTED]) or "none"
-        raise ActionFailed(f"there is no file {name!r} to upload; there are {known}")
+        raise ActionFailed(f"there is no file {name!r} to upload; available files: {known}")
     return str(files[name].resolve())
 
 

@@ -44,7 +44,7 @@ _VERSION_S = 10
 _VERSION = re.compile(r"\d+\.\d+\.\d+\.\d+")
 """`Chromium 156.0.8078.79`, whatever it is sold as."""
 _MISSING = (
-    "no Chromium was found: install chromium or google-chrome, or run `python -m harness.browser.driver.executable"
+    "no Chromium found: install chromium or google-chrome, or run `python -m harness.browser.driver.executable"
     " --install`, or set CHROMIUM_PATH (or browser.executable) to the path of one"
 )
 
@@ -61,7 +61,7 @@ def find(wanted: str | None = None, *, headless: bool = True) -> str:
     for source, path in (("browser.executable", wanted), ("CHROMIUM_PATH", os.environ.get("CHROMIUM_PATH"))):
         if path:
             if not _runs(Path(path)):
-                raise ConfigError(f"{source} says {path}, which is no program; give the path of a Chromium or unset it")
+                raise ConfigError(f"{source}={path} is not an executable; give the path of a Chromium, or unset it")
             return path
     if (found := next(_installed(headless=headless), None)) is None:
         raise ConfigError(_MISSING)
@@ -87,7 +87,7 @@ def refuse_stranger(path: str) -> None:
             return
         said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().rpartition("\n")[2] or "nothing"
     raise ConfigError(
-        f"{path} does not start, and is asked for its version in vain ({said[:200]}); install what it lacks, or set "
+        f"{path} does not start and does not report a version ({said[:200]}); install what is missing, or set "
         "browser.executable (or CHROMIUM_PATH) to the path of a Chromium"
     )
 
@@ -103,7 +103,7 @@ def install() -> str:
         failure = _try(command)
         if failure is None and (found := next(_installed(headless=True), None)) is not None:
             return str(found)
-        failures.append(f"{name} failed ({failure or 'no browser came of it'})")
+        failures.append(f"{name} failed ({failure or 'no browser was installed'})")
     raise ConfigError(f"no Chromium could be installed: {'; '.join(failures)}; install one and set CHROMIUM_PATH to it")
 
 

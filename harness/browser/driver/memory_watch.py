@@ -67,10 +67,10 @@ class MemoryWatch:
         episodes = max(1, self._episodes())
         most = f"browser.max_memory_mb={self._most // _MB}"
         if largest > self._most:
-            why = f"it held {largest // _MB} MB of memory, and {most}"
+            why = f"it used {largest // _MB} MB of memory; {most}"
         elif together > self._most * episodes:
             held_by = f"{episodes} episode{'s' * (episodes != 1)}"
-            why = f"it was the largest when the pages of {held_by} held {together // _MB} MB of memory, and {most}"
+            why = f"it was the largest, and the pages of {held_by} used {together // _MB} MB of memory; {most}"
         else:
             return
         self._ended = (why, time.monotonic())

@@ -55,7 +55,7 @@ def why_not(error: Error) -> str:
     if error.name != "TimeoutError":
         return first_line(error).removeprefix("Error: ").rstrip(":")
     if "resolved to" not in error.message:
-        return "no such element came up in time"
+        return "no such element appeared in time"
     hints = _HINT.findall(error.message)
     return hints[-1].strip(" -") if hints else "the element was not ready in time"
 
@@ -79,7 +79,7 @@ def misfit(error: Error, *, locale: str, timezone: str) -> ConfigError | None:
 
 def crashed(error: Error, doing: str) -> BrowserCrashed:
     """The infrastructure error for a playwright error nobody could deal with."""
-    return BrowserCrashed(f"the browser gave way while {doing}: {first_line(error)}")
+    return BrowserCrashed(f"the browser failed while {doing}: {first_line(error)}")
 
 
 class Deadline:
@@ -164,4 +164,4 @@ class Deadline:
 
 
 def _went_on(ended: str) -> str:
-    return f"Chromium went on, but {ended}"
+    return f"Chromium is still running, but {ended}"

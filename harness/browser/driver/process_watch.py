@@ -12,8 +12,8 @@ import psutil
 from playwright.async_api import Browser
 
 _HOLD = {
-    "network.mojom.NetworkService": "its network service ended, and with it the cookies of all pages",
-    "storage.mojom.StorageService": "its storage service ended, and with it what pages had stored",
+    "network.mojom.NetworkService": "its network service ended; the cookies of all pages are lost",
+    "storage.mojom.StorageService": "its storage service ended; the stored data of all pages is lost",
 }
 """Chromium's name for a kind of process to what its end means; not every build has each of them as a process."""
 

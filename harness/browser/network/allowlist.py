@@ -51,8 +51,8 @@ class Allowlist:
         try:
             scheme = urlsplit(url).scheme.lower()
         except ValueError as exc:
-            raise ActionFailed(f"{shown} is not an address") from exc
+            raise ActionFailed(f"{shown} is not a valid address") from exc
         if scheme not in ("http", "https"):
-            raise ActionFailed(f"{shown} cannot be opened: only http and https addresses can")
+            raise ActionFailed(f"{shown} cannot be opened: only http and https addresses are allowed")
         if not self.reaches(url):
             raise ActionFailed(f"{shown} is outside the sites of this task ({self._names})")

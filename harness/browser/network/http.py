@@ -72,7 +72,7 @@ def _follow(asked: _Asked, timeout_s: float) -> Answer:
         url = urljoin(asked.url, location)
         same = urlsplit(url).netloc == urlsplit(asked.url).netloc
         asked = _Asked("GET", url, asked.headers if same else {}, None)
-    raise SiteUnavailable(f"{shown(asked.url)} redirects without end")
+    raise SiteUnavailable(f"{shown(asked.url)} redirects too often")
 
 
 def _send(asked: _Asked, timeout_s: float) -> tuple[Answer, str | None]:

@@ -62,9 +62,9 @@ async def retry_until_ok(attempt: Callable[[], Awaitable[str | None]], *, hook: 
         now = patience.monotonic()
         if failed_at is None:
             failed_at = now
-            patience.tell(f"{hook}: {why}; it is tried again, for {patience.limit_s:g} s at most")
+            patience.tell(f"{hook}: {why}; retrying for up to {patience.limit_s:g} s")
         if (left_s := failed_at + patience.limit_s - now) <= 0:
-            raise SiteUnavailable(f"{hook}: {why}, for {now - begun:.0f} s now")
+            raise SiteUnavailable(f"{hook}: {why}; gave up after {now - begun:.0f} s")
         await patience.sleep(min(pause_s, left_s))
         pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
         tried_at = patience.monotonic()
@@ -81,6 +81,6 @@ async def _failure(hook: Hook, *, timeout_s: float) -> str | None:
         return f"{shown(hook.url)} does not answer ({error.__cause__ or error})"
     if 400 <= answer.status < 500:
         raise ConfigError(
-            f"{hook.name}: {shown(hook.url)} answers {answer.status}; mend it, and the same command goes on"
+            f"{hook.name}: {shown(hook.url)} answers {answer.status}; fix it and run the same command to continue"
         )
     return f"{shown(hook.url)} answers {answer.status}" if answer.status >= 500 else None

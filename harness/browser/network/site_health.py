@@ -41,9 +41,7 @@ async def check(failed: Iterable[str], sites: Iterable[Site], *, timeout_s: floa
     hosts = {host_of(url) for url in failed}
     for site in sites:
         if host_of(site.url) in hosts and not await is_up(site.url, timeout_s=timeout_s):
-            raise SiteUnavailable(
-                f"{site.name} went away in the middle of the episode: {shown(site.url)} does not answer"
-            )
+            raise SiteUnavailable(f"{site.name} went down during the episode: {shown(site.url)} does not answer")
 
 
 async def wait(sites: Iterable[Site], patience: WaitPolicy) -> None:
@@ -54,7 +52,7 @@ async def wait(sites: Iterable[Site], patience: WaitPolicy) -> None:
             for site in sites:
                 while not await is_up(site.url, timeout_s=patience.limit_s):
                     if not told:
-                        patience.tell(f"{site.name} does not answer; it is waited for, {patience.limit_s:g} s at most")
+                        patience.tell(f"{site.name} does not answer; waiting up to {patience.limit_s:g} s")
                         told = True
                     await patience.sleep(_ASKED_EVERY_S)
     except TimeoutError:

@@ -115,7 +115,7 @@ class Traffic:
         """Addresses outside the task's sites that pages asked for in vain since the last time."""
         notices = Notices()
         for url in dict.fromkeys(self._blocked):
-            notices.add(f"the page may not reach {url}: it is outside the sites of this task")
+            notices.add(f"the page was not allowed to request {url}: it is outside the sites of this task")
         self._blocked.clear()
         return notices.take()
 

@@ -73,14 +73,14 @@ def difference(seen: Observation, recorded: Observation) -> str | None:
     Which element has the focus does not count: it is seen in the text, and every action but a key brings its own.
     """
     if seen.fields and recorded.fields and seen.fields != recorded.fields:
-        return "form fields do not hold what they held"
+        return "form fields have other values than recorded"
     if seen.fingerprint == recorded.fingerprint:
         return None
     now, then = _acted_on(seen), _acted_on(recorded)
     if gone := then - now:
-        return f"{next(iter(gone))!r} is not there"
+        return f"{next(iter(gone))!r} is missing"
     if new := now - then:
-        return f"{next(iter(new))!r} was not there"
+        return f"{next(iter(new))!r} is new"
     return None
 
 

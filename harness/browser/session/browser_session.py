@@ -166,7 +166,7 @@ class BrowserSession:
         else:
             if body is None:
                 url = self.lane.addresses.to_canonical(tab.page.url)
-                raise BrowserCrashed(f"{url} goes elsewhere whenever it is looked at")
+                raise BrowserCrashed(f"{url} navigates away whenever it is observed")
             tabs, shot = await self._tab_records(body), await self._picture(settled) if image else None
         if image and shot is None:
             self.tabs.notice(MISSING)
@@ -191,7 +191,7 @@ class BrowserSession:
     def _view(self, body: RenderedPage, tabs: tuple[TabRecord, ...], shot: bytes | None) -> LiveObservation:
         shown = self.lane.addresses.to_canonical_text
         if body.torn:
-            self.tabs.notice("the page kept changing while it was read; the observation may mix two states of it")
+            self.tabs.notice("the page kept changing while it was read; the observation may mix two of its states")
         raw = _clean(body.text)
         canonical = shown(raw)
         text = f"{tab_header(tabs)}\n\n{text_limits.truncate_observation(canonical)}"

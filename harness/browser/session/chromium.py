@@ -128,7 +128,7 @@ class ChromiumPool:
             yield environment
         except BrowserCrashed as exc:
             if exc.whole or not await life.opens_windows():
-                logger.warning("a browser that broke is replaced: %s", exc)
+                logger.warning("replacing a broken browser: %s", exc)
                 life.break_down()
                 self._replace(life)
             if life.crowd > 1:
@@ -173,7 +173,7 @@ class ChromiumPool:
             except Error as exc:
                 if not sandbox or "sandbox" not in exc.message.lower():
                     raise
-                logger.warning("Chromium's sandbox does not work here (%s); going on without it", first_line(exc))
+                logger.warning("Chromium's sandbox does not work here (%s); continuing without it", first_line(exc))
                 browser = await self._launch(playwright, path, sandbox=False)
         except Error as exc:
             await _stop(playwright)
@@ -203,7 +203,7 @@ class ChromiumPool:
             async with asyncio.timeout(_CLOSES_WITHIN_S):
                 await environment.close()
         except (TimeoutError, Error, BrowserCrashed) as exc:
-            logger.warning("a browser that does not let go of an episode is replaced: %s", exc)
+            logger.warning("replacing a browser that did not close an episode: %s", exc)
             self._replace(life)
         finally:
             life.users -= 1

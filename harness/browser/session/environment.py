@@ -248,15 +248,15 @@ class BrowserEnvironment:
         await self._fresh(task, self._recorded_state(episode.steps[:anchor]) or _state_file(task))
         self._window.reserve_ids(_used_ids(episode))
         if self._trace is not None:
-            self._trace.comment = f"begins after step {anchor}, where the episode was resumed without a replay"
+            self._trace.comment = f"begins after step {anchor}: the episode was resumed there without a replay"
         tabs: tuple[TabRecord, ...] = acted.observation.tabs
         if not all(text_limits.is_complete_url(tab.url) for tab in tabs):
-            raise EnvironmentDiverged("a page's address was too long to be recorded, so it cannot be opened again")
+            raise EnvironmentDiverged("the address of a page was too long to record, so the page cannot be reopened")
         await self._visit(tuple(tab.url for tab in tabs))
         async with self._watched("looking at the restored page"):
             current = next((number for number, tab in enumerate(tabs) if tab.current), None)
             if current is None:
-                raise EnvironmentDiverged("the record names no current tab to go on in")
+                raise EnvironmentDiverged("the record does not name a current tab")
             await self._window.tabs.focus(self._window.tabs.all[current])
             view = await self._window.look(recorded=acted.observation)
             self._window.storage.checkpoint()
@@ -268,7 +268,7 @@ class BrowserEnvironment:
         if not digests:
             return None
         if self._gear.checkpoints is None:
-            raise EnvironmentDiverged("the recorded storage state is not at hand")
+            raise EnvironmentDiverged("the recorded storage state is not available")
         try:
             state = self._gear.checkpoints.read(digests[-1])
         except JournalError as error:
@@ -312,4 +312,6 @@ def _state_file(task: Task) -> Any:
     try:
         return loads(Path(path).read_bytes())
     except (OSError, ValueError) as exc:
-        raise TaskError(f"{path} (storage_state of task {task.task_id}) cannot be read: {exc}; make it anew") from exc
+        raise TaskError(
+            f"{path} (storage_state of task {task.task_id}) cannot be read: {exc}; create it again"
+        ) from exc

@@ -126,7 +126,7 @@ class _Gatherer:
         """The tab to look at, settled and current."""
         if target.url == "last":
             if not await self._focus_mine():
-                raise EvaluatorError("the agent's page went away while evidence was taken from it")
+                raise EvaluatorError("the agent's page closed while evidence was gathered")
             return self._mine
         url = target.url
         if url.startswith(_FUNC):
@@ -164,15 +164,15 @@ class _Gatherer:
                 value = await self._read(tab, target)
         except TimeoutError as exc:
             seconds = self._settings.action_timeout_s
-            raise EvaluatorError(f"{locator or 'the page'} gave nothing within {seconds:g} s") from exc
+            raise EvaluatorError(f"{locator or 'the page'} returned nothing within {seconds:g} s") from exc
         except (TypeError, ValueError, OverflowError, RecursionError) as exc:  # playwright's, of what it cannot read
-            raise EvaluatorError(f"{locator} gave something that is no JSON value") from exc
+            raise EvaluatorError(f"{locator} returned a value that is not JSON") from exc
         try:
             size = len(dumps(value))
         except (TypeError, ValueError, RecursionError) as exc:
-            raise EvaluatorError(f"{locator} gave something that is no JSON value") from exc
+            raise EvaluatorError(f"{locator} returned a value that is not JSON") from exc
         if size > LARGEST:
-            raise EvaluatorError(f"{locator or 'the page'} gave {size} bytes; at most {LARGEST} are kept")
+            raise EvaluatorError(f"{locator or 'the page'} returned {size} bytes; the limit is {LARGEST}")
         return value
 
     async def _read(self, tab: Tab, target: HtmlTarget) -> Any:
@@ -192,14 +192,14 @@ class _Gatherer:
             if gone(exc) and not closed(exc):
                 raise
             if moved(exc) or closed(exc):
-                self._doubt = f"the page went away while {target.locator[:200]} was looked for"
+                self._doubt = f"the page closed while {target.locator[:200]} was evaluated"
             elif "SyntaxError" in exc.message:
                 self._doubt = f"{target.locator[:200]} is not JavaScript: {first_line(exc)}"
             return ""  # as in WebArena: what a locator cannot find is an empty text, so the target fails
         if found == "":
-            raise EvaluatorError(f"{target.locator[:200]} gave more than is kept: {LARGEST} bytes, {MOST_ITEMS} values")
+            raise EvaluatorError(f"{target.locator[:200]} returned more than {LARGEST} bytes or {MOST_ITEMS} values")
         if not isinstance(found, list):
-            self._doubt = f"the page breaks the scripts by which {target.locator[:200]} is looked for"
+            self._doubt = f"the page breaks the script that evaluates {target.locator[:200]}"
             return ""
         return _canonical(found[0], shown)
 

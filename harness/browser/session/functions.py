@@ -38,7 +38,7 @@ class FunctionContext:
         for site in self.lane.sites:
             if site.name == name:
                 return site
-        raise EvaluatorError(f"there is no site {name!r} to ask")
+        raise EvaluatorError(f"there is no site {name!r}")
 
     async def ask(self, site: str, path: str, *, token: str = "") -> Any:
         """The JSON a site answers with; None when it says that there is no such thing."""
@@ -64,7 +64,7 @@ async def call(text: str, scene: FunctionContext) -> str:
     name, arguments = parse(text)
     function = FUNCTIONS.get(name)
     if function is None:
-        raise EvaluatorError(f"there is no function {name!r}; there are {', '.join(FUNCTIONS)}")
+        raise EvaluatorError(f"there is no function {name!r}; choose one of {', '.join(FUNCTIONS)}")
     if len(arguments) != len(function.parameters):
         raise EvaluatorError(f"{name} takes {len(function.parameters)} arguments, not {len(arguments)}")
     values: list[Any] = []
@@ -89,9 +89,9 @@ def parse(text: str) -> tuple[str, list[object]]:
     try:
         node = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
-        raise EvaluatorError(f"func:{text[:80]} is no call; give func:NAME(…)") from exc
+        raise EvaluatorError(f"func:{text[:80]} is not a call; give func:NAME(…)") from exc
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.keywords:
-        raise EvaluatorError(f"func:{text[:80]} is not a call of a plain name; give func:NAME(…)")
+        raise EvaluatorError(f"func:{text[:80]} does not call a plain name; give func:NAME(…)")
     return node.func.id, [_argument(argument) for argument in node.args]
 
 
@@ -100,7 +100,7 @@ def _argument(node: ast.expr) -> object:
         return PAGE
     if isinstance(node, ast.Constant) and isinstance(node.value, str | int) and not isinstance(node.value, bool):
         return node.value
-    raise EvaluatorError("arguments can only be texts, whole numbers and __page__")
+    raise EvaluatorError("arguments must be strings, integers or __page__")
 
 
 def _json(answer: Answer, path: str) -> Any:
@@ -109,7 +109,7 @@ def _json(answer: Answer, path: str) -> Any:
     try:
         return loads(answer.body)
     except ValueError as exc:
-        raise EvaluatorError(f"{path} answered with something other than JSON") from exc
+        raise EvaluatorError(f"{path} did not answer with JSON") from exc
 
 
 # --- the embedded sites ---------------------------------------------------------------------------

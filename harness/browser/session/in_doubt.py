@@ -15,11 +15,12 @@ from harness.records import Decided, DoubtResolution, Episode, SideEffect
 POLICIES = tuple(list(DoubtResolution)[:5])
 """What `resume.in_doubt` may be."""
 _TELLS = (
-    "the run was interrupted while this action was performed. It is not known whether the site received it, and it was"
-    " not repeated. The page was opened again: check whether the action is done before you repeat it."
+    "the run was interrupted during this action. It is unknown whether the site received it. The action was not"
+    " repeated, and the page was opened again. Check whether the action took effect before you repeat it."
 )
 _TELLS_PERFORMED = (
-    "the run was interrupted after the site had received this action. It was not repeated; the page was opened again."
+    "the run was interrupted after the site had received this action. The action was not repeated; the page was opened"
+    " again."
 )
 
 
@@ -42,7 +43,7 @@ def resolve(episode: Episode, sites: Collection[str], *, now: Mapping[str, str],
             resolution=DoubtResolution.PERFORMED,
             why=(
                 f"{what} was interrupted after its {effect.method} {effect.url} had been answered with {effect.status};"
-                " the page it led to is not known"
+                " the resulting page is unknown"
             ),
             told=_TELLS_PERFORMED,
         )
@@ -51,29 +52,29 @@ def resolve(episode: Episode, sites: Collection[str], *, now: Mapping[str, str],
         return InDoubt(
             resolution=DoubtResolution.PERFORMED,
             why=(
-                f"{what} was interrupted; {', '.join(changed)} says that it had an effect (effects_url), but the page"
-                " it led to is not known"
+                f"{what} was interrupted; {', '.join(changed)} reports that it had an effect (effects_url), but the"
+                " resulting page is unknown"
             ),
             told=_TELLS_PERFORMED,
         )
     if now.keys() >= set(sites) and not _seen(episode, pending):
         return InDoubt(
             resolution=DoubtResolution.NOT_PERFORMED,
-            why=f"{what} was interrupted; {', '.join(now)} says that it had no effect (effects_url)",
+            why=f"{what} was interrupted; {', '.join(now)} reports that it had no effect (effects_url)",
         )
-    why = f"{what} was interrupted, and nobody knows whether the site received it"
+    why = f"{what} was interrupted; it is unknown whether the site received it"
     match DoubtResolution(policy):
         case DoubtResolution.RESTART:
-            raise EnvironmentDiverged(f"{why}; a new attempt was asked for (resume.in_doubt=restart)")
+            raise EnvironmentDiverged(f"{why}; a new attempt begins (resume.in_doubt=restart)")
         case DoubtResolution.UNSCORED:
-            raise ActionInDoubt(f"{why}; no score was asked for then (resume.in_doubt=unscored)")
+            raise ActionInDoubt(f"{why}; the episode gets no score (resume.in_doubt=unscored)")
         case resolution:
             told = _TELLS if resolution is DoubtResolution.ASK_PAGE else ""
             return InDoubt(resolution=resolution, why=f"{why}; {_DONE[resolution]}", told=told)
 
 
 _DONE = {
-    DoubtResolution.ASK_PAGE: "it was not repeated, and the agent was told",
+    DoubtResolution.ASK_PAGE: "it was not repeated, and the agent was notified",
     DoubtResolution.SKIP: "it was not repeated",
     DoubtResolution.REPEAT: "it was repeated",
 }

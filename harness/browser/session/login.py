@@ -39,8 +39,8 @@ def wanted(task: Task, sites: tuple[Site, ...]) -> tuple[Site, ...]:
     missing = [name for name in names if name not in {site.name for site in known}]
     if missing and state_file(task) is None:
         raise ConfigError(
-            f"task {task.task_id} wants a login to {missing[0]}, but {task.storage_state} does not exist and"
-            f" sites.{missing[0]}.login is not set; make the file, or configure the login"
+            f"task {task.task_id} needs a login to {missing[0]}, but {task.storage_state} does not exist and"
+            f" sites.{missing[0]}.login is not set; create the file, or configure the login"
         )
     return known
 
@@ -93,7 +93,9 @@ async def ensure(window: BrowserSession, sites: tuple[Site, ...], *, aside: bool
         else:
             await _log_in(window, site, site.login)
         if not await _is_logged_in(window, site.login):
-            raise SiteUnavailable(f"{site.name}: the login at {site.login.url} was sent, but it did not take")
+            raise SiteUnavailable(
+                f"{site.name}: the login form at {site.login.url} was submitted, but the login failed"
+            )
     return needed
 
 
@@ -122,7 +124,9 @@ async def _log_in(window: BrowserSession, site: Site, login: Login) -> None:
     except Error as exc:
         if exc.name != "TimeoutError":
             raise
-        raise SiteUnavailable(f"{site.name}: the login form at {login.url} is not as described") from exc
+        raise SiteUnavailable(
+            f"{site.name}: the login form at {login.url} does not match sites.{site.name}.login"
+        ) from exc
     logger.debug("logged in to %s", site.name)
 
 

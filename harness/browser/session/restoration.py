@@ -70,9 +70,9 @@ def plan(
     if episode.arrival is None:
         return Plan(strategy="reset", anchor=0, least=0.0)
     if settings.strategy == "restart":
-        raise EnvironmentDiverged("a new attempt instead of a restore was asked for (resume.strategy=restart)")
+        raise EnvironmentDiverged("a new attempt begins instead of a restore (resume.strategy=restart)")
     if settings.strategy == "fail":
-        raise InfraError("interrupted episodes are left as they are (resume.strategy=fail)")
+        raise InfraError("interrupted episodes are not resumed (resume.strategy=fail)")
     at_risk = sites_at_risk(task, episode, sites)
     is_fresh = at_risk <= set(clean)
     acts = not all(map(_changes_nothing, episode.steps)) or bool(episode.late)
@@ -85,7 +85,7 @@ def plan(
         if strategy == "replay":
             raise EnvironmentDiverged(_would_repeat(episode, at_risk - set(clean)))
         if reset := sorted(at_risk & set(clean)):
-            raise EnvironmentDiverged(f"{', '.join(reset)} was reset since, other sites of the task were not")
+            raise EnvironmentDiverged(f"{', '.join(reset)} was reset since, but other sites of the task were not")
     return Plan(
         strategy=strategy,
         anchor=_anchor(episode) if strategy == "checkpoint" else 0,
@@ -161,7 +161,7 @@ def _would_repeat(episode: Episode, sites: Collection[str]) -> str:
     names = ", ".join(sorted(name or "a site that is not configured" for name in sites))
     return (
         f"a replay would repeat {what}, and {names} was not reset before it (sites.X.reset_url or reset_command);"
-        " resume=auto goes on from a checkpoint instead"
+        " resume=auto continues from a checkpoint instead"
     )
 
 
@@ -174,8 +174,8 @@ def compare(view: LiveObservation, recorded: Acted, *, least: float, step: int) 
     alike = similarity(view.observation, recorded.observation)
     if alike < least:
         raise EnvironmentDiverged(
-            f"step {step} led to {view.observation.url}, {alike:.2f} like the recorded {recorded.observation.url}"
-            f" (at least {least:g} is asked for)"
+            f"step {step} led to {view.observation.url}; its similarity to the recorded {recorded.observation.url} is"
+            f" {alike:.2f}, below {least:g}"
         )
     return alike
 
@@ -191,7 +191,7 @@ def check_end(view: LiveObservation, recorded: Acted, *, pending: Action | None,
     by_place = pending is not None and may_change_sites(pending) and not isinstance(pending, ElementAction)
     if by_place and view.observation.fingerprint != recorded.observation.fingerprint:
         raise EnvironmentDiverged(
-            f"step {step} led to a page that is not the recorded one, where {pending} was decided"
+            f"step {step} led to a page that differs from the recorded one, on which {pending} was decided"
         )
 
 
@@ -215,9 +215,11 @@ async def replay(
     for number, recorded in enumerate(episode.steps[begin:], start=begin + 1):
         action = aim(recorded.decided.action, view, before.observation)
         if isinstance(recorded.acted.outcome, Unknown):
-            raise EnvironmentDiverged(f"step {number} was interrupted: nobody knows what a replay would have to do")
+            raise EnvironmentDiverged(
+                f"step {number} was interrupted and its outcome is unknown, so it cannot be replayed"
+            )
         if action is None and isinstance(recorded.acted.outcome, Done):
-            raise EnvironmentDiverged(f"step {number}: {_wanted(recorded.decided.action)} is not there this time")
+            raise EnvironmentDiverged(f"step {number}: {_wanted(recorded.decided.action)} is missing this time")
         if action is not None:
             landed = await perform(action, recorded.acted, number == len(episode.steps))
             view = landed.view

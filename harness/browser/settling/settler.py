@@ -97,7 +97,7 @@ class Settler:
             if documents > _MOST_DOCUMENTS:
                 if tab.frozen:
                     return self._settled(tab, surely=True)
-                self._tabs.notice("the page was still busy: it keeps loading itself anew")
+                self._tabs.notice("the page was still busy: it keeps reloading itself")
                 await tab.freeze()
                 documents = 0
             waits: list[Awaitable[Any]] = [self._quiet(tab, deadline, early=early)]
@@ -198,7 +198,7 @@ class Settler:
             self._ambient.update(url for answer in known for url in answer["requests"])
         elif any(answer["ticking"] for answer in known) and tab.told_ticking != tab.commits:
             tab.told_ticking = tab.commits
-            self._tabs.notice("the page was still busy: it keeps changing by itself")
+            self._tabs.notice("the page was still busy: it keeps changing on its own")
         return busy
 
     async def _ask(self, tab: Tab, frame: Frame, deadline: float, *, early: bool) -> dict[str, Any] | None:
@@ -231,7 +231,7 @@ class Settler:
         if tab.told_broken != tab.commits:
             tab.told_broken = tab.commits
             self._tabs.notice(
-                "the page breaks what tells of its timers and requests; later changes may not be waited for"
+                "a script of the page prevents tracking its timers and requests; later changes may be missed"
             )
         return await tab.evaluate_aside(f"{INIT_SCRIPT}\n({_ASK})({dumps(asked).decode()})")
 
@@ -242,8 +242,8 @@ class Settler:
                 await tab.cdp.send("Runtime.terminateExecution")
                 await tab.evaluate("1")
         except TimeoutError:
-            raise BrowserCrashed("a script of the page lets nothing else run") from None
-        self._tabs.notice("a script of the page never ended and was stopped")
+            raise BrowserCrashed("a script of the page blocks the page") from None
+        self._tabs.notice("a script of the page did not end and was stopped")
 
 
 async def _run(tab: Tab, frame: Frame, function: str, argument: Any) -> Any:

@@ -13,7 +13,7 @@ from playwright.async_api import Error
 from harness.browser.driver.playwright_errors import closed, moved
 from harness.browser.tabs.tab import Tab
 
-MISSING = "there is no picture of the page: it drew none in time"
+MISSING = "there is no screenshot: the page did not render in time"
 
 
 async def take_screenshot(tab: Tab, *, limit_s: float, arrives: bool) -> bytes | None:

@@ -82,7 +82,7 @@ class Tabs:
                         await tab.attach()
                     return tab
             except TimeoutError:
-                self.notice("a tab the page opened does not react, and was closed")
+                self.notice("a tab opened by the page did not respond and was closed")
                 self._close(tab.page)
             except Error as exc:
                 if not closed(exc) and not moved(exc):
@@ -119,11 +119,11 @@ class Tabs:
         tab = self._adopt(page)
         if not self._own:
             self._current = tab
-            self.notice(f"a new tab was opened by the page and is now current: Tab {len(self._tabs) - 1}")
+            self.notice(f"the page opened a new tab, which is now current: Tab {len(self._tabs) - 1}")
         self.changed.set()
 
     def _refuse_tab(self, page: Page) -> None:
-        self.notice(f"a tab the page opened was closed at once: {MOST_OPEN} are open already")
+        self.notice(f"a tab opened by the page was closed: the limit of {MOST_OPEN} open tabs is reached")
         self._close(page)
         self.changed.set()
 
@@ -140,7 +140,7 @@ class Tabs:
         self.changed.set()
 
     def _refuse_download(self, download: Download) -> None:
-        self.notice(f"a download was refused: {download.url}")
+        self.notice(f"a download was blocked: {download.url}")
 
     async def _answer(self, dialog: Dialog) -> None:
         answer = "dismissed" if dialog.type == "prompt" and not dialog.default_value else "accepted"

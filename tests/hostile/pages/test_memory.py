@@ -77,7 +77,7 @@ async def test_a_page_that_takes_memory_is_ended(bounded: tuple[ChromiumPool, Wi
     async with staying(pool) as neighbour:
         starts = pool.starts
         sampling = asyncio.create_task(sampled(largest))
-        with pytest.raises(BrowserCrashed, match=f"MB of memory, and browser.max_memory_mb={MOST_MB}") as caught:
+        with pytest.raises(BrowserCrashed, match=f"MB of memory; browser.max_memory_mb={MOST_MB}") as caught:
             async with staying(pool) as stay:
                 await stay.act(Click(target=stay.target("go")))
                 for _ in range(100):
@@ -96,7 +96,7 @@ async def test_many_small_ones_are_bounded_together(bounded: tuple[ChromiumPool,
     wild.pages["/"] = "<!doctype html><title>Page</title><button onclick='for (let n = 0; n < 6; n++) open(`http://part${n}.localhost:` + location.port + `/part`, `_blank`, `noopener`)'>go</button>"  # fmt: skip
     everywhere = replace(QUICK, max_memory_mb=float(MOST_MB), allowed="any", step_deadline_s=60.0)
     async with ChromiumPool(everywhere, sites=lambda _: (wild.site,)) as wide:
-        with pytest.raises(BrowserCrashed, match="when the pages of 1 episode held"):
+        with pytest.raises(BrowserCrashed, match="the pages of 1 episode used"):
             async with staying(wide) as stay:
                 await stay.act(Click(target=stay.target("go")))
                 for _ in range(100):

@@ -14,7 +14,7 @@ MANY = "for (let n = 0; n < {}; n++) window.open('{}')"
 
 def opens(count: int, url: str = "/new", **fields: object) -> Row:
     id = f"{count} windows of {url or 'nothing'}"
-    return clicked(id, MANY.format(count, url), then="Tab 1", notice="a new tab was opened", more=FRESH, **fields)
+    return clicked(id, MANY.format(count, url), then="Tab 1", notice="the page opened a new tab", more=FRESH, **fields)
 
 
 @table(
@@ -82,7 +82,7 @@ def opens(count: int, url: str = "/new", **fields: object) -> Row:
         "open('/busy'); open('/busy')",
         more={"/busy": "<title>Busy</title><p>soon<script>for (;;);</script>"},
         hostile=True,
-        lost="lets nothing else run|took more than",
+        lost="blocks the page|took more than",
     ),
     Row(
         id="windows on arrival",
