@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import Rows, parser, row, say, tell
+from harness.api import Message
 from harness.browser.network.http import fetch
 from harness.codec import dumps, loads
 from harness.config import PROJECT
@@ -31,7 +32,6 @@ from harness.llm.endpoint import Endpoint
 from harness.llm.limiter import Limiter
 from harness.llm.permits import RateLimiter, Unlimited
 from harness.llm.retry import Retrier, RetryPolicy
-from harness.protocols import Message
 
 RPM = 60
 LATENCY_MS = 1000

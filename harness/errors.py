@@ -19,6 +19,7 @@
     │  │  └─ BrowserLost     and other episodes were in that browser: nobody knows whose doing it was
     │  ├─ SiteUnavailable    a site does not answer, or a login does not take
     │  ├─ EnvironmentDiverged  replaying the journal did not lead back to the recorded page
+    │  ├─ PluginFailed       a class of the person's own broke its protocol: that costs the task it happened in
     │  └─ ActionInDoubt      an interrupted action may have changed a site, and the settings ask for no score then
     ├─ EvaluatorError        the evidence cannot be judged: unscored, never a 0
     └─ JournalError          our doing: stop, touch nothing, exit 3
@@ -128,6 +129,10 @@ class SiteUnavailable(InfraError):
 
 class EnvironmentDiverged(InfraError):
     """Replaying the journal did not lead back to the recorded page."""
+
+
+class PluginFailed(InfraError):
+    """A plugged-in class gave back what its protocol does not allow."""
 
 
 class ActionInDoubt(InfraError):

@@ -1,15 +1,16 @@
-"""The seams of the house: what the runner needs from an agent, a browser, a model and a disk.
+"""The seams inside the package: what the runner needs from a browser, a scorer and a display.
 
-Implementations never inherit from these; they only fit.
+Implementations never inherit from these; they only fit. What plug-ins implement is in `api`.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from harness.actions.truncate import cut
 from harness.actions.types import Action
+from harness.api import Artifacts
 from harness.records import (
     Closed,
     DoubtResolution,
@@ -22,57 +23,6 @@ from harness.records import (
     Task,
     Usage,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
-    """One chat message in OpenAI's shape."""
-
-    role: str
-    content: str | tuple[Mapping[str, Any], ...]
-    """Text, or content parts (`{"type": "text"…}`, `{"type": "image_url"…}`)."""
-    name: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
-    """A model's answer and what it cost."""
-
-    text: str
-    model: str
-    usage: Usage
-    waited_s: float = 0.0
-    """For the right to ask, before it was asked: no latency of the model's."""
-
-
-class ChatModel(Protocol):
-    async def ask(self, messages: Sequence[Message]) -> Reply:
-        """Answer one chat request.
-
-        Raises:
-            ModelRejected: The endpoint refuses everybody; the run must stop.
-            RequestRefused: It refuses this request as such.
-            ModelUnavailable: No answer after all retries.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """What an agent wants to do next, and how it came to it."""
-
-    action: Action
-    messages: tuple[Message, ...]
-    reply: Reply
-
-
-class Agent(Protocol):
-    async def decide(self, task: Task, episode: Episode, view: LiveObservation) -> Decision:
-        """Choose the next action: a function of its arguments, no memory between calls.
-
-        A reply that holds no action gives `Nothing`, never an exception.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,18 +146,6 @@ class EnvironmentFactory(Protocol):
         ...
 
 
-class Artifacts(Protocol):
-    """Bytes by content hash."""
-
-    def put(self, data: bytes) -> str:
-        """Store durably (fsynced, deduplicated, atomic) and return the sha256 hex digest."""
-        ...
-
-    def read(self, digest: str) -> bytes:
-        """Raises: JournalError: missing, or not the bytes it is named after."""
-        ...
-
-
 class JudgeReplies(Protocol):
     """What judges have said about one attempt: each reply is kept for good before anything depends on it."""
 
@@ -216,7 +154,7 @@ class JudgeReplies(Protocol):
     async def keep(self, judged: Judged) -> None: ...
 
 
-class Evaluator(Protocol):
+class EpisodeScorer(Protocol):
     async def score(
         self, task: Task, closed: Closed, artifacts: Artifacts, hearing: JudgeReplies | None = None
     ) -> Scored:

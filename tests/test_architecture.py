@@ -15,6 +15,7 @@ FLOORS = (
     {"errors", "choices"},
     {"actions", "safe_files"},
     {"records"},
+    {"api"},
     {"protocols", "codec"},
     {"tasks", "journal", "browser", "llm", "agents", "evaluators", "demo"},
     {"runner", "reports", "tracking"},

@@ -156,7 +156,7 @@ def test_bytes_that_are_no_object_are_refused(body: bytes) -> None:
 
 def test_a_newer_schema_asks_for_an_upgrade_of_the_program() -> None:
     body = changed(acted(1), lambda tree: set_(tree, "schema", SCHEMA + 1))
-    with pytest.raises(NewerSchema, match=r"made by a newer version of cairn \(schema 4, this one reads 3\); upgrade"):
+    with pytest.raises(NewerSchema, match=r"made by a newer version of cairn \(schema 5, this one reads 4\); upgrade"):
         decode(body)
 
 

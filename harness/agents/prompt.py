@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from harness.api import Message
 from harness.errors import ConfigError
-from harness.protocols import Message
 
 PLACEHOLDERS = ("observation", "notices", "url", "objective", "previous_actions")
 _PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")

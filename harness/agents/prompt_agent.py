@@ -14,8 +14,8 @@ from harness.actions.truncate import cut
 from harness.actions.types import Action, Drag, ElementAction, InvalidAction, Target
 from harness.agents.prompt import Prompt
 from harness.agents.token_limit import trim
+from harness.api import ChatModel, Decision, Message, Reply
 from harness.errors import ActionSyntaxError
-from harness.protocols import ChatModel, Decision, Message, Reply
 from harness.records import Episode, LiveObservation, Refused, Step, Task, Unknown, Usage
 
 MOST_OF_AN_ADDRESS = 2000

@@ -48,7 +48,7 @@ __all__ = [
     "unseal",
 ]
 
-SCHEMA = 3
+SCHEMA = 4
 """Version of the lines written; bump it, and add to UPGRADES, when a record changes shape."""
 
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
@@ -75,7 +75,12 @@ def _doubts(tree: dict[str, Any]) -> dict[str, Any]:
     return tree
 
 
-UPGRADES: Mapping[int, Upgrade] = MappingProxyType({1: _instances, 2: _doubts})
+def _memory(tree: dict[str, Any]) -> dict[str, Any]:
+    """Before schema 4 agents had no memory."""
+    return {"memory": None, **tree} if tree.get("kind") == "decided" else tree
+
+
+UPGRADES: Mapping[int, Upgrade] = MappingProxyType({1: _instances, 2: _doubts, 3: _memory})
 """Schema version to the function that turns its tree into one of the next version."""
 
 T = TypeVar("T")

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from harness.api import ChatModel, Message
 from harness.browser.driver.executable import find
 from harness.browser.network.http import fetch
 from harness.browser.session.chromium import ChromiumPool
@@ -22,7 +23,6 @@ from harness.evaluation.models import Models, RequestCounter, load_prices
 from harness.evaluation.run_context import RunContext
 from harness.evaluation.worker_pool import chromium
 from harness.journal.store import RunFolder
-from harness.protocols import ChatModel, Message
 from harness.records import Episode, Eval, Site, Task
 from harness.runner.shutdown import ShutdownSignal
 

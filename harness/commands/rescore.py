@@ -11,10 +11,11 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.api import ChatModel, Message, Reply
 from harness.config import PROJECT
 from harness.errors import ConfigError, ModelUnavailable
 from harness.evaluation.models import read_yaml
-from harness.evaluators.judge import Judge
+from harness.evaluators.judge import ModelJudge
 from harness.evaluators.scorer import Scorer
 from harness.journal.final_state import FinalState, read_final_state
 from harness.journal.names import journals_in
@@ -23,7 +24,6 @@ from harness.llm.chat import ChatSettings, OpenAIChat
 from harness.llm.endpoint import Endpoint
 from harness.llm.prices import read_prices
 from harness.llm.retry import Retrier, RetryPolicy
-from harness.protocols import ChatModel, Message, Reply
 from harness.records import Scored, Usage
 
 _AT_ONCE = 8
@@ -104,7 +104,7 @@ async def _rescored(
         if model is None and before is not None:
             replies = [reply for verdict in before.verdicts for reply in verdict.replies]
             model = _Recorded(replies) if replies else None
-        scorer = Scorer(dialect, None if model is None else Judge(model))
+        scorer = Scorer(dialect, None if model is None else ModelJudge(model))
         scored = await scorer.score(ended.opened.task, ended.closed, artifacts)
     return RescoreResult(task_id=ended.opened.task.task_id, trial=ended.opened.trial, scored=scored, before=before)
 

@@ -19,9 +19,9 @@ from harness.evaluation.embedded import EmbeddedServers
 from harness.evaluation.parallelism import lanes_of
 from harness.evaluation.pending_settings import pending_policy
 from harness.evaluation.run_context import WorkerContext
-from harness.evaluators.judge import Judge
+from harness.evaluators.judge import ModelJudge
 from harness.evaluators.scorer import Scorer
-from harness.protocols import Evaluator, Progress, ProgressEvent
+from harness.protocols import EpisodeScorer, Progress, ProgressEvent
 from harness.records import EpisodeLimits
 from harness.runner.recorder import EpisodeDeps
 from harness.runner.worker import Worker
@@ -97,7 +97,9 @@ async def _models(game: WorkerContext, closing: AsyncExitStack) -> "Models":
     )
 
 
-def _kit(game: WorkerContext, agent: PromptAgent, evaluators: dict[str, Evaluator], progress: Progress) -> EpisodeDeps:
+def _kit(
+    game: WorkerContext, agent: PromptAgent, evaluators: dict[str, EpisodeScorer], progress: Progress
+) -> EpisodeDeps:
     config = game.config
     return EpisodeDeps(
         agent=agent,
@@ -128,11 +130,11 @@ async def _agent(
     )
 
 
-async def _evaluators(config: Config, models: "Models") -> dict[str, Evaluator]:
+async def _evaluators(config: Config, models: "Models") -> dict[str, EpisodeScorer]:
     """Both dialects, the one that counts last: when it is there, the other is too."""
     judge = None
     if config.judge.model:
-        judge = Judge(await models.judge_model(config.judge), name=config.judge.model)
+        judge = ModelJudge(await models.judge_model(config.judge), name=config.judge.model)
     ordered = sorted(Dialect, key=lambda dialect: dialect is config.scoring)
     return {dialect.value: Scorer(dialect.value, judge) for dialect in ordered}
 

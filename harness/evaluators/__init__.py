@@ -4,8 +4,8 @@ Two dialects judge the same evidence: `webarena` gives WebArena's score bug for 
 were meant to give. docs/scoring.md lists every difference.
 """
 
-from harness.evaluators.judge import Judge
+from harness.evaluators.judge import ModelJudge
 from harness.evaluators.result import DIALECTS
 from harness.evaluators.scorer import Scorer
 
-__all__ = ["DIALECTS", "Judge", "Scorer"]
+__all__ = ["DIALECTS", "ModelJudge", "Scorer"]

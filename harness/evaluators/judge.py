@@ -6,12 +6,13 @@ an error, never a 0.
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 
+from harness.api import ChatModel, Judge, JudgeKind, JudgeQuestion, Message, Reply
 from harness.codec import digest, plain
 from harness.errors import EvaluatorError, ModelUnavailable, RequestRefused
 from harness.evaluators.result import WEBARENA, shown
-from harness.protocols import ChatModel, JudgeReplies, Message
+from harness.protocols import JudgeReplies
 from harness.records import Judged, Usage
 
 MAX_JUDGED = 100_000
@@ -44,17 +45,22 @@ Does the assistant say that the task cannot be done, and for the same reason? It
 it; a bare N/A counts as the same reason, doing the task or blaming something else does not.
 Think it over in a few sentences. Then write, alone on the last line, exactly one of: same, different."""
 
+_PROMPTS: Mapping[JudgeKind, str] = {"fuzzy_match": _FUZZY, "same_reason": _SAME_REASON}
+
 _BEFORE, _AFTER = re.compile(r"[\s*_`'\"#>.-]*"), re.compile(r"[\s*_`'\".!]*")
 """Decoration of a verdict; what stands after it is read backwards, from the end."""
 
 
-class Judge:
+class ModelJudge:
     """Judges by asking a chat model; keeps nothing between two scores."""
 
     def __init__(self, model: ChatModel, *, name: str = "") -> None:
         """`name`: of the model; another one's replies are not taken for its own."""
-        self.model = model
+        self._model = model
         self.name = name
+
+    async def judge(self, question: JudgeQuestion, /) -> Reply:
+        return await self._model.ask(question.messages)
 
 
 class JudgeSession:
@@ -77,36 +83,39 @@ class JudgeSession:
         self._strict = dialect != WEBARENA
 
     async def fuzzy(self, *, pred: str, reference: str, question: str) -> bool:
-        reply = await self._ask(_FUZZY, pred=pred, reference=reference, question=question)
+        reply = await self._ask("fuzzy_match", pred=pred, reference=reference, question=question)
         if self._strict:
             return last_word(reply, ("correct", "incorrect", "partially correct")) == "correct"
         return lenient(reply, good="correct", bad=("partially correct", "incorrect"))
 
     async def ua(self, *, pred: str, reference: str, question: str) -> bool:
-        reply = await self._ask(_SAME_REASON, pred=pred, reference=reference, question=question)
+        reply = await self._ask("same_reason", pred=pred, reference=reference, question=question)
         if self._strict:
             return last_word(reply, ("same", "different")) == "same"
         return lenient(reply, good="same", bad=("different",))
 
-    async def _ask(self, prompt: str, *, pred: str, reference: str, question: str) -> str:
+    async def _ask(self, kind: JudgeKind, *, pred: str, reference: str, question: str) -> str:
         if self._judge is None:
             raise EvaluatorError("this task needs a judge: set judge.model=…, then score the run again")
         if len(pred) > MAX_JUDGED:
             raise EvaluatorError(f"the answer has {len(pred)} characters; a judge is shown at most {MAX_JUDGED}")
-        asked = prompt.format(pred=_fenced(pred), reference=reference, question=question)
+        asked = _PROMPTS[kind].format(pred=_fenced(pred), reference=reference, question=question)
         messages = (Message(role="system", content=_SYSTEM), Message(role="user", content=asked))
-        judged = await self._heard(self._judge, messages)
+        whole = JudgeQuestion(kind=kind, intent=question, reference=reference, answer=pred, messages=messages)
+        judged = await self._heard(self._judge, whole)
         self.replies.append(judged.reply)
         self.usage += judged.usage
         return judged.reply
 
-    async def _heard(self, judge: Judge, messages: Sequence[Message]) -> Judged:
+    async def _heard(self, judge: Judge, question: JudgeQuestion) -> Judged:
         """What was said to this, now or before this process began."""
-        key = digest({"dialect": self._dialect, "model": judge.name, "messages": [plain(one) for one in messages]})
+        key = digest(
+            {"dialect": self._dialect, "model": judge.name, "messages": [plain(one) for one in question.messages]}
+        )
         if self._hearing is not None and (known := self._hearing.said(key)) is not None:
             return known
         try:
-            reply = await judge.model.ask(messages)
+            reply = await judge.judge(question)
         except (ModelUnavailable, RequestRefused) as exc:
             raise EvaluatorError(f"the judge did not answer ({exc}); score the run again") from exc
         judged = Judged(key=key, reply=reply.text, model=reply.model, usage=reply.usage, at=self._clock())

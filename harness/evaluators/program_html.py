@@ -7,11 +7,11 @@ compared. A value that could not be gathered is an error, never an empty text.
 import html
 from typing import Any
 
+from harness.api import Artifacts, Finding
 from harness.codec import loads
 from harness.errors import EvaluatorError, JournalError
-from harness.evaluators.result import WEBARENA, Finding, finding, shown
+from harness.evaluators.result import WEBARENA, finding, shown
 from harness.evaluators.text_match import OR, clean, includes
-from harness.protocols import Artifacts
 from harness.records import Evidence, HtmlTarget, Selected, Task
 
 _SCRIPT_STARTS = ("document.", "[...document.")

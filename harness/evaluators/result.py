@@ -1,18 +1,10 @@
-"""What one evaluator finds, and the names of the dialects it may speak."""
+"""How the shipped evaluators word what they find, and the names of the dialects."""
 
-from dataclasses import dataclass
+from harness.api import Finding
 
 WEBARENA = "webarena"
 CORRECTED = "corrected"
 DIALECTS = (WEBARENA, CORRECTED)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    value: float
-    """0.0 or 1.0."""
-    why: str
-    """One sentence for people."""
 
 
 def finding(misses: list[str], praise: str) -> Finding:

@@ -8,13 +8,14 @@ import time
 from collections.abc import Callable
 from math import prod
 
+from harness.api import Artifacts, Finding, Judge
 from harness.errors import EvaluatorError
-from harness.evaluators.judge import Judge, JudgeSession
+from harness.evaluators.judge import JudgeSession
 from harness.evaluators.program_html import program_html
-from harness.evaluators.result import CORRECTED, DIALECTS, Finding
+from harness.evaluators.result import CORRECTED, DIALECTS
 from harness.evaluators.string_match import string_match
 from harness.evaluators.url_match import url_match
-from harness.protocols import Artifacts, JudgeReplies
+from harness.protocols import JudgeReplies
 from harness.records import Closed, CloseReason, Scored, Status, Task, Verdict
 
 EVALUATOR_VERSION = 1
@@ -22,7 +23,7 @@ EVALUATOR_VERSION = 1
 
 
 class Scorer:
-    """Fits `harness.protocols.Evaluator`.
+    """Fits `harness.protocols.EpisodeScorer`.
 
     Args:
         dialect: `webarena` or `corrected`.

@@ -7,8 +7,9 @@ judge is asked even when the score is lost already, as WebArena does.
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
+from harness.api import Finding
 from harness.errors import EvaluatorError
-from harness.evaluators.result import WEBARENA, Finding, finding, shown
+from harness.evaluators.result import WEBARENA, finding, shown
 from harness.evaluators.text_match import clean, includes, includes_token
 from harness.records import Task
 

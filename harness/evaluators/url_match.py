@@ -8,8 +8,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from urllib.parse import SplitResult, parse_qs, unquote, urlparse, urlsplit
 
+from harness.api import Finding
 from harness.errors import EvaluatorError
-from harness.evaluators.result import WEBARENA, Finding, finding, shown
+from harness.evaluators.result import WEBARENA, finding, shown
 from harness.evaluators.text_match import OR
 from harness.records import Task
 

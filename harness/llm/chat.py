@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
+from harness.api import Message, Reply
 from harness.errors import ModelUnavailable, RequestRefused
 from harness.llm.chat_completion import Completion, read_completion
 from harness.llm.endpoint import Endpoint
@@ -18,7 +19,6 @@ from harness.llm.permits import Permit, PermitRequest, RateLimiter, RequestOutco
 from harness.llm.prices import Price, with_cost
 from harness.llm.rate_limit_headers import read_headers
 from harness.llm.retry import Retrier, RetryableError
-from harness.protocols import Message, Reply
 from harness.records import Usage
 
 GUESSED_REPLY_TOKENS = 256

@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from harness.api import ChatModel, Message, Reply
 from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
 from harness.llm.permits import RateLimiter, RequestOutcome
-from harness.protocols import ChatModel, Message, Reply
 
 FIRST_PAUSE_S = 15.0
 LONGEST_PAUSE_S = 240.0

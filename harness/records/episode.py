@@ -1,7 +1,9 @@
 """What the lines of a journal add up to."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
+from typing import Any
 
 from harness.actions.effects import may_change_sites
 from harness.errors import EnvironmentDiverged
@@ -68,6 +70,12 @@ class Episode:
     def is_in_doubt(self) -> bool:
         """Whether the pending action may have reached a site without anybody knowing."""
         return self.pending is not None and may_change_sites(self.pending.action)
+
+    @property
+    def memory(self) -> Any:
+        """What the agent's newest decision of this attempt left for the next: a copy, which may be changed."""
+        newest = self.pending or (self.steps[-1].decided if self.steps else None)
+        return None if newest is None else deepcopy(newest.memory)
 
     @property
     def last(self) -> Acted | None:

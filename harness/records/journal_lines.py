@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from harness.actions.types import Action
 from harness.records.doubts import Doubt
@@ -90,6 +90,8 @@ class Decided:
     usage: Usage
     effects_seen: Mapping[str, str] = field(default_factory=dict)
     """Site to what its `effects_url` answered just before this decision was recorded, for sites that have one."""
+    memory: Any = None
+    """JSON value the agent keeps until its next decision; null = nothing."""
     elapsed_ms: float
     at: float
 

@@ -33,6 +33,7 @@ from harness.records import (
 from harness.runner.attempts import new_attempt_reason
 from harness.runner.background import running
 from harness.runner.cancellation import cancellation_as_error
+from harness.runner.decisions import checked_decision
 from harness.runner.job import Job, task_digest
 from harness.runner.judge_replies import JournalJudgeReplies
 from harness.runner.persist import store_evidence, store_message
@@ -195,7 +196,8 @@ class EpisodeRunner:
         self._tell("deciding")
         with self._timed("decide") as elapsed_ms:
             async with running(self._watch_for_late(env)):
-                decision = await self._kit.agent.decide(self._job.task, self._journal.episode, view)
+                decided = await self._kit.agent.decide(self._job.task, self._journal.episode, view)
+        decision = checked_decision(decided)
         effects_seen = await env.ask_sites(decision.action)
         took_ms = max(0.0, elapsed_ms() - decision.reply.waited_s * 1000)
         await self._recorder.keep(
@@ -207,6 +209,7 @@ class EpisodeRunner:
                 model=decision.reply.model,
                 usage=decision.reply.usage,
                 effects_seen=effects_seen,
+                memory=decision.memory,
                 elapsed_ms=took_ms,
                 at=self._kit.clock(),
             )

@@ -1,7 +1,8 @@
 """On the way to disk: messages and contents become artifacts before the record that names them is written."""
 
+from harness.api import Artifacts, Message
 from harness.codec import dumps
-from harness.protocols import Artifacts, Message, RawEvidence, TargetValue
+from harness.protocols import RawEvidence, TargetValue
 from harness.records import Evidence, Selected
 
 

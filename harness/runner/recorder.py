@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from harness.actions.truncate import MOST_OF_A_MESSAGE, cut
+from harness.api import Agent, Artifacts
 from harness.errors import BrowserLost
-from harness.protocols import Agent, Artifacts, Evaluator, InDoubt, Progress
+from harness.protocols import EpisodeScorer, InDoubt, Progress
 from harness.records import (
     Doubt,
     DoubtReason,
@@ -43,8 +44,8 @@ class EpisodeDeps:
     """What every episode of a run shares."""
 
     agent: Agent
-    evaluators: Mapping[str, Evaluator]
-    """Dialect to evaluator; all are recorded, the run's `scoring` chooses the one that counts."""
+    evaluators: Mapping[str, EpisodeScorer]
+    """Dialect to scorer; all are recorded, the run's `scoring` chooses the one that counts."""
     artifacts: Artifacts
     checkpoints: Artifacts
     """Storage states hold cookies, which no artifact may: they are kept apart."""

@@ -12,12 +12,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from harness.api import Artifacts
 from harness.codec import CodecError, loads
 from harness.errors import JournalError, TrackingError
 from harness.journal.index import EpisodeResult, scan
 from harness.journal.log import read
 from harness.journal.store import ArtifactStore, journal_name
-from harness.protocols import Artifacts
 from harness.records import Decided, Episode, Scored, Status
 from harness.tracking.trajectory import RolloutError, Scalar, Trajectory, TrajectoryGroup
 

@@ -17,6 +17,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.api import Identity
 from harness.errors import TrackingError
 from harness.tracking.folder import ON_REPEAT, ROW_KEY, ModelFolder, OnRepeat, repeated
 from harness.tracking.history import Row, line_of, row_of
@@ -25,7 +26,7 @@ from harness.tracking.lazy import pyarrow
 from harness.tracking.metrics import MetricTotals
 from harness.tracking.name_rules import metric_name, number, path_part, prefixed, step_number
 from harness.tracking.parquet import TrajectoryFile
-from harness.tracking.sinks import Identity, Reporting
+from harness.tracking.sinks import Reporting
 from harness.tracking.trajectory import RolloutError
 
 logger = logging.getLogger(__name__)

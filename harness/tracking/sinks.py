@@ -8,39 +8,15 @@ that fits `Sink`. The disk is the truth: a sink that cannot be reached costs one
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from threading import Lock
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
+from harness.api import Identity, Sink
 from harness.errors import TrackingError
 from harness.tracking.wandb_sink import KEY, WandbSink
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
-    """Whose metrics these are."""
-
-    project: str
-    name: str
-    config: Mapping[str, Any]
-
-
-@runtime_checkable
-class Sink(Protocol):
-    """Called from worker threads, one call at a time."""
-
-    def start(self, identity: Identity) -> None:
-        """Called once, before the first row."""
-        ...
-
-    def log(self, row: Mapping[str, float], split: str) -> None:
-        """Take a row of metrics; `training_step` is its axis, and steps may come out of order."""
-        ...
-
-    def close(self) -> None: ...
 
 
 class TrackioSink:

@@ -11,11 +11,11 @@ from harness.actions import extract, parse
 from harness.actions.types import Action, Click, InvalidAction, Scroll, Stop, Target, Type
 from harness.agents.prompt import Prompt, read_prompt
 from harness.agents.prompt_agent import PromptAgent
+from harness.api import Message, Reply
 from harness.config import PROJECT
 from harness.demo.model.scripted_policy import reply as scripted_reply
 from harness.demo.model.scripts import Script, Scripts
 from harness.demo.model.scripts import ScriptStep as PlanStep
-from harness.protocols import Message, Reply
 from harness.records import (
     Acted,
     Decided,

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from harness.actions.types import Action, Click, Goto, Scroll, Select, Target, Type
+from harness.api import Artifacts
 from harness.browser.browser_settings import RestoreSettings
 from harness.browser.rendering.similarity import difference, entries, fingerprint, similarity
 from harness.browser.session.chromium import ChromiumPool
 from harness.browser.session.restoration import aim_pending, plan, replay, sites_at_risk
 from harness.errors import ActionInDoubt, EnvironmentDiverged, InfraError
 from harness.journal.store import ArtifactStore
-from harness.protocols import Artifacts, StepResult
+from harness.protocols import StepResult
 from harness.records import (
     Acted,
     Decided,

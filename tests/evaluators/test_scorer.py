@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from harness.api import Message, Reply
 from harness.errors import ModelRejected, ModelUnavailable, RequestRefused, StorageError
-from harness.evaluators import DIALECTS, Judge, Scorer
-from harness.protocols import Message, Reply
+from harness.evaluators import DIALECTS, ModelJudge, Scorer
 from harness.records import Closed, CloseReason, HtmlTarget, Judged, Scored, Selected, Status, Task, Usage
 from tests.evaluators.evidence import Memory, closed, gathered, html_task, task
 
@@ -38,7 +38,7 @@ async def score(
     judge: Scripted | None = None,
     answer: str = "",
 ) -> Scored:
-    scorer = Scorer(dialect, Judge(judge) if judge else None, clock=lambda: 7.0)
+    scorer = Scorer(dialect, ModelJudge(judge) if judge else None, clock=lambda: 7.0)
     return await scorer.score(judged, ended or closed(answer), Memory())
 
 
@@ -123,17 +123,17 @@ class Kept:
 async def test_a_reply_is_kept_before_the_next_is_asked_for_and_never_asked_for_again() -> None:
     kept, judge = Kept(gives_way_at=2), Scripted("yes\ncorrect", "yes\ncorrect")
     with pytest.raises(StorageError):
-        await Scorer("corrected", Judge(judge)).score(FUZZY, closed("5"), Memory(), kept)
+        await Scorer("corrected", ModelJudge(judge)).score(FUZZY, closed("5"), Memory(), kept)
     assert len(kept.known) == 1 and len(judge.asked) == 2
     kept.gives_way_at, judge = 0, Scripted("no\nincorrect")
     for _ in range(2):
-        scored = await Scorer("corrected", Judge(judge)).score(FUZZY, closed("5"), Memory(), kept)
+        scored = await Scorer("corrected", ModelJudge(judge)).score(FUZZY, closed("5"), Memory(), kept)
         assert scored.verdicts[0].replies == ("yes\ncorrect", "no\nincorrect") and scored.value == 0.0
         assert scored.verdicts[0].usage.requests == 2, "what its replies cost, whenever that was"
     assert len(judge.asked) == 1 and "two shades" in judge.asked[0]
     for scorer in (
-        Scorer("webarena", Judge(other := Scripted(*["correct"] * 4))),
-        Scorer("corrected", Judge(other, name="b")),
+        Scorer("webarena", ModelJudge(other := Scripted(*["correct"] * 4))),
+        Scorer("corrected", ModelJudge(other, name="b")),
     ):
         await scorer.score(FUZZY, closed("5"), Memory(), kept)
     assert len(other.asked) == 4, "another dialect and another judge are asked themselves"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from harness import safe_files
+from harness.api import Message
 from harness.browser.driver.child_environment import browser_environment
 from harness.browser.network.addresses import Addresses, SiteFinder
 from harness.browser.network.allowlist import Allowlist
@@ -26,7 +27,7 @@ from harness.journal.secret_detection import in_command, in_header, in_login, in
 from harness.llm.chat import ChatSettings, OpenAIChat
 from harness.llm.endpoint import Endpoint
 from harness.llm.retry import Retrier, RetryPolicy
-from harness.protocols import Message, ProgressEvent
+from harness.protocols import ProgressEvent
 from harness.records import Eval, Site, Task
 from harness.runner import shell
 from harness.runner.process_tree import worker_environment

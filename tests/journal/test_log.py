@@ -118,7 +118,7 @@ def test_lines_in_an_order_that_makes_no_sense_are_named(path: Path) -> None:
 
 
 def test_a_newer_schema_says_to_upgrade(path: Path) -> None:
-    newer = encode(opened()).body.replace(b'"schema":3', b'"schema":9')
+    newer = encode(opened()).body.replace(b'"schema":4', b'"schema":9')
     path.write_bytes(seal(newer, 0)[0])
     with pytest.raises(JournalError, match=r":1: made by a newer version of cairn \(schema 9, .*upgrade") as refused:
         read(path)

@@ -13,6 +13,7 @@ import httpx
 import httpx2
 import pytest
 
+from harness.api import Message
 from harness.demo.model.fault_injection import read_faults
 from harness.demo.model.model_server import endpoint_app
 from harness.demo.model.scripts import Script, Scripts, ScriptStep
@@ -23,7 +24,6 @@ from harness.llm.endpoint import Endpoint
 from harness.llm.permits import Permit, PermitRequest, RequestOutcome, RequestResult
 from harness.llm.prices import Price
 from harness.llm.retry import Retrier, RetryNotice, RetryPolicy, Timing
-from harness.protocols import Message
 
 PLANS = Scripts(by_intent={"Go back.": Script(task_id="1", steps=(ScriptStep(do="go_back"),))})
 ASKED = (

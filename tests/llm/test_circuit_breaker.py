@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from harness.api import ChatModel, Message, Reply
 from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
 from harness.llm.circuit_breaker import LONGEST_PAUSE_S, REJECTED, CircuitBreaker, CircuitBreakerModel
 from harness.llm.limiter import Clock, Limiter, RateLimits
 from harness.llm.permits import PermitRequest, RateLimiter, RequestOutcome, RequestResult, Unlimited
-from harness.protocols import ChatModel, Message, Reply
 from harness.records import Usage
 from harness.runner.virtual_time import run_virtual
 from tests.llm.test_limiter import Worker

@@ -11,10 +11,10 @@ from typing import Any
 import psutil
 import pytest
 
+from harness.api import Message
 from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
 from harness.llm.endpoint import Endpoint
 from harness.llm.http_client import bounded_client
-from harness.protocols import Message
 from tests.llm.test_chat import Waits, chat, scripted
 
 ASKED = (Message(role="user", content="What now?"),)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from harness.actions.types import Stop
+from harness.api import WorkerHandle
 from harness.errors import UsageError
 from harness.journal.log import read
 from harness.journal.store import RunFolder
@@ -27,7 +28,6 @@ from harness.runner.executors.supervisor import (
     STARTS_WITHOUT_WORK,
     SupervisorConfig,
     Timeouts,
-    WorkerHandle,
     run_supervised,
 )
 from harness.runner.executors.worker_losses import GivenJobs, WorkerLosses

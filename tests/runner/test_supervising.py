@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from harness.api import WorkerHandle
 from harness.llm.limiter import Limiter
 from harness.llm.permits import RateLimiterServer
 from harness.protocols import ProgressEvent
 from harness.runner.executors import supervisor
 from harness.runner.executors.ipc import news_values
-from harness.runner.executors.supervisor import SupervisorConfig, Timeouts, WorkerHandle, run_supervised
+from harness.runner.executors.supervisor import SupervisorConfig, Timeouts, run_supervised
 from harness.runner.executors.worker_losses import WorkerLosses
 from harness.runner.pending import PendingPolicy
 from harness.runner.scheduler import Scheduler

@@ -18,6 +18,7 @@ from types import MappingProxyType, TracebackType
 import psutil
 from playwright.async_api import Browser, Error, Playwright, async_playwright
 
+from harness.api import Artifacts
 from harness.browser.browser_settings import BrowserSettings, RestoreSettings
 from harness.browser.driver import executable
 from harness.browser.driver.cdp_receive import patch_json
@@ -31,7 +32,6 @@ from harness.browser.network.allowlist import Allowlist
 from harness.browser.session.browser_session import SiteBinding
 from harness.browser.session.environment import BrowserEnvironment, EnvironmentDeps
 from harness.errors import BrowserCrashed, BrowserLost
-from harness.protocols import Artifacts
 from harness.records import Site, Task
 
 logger = logging.getLogger(__name__)

@@ -11,6 +11,7 @@ from playwright.async_api import Browser
 
 from harness.actions.effects import may_change_sites
 from harness.actions.types import Action, Goto
+from harness.api import Artifacts
 from harness.browser import text_limits
 from harness.browser.browser_settings import BrowserSettings, RestoreSettings
 from harness.browser.driver.playwright_errors import Deadline
@@ -23,7 +24,7 @@ from harness.browser.session.browser_session import BrowserSession, InitialState
 from harness.browser.tabs.storage import real_state
 from harness.codec import digest, loads
 from harness.errors import EnvironmentDiverged, JournalError, SiteUnavailable, TaskError
-from harness.protocols import Artifacts, InDoubt, RawEvidence, RestoreResult, StepResult
+from harness.protocols import InDoubt, RawEvidence, RestoreResult, StepResult
 from harness.records import (
     Acted,
     Episode,

@@ -15,26 +15,30 @@ from harness.runner.process_tree import kill_tree, worker_environment
 def child_processes(command: Sequence[str], log: Path) -> Callable[[int], AbstractAsyncContextManager["LocalWorker"]]:
     """A launch that runs `command` for every worker; what they write to stderr is appended to `log`."""
 
-    @asynccontextmanager
-    async def launch(number: int) -> AsyncIterator[LocalWorker]:
-        with safe_files.open_append(log) as errors:
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=errors,
-                env=worker_environment(os.environ),
-                start_new_session=True,
-                limit=BUFFERED,
-            )
-        try:
-            yield LocalWorker(process)
-        finally:
-            if process.returncode is None:  # else its number may be somebody else's by now
-                kill_tree(process.pid)
-                await process.wait()
+    return lambda number: local_worker(command, log)
 
-    return launch
+
+@asynccontextmanager
+async def local_worker(command: Sequence[str], log: Path) -> AsyncIterator["LocalWorker"]:
+    """Run `command` on this machine: a worker, or a program that connects its standard input and output to a worker
+    elsewhere, such as ssh.
+    """
+    with safe_files.open_append(log) as errors:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=errors,
+            env=worker_environment(os.environ),
+            start_new_session=True,
+            limit=BUFFERED,
+        )
+    try:
+        yield LocalWorker(process)
+    finally:
+        if process.returncode is None:  # else its number may be somebody else's by now
+            kill_tree(process.pid)
+            await process.wait()
 
 
 class LocalWorker:

@@ -14,12 +14,12 @@ from hashlib import sha256
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from harness.api import Artifacts
 from harness.codec import decode, encode
 from harness.errors import JournalError
 from harness.journal.fold import fold
 from harness.journal.log import Journal
 from harness.journal.store import RunFolder
-from harness.protocols import Artifacts
 from harness.records import Episode, Record
 from harness.runner.executors.ipc import encode_message
 from harness.runner.recorder import JournalWriter

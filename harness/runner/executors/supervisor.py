@@ -8,11 +8,12 @@ when its browser crashes, and is given up after as many attempts: one task canno
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
+from harness.api import WorkerHandle
 from harness.errors import JournalError, UsageError
 from harness.llm.permits import RateLimiterServer
 from harness.protocols import Progress, ProgressEvent
@@ -64,27 +65,6 @@ class Counters:
 
     def restarted(self, worker: int) -> None:
         self.newest.pop(worker, None)
-
-
-class WorkerHandle(Protocol):
-    """One life of one worker process."""
-
-    @property
-    def begun(self) -> bool:
-        """Whether it has been given a place to run; on a busy cluster it has to wait for one."""
-        ...
-
-    def send(self, data: bytes) -> None:
-        """Bytes to its standard input, in order; lost when it is gone."""
-        ...
-
-    def messages(self) -> AsyncIterator[dict[str, Any]]:
-        """What it says, until it has ended."""
-        ...
-
-    async def kill(self) -> None:
-        """End it with everything it started."""
-        ...
 
 
 Launch = Callable[[int], AbstractAsyncContextManager[WorkerHandle]]
