@@ -51,15 +51,17 @@ def open_regular(path: Path, flags: int, mode: int = 0o644, *, below: Path | Non
         UnsafeFile: It is something else, or has other names and is to be written.
         OSError: It cannot be opened; FileNotFoundError where it or a folder above it is missing.
     """
-    with _parent(path, below) as folder:
+    folder = _descend(path.parent, below)
+    try:
         with suppress(FileNotFoundError):
             _check_file(path, os.stat(path.name, dir_fd=folder, follow_symlinks=False), flags)
-        try:
-            fd = os.open(path.name, flags | _ASKED, mode, dir_fd=folder)
-        except OSError as exc:  # it became something else since
-            if exc.errno not in _TOLD:
-                raise
-            raise UnsafeFile(path, "is no regular file") from exc
+        fd = os.open(path.name, flags | _ASKED, mode, dir_fd=folder)
+    except OSError as exc:
+        if exc.errno not in _TOLD:
+            raise
+        raise UnsafeFile(path, "is no regular file") from exc  # it became something else since the look
+    finally:
+        os.close(folder)
     try:
         _check_file(path, os.fstat(fd), flags)
     except UnsafeFile:
@@ -116,7 +118,7 @@ def status(path: Path, *, below: Path | None = None) -> os.stat_result | None:
     Raises:
         UnsafeFile: A folder on the way is none.
     """
-    with suppress(FileNotFoundError), _parent(path, below) as folder:
+    with suppress(FileNotFoundError), open_folder(path.parent, below or path.parent) as folder:
         found = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
         return found if stat.S_ISREG(found.st_mode) else None
     return None
@@ -136,13 +138,8 @@ def open_folder(path: Path, below: Path, *, make: int | None = None, durable: bo
         UnsafeFile: One of them is something else.
         OSError: As `os.open`; FileNotFoundError where one is missing.
     """
-    at, fd = below, os.open(below, _FOLDER)
+    fd = _descend(path, below, make=make, durable=durable)
     try:
-        for name in path.relative_to(below).parts:
-            at /= name
-            inner = _step(at, fd, make=make, durable=durable)
-            os.close(fd)
-            fd = inner
         yield fd
     finally:
         os.close(fd)
@@ -179,17 +176,31 @@ def remove(path: Path, *, below: Path) -> None:
 
 
 def _all_of(path: Path, fd: int, most: int) -> bytes:
-    with os.fdopen(fd, "rb") as file:
+    try:
         size = os.fstat(fd).st_size
         if size > most:
             raise UnsafeFile(path, f"holds {size / 1e6:,.0f} MB, and at most {most / 1e6:,.0f} MB are read of it")
-        return file.read()
+        parts = [os.read(fd, size + 1)]  # one call, but for a file that is being appended to
+        while parts[-1]:
+            parts.append(os.read(fd, 1 << 16))
+        return b"".join(parts)
+    finally:
+        os.close(fd)
 
 
-@contextmanager
-def _parent(path: Path, below: Path | None) -> Iterator[int]:
-    with open_folder(path.parent, path.parent if below is None else below) as fd:
-        yield fd
+def _descend(path: Path, below: Path | None, *, make: int | None = None, durable: bool = False) -> int:
+    """The descriptor of the folder at `path`; a resume opens thousands, so it costs no more than the system calls."""
+    if below is None or path == below:
+        return os.open(path, _FOLDER)
+    at, fd = below, os.open(below, _FOLDER)
+    for name in path.relative_to(below).parts:
+        at /= name
+        outer = fd
+        try:
+            fd = _step(at, outer, make=make, durable=durable)
+        finally:
+            os.close(outer)
+    return fd
 
 
 def _step(path: Path, outer: int, *, make: int | None, durable: bool) -> int:
