@@ -25,6 +25,10 @@ $(VENV)/installed-dev: $(VENV)/installed
 test: setup $(VENV)/installed-dev $(AXE)
 	$(PY) -m pytest -n logical --dist worksteal -m 'not slow and not hostile' $(ARGS)
 
+# What needs neither a browser nor processes of its own: for every commit, in under a minute.
+test-fast: $(VENV)/installed-dev
+	$(PY) -m pytest -n logical --dist worksteal -m 'not integration and not slow and not hostile' $(ARGS)
+
 # Whole sweeps that are killed, cut off and taken up again: Ray, Slurm, rate limits, every way to die.
 test-slow: setup $(VENV)/installed-dev $(AXE)
 	$(PY) -m pytest -n logical --dist worksteal -m slow $(ARGS)

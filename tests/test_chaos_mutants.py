@@ -12,6 +12,8 @@ from chaos_own_mutants import OWN_AS_IS, OWN_MUTANTS
 from chaos_patches import Patch, apply
 from chaos_tasks import KINDS
 
+pytestmark = pytest.mark.integration
+
 PROJECT = Path(__file__).resolve().parents[1]
 PATCHED = """
 import sys

@@ -18,6 +18,8 @@ from tests.e2e.conftest import environment
 from tests.looking import chromium
 from tests.reports.runs import Shape, fill
 
+pytestmark = pytest.mark.integration
+
 PROJECT = Path(__file__).resolve().parent.parent
 PAGES = PROJECT / "docs" / "pages"
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)

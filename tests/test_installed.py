@@ -11,6 +11,8 @@ import pytest
 
 from tests.e2e.conftest import environment
 
+pytestmark = pytest.mark.integration
+
 PROJECT = Path(__file__).resolve().parent.parent
 
 

@@ -98,6 +98,8 @@ def _without_secrets(argument: str, hidden: Callable[[str], str]) -> str:
         return argument
     try:
         override = OverridesParser.create().parse_override(argument)
+    except RecursionError as error:
+        raise ConfigError(f"{key}: its value is nested too deeply; a setting has a few levels") from error
     except HydraException as error:
         place = tuple(key.lstrip("+~").split("."))
         if any(secret_parts(place, text)) or is_login_field((*place, "fields", "")) or "login" in place:

@@ -8,6 +8,8 @@ from harness.cli import configured
 from harness.config import PROJECT
 from harness.errors import ConfigError
 
+pytestmark = pytest.mark.integration
+
 MISSPELT = {
     "+worker=3": "worker is no setting; did you mean workers;",
     "+max_steps=5": "max_steps is no setting; did you mean limits.max_steps;",

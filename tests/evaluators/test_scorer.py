@@ -197,6 +197,7 @@ async def test_a_silent_judge_is_an_error_and_a_refusing_one_stops_the_run(diale
         await score(FUZZY, dialect=dialect, judge=Scripted(ModelRejected("401")), answer="x")
 
 
+@pytest.mark.integration
 async def test_a_ten_megabyte_answer_is_scored_or_refused_but_never_hangs() -> None:
     long = ". " * 5_000_000
     lone = task("string_match", reference_answers={"must_include": ["7"]})

@@ -19,7 +19,7 @@ from harness.cli import configured
 from harness.config import Config
 from harness.config.config_validation import BOUNDS, NON_EMPTY, WORDS, check_values, range_of, settings
 from harness.demo.model.fault_injection import read_faults
-from harness.errors import ConfigError, UsageError
+from harness.errors import ConfigError, ExitCode, UsageError
 from harness.evaluation.models import read_yaml
 from harness.evaluation.orchestrator import evaluate
 from harness.llm.prices import read_prices
@@ -334,6 +334,6 @@ def test_what_only_the_browser_or_a_file_tells_uses_up_no_attempt(tmp_path: Path
 def test_a_log_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "run" / "worker.log").mkdir(parents=True)
     code, said = run("task.limit=1", "workers=1", root=tmp_path)
-    assert code == 2, said
-    assert "worker.log: a folder stands where a file is needed" in said and "Traceback" not in said
+    assert code == ExitCode.UNSCORED, said
+    assert "worker.log is a folder, where a run has a file of its own" in said and "Traceback" not in said
     os.rmdir(tmp_path / "run" / "worker.log")  # noqa: PTH106

@@ -10,6 +10,8 @@ import pytest
 
 from tests.journal.episodes import PROJECT
 
+pytestmark = pytest.mark.integration
+
 WRITING = """
 import os
 import sys

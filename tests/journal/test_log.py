@@ -40,6 +40,7 @@ def test_a_missing_or_empty_journal_is_an_empty_episode(path: Path) -> None:
         assert journal.episode == Episode()
 
 
+@pytest.mark.integration
 def test_a_cut_at_any_byte_leaves_a_clean_prefix_that_goes_on(path: Path) -> None:
     whole = write(path, RECORDS)
     ends = [0, *accumulate(len(line) + 1 for line in whole.split(b"\n")[:-1])]

@@ -19,6 +19,8 @@ from harness.reports.rows import rows_of, run_info
 from harness.reports.single_file import write_single_file
 from tests.reports.runs import Shape, episode, task, write
 
+pytestmark = pytest.mark.integration
+
 ATTACKS = (
     "<script>window.hacked=1</script>",
     "</script><script>window.hacked=1</script>",

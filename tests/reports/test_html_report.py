@@ -115,6 +115,7 @@ def test_a_folder_without_a_run_is_one_sentence(tmp_path: Path, capsys: pytest.C
     assert "holds no run" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_the_index_of_a_whole_benchmark_stays_small(tmp_path: Path) -> None:
     folder = fill(tmp_path / "big", assorted(812, steps=1), screenshots=False)
     assert write_report(folder).index.stat().st_size < 2_000_000

@@ -25,6 +25,8 @@ from harness.runner.scheduler import Scheduler
 from tests.demo.conftest import sign_in
 from tests.runner.sites import Journals, a_job
 
+pytestmark = pytest.mark.integration
+
 INSTANCES = {
     "shop": tuple(f"http://t{number}.shop.localhost" for number in range(3)),
     "forum": tuple(f"http://t{number}.forum.localhost" for number in range(2)),

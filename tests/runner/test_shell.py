@@ -13,6 +13,8 @@ import pytest
 from harness.runner import shell
 from harness.runner.process_tree import HOOK_MARK, MARK, kill_orphans, tag_environment
 
+pytestmark = pytest.mark.integration
+
 LEAVES_ITS_TREE = "setsid sh -c 'echo $$ >> {pids}; sleep 600 & echo $! >> {pids}; wait' &"
 """Starts what neither belongs to its session nor, once the command has ended, to its tree."""
 

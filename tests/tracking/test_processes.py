@@ -12,6 +12,8 @@ import pytest
 
 from tests.tracking.rollouts import history, root, rows
 
+pytestmark = pytest.mark.integration
+
 PROGRAM = """
 import asyncio, sys
 from harness.tracking.model import Model

@@ -16,6 +16,8 @@ import pytest
 from harness.errors import TrackingError
 from tests.tracking.rollouts import history, model, rollout
 
+pytestmark = pytest.mark.integration
+
 PROJECT = Path(__file__).resolve().parents[2]
 
 
