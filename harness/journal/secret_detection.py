@@ -44,7 +44,8 @@ _ASKED = re.compile(r"[?&#;]([\w.\[\]-]{1,64})=([^&#;\s\"'<>]{1,4096})")
 _LEAST_USER = 12
 """A user name without a password that is as long as this is a token."""
 _SHAPES = re.compile(
-    r"(?<![\w-])(?:sk-[\w-]{16,512}|gh[opsur]_\w{20,512}|github_pat_\w{20,512}|glpat-[\w-]{16,512}|xox[abeprs]-[\w-]{10,512}"
+    r"(?<![\w-])(?:sk-[\w-]{16,512}|gh[opsur]_\w{20,512}|github_pat_\w{20,512}|glpat-[\w-]{16,512}|"
+    r"xox[abeprs]-[\w-]{10,512}"
     r"|(?:AKIA|ASIA)[A-Z0-9]{16}|AIza[\w-]{30,512}|hf_\w{16,512}|eyJ[\w-]{8,2048}\.[\w-]{8,4096}(?:\.[\w-]{0,2048})?)"
 )
 """Keys that say so themselves."""

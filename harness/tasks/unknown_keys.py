@@ -32,7 +32,8 @@ _TASK = _Place(
         " instantiation_dict require_reset mutates metadata".split()
     ),
     remarks=re.compile(
-        rf"{_NOTES}|(.*_)?(difficulty|note|notes|comment|comments|id|ids)|description|tags?|labels?|category|categories|level|"
+        rf"{_NOTES}|(.*_)?(difficulty|note|notes|comment|comments|id|ids)|description|tags?|labels?|"
+        r"category|categories|level|"
         "split|source|authors?|annotators?|version|revision|created_at|updated_at"
     ),
     unsupported={

@@ -22,7 +22,8 @@ _PASS = frozenset(
     }
 )
 _PASS_FAMILIES = re.compile(
-    r"(?:LC|FONTCONFIG|FREETYPE|GDK|GTK|LIBGL|MESA|EGL|VK|LIBVA|PLAYWRIGHT)_[A-Z_]+|XDG_(?:[A-Z]+_(?:DIRS?|HOME)|SESSION_TYPE)"
+    r"(?:LC|FONTCONFIG|FREETYPE|GDK|GTK|LIBGL|MESA|EGL|VK|LIBVA|PLAYWRIGHT)_[A-Z_]+|"
+    r"XDG_(?:[A-Z]+_(?:DIRS?|HOME)|SESSION_TYPE)"
 )
 _NEVER = re.compile(r"KEY|TOKEN|SECRET|PASS|COOKIE|AUTH(?!ORITY)|CREDENTIAL")
 _PROXIES = re.compile(r"(?i)(?:https?|all|no|ftp)_proxy")

@@ -123,7 +123,12 @@ class Observer:
         if not self._html:
             await self._collector.prepare(cdp, held)
 
-    async def read(self, page: Page, cdp: CDPSession, sight: ReadHints = ReadHints()) -> RenderedPage:  # noqa: B008 (immutable)
+    async def read(
+        self,
+        page: Page,
+        cdp: CDPSession,
+        sight: ReadHints = ReadHints(),  # noqa: B008 (immutable)
+    ) -> RenderedPage:
         """Read a page as it is now; the caller has let it settle, and sees to it that it is still the same one after.
 
         Raises:

@@ -21,8 +21,9 @@ _ID = re.compile(r"^(\t*)\[[^\]\s]*\] ", re.MULTILINE)
 _WITH_ID = re.compile(r"^(\t*)\[([^\]\s]*)\] ", re.MULTILINE)
 _FOCUS = re.compile(r" focused: (True|true)\b")
 _ACTED_ON = re.compile(
-    r"<?(?:DisclosureTriangle|button|checkbox|combobox|link|listbox|menuitem\w*|option|radio|scrollbar|searchbox|slider|"
-    r"spinbutton|switch|tab|textbox|treeitem|ComboBoxGrouping|ComboBoxMenuButton|ComboBoxSelect|Date|DateTime|ColorWell|"
+    r"<?(?:DisclosureTriangle|button|checkbox|combobox|link|listbox|menuitem\w*|option|radio|scrollbar|searchbox|"
+    r"slider|spinbutton|switch|tab|textbox|treeitem|ComboBoxGrouping|ComboBoxMenuButton|ComboBoxSelect|"
+    r"Date|DateTime|ColorWell|"
     r"InputTime|PopUpButton|a|input|textarea|select|summary)\b",
     re.IGNORECASE,
 )
