@@ -13,6 +13,7 @@ from benchmarks.results import Rows, parser, row, tell
 from benchmarks.throughput import stage, watched
 from harness.cli import configured
 from harness.commands.estimator import Estimator, WhatIf
+from harness.config.deployment import load_tasks
 from harness.llm.limiter import RateLimits
 from harness.runner.capacity import machine_capacity
 from harness.runner.forecast import STEP_CPU_S
@@ -33,10 +34,17 @@ async def measure(
         await play(common, "run.id=sample", f"task.limit={SAMPLE}", "workers=1", "executor.lanes=1")
         for limit in (None, rpm) if rpm else (None,):
             for total in lanes if limit is None else lanes[-1:]:
+                config = configured(common)
                 wishes = WhatIf(
                     limits=RateLimits(requests_per_minute=limit), instances={}, lanes=(total,), step_cpu_s=STEP_CPU_S
                 )
-                sweep = Estimator(configured(common), here.folder / "sample", wishes)
+                sweep = Estimator(
+                    load_tasks(config.task, config.sites),
+                    config.sites,
+                    here.folder / "sample",
+                    trials=config.trials,
+                    wishes=wishes,
+                )
                 # In a thread: a simulation has an event loop of its own.
                 (option,) = await asyncio.to_thread(lambda sweep=sweep: list(sweep.options(machine_capacity())))
                 wall_s = await play(

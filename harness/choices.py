@@ -59,9 +59,14 @@ class ResetWhen(Enum):
 
 
 class Durability(Enum):
+    """When a record must be on the disk itself, so that a power cut cannot take it. A killed process never can."""
+
     record = "record"
+    """Before the append returns."""
     task = "task"
+    """When the attempt has closed, failed or been scored, or a judge was paid for it."""
     none = "none"
+    """Whenever the kernel likes; a power cut may then damage a journal."""
 
 
 class Display(Enum):

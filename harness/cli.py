@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from harness.actions.truncate import cut
-from harness.config import PROJECT, Config, ConfigSchema, config_of, register
+from harness.config import PROJECT, Config, ConfigSchema, register
 from harness.config.argument_secrets import RedactedArguments, redact_arguments, redact_hydra_files
 from harness.errors import ConfigError, ExitCode, HarnessError, UsageError
 from harness.internal_error import InternalErrorGuard, flatten_group, without_secrets
@@ -65,7 +65,7 @@ def _keep_quiet_about(hidden: RedactedArguments) -> None:
     folders += [option.partition("=")[2] for option in options if option.startswith("--config-dir=")]
     overrides = [option for option in options if "=" in option and not option.startswith("-")]
     with suppress(ConfigError):  # which hydra will say better
-        redact_output(build_redactor(configured(overrides, Path(folders[0]) if folders else None)))
+        redact_output(build_redactor(configured(overrides, Path(folders[0]) if folders else None).tree()))
 
 
 def _compose(hidden: RedactedArguments) -> int:
@@ -126,7 +126,7 @@ def _checked(tree: DictConfig, hidden: RedactedArguments) -> Config:
     except RecursionError as error:
         raise ConfigError(_sentence(error)) from error
     assert isinstance(composed, ConfigSchema)
-    config = config_of(hidden.put_back(composed))
+    config = Config.of(hidden.put_back(composed))
     check_values(config)
     return config
 
@@ -178,7 +178,7 @@ def _evaluate(config: Config, folder: Path) -> int:
 
     check_shape(folder)
     console = Terminal()
-    if (summary := load_summary(config, folder)) is not None:
+    if (summary := load_summary(folder, settings=config.tree())) is not None:
         print_summary(console, summary, str(folder))
         return exit_code(console, summary.overall, config.fail_under)
     from harness.evaluation.orchestrator import evaluate  # the heavy half of the house: who owes nothing does without

@@ -11,13 +11,10 @@ import traceback
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from harness.errors import ExitCode
 from harness.reports.escape import one_line, visible
-
-if TYPE_CHECKING:
-    from harness.config import Config
 
 
 class InternalErrorGuard:
@@ -66,15 +63,14 @@ def flatten_group(error: BaseException) -> list[BaseException]:
     return [leaf for one in error.exceptions for leaf in flatten_group(one)]
 
 
-def without_secrets(text: str, arguments: Iterable[str], config: "Config | None" = None) -> str:
-    """The text without the secrets of environment, command line and settings."""
-    from harness.config.config_tree import secrets  # nobody who works as he should waits for it
+def without_secrets(text: str, arguments: Iterable[str]) -> str:
+    """The text without the secrets of environment and command line."""
     from harness.journal.redaction import Redactor
     from harness.journal.secret_detection import secrets_in
 
     given = (one.lstrip("+").partition("=") for one in arguments)
     said = {name.replace(".", "_"): value.strip("'\"") for name, _, value in given}
-    return Redactor({**secrets_in(os.environ), **secrets_in(said), **(secrets(config) if config else {})}).said(text)
+    return Redactor({**secrets_in(os.environ), **secrets_in(said)}).said(text)
 
 
 def _sentence(redact: Callable[[str], str], error: BaseException) -> str:

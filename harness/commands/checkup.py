@@ -15,12 +15,12 @@ from harness.browser.driver.executable import find
 from harness.browser.network.http import fetch
 from harness.browser.session.chromium import ChromiumPool
 from harness.commands.machine import ClockJumpDetector, DoctorCheck, machine
-from harness.config import Config
+from harness.config import BrowserConfig, Config
 from harness.config.deployment import Deployment, load_tasks
 from harness.errors import HarnessError, InfraError, UsageError
-from harness.evaluation.embedded import embedded_servers
+from harness.evaluation.embedded import embedded_servers, is_embedded_endpoint
 from harness.evaluation.models import Models, RequestCounter, load_prices
-from harness.evaluation.run_context import RunContext
+from harness.evaluation.run_context import RunContext, RunSettings
 from harness.evaluation.worker_pool import chromium
 from harness.journal.store import RunFolder
 from harness.records import Episode, Eval, Site, Task
@@ -43,7 +43,14 @@ async def checkup(config: Config) -> AsyncIterator[DoctorCheck]:
         tasks = ()
         yield DoctorCheck(about="tasks", says=str(error), fix="set task, task.path, task.ids or task.sites", fine=False)
     with TemporaryDirectory(prefix="cairn-doctor-") as place, RunFolder.open(Path(place) / "run") as run:
-        game = RunContext(config=config, run=run, tasks=tasks, config_digest="", stopping=ShutdownSignal())
+        game = RunContext(
+            config=config,
+            settings=RunSettings.of(config),
+            run=run,
+            tasks=tasks,
+            config_digest="",
+            stopping=ShutdownSignal(),
+        )
         async for finding in _around(game):
             yield finding
     if (moved := clocks.finding()) is not None:
@@ -52,8 +59,7 @@ async def checkup(config: Config) -> AsyncIterator[DoctorCheck]:
 
 async def _around(game: RunContext) -> AsyncIterator[DoctorCheck]:
     """What is beside the machine: endpoint, browser, sites."""
-    scripted = game.config.llm.kind == "scripted" and game.config.llm.base_url is None
-    endpoint = await _embedded_endpoint(game) if scripted else await _endpoint(game)
+    endpoint = await _embedded_endpoint(game) if is_embedded_endpoint(game.config.llm) else await _endpoint(game)
     yield endpoint
     if game.config.judge.model:
         yield await _judge(game)
@@ -65,7 +71,7 @@ async def _around(game: RunContext) -> AsyncIterator[DoctorCheck]:
             return
         deployment = Deployment(game.config.sites, port)
         browser = await closing.enter_async_context(chromium(game, deployment))
-        finding = await _browser(browser, game.config)
+        finding = await _browser(browser, game.config.browser)
         yield finding
         for site in _absent(game, deployment):
             yield site
@@ -74,7 +80,7 @@ async def _around(game: RunContext) -> AsyncIterator[DoctorCheck]:
 
 
 def _without_endpoint(game: RunContext) -> RunContext:
-    return replace(game, config=replace(game.config, llm=replace(game.config.llm, kind="openai")))
+    return replace(game, settings=replace(game.settings, llm=replace(game.settings.llm, kind="openai")))
 
 
 def _with_log(error: Exception, game: RunContext) -> str:
@@ -84,9 +90,9 @@ def _with_log(error: Exception, game: RunContext) -> str:
 
 
 async def _embedded_endpoint(game: RunContext) -> DoctorCheck:
-    config = replace(game.config, sites=replace(game.config.sites, embedded=False))
+    settings = replace(game.settings, sites=replace(game.settings.sites, embedded=False))
     try:
-        async with embedded_servers(replace(game, config=config)) as where:
+        async with embedded_servers(replace(game, settings=settings)) as where:
             return DoctorCheck(about="endpoint", says=f"the scripted endpoint starts, at {where.base_url}")
     except UsageError as error:
         fix = "set llm.plans=FILE, or choose a model by llm=openai"
@@ -103,7 +109,7 @@ async def _endpoint(game: RunContext) -> DoctorCheck:
 
 
 async def _judge(game: RunContext) -> DoctorCheck:
-    judge = game.config.judge
+    judge = replace(game.config.judge, timeout_s=min(game.config.judge.timeout_s, PATIENCE_S))
     async with AsyncExitStack() as closing:
         try:
             return await _asked("judge", await _models(game, closing).judge_model(judge), judge.model or "")
@@ -116,11 +122,10 @@ def _models(game: RunContext, closing: AsyncExitStack) -> Models:
     """As in a run, but asking once only, and not for ever."""
     config = game.config
     once = replace(config.llm, max_attempts=1, timeout_s=min(config.llm.timeout_s, PATIENCE_S))
-    judge = replace(config.judge, timeout_s=min(config.judge.timeout_s, PATIENCE_S))
     return Models(
-        config=replace(config, llm=once, judge=judge),
+        llm=once,
         requests=RequestCounter(),
-        prices=load_prices(config),
+        prices=load_prices(config.llm),
         closing=closing,
         stopping=game.stopping,
     )
@@ -132,9 +137,9 @@ async def _asked(about: str, model: ChatModel, name: str) -> DoctorCheck:
     return DoctorCheck(about=about, says=f"{name} answers; the question took {tokens} tokens")
 
 
-async def _browser(browser: ChromiumPool, config: Config) -> DoctorCheck:
+async def _browser(browser: ChromiumPool, settings: BrowserConfig) -> DoctorCheck:
     try:
-        path = find(config.browser.executable, headless=config.browser.headless)
+        path = find(settings.executable, headless=settings.headless)
         return DoctorCheck(about="browser", says=f"{path} starts, version {await browser.version()}")
     except UsageError as error:
         return DoctorCheck(about="browser", says=str(error), fix="make setup does it for you", fine=False)

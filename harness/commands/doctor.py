@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     from harness.reports.terminal import Terminal
 
     config = configured(options.overrides, options.config_dir)
-    redact_output(build_redactor(config))
+    redact_output(build_redactor(config.tree()))
     code = asyncio.run(_check(config, Terminal(highlight=False, soft_wrap=True)))
     restore_output()
     return code

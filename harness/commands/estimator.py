@@ -4,11 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.config import Config
-from harness.config.deployment import load_tasks
+from harness.config.site_settings import SitesSettings
 from harness.errors import ConfigError
 from harness.evaluation.build_locks import shared_sites
-from harness.evaluation.limiter_settings import limits_of
 from harness.journal.index import EpisodeResult, scan
 from harness.journal.log import read
 from harness.journal.store import journal_name
@@ -30,7 +28,6 @@ class WhatIf:
     """What the person would like to know it for."""
 
     limits: RateLimits
-    """What is None here is as the settings say."""
     instances: Mapping[str, int]
     """Site to how many there would be; the others are as the settings say."""
     lanes: Sequence[int] = LANES
@@ -50,13 +47,15 @@ class Estimate:
 class Estimator:
     """A sweep to be foretold."""
 
-    def __init__(self, config: Config, folder: Path, wishes: WhatIf) -> None:
-        """Read tasks, settings and the recorded episodes in `folder`.
+    def __init__(
+        self, tasks: Sequence[Task], sites: SitesSettings, folder: Path, *, trials: int, wishes: WhatIf
+    ) -> None:
+        """Read the recorded episodes in `folder`.
 
         Raises:
             ConfigError: There are none, or `wishes` do not fit the settings.
         """
-        self.tasks = load_tasks(config.task, config.sites)
+        self.tasks = tasks
         outcomes = scan(folder).outcomes
         self._courses = dict(_courses(folder, outcomes))
         if not self._courses:
@@ -66,10 +65,10 @@ class Estimator:
             )
         self._typical = average_profile(list(self._courses.values()))
         self._wishes = wishes
-        self._limits = _limits(config, wishes.limits)
-        self._shared = _shared(config, self.tasks, wishes.instances)
+        self._limits = wishes.limits
+        self._shared = _shared(sites, self.tasks, wishes.instances)
         self._outcomes = tuple(outcomes.values())
-        self._jobs = [Job(task=task, trial=trial, reopen=True) for trial in range(config.trials) for task in self.tasks]
+        self._jobs = [Job(task=task, trial=trial, reopen=True) for trial in range(trials) for task in self.tasks]
 
     @property
     def known(self) -> int:
@@ -116,27 +115,18 @@ def _courses(folder: Path, outcomes: Mapping[tuple[str, int], EpisodeResult]) ->
             yield task_id, found
 
 
-def _limits(config: Config, wished: RateLimits) -> RateLimits:
-    said = limits_of(config.llm)
-    return RateLimits(
-        max_concurrency=wished.max_concurrency or said.max_concurrency,
-        requests_per_minute=wished.requests_per_minute or said.requests_per_minute,
-        tokens_per_minute=wished.tokens_per_minute or said.tokens_per_minute,
-    )
-
-
-def _shared(config: Config, tasks: Sequence[Task], wished: Mapping[str, int]) -> LockableSites | None:
+def _shared(sites: SitesSettings, tasks: Sequence[Task], wished: Mapping[str, int]) -> LockableSites | None:
     """The sites lanes share; addresses nobody gave yet are made up, for nobody will go there."""
-    if config.sites.embedded:
+    if sites.embedded:
         if wished:
             raise ConfigError(
                 f"--instances {next(iter(wished))}=…: of the embedded sites every lane has its own; drop it"
             )
         return None
-    used = {site for task in tasks for site in task.sites} | set(config.sites.by_name.keys())
+    used = {site for task in tasks for site in task.sites} | set(sites.by_name.keys())
     if unknown := sorted(set(wished) - used):
         raise ConfigError(f"--instances {unknown[0]}=…: no such site; there are {', '.join(sorted(used))}")
-    shared = shared_sites(config, tasks)
+    shared = shared_sites(sites, tasks)
     if shared.of_lane is not None:
         shared = LockableSites(instances={})
     there = {site: shared.instances.get(site) or (f"http://{site}",) for site in used}

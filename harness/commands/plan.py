@@ -43,7 +43,8 @@ def run(options: argparse.Namespace) -> int:
 
     from harness.cli import configured
     from harness.commands.estimator import LANES, Estimator, WhatIf
-    from harness.llm.limiter import RateLimits
+    from harness.config.deployment import load_tasks
+    from harness.evaluation.limiter_settings import limits_of
     from harness.reports.rows import run_folder
     from harness.reports.terminal import Terminal
     from harness.runner.capacity import machine_capacity
@@ -55,13 +56,18 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError(f"--lanes {lanes[0]} plays nothing; give at least 1")
     config = configured(options.overrides, options.config_dir)
     wishes = WhatIf(
-        limits=RateLimits(requests_per_minute=options.rpm, tokens_per_minute=options.tpm),
+        limits=replace(
+            limits_of(config.llm),
+            requests_per_minute=options.rpm or config.llm.requests_per_minute,
+            tokens_per_minute=options.tpm or config.llm.tokens_per_minute,
+        ),
         instances=dict(map(_instances, options.instances)),
         lanes=sorted(options.lanes or LANES),
         step_cpu_s=options.step_cpu_ms / 1000,
     )
     folder = run_folder(options.folder) if options.folder else Path(config.run.root, config.run.id)
-    sweep = Estimator(config, folder, wishes)
+    tasks = load_tasks(config.task, config.sites)
+    sweep = Estimator(tasks, config.sites, folder, trials=config.trials, wishes=wishes)
     there = machine_capacity()
     there = replace(there, cores=options.cores or there.cores)
     if options.memory_gb is not None:

@@ -23,10 +23,11 @@ from harness.choices import ActionSet, ObservationDialect, ObservationType
 from harness.config import PROJECT, Config
 from harness.config.deployment import Deployment
 from harness.config.recorded_config import NAME, read_recorded, recorded_address, recorded_sites, recorded_text
+from harness.config.site_settings import SitesSettings
 from harness.demo.launcher import start_servers
 from harness.errors import ConfigError
 from harness.evaluation.models import read_yaml
-from harness.evaluation.run_context import RunContext
+from harness.evaluation.run_context import WorkerContext
 from harness.evaluation.worker_pool import chromium
 from harness.journal.store import RunFolder
 from harness.protocols import Environment
@@ -65,7 +66,7 @@ async def replay_episode(config: Config, episode: Episode, recorded: Path) -> As
     opened, arrival = episode.opened, episode.arrival
     if opened is None or arrival is None:
         raise ConfigError("the journal holds no arrival yet: there is nothing to perform again")
-    check_sites(config, recorded, opened.task)
+    check_sites(config.sites, recorded, opened.task)
     async with AsyncExitStack() as closing:
         folder = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="cairn-replay-")))
         opened = replace(opened, task=_without_file(opened.task, folder))
@@ -102,7 +103,7 @@ async def _environment(config: Config, opened: Opened, folder: Path, closing: As
     if config.sites.embedded:
         port = await closing.enter_async_context(start_servers("harness.demo", log=folder / "sites.log"))
     run = RunFolder.open(folder, held=False)
-    game = RunContext(config=config, run=run, tasks=(), config_digest=opened.config_digest, stopping=ShutdownSignal())
+    game = WorkerContext(config=config, run=run, config_digest=opened.config_digest, stopping=ShutdownSignal())
     pool = await closing.enter_async_context(chromium(game, Deployment(config.sites, port)))
     known = config.sites.instances
     at = {site: url for site, url in opened.instances.items() if url in known.get(site, ())}
@@ -135,14 +136,14 @@ def as_recorded(config: Config, folder: Path, given: Collection[str]) -> Config:
     return config
 
 
-def check_sites(config: Config, folder: Path, task: Task) -> None:
+def check_sites(sites: SitesSettings, folder: Path, task: Task) -> None:
     """See that the person's own sites are those the task is on.
 
     Raises:
         ConfigError: One is not configured, is shown at another address, or wants a login that is not configured.
     """
-    mine, theirs = config.sites.by_name, recorded_sites(read_recorded(folder))
-    there = {site.name for site in Deployment(config.sites, None).sites(0)}
+    mine, theirs = sites.by_name, recorded_sites(read_recorded(folder))
+    there = {site.name for site in Deployment(sites, None).sites(0)}
     for name in task.sites:
         if name not in mine or not (name in there or mine[name].is_embedded):
             raise ConfigError(

@@ -1,15 +1,16 @@
 """The schema and the defaults of everything that can be configured.
 
-`configs/*.yaml` only composes and overrides what stands here; an unknown key or a wrong type is refused by the
-schema. No module below `compose` ever sees a config tree. Importing this registers nothing: call `register`.
+`configs/*.yaml` only composes and overrides what is declared here; an unknown key or a wrong type is refused by the
+schema. What a setting means for a run folder is declared beside its default (`setting`). Importing this registers
+nothing: call `register`.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from pathlib import Path
 from sysconfig import get_path
-from typing import Any
+from typing import Any, Self
 
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, OmegaConf
@@ -24,6 +25,7 @@ from harness.choices import (
     ObservationType,
     Strategy,
 )
+from harness.config.schema_fields import Tree, as_plain, measured, setting, unnamed
 from harness.config.site_settings import SitesSettings, read_sites
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
@@ -36,17 +38,17 @@ _LONGEST_SUFFIX = 150
 
 @dataclass
 class TaskConfig:
-    name: str = MISSING
+    name: str = setting(MISSING, named=False)
     """First part of the run's name."""
-    path: str = MISSING
+    path: str = setting(MISSING, named=False)
     """A JSON array, a folder of `{i}.json`, or JSONL."""
-    plans: str | None = None
+    plans: str | None = setting(None, named=False)
     """Plan file for `llm=scripted`."""
-    ids: Any = None
+    ids: Any = setting(None, named=False)
     """`[0-99,120]`; null = all."""
-    sites: list[str] | None = None
+    sites: list[str] | None = setting(None, named=False)
     """Only tasks all of whose sites are in this list."""
-    limit: int | None = None
+    limit: int | None = setting(None, named=False)
     shard: str | None = None
     """`K/N`: of these tasks one N-th, by a hash of their ids; null = all."""
 
@@ -73,46 +75,46 @@ class LlmConfig:
     name: str = MISSING
     kind: str = "openai"
     """`openai`, `azure`, or `scripted` (starts the embedded endpoint)."""
-    model: str = MISSING
+    model: str = setting(MISSING, named=False)
     step: int = 0
     """Which checkpoint of a model in training this is; a label for `tracking`."""
-    base_url: str | None = None
-    api_key: str | None = None
-    headers: dict[str, str] = field(default_factory=dict)
+    base_url: str | None = setting(None, measured=False, named=False)
+    api_key: str | None = setting(None, measured=False, named=False)
+    headers: dict[str, str] = setting(factory=dict, measured=False, named=False)
     """Sent with every request, as `OpenAI-Organization`; their values are secrets."""
     api_version: str | None = None
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: int | None = None
     max_tokens_field: str = "max_tokens"
-    timeout_s: float = 120.0
-    max_attempts: int = 8
-    max_retry_s: float = 600.0
+    timeout_s: float = setting(120.0, measured=False)
+    max_attempts: int = setting(8, measured=False)
+    max_retry_s: float = setting(600.0, measured=False)
     """Retries of one request end after this long."""
-    max_outage_s: float = 3600.0
+    max_outage_s: float = setting(3600.0, measured=False)
     """The run pauses this long for an endpoint that stays down, before tasks are given up."""
-    max_answer_mb: float = 32.0
+    max_answer_mb: float = setting(32.0, measured=False)
     """A longer answer of the endpoint, or of the judge's, is refused, and only its own task fails; decompressed."""
-    max_concurrency: int | None = None
+    max_concurrency: int | None = setting(None, measured=False)
     """Requests at once, over all workers; null = no limit of ours. So the next two."""
-    requests_per_minute: float | None = None
+    requests_per_minute: float | None = setting(None, measured=False)
     """Null = what the endpoint lets through, which is found out; tokens likewise."""
-    tokens_per_minute: float | None = None
-    prices: str | None = None
+    tokens_per_minute: float | None = setting(None, measured=False)
+    prices: str | None = setting(None, measured=False)
     """YAML of prices per million tokens; null = `configs/prices.yaml`."""
-    plans: str | None = None
+    plans: str | None = setting(None, measured=False, named=False)
     """Scripted only: plan file."""
-    faults: list[Any] = field(default_factory=list)
+    faults: list[Any] = setting(factory=list, measured=False)
     """Scripted only: faults to inject, by rule."""
-    latency_ms: int = 0
+    latency_ms: int = setting(0, measured=False)
     """Scripted only: how long an answer takes."""
 
 
 @dataclass
 class BrowserConfig:
-    executable: str | None = None
-    headless: bool = True
-    slow_mo_ms: float = 0.0
+    executable: str | None = setting(None, measured=False)
+    headless: bool = setting(True, measured=False, named=False)
+    slow_mo_ms: float = setting(0.0, measured=False)
     width: int = 1280
     height: int = 720
     locale: str = "en-US"
@@ -123,12 +125,12 @@ class BrowserConfig:
     """How long a page may take to answer, and how long a site that is gone, or cannot be reset yet, is waited for."""
     step_deadline_s: float = 90.0
     """A step that takes longer is a hung browser."""
-    screenshots: bool = True
-    har: bool = False
+    screenshots: bool = setting(True, measured=False)
+    har: bool = setting(False, measured=False)
     """Record what pages ask of their sites, for `harness export webarena-verified`."""
     uploads: str | None = None
     """Folder whose files an agent may upload by name; null = none."""
-    max_memory_mb: float | None = 1024.0
+    max_memory_mb: float | None = setting(1024.0, measured=False)
     """A page that holds more memory (resident) is ended, which its own task sees as a crash; null = no bound."""
     allowed: str = "auto"
     """`sites`: pages reach the configured sites only; `any`: no limit; `auto`: `sites` for the embedded ones."""
@@ -143,32 +145,32 @@ class ObservationConfig:
 
 @dataclass
 class ExecutorConfig:
-    kind: str = "processes"
+    kind: str = setting("processes", named=False)
     """`processes`: every worker is a supervised process; `inline`: all in this one, to debug; `ray`: on a cluster.
     `slurm`: as jobs, each a shard."""
-    lanes: int | None = None
+    lanes: int | None = setting(None, named=False)
     """Episodes at once per worker; null = chosen from cores and memory, and 1 where `workers` is given."""
-    silence_s: float = 20.0
+    silence_s: float = setting(20.0, named=False)
     """A worker process without a heartbeat for this long is ended, and its tasks go on elsewhere."""
     task_deadline_s: float | None = None
     """A stay on one task that takes longer is ended; null = only steps have deadlines."""
-    shared_fs: bool | None = None
+    shared_fs: bool | None = setting(None, named=False)
     """Whether workers write into the run folder themselves or this process for them; null = each finds out."""
-    address: str | None = None
+    address: str | None = setting(None, named=False)
     """Ray only: of the cluster (`host:port`, `auto`); null = one on this machine, for this run."""
-    cpus: float = 1.0
+    cpus: float = setting(1.0, named=False)
     """What a Ray worker takes of a node, and a Slurm job."""
-    shards: int = 8
+    shards: int = setting(8, named=False)
     """Slurm only, as all below: into how many jobs a run is divided."""
-    cluster: str = "slurm"
+    cluster: str = setting("slurm", named=False)
     """`local` = processes of this machine, to try it."""
-    partition: str | None = None
-    time_min: int = 240
+    partition: str | None = setting(None, named=False)
+    time_min: int = setting(240, named=False)
     """A job that runs out of time is queued again and goes on."""
-    mem_gb: float | None = None
+    mem_gb: float | None = setting(None, named=False)
     sbatch: dict[str, Any] = field(default_factory=dict)
     """Further options of sbatch, as submitit names them: account, qos, constraint…"""
-    wait: bool = True
+    wait: bool = setting(True, named=False)
     """False = submit only; the same command brings together what jobs have done."""
 
 
@@ -181,7 +183,7 @@ class ResumeConfig:
     """A restored page this similar to the recorded one counts as the same."""
     max_attempts: int = 3
     """Infrastructure failures of one task before it is left unscored."""
-    accept_drift: bool = False
+    accept_drift: bool = setting(False, named=False)
     """Go on in a run folder made with other measuring settings; what changed is kept in its `drift.jsonl`."""
 
 
@@ -197,7 +199,7 @@ class LimitsConfig:
 
 @dataclass
 class JournalConfig:
-    durability: Durability = Durability.record
+    durability: Durability = setting(Durability.record, named=False)
 
 
 @dataclass
@@ -205,30 +207,30 @@ class JudgeConfig:
     """The endpoint that judges `fuzzy_match`; null model = no judge."""
 
     model: str | None = None
-    base_url: str | None = None
-    api_key: str | None = None
-    headers: dict[str, str] = field(default_factory=dict)
-    timeout_s: float = 120.0
+    base_url: str | None = setting(None, measured=False, named=False)
+    api_key: str | None = setting(None, measured=False, named=False)
+    headers: dict[str, str] = setting(factory=dict, measured=False, named=False)
+    timeout_s: float = setting(120.0, measured=False)
 
 
 @dataclass
 class RunConfig:
-    id: str = "${task.name}-${agent.name}-${slug:${llm.model}}"
+    id: str = setting("${task.name}-${agent.name}-${slug:${llm.model}}", named=False)
     """Derived from task, agent and model, so that the same command resumes."""
-    root: str = "results"
-    retry: str | None = None
+    root: str = setting("results", named=False)
+    retry: str | None = setting(None, named=False)
     """Re-open finished tasks as new attempts: `infra`, `failed` or `all`."""
-    max_tokens: int | None = None
+    max_tokens: int | None = setting(None, named=False)
     """Of all tasks, trials and attempts together, their judging included; so the next two. A run that has spent them
     stops, and can go on.
     """
-    max_cost_usd: float | None = None
-    max_working_s: float | None = None
+    max_cost_usd: float | None = setting(None, named=False)
+    max_working_s: float | None = setting(None, named=False)
     seed: int = 0
-    dry: bool = False
+    dry: bool = setting(False, named=False)
     """Only print what would be done: per task its sites, start pages, evaluators, and what is owed."""
-    display: Display = Display.auto
-    report: bool = True
+    display: Display = setting(Display.auto, named=False)
+    report: bool = setting(True, named=False)
     """Bring the HTML report up to date at the end."""
 
 
@@ -238,14 +240,14 @@ class TrackingConfig:
 
     kind: str = "none"
     """`none`, or `art`: `{base_path}/{project}/models/{name}/`, as OpenPipe ART lays it out."""
-    base_path: str = ".art"
-    project: str = "cairn"
-    name: str | None = None
+    base_path: str = setting(".art", named=False)
+    project: str = setting("cairn", named=False)
+    name: str | None = setting(None, named=False)
     """Of the model; null = the path-safe form of `llm.model`."""
-    split: str = "val"
-    every: int = 0
+    split: str = setting("val", named=False)
+    every: int = setting(0, named=False)
     """Log what there is each time this many more tasks have ended, as split `{split}_partial`; 0 = only at the end."""
-    report_metrics: list[Any] | None = None
+    report_metrics: list[Any] | None = setting(None, named=False)
     """Further sinks: `wandb`, `trackio`, `{_target_: package.Class}`; null = W&B when its key is set, [] = none."""
 
 
@@ -253,26 +255,26 @@ class TrackingConfig:
 class _AllSettings:
     """Every group of settings, by the name it has on the command line."""
 
-    task: TaskConfig = field(default_factory=TaskConfig)
-    agent: AgentConfig = field(default_factory=AgentConfig)
-    llm: LlmConfig = field(default_factory=LlmConfig)
+    task: TaskConfig = setting(factory=TaskConfig, measured=False, named=False)
+    agent: AgentConfig = setting(factory=AgentConfig, named=False)
+    llm: LlmConfig = setting(factory=LlmConfig, named=False)
     browser: BrowserConfig = field(default_factory=BrowserConfig)
     sites: Any = None
-    executor: ExecutorConfig = field(default_factory=ExecutorConfig)
-    resume: ResumeConfig = field(default_factory=ResumeConfig)
-    run: RunConfig = field(default_factory=RunConfig)
+    executor: ExecutorConfig = setting(factory=ExecutorConfig, measured=False, named=False)
+    resume: ResumeConfig = setting(factory=ResumeConfig, measured=False, named=False)
+    run: RunConfig = setting(factory=RunConfig, measured=False)
     observation: ObservationConfig = field(default_factory=ObservationConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
-    journal: JournalConfig = field(default_factory=JournalConfig)
+    journal: JournalConfig = setting(factory=JournalConfig, measured=False)
     judge: JudgeConfig = field(default_factory=JudgeConfig)
-    tracking: TrackingConfig = field(default_factory=TrackingConfig)
+    tracking: TrackingConfig = setting(factory=TrackingConfig, measured=False, named=False)
     action_set: ActionSet = ActionSet.cairn
-    scoring: Dialect = Dialect.corrected
-    workers: int | None = None
+    scoring: Dialect = setting(Dialect.corrected, measured=False)
+    workers: int | None = setting(None, measured=False, named=False)
     """Browsers at once; null = chosen from cores and memory."""
-    trials: int = 1
+    trials: int = setting(1, measured=False)
     """Independent repetitions of each task."""
-    fail_under: float | None = None
+    fail_under: float | None = setting(None, measured=False, named=False)
     """Exit 1 when the success rate over all tasks is below this."""
 
 
@@ -280,23 +282,33 @@ class _AllSettings:
 class ConfigSchema(_AllSettings):
     """What hydra composes: `sites` is a tree yet, as sites have any name."""
 
-    sites: dict[str, Any] = field(default_factory=dict)
+    sites: dict[str, Any] = setting(factory=dict, measured=False, named=False)
 
 
 @dataclass
 class Config(_AllSettings):
     """What the house is built from."""
 
-    sites: SitesSettings = field(default_factory=SitesSettings)
+    sites: SitesSettings = setting(factory=SitesSettings, measured=False, named=False)
 
+    @classmethod
+    def of(cls, composed: ConfigSchema) -> Self:
+        """Read the sites.
 
-def config_of(composed: ConfigSchema) -> Config:
-    """Read the sites.
+        Raises:
+            ConfigError: They hold an unknown key, or a value that cannot be used.
+        """
+        return cls(**{**vars(composed), "sites": read_sites(composed.sites)})
 
-    Raises:
-        ConfigError: They hold an unknown key, or one with a value that cannot be used.
-    """
-    return Config(**{**vars(composed), "sites": read_sites(composed.sites)})
+    def tree(self) -> Tree:
+        """All of it as plain values, as `ConfigSchema` reads it."""
+        return {one.name: as_plain(getattr(self, one.name)) for one in fields(self)} | {
+            "sites": as_plain(self.sites.given)
+        }
+
+    def measured(self) -> Tree:
+        """The settings that change what is measured, by their dotted names; a run folder holds one value of each."""
+        return measured(self.tree(), ConfigSchema)
 
 
 def slug(text: str) -> str:
@@ -318,6 +330,7 @@ def register() -> None:
     OmegaConf.register_new_resolver("slug", slug, replace=True)
     OmegaConf.register_new_resolver("stem", lambda path: slug(Path(str(path)).stem), replace=True)
     OmegaConf.register_new_resolver("project", lambda path: str(PROJECT / path), replace=True)
+    OmegaConf.register_new_resolver("unnamed_settings", lambda: unnamed(ConfigSchema), replace=True)
     OmegaConf.register_new_resolver("suffix", _suffix, replace=True)
     store = ConfigStore.instance()
     store.store(name="schema", node=ConfigSchema)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from harness.config import Config
+from harness.config import BrowserConfig, ExecutorConfig
 from harness.errors import ConfigError
 from harness.runner.pending import RETRIES
 
@@ -102,30 +102,31 @@ NON_EMPTY = (
 """Texts that cannot be empty."""
 
 
-def check_values(config: Config) -> None:
+def check_values(config: object) -> None:
     """Refuse a value nothing can be done with.
 
     Raises:
         ConfigError: Naming the setting, its value and what would do.
     """
     for name, value in settings(config):
+        if name == "task.ids" and not isinstance(value, str | int | list | tuple | None):
+            raise ConfigError(f"task.ids={_cut(value)} cannot be used; give ids and ranges, as in task.ids=[0-99,120]")
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             if not (bounds := range_of(name)).hold(value):
                 raise ConfigError(f"{name}={_shown(value)} cannot be used; give a number {bounds}")
         elif isinstance(value, str):
             _check_text(name, value)
-    _check_free(config)
 
 
-def check_inputs(config: Config) -> None:
+def check_inputs(browser: BrowserConfig, executor: ExecutorConfig) -> None:
     """See that this machine has what the settings ask of it, before its tasks fail one after the other.
 
     Raises:
         ConfigError: It has not.
     """
     _ask_for_files()
-    uploads = config.browser.uploads
-    if uploads is not None and config.executor.kind in ("processes", "inline") and not Path(uploads).is_dir():
+    uploads = browser.uploads
+    if uploads is not None and executor.kind in ("processes", "inline") and not Path(uploads).is_dir():
         raise ConfigError(
             f"browser.uploads={_cut(uploads)} is no folder; give the one that holds what agents may upload"
         )
@@ -187,13 +188,6 @@ def check_address(name: str, value: str) -> None:
         raise ConfigError(
             f"{name}={value[:200]!r} is no address; give one that begins with http:// or https:// and a host"
         )
-
-
-def _check_free(config: Config) -> None:
-    """What the schema leaves free, and cannot be anything."""
-    ids = config.task.ids
-    if not isinstance(ids, (str, int, list, tuple)) and ids is not None:
-        raise ConfigError(f"task.ids={_cut(ids)} cannot be used; give ids and ranges, as in task.ids=[0-99,120]")
 
 
 def _cut(value: Any) -> str:

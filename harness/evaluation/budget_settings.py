@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from harness.config import Config
+from harness.config import RunConfig
 from harness.journal.index import EpisodeResult
 from harness.journal.log import read
 from harness.journal.store import RunFolder
@@ -11,7 +11,7 @@ from harness.runner.shutdown import ShutdownSignal
 
 
 def build_run_budget(
-    config: Config,
+    settings: RunConfig,
     run: RunFolder,
     outcomes: Mapping[tuple[str, int], EpisodeResult],
     *,
@@ -26,9 +26,9 @@ def build_run_budget(
 
     return RunBudget(
         BudgetLimits(
-            max_tokens=config.run.max_tokens,
-            max_cost_usd=config.run.max_cost_usd,
-            max_working_s=config.run.max_working_s,
+            max_tokens=settings.max_tokens,
+            max_cost_usd=settings.max_cost_usd,
+            max_working_s=settings.max_working_s,
         ),
         {
             place: Spending.of(outcome.usage, outcome.judge_usage, outcome.elapsed_ms)

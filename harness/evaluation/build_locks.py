@@ -8,12 +8,14 @@ when is decided for both in one place, `runner.resetting`.
 from collections.abc import Mapping, Sequence
 
 from harness.browser.network.addresses import SiteFinder
-from harness.choices import Leases, Strategy
-from harness.config import Config
+from harness.browser.network.site_health import WaitPolicy
+from harness.choices import Leases
 from harness.config.deployment import lane_base
+from harness.config.site_settings import SitesSettings
 from harness.errors import ConfigError
-from harness.evaluation.reset_hooks import EmbeddedResetHooks, build_reset_hooks, patience_of
+from harness.evaluation.reset_hooks import EmbeddedResetHooks, ResetHooks, build_reset_hooks
 from harness.evaluation.retry_request import standing
+from harness.evaluation.run_context import RunSettings
 from harness.journal.index import EpisodeResult, result_of
 from harness.journal.log import read
 from harness.journal.site_log import SiteLog
@@ -27,7 +29,7 @@ from harness.runner.site_locks import LockableSites, LockPlanner
 
 
 def build_scheduler(
-    config: Config,
+    settings: RunSettings,
     run: RunFolder,
     tasks: Sequence[Task],
     *,
@@ -39,33 +41,33 @@ def build_scheduler(
     Raises:
         ConfigError: The settings of the sites do not fit.
     """
-    jobs = pending_jobs(tasks, config.trials, outcomes, standing(config, run.path, tasks, outcomes))
-    shared = shared_sites(config, tasks)
+    terms = standing(settings.policy, run.path, tasks, outcomes, trials=settings.trials)
+    jobs = pending_jobs(tasks, settings.trials, outcomes, terms)
+    shared = shared_sites(settings.sites, tasks)
 
     def now(task_id: str, trial: int) -> EpisodeResult | None:
         path = run.journal_path(task_id, trial)
         return result_of(read(path)) if path.exists() else None
 
     sharing = LockPlanner(shared, outcomes.values(), now)
-    embedded = EmbeddedResetHooks(patience_of(config, tell=stopping.tell, sleep=stopping.sleep))
+    patience = WaitPolicy(
+        limit_s=settings.site_wait_s, tell=lambda note: stopping.tell(note) if note else None, sleep=stopping.sleep
+    )
+    embedded = EmbeddedResetHooks(patience)
     log = SiteLog(run.path) if jobs else None
-    upkeep = _upkeep(config, shared, embedded, log=log, stopping=stopping)
-    keeps = config.resume.strategy is Strategy.checkpoint
-    return Scheduler(jobs, sharing, upkeep, keeps_sites=keeps, stopping=stopping), embedded
+    if shared.of_lane is not None:
+        upkeep: DirtySites | None = DirtySites(embedded.reset, shared.instances, log=log)
+    else:
+        upkeep = _upkeep(
+            build_reset_hooks(settings.sites, patience, run.redactor.text), shared, log=log, stopping=stopping
+        )
+    return Scheduler(jobs, sharing, upkeep, keeps_sites=settings.keeps_sites, stopping=stopping), embedded
 
 
 def _upkeep(
-    config: Config,
-    shared: LockableSites,
-    embedded: EmbeddedResetHooks,
-    *,
-    log: SiteLog | None,
-    stopping: ShutdownSignal,
+    configured: ResetHooks, shared: LockableSites, *, log: SiteLog | None, stopping: ShutdownSignal
 ) -> DirtySites | None:
     """What resets sites; None when nothing does. `log` is None when nothing is owed."""
-    if shared.of_lane is not None:
-        return DirtySites(embedded.reset, shared.instances, log=log)
-    configured = build_reset_hooks(config, tell=stopping.tell, sleep=stopping.sleep)
     for sentence in configured.missing() if log else ():
         raise ConfigError(sentence)
     able = {site for site in shared.instances if configured.covers(site)} - set(shared.read_only)
@@ -77,16 +79,16 @@ def _upkeep(
     return DirtySites(reset, able, when=when, together=shared.together, log=log) if able else None
 
 
-def shared_sites(config: Config, tasks: Sequence[Task]) -> LockableSites:
+def shared_sites(sites: SitesSettings, tasks: Sequence[Task]) -> LockableSites:
     """The sites of a run, shared by all lanes or one of each for every lane."""
-    sites, there = config.sites, config.sites.instances
+    there = sites.instances
     site_of = SiteFinder(
         [(name, url) for name, site in sites.by_name.items() for url in (site.canonical, *there.get(name, ()))]
     )
     if sites.embedded:
         own = {name: (name,) for name, site in sites.by_name.items() if site.is_embedded}
         return LockableSites(instances=own, read_only=sites.read_only, site_of=site_of, of_lane=lane_base)
-    configured = build_reset_hooks(config)
+    configured = build_reset_hooks(sites)
     unnamed = {site for task in tasks for site in task.sites or ("",)} - there.keys()
     there |= {site: (site,) for site in sorted(unnamed) if configured.covers(site)}
     return LockableSites(

@@ -7,12 +7,10 @@ lets it happen, and `drift.jsonl` in the run folder keeps what was changed when.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from harness import safe_files
 from harness.codec import CodecError, dumps, loads
-from harness.config import Config
-from harness.config.config_tree import measured_settings
+from harness.config.schema_fields import Tree
 from harness.errors import JournalError, ResumeMismatch
 from harness.journal.disk import translate_os_errors
 from harness.journal.index import EpisodeResult
@@ -25,14 +23,21 @@ _NAMED = 30
 
 
 def check_config_drift(
-    config: Config,
+    now: Tree,
     run: RunFolder,
     tasks: Sequence[Task],
     *,
     outcomes: Mapping[tuple[str, int], EpisodeResult],
-    tell: Callable[[str], None],
+    accepted: Callable[[str], None] | None,
 ) -> str:
     """Compare what is wanted now with what the run folder was made from.
+
+    Args:
+        now: The measuring settings.
+        run: The run folder.
+        tasks: The tasks of this start.
+        outcomes: What its journals hold.
+        accepted: Hears the sentence on settings that changed; None = they may not (`resume.accept_drift`).
 
     Returns:
         The digest of the present settings, under which they are kept as an artifact.
@@ -41,32 +46,31 @@ def check_config_drift(
         ResumeMismatch: Naming the task, or the settings, that changed.
         JournalError: `drift.jsonl` is damaged.
     """
-    now = measured_settings(config)
     config_digest = run.artifacts.put(dumps(dict(sorted(now.items()))))
     digests = {task.task_id: task_digest(task) for task in tasks}
     mine = [outcome for (task_id, _), outcome in outcomes.items() if task_id in digests]
     for outcome in mine:
         if outcome.task_digest != digests[outcome.task_id]:
             raise ResumeMismatch(
-                f"{run.path} was made from another version of task {outcome.task_id} of {config.task.path}; "
+                f"{run.path} was made from another version of task {outcome.task_id}; "
                 "put the task file back, or choose another folder with run.id=NAME"
             )
     known = _known(run.path / DRIFT_NAME)
     for other in sorted({outcome.config_digest for outcome in mine} - {config_digest}):
         changed = _changed(_settings(run, other), now)
         names = _named(changed) or "nobody can say which: their artifact is missing or damaged"
-        if not config.resume.accept_drift:
+        if accepted is None:
             raise ResumeMismatch(
                 f"{run.path} was made with other settings ({names}); set them back, choose another"
                 " folder with run.id=NAME, or go on with both in one run by resume.accept_drift=true"
             )
         if (other, config_digest) not in known:
             _record(run, other, config_digest, changed)
-            tell(f"goes on with other settings ({names}), as {run.path / DRIFT_NAME} keeps")
+            accepted(f"goes on with other settings ({names}), as {run.path / DRIFT_NAME} keeps")
     return config_digest
 
 
-def _settings(run: RunFolder, config_digest: str) -> Mapping[str, Any] | None:
+def _settings(run: RunFolder, config_digest: str) -> Tree | None:
     """The measuring settings of that digest; None when they are not there any more."""
     try:
         kept = loads(run.artifacts.read(config_digest))
@@ -81,7 +85,7 @@ def _named(changed: Mapping[str, object]) -> str:
     return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
 
-def _changed(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> dict[str, list[Any]]:
+def _changed(before: Tree | None, now: Tree) -> dict[str, list[object]]:
     if before is None:
         return {}
     return {
@@ -114,7 +118,7 @@ def _known(path: Path) -> set[tuple[str, str]]:
     return found
 
 
-def _record(run: RunFolder, before: str, now: str, changed: Mapping[str, list[Any]]) -> None:
+def _record(run: RunFolder, before: str, now: str, changed: Mapping[str, list[object]]) -> None:
     """Keep one drift."""
     path = run.path / DRIFT_NAME
     kept = safe_files.read_if_there(path) or b""

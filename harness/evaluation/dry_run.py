@@ -8,32 +8,32 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from harness.config import Config
-from harness.config.deployment import load_tasks
+from harness.config.site_settings import SitesSettings
 from harness.evaluation.reset_hooks import build_reset_hooks, unresettable
 from harness.evaluation.retry_request import standing
+from harness.evaluation.run_context import RunSettings
 from harness.journal.index import EpisodeResult, scan
 from harness.records import Task
 from harness.runner.pending import PendingPolicy, is_finished, wants_retry
 
 
-def describe_dry_run(config: Config, folder: Path) -> str:
+def describe_dry_run(settings: RunSettings, tasks: Sequence[Task], folder: Path, *, has_judge: bool) -> str:
     """A line per task, then what is missing and how much is owed."""
-    tasks = load_tasks(config.task, config.sites)
+    trials = settings.trials
     outcomes = scan(folder).outcomes
-    terms = standing(config, folder, tasks, outcomes)
+    terms = standing(settings.policy, folder, tasks, outcomes, trials=trials)
     counts: Counter[str] = Counter()
     lines = []
     for task in tasks:
-        states = [_state(outcomes.get((task.task_id, trial)), terms) for trial in range(config.trials)]
+        states = [_state(outcomes.get((task.task_id, trial)), terms) for trial in range(trials)]
         counts.update(states)
-        said = _counted(Counter(states)) if config.trials > 1 else states[0]
+        said = _counted(Counter(states)) if trials > 1 else states[0]
         starts = " |AND| ".join(task.start_urls)
         sites = ",".join(task.sites) or "no site"
         lines.append(f"{task.task_id}  {sites}  {starts}  {'+'.join(task.eval.eval_types) or 'unjudged'}  {said}")
-    lines += ["", *_missing(config, tasks)]
+    lines += ["", *_missing(settings.sites, tasks, has_judge=has_judge)]
     owed = sum(number for state, number in counts.items() if not state.startswith("ended"))
-    lines.append(f"{len(tasks)} tasks, {owed} of {len(tasks) * config.trials} episodes owed: {_counted(counts)}")
+    lines.append(f"{len(tasks)} tasks, {owed} of {len(tasks) * trials} episodes owed: {_counted(counts)}")
     return "\n".join(lines)
 
 
@@ -51,23 +51,23 @@ def _counted(states: Mapping[str, int]) -> str:
     return ", ".join(f"{number} {state}" for state, number in states.items())
 
 
-def _missing(config: Config, tasks: Sequence[Task]) -> Iterator[str]:
+def _missing(configured: SitesSettings, tasks: Sequence[Task], *, has_judge: bool) -> Iterator[str]:
     """What a real start would stumble over, one sentence each."""
-    sites = config.sites.by_name
+    sites = configured.by_name
     used = {site for task in tasks for site in task.sites}
-    if not config.sites.embedded:
+    if not configured.embedded:
         for name in sorted(used & sites.keys()):
             if not sites[name].instances:
                 yield f"no address: set {name.upper()}=… in the environment, or sites.{name}.url=…"
     for name in sorted(used - sites.keys()):
         yield f"unknown site: tasks name {name}, which is not among sites.*"
     unjudged = sum(_needs_judge(task) for task in tasks)
-    if unjudged and config.judge.model is None:
+    if unjudged and not has_judge:
         yield f"no judge: {unjudged} tasks need one, set judge.model=…"
-    unreset = unresettable(config, tasks)
+    unreset = unresettable(configured, tasks)
     if unreset:
         yield f"no reset: {len(unreset)} tasks ask for one (require_reset), set sites.reset.command=…"
-    yield from build_reset_hooks(config).missing()
+    yield from build_reset_hooks(configured).missing()
 
 
 def _needs_judge(task: Task) -> bool:

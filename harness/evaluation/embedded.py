@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from harness.codec import dumps
-from harness.config import Config
+from harness.config import LlmConfig
 from harness.demo.launcher import KEY_VARIABLE, start_servers
 from harness.demo.model.fault_injection import read_faults
 from harness.demo.model.scripts import read_plans
@@ -33,12 +33,12 @@ class EmbeddedServers:
 @asynccontextmanager
 async def embedded_servers(game: RunContext) -> AsyncIterator[EmbeddedServers]:
     """Start them; leaving the context ends them."""
-    config = game.config
+    settings = game.settings
     async with AsyncExitStack() as closing:
-        port = game.embedded.port = await _sites(game, closing) if config.sites.embedded else None
+        port = game.embedded.port = await _sites(game, closing) if settings.sites.embedded else None
         yield EmbeddedServers(
             sites_port=port,
-            base_url=await _endpoint(game, closing) if _is_embedded_endpoint(config) else None,
+            base_url=await _endpoint(game, closing) if is_embedded_endpoint(settings.llm) else None,
         )
 
 
@@ -63,7 +63,7 @@ def check_reach(where: EmbeddedServers) -> None:
 
 
 async def _sites(game: RunContext, closing: AsyncExitStack) -> int:
-    port = game.config.sites.port
+    port = game.settings.sites.port
     if port is not None:
         game.embedded.key = os.environ.get(KEY_VARIABLE, "")  # of a server somebody else started
         return port
@@ -80,16 +80,16 @@ async def _sites(game: RunContext, closing: AsyncExitStack) -> int:
     )
 
 
-def _is_embedded_endpoint(config: Config) -> bool:
-    return config.llm.kind == "scripted" and config.llm.base_url is None
+def is_embedded_endpoint(llm: LlmConfig) -> bool:
+    return llm.kind == "scripted" and llm.base_url is None
 
 
 async def _endpoint(game: RunContext, closing: AsyncExitStack) -> str:
-    llm, run = game.config.llm, game.run
+    llm, run = game.settings.llm, game.run
     if llm.plans is None:
         raise ConfigError("llm.plans is not set: llm=scripted needs a plan file for these tasks, llm.plans=FILE")
     intents = {task.task_id: task.intent for task in game.tasks}
-    placeholders = {f"__{name.upper()}__": base for name, base in game.config.sites.canonical_bases.items()}
+    placeholders = {f"__{name.upper()}__": base for name, base in game.settings.sites.canonical_bases.items()}
     read_plans(Path(llm.plans), intents, placeholders=placeholders)  # here, a wrong file can be told in one sentence
     read_faults(llm.faults)
     arguments = {

@@ -2,22 +2,19 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import NamedTuple
 
 from harness import __version__
-from harness.config import Config
 from harness.config.config_secrets import task_secrets
-from harness.config.config_tree import as_tree
 from harness.evaluation.embedded import EmbeddedServers, embedded_servers
-from harness.evaluation.parallelism import lanes_of, resolve_parallelism, workers_of
-from harness.evaluation.pending_settings import pending_policy
+from harness.evaluation.parallelism import resolve_parallelism
 from harness.evaluation.run_context import RunContext
 from harness.evaluation.slurm_run import play_shards
 from harness.journal.store import lock_token
 from harness.llm.permits import RateLimiterServer
 from harness.protocols import Progress
 from harness.reports.summary import Invocation
-from harness.runner.capacity import MachineCapacity, machine_capacity
+from harness.runner.capacity import MachineCapacity, Parallelism, machine_capacity
 from harness.runner.executors.processes import child_processes
 from harness.runner.executors.ray import RayClusterSpec, on_cluster
 from harness.runner.executors.remote_store import StoreServer
@@ -31,9 +28,16 @@ SLACK_S = 30.0
 """A worker ends its own steps at their deadline; its supervisor only when that did not work."""
 
 
+class Workers(NamedTuple):
+    """Worker processes: how one is started, and how many there are."""
+
+    launch: Launch
+    size: Parallelism
+
+
 async def run_with_executor(game: RunContext, schedule: Scheduler, progress: Progress) -> Invocation:
     """Play all that is owed, by the configured executor."""
-    kind = game.config.executor.kind
+    kind = game.settings.executor.kind
     if kind == "slurm":
         return await play_shards(game, progress)
     async with embedded_servers(game) as where, schedule:
@@ -52,83 +56,82 @@ async def _inline(game: RunContext, schedule: Scheduler, progress: Progress, whe
     from harness.evaluation.worker_pool import build_workers  # browser libraries: supervisors do without
     from harness.runner.executors.inline import run_inline
 
-    game = _sized(game, schedule, (machine_capacity(),))
-    config = game.config
+    size = _size(game, schedule, (machine_capacity(),))
     with game.stopping.listening():
-        async with build_workers(game, where, progress, range(workers_of(config))) as players:
-            await run_inline(players.workers, lanes_of(config), schedule)
+        async with build_workers(game, where, progress, range(size.workers), lanes=size.lanes) as players:
+            await run_inline(players.workers, size.lanes, schedule)
             return players.requests.made, sum(browser.starts for browser in players.browsers)
 
 
 async def _processes(
     game: RunContext, schedule: Scheduler, progress: Progress, where: EmbeddedServers
 ) -> tuple[int, int]:
-    game = _sized(game, schedule, (machine_capacity(),))
+    size = _size(game, schedule, (machine_capacity(),))
     launch = child_processes((sys.executable, *_PLAYER), game.run.path / "worker.log")
-    return await _supervised(game, schedule, progress, where, launch=launch)
+    return await _supervised(game, schedule, progress, where, workers=Workers(launch, size))
 
 
 async def _ray(game: RunContext, schedule: Scheduler, progress: Progress, where: EmbeddedServers) -> tuple[int, int]:
-    executor = game.config.executor
+    executor, size = game.settings.executor, None
     if executor.address is None:
-        game = _sized(game, schedule, (machine_capacity(),))  # of a cluster of our own, which is as large as we ask
-    own = None if executor.address else _workers(game, schedule)
+        size = _size(game, schedule, (machine_capacity(),))  # of a cluster of our own, which is as large as we ask
+    own = _workers(size, schedule) if size else None
     cluster = RayClusterSpec(address=executor.address, workers=own, cpus=executor.cpus)
     with on_cluster(cluster, _PLAYER, game.run.path, silence_s=executor.silence_s) as joined:
-        game = _sized(game, schedule, joined.nodes)
-        return await _supervised(game, schedule, progress, where, launch=joined.launch)
+        size = size or _size(game, schedule, joined.nodes)
+        return await _supervised(game, schedule, progress, where, workers=Workers(joined.launch, size))
 
 
 async def _supervised(
-    game: RunContext, schedule: Scheduler, progress: Progress, where: EmbeddedServers, *, launch: Launch
+    game: RunContext, schedule: Scheduler, progress: Progress, where: EmbeddedServers, *, workers: Workers
 ) -> tuple[int, int]:
-    config = game.config
+    settings, lanes = game.settings, workers.size.lanes
     supervision = SupervisorConfig(
-        launch=launch,
-        hello=lambda number: {**handshake(game, where), "number": number},
+        launch=workers.launch,
+        hello=lambda number: {**handshake(game, where), "number": number, "lanes": lanes},
         turns=lambda send: RateLimiterServer(game.turns, send, working_s),
         desk=lambda: StoreServer(game.run),
-        lanes=lanes_of(config),
+        lanes=lanes,
         schedule=schedule,
         journals=lambda task, trial: game.run.journal(task.task_id, trial),
         progress=progress,
         stopping=game.stopping,
         terms=Timeouts(
-            silence_s=config.executor.silence_s,
-            step_s=restore_deadline_s(config),
-            task_s=config.executor.task_deadline_s,
+            silence_s=settings.executor.silence_s,
+            step_s=restore_deadline_s(settings.step_deadline_s),
+            task_s=settings.executor.task_deadline_s,
         ),
-        losses=WorkerLosses(pending_policy(config)),
+        losses=WorkerLosses(settings.policy),
     )
     with game.stopping.listening():
-        counts = await run_supervised(supervision, _workers(game, schedule))
+        counts = await run_supervised(supervision, _workers(workers.size, schedule))
     return counts.model_requests, counts.browser_starts
 
 
-def _sized(game: RunContext, schedule: Scheduler, there: Sequence[MachineCapacity]) -> RunContext:
-    """With as many workers and lanes as there is room for, which is said, unless the settings say how many."""
-    config, why = resolve_parallelism(game.config, there, len(schedule))
-    if why:
-        game.say(why)
-    return replace(game, config=config)
+def _size(game: RunContext, schedule: Scheduler, there: Sequence[MachineCapacity]) -> Parallelism:
+    """As many workers and lanes as there is room for, which is said, unless the settings say how many."""
+    size = resolve_parallelism(game.settings.workers, game.settings.executor.lanes, there, len(schedule))
+    if size.why:
+        game.say(size.why)
+    return size
 
 
-def _workers(game: RunContext, schedule: Scheduler) -> int:
-    return min(workers_of(game.config), -(-len(schedule) // lanes_of(game.config)))
+def _workers(size: Parallelism, schedule: Scheduler) -> int:
+    return min(size.workers, -(-len(schedule) // size.lanes))
 
 
 _PLAYS = {"inline": _inline, "processes": _processes, "ray": _ray}
 
 
-def restore_deadline_s(config: Config) -> float:
+def restore_deadline_s(step_deadline_s: float) -> float:
     """How long any phase of an episode but the model's may take: a replay performs every step of it again."""
-    return config.browser.step_deadline_s * 2 + SLACK_S
+    return step_deadline_s * 2 + SLACK_S
 
 
 def handshake(game: RunContext, where: EmbeddedServers) -> dict[str, object]:
     """What a worker process is told before it starts; it touches no disk, so keys may be in it."""
     return {
-        "config": as_tree(game.config),
+        "config": game.config.tree(),
         "secrets": task_secrets(game.tasks),
         "harness": __version__,
         "folder": str(game.run.path.absolute()),

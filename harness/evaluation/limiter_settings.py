@@ -2,16 +2,16 @@
 
 from collections.abc import Callable
 
-from harness.config import Config, LlmConfig
+from harness.config import LlmConfig
 from harness.errors import ConfigError
 from harness.llm.limiter import Limiter, RateLimits
 
 
 def build_rate_limiter(
-    config: Config, tell: Callable[[str], None] = lambda text: None, *, answered: bool = False
+    llm: LlmConfig, tell: Callable[[str], None] = lambda text: None, *, answered: bool = False
 ) -> Limiter:
     """The one of the run, see `Limiter`; raises as `limits_of`."""
-    return Limiter(limits_of(config.llm), tell=tell, answered=answered)
+    return Limiter(limits_of(llm), tell=tell, answered=answered)
 
 
 def limits_of(llm: LlmConfig) -> RateLimits:

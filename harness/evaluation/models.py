@@ -11,7 +11,7 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from harness.config import PROJECT, Config, JudgeConfig
+from harness.config import PROJECT, JudgeConfig, LlmConfig
 from harness.errors import ConfigError
 from harness.llm.chat import ChatSettings, OpenAIChat
 from harness.llm.circuit_breaker import CircuitBreakerModel
@@ -57,7 +57,7 @@ class LaneLimiter:
 class Models:
     """Makes chat models that share prices, the count of requests, and their closing."""
 
-    config: Config
+    llm: LlmConfig
     requests: RequestCounter
     prices: Mapping[str, Price]
     closing: AsyncExitStack
@@ -67,7 +67,7 @@ class Models:
 
     @cached_property
     def _connections(self) -> Any:
-        return bounded_client(int(self.config.llm.max_answer_mb * (1 << 20)))
+        return bounded_client(int(self.llm.max_answer_mb * (1 << 20)))
 
     async def agent_model(
         self, base_url: str | None, tell: Callable[[str], None], lane: int = 0
@@ -77,13 +77,13 @@ class Models:
             base_url, lambda notice: tell(f"{notice.why}; again in {notice.wait_s:.1f} s"), lane
         )
         turns = self._lane_turns(self.turns, lane)
-        return CircuitBreakerModel(chat, turns, max_outage_s=self.config.llm.max_outage_s)
+        return CircuitBreakerModel(chat, turns, max_outage_s=self.llm.max_outage_s)
 
     async def bare_model(
         self, base_url: str | None, on_retry: Callable[[RetryNotice], None] | None, lane: int = 0
     ) -> OpenAIChat:
         """The model under test, for whom an outage is told at once."""
-        llm = self.config.llm
+        llm = self.llm
         endpoint = Endpoint(
             base_url=base_url or llm.base_url,
             api_key=llm.api_key,
@@ -119,7 +119,7 @@ class Models:
         return await self.closing.enter_async_context(chat)
 
     def _retrier(self, on_retry: Callable[[RetryNotice], None] | None) -> Retrier:
-        llm = self.config.llm
+        llm = self.llm
         policy = RetryPolicy(max_attempts=llm.max_attempts, max_total_s=llm.max_retry_s)
         return Retrier(policy, on_retry=on_retry, timing=Timing(sleep=self.stopping.sleep))
 
@@ -127,9 +127,9 @@ class Models:
         return LaneLimiter(turns=turns, lane=lane, requests=self.requests, stopping=self.stopping)
 
 
-def load_prices(config: Config) -> dict[str, Price]:
+def load_prices(llm: LlmConfig) -> dict[str, Price]:
     """The price table the person owns."""
-    path = Path(config.llm.prices or PROJECT / "configs" / "prices.yaml")
+    path = Path(llm.prices or PROJECT / "configs" / "prices.yaml")
     return read_prices(read_yaml(path, "llm.prices"), str(path))
 
 

@@ -18,6 +18,7 @@ from harness.config.config_secrets import task_secrets
 from harness.config.config_tree import build_redactor
 from harness.config.config_validation import check_inputs
 from harness.config.deployment import load_tasks
+from harness.config.site_settings import SitesSettings
 from harness.errors import ExitCode
 from harness.evaluation import retry_request
 from harness.evaluation.budget_settings import build_run_budget
@@ -25,15 +26,13 @@ from harness.evaluation.build_locks import build_scheduler
 from harness.evaluation.config_drift import check_config_drift
 from harness.evaluation.dry_run import describe_dry_run
 from harness.evaluation.limiter_settings import build_rate_limiter
-from harness.evaluation.pending_settings import pending_policy
 from harness.evaluation.provenance import describe
 from harness.evaluation.redacting_progress import RedactingProgress
 from harness.evaluation.reset_hooks import unresettable
-from harness.evaluation.run_context import RunContext
+from harness.evaluation.run_context import RunContext, RunSettings
 from harness.evaluation.summary_cache import invalidate_summary, save_summary
 from harness.evaluation.trackers import Tracker
 from harness.journal.index import Scan
-from harness.journal.log import Durability
 from harness.journal.redacting_stream import redact_output
 from harness.journal.redaction import Redactor, redact_logs
 from harness.journal.store import RunFolder
@@ -59,51 +58,56 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
         The exit code.
     """
     if config.run.dry:
-        _keep_quiet(config, load_tasks(config.task, config.sites))
-        console.out(describe_dry_run(config, folder), highlight=False)
+        tasks = load_tasks(config.task, config.sites)
+        _keep_quiet(config, tasks)
+        settings = RunSettings.of(config)
+        console.out(
+            describe_dry_run(settings, tasks, folder, has_judge=config.judge.model is not None), highlight=False
+        )
         return ExitCode.DONE
-    check_inputs(config)
+    check_inputs(config.browser, config.executor)
     return await _evaluate(config, folder, console, arguments)
 
 
 async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...]) -> int:
     begun = time.monotonic()
-    tasks = load_tasks(config.task, config.sites)
+    settings, tasks = RunSettings.of(config), load_tasks(config.task, config.sites)
     redactor = _keep_quiet(config, tasks)
     with (
-        RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor) as run,
+        RunFolder.open(folder, durability=config.journal.durability, redactor=redactor) as run,
         ExitStack() as closing,
     ):
         kill_orphans(folder)
         tag_environment(folder)
         outcomes = (scanned := _scan(run)).outcomes
-        digest = check_config_drift(config, run, tasks, outcomes=outcomes, tell=console.say)
+        accepted = console.say if config.resume.accept_drift else None
+        digest = check_config_drift(config.measured(), run, tasks, outcomes=outcomes, accepted=accepted)
         stopping = ShutdownSignal(console.say)
-        jobs, embedded = build_scheduler(config, run, tasks, outcomes=outcomes, stopping=stopping)
+        jobs, embedded = build_scheduler(settings, run, tasks, outcomes=outcomes, stopping=stopping)
         spent = outcomes if len(jobs) else {}  # with nothing owed there is nothing to stop
-        purse = build_run_budget(config, run, spent, stopping=stopping, tell=console.say)
-        tracker, invocation = Tracker(config, folder), Invocation()
+        purse = build_run_budget(config.run, run, spent, stopping=stopping, tell=console.say)
+        tracker, invocation = Tracker(config.tracking, config.llm, config.scoring, folder), Invocation()
         if plays := bool(len(jobs)) and not purse.is_empty():
-            _begin(config, run, tasks, jobs, console=console)
-            describe(config, run, digest, tasks)
+            _begin(settings, run, tasks, jobs, console=console)
+            describe(run, config.tree(), _about(config, tasks), browser=config.browser, config_digest=digest)
+            answered = any(outcome.steps for outcome in outcomes.values())
             game = RunContext(
                 config=config,
                 run=run,
+                settings=settings,
                 tasks=tasks,
                 config_digest=digest,
                 arguments=arguments,
                 say=console.say,
                 stopping=stopping,
-                turns=build_rate_limiter(
-                    config, console.say, answered=any(outcome.steps for outcome in outcomes.values())
-                ),
+                turns=build_rate_limiter(config.llm, console.say, answered=answered),
                 embedded=embedded,
             )
             closing.enter_context(_heeding(stopping, console))  # to the end: what is written last is not cut short
             invocation = await _play(game, jobs, console, tracker=tracker, purse=purse)
         found = _scan(run) if plays else scanned
         summary = _summary(config, found, tasks, replace(invocation, wall_s=round(time.monotonic() - begun, 3)))
-        left = _left(config, tasks, found, purse)
+        left = _left(settings, tasks, found, purse)
         _leave(run, summary, console, left)
         # Asked to stop when nothing was left to do: by its last decision, a budget may be spent.
         whole = not stopping() or not (len(jobs) or left.owed)
@@ -114,13 +118,14 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
             console.print("interrupted: nothing is lost; the same command goes on from here")
             return ExitCode.INTERRUPTED
         if not left.owed:
-            _over(config, run, tasks, found, summary=summary)
+            retry_request.settle(settings.policy, run, tasks, found.outcomes, trials=config.trials)
+            save_summary(run, summary, settings=config.tree())
         return exit_code(console, summary.overall, config.fail_under)
 
 
 def _keep_quiet(config: Config, tasks: Sequence[Task]) -> Redactor:
     """About the secrets of settings and tasks, in what is logged and printed from now on; for what is written, too."""
-    redactor = build_redactor(config, task_secrets(tasks))
+    redactor = build_redactor(config.tree(), task_secrets(tasks))
     redact_logs(redactor)
     show_logs()
     redact_output(redactor)
@@ -135,16 +140,11 @@ def _heeding(stopping: ShutdownSignal, console: Terminal) -> Iterator[None]:
         yield
 
 
-def _begin(config: Config, run: RunFolder, tasks: Sequence[Task], jobs: Scheduler, *, console: Terminal) -> None:
+def _begin(settings: RunSettings, run: RunFolder, tasks: Sequence[Task], jobs: Scheduler, *, console: Terminal) -> None:
     invalidate_summary(run)
-    retry_request.remember(config, run, tasks)
-    _say_what_is_not_reset(config, tasks, console)
-    _say_who_is_alone(jobs, _jobs_are(config), console)
-
-
-def _over(config: Config, run: RunFolder, tasks: Sequence[Task], found: Scan, *, summary: Summary) -> None:
-    retry_request.settle(config, run, tasks, found.outcomes)
-    save_summary(config, run, summary)
+    retry_request.remember(settings.policy, run, tasks, trials=settings.trials)
+    _say_what_is_not_reset(settings.sites, tasks, console)
+    _say_who_is_alone(jobs, _jobs_are(settings.trials), console)
 
 
 async def _play(
@@ -154,22 +154,21 @@ async def _play(
         run_with_executor,
     )  # model and server libraries: a start that owes nothing needs none
 
-    board = LiveStats(len(jobs), game.turns.flow, lambda: jobs.waits, _jobs_are(game.config))
-    with _display(game.config, console, board) as display:
-        discreet = RedactingProgress(display, build_redactor(game.config, task_secrets(game.tasks)).said)
+    board = LiveStats(len(jobs), game.turns.flow, lambda: jobs.waits, _jobs_are(game.settings.trials))
+    with _display(game.config.run.display, console, board) as display:
+        discreet = RedactingProgress(display, game.run.redactor.said)
         async with tracker.following(discreet) as progress:
             return await run_with_executor(game, jobs, purse.watching(progress))
 
 
-def _display(config: Config, console: Terminal, board: LiveStats) -> LiveDisplay | PlainDisplay:
-    wanted = config.run.display
+def _display(wanted: Display, console: Terminal, board: LiveStats) -> LiveDisplay | PlainDisplay:
     if wanted is Display.live or (wanted is Display.auto and console.is_terminal):
         return LiveDisplay(console, board)
     return PlainDisplay(console, board)
 
 
-def _say_what_is_not_reset(config: Config, tasks: Sequence[Task], console: Terminal) -> None:
-    if unreset := unresettable(config, tasks):
+def _say_what_is_not_reset(sites: SitesSettings, tasks: Sequence[Task], console: Terminal) -> None:
+    if unreset := unresettable(sites, tasks):
         console.print(
             f"{len(unreset)} tasks ask for a reset of their sites (require_reset) and are played without: "
             "set sites.reset.command, or reset_command or reset_url of the sites",
@@ -177,8 +176,8 @@ def _say_what_is_not_reset(config: Config, tasks: Sequence[Task], console: Termi
         )
 
 
-def _jobs_are(config: Config) -> str:
-    return "tasks" if config.trials == 1 else "episodes"
+def _jobs_are(trials: int) -> str:
+    return "tasks" if trials == 1 else "episodes"
 
 
 def _say_who_is_alone(jobs: Scheduler, what: str, console: Terminal) -> None:
@@ -209,9 +208,9 @@ def _about(config: Config, tasks: Sequence[Task]) -> RunInfo:
     )
 
 
-def _left(config: Config, tasks: Sequence[Task], found: Scan, purse: RunBudget) -> StillPending:
+def _left(settings: RunSettings, tasks: Sequence[Task], found: Scan, purse: RunBudget) -> StillPending:
     """What is owed, but for what a person may ask to be retried."""
-    jobs = pending_jobs(tasks, config.trials, found.outcomes, replace(pending_policy(config), retry=None))
+    jobs = pending_jobs(tasks, settings.trials, found.outcomes, replace(settings.policy, retry=None))
     return StillPending(owed=len(jobs), spent=purse.spent_up())
 
 

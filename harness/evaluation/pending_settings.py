@@ -1,9 +1,10 @@
 """Which settings decide what a run still owes."""
 
-from harness.config import Config
+from harness.choices import Dialect
+from harness.config import ResumeConfig, RunConfig
 from harness.runner.pending import PendingPolicy
 
 
-def pending_policy(config: Config) -> PendingPolicy:
+def pending_policy(scoring: Dialect, resume: ResumeConfig, run: RunConfig) -> PendingPolicy:
     """What counts as owed."""
-    return PendingPolicy(dialect=config.scoring.value, max_attempts=config.resume.max_attempts, retry=config.run.retry)
+    return PendingPolicy(dialect=scoring.value, max_attempts=resume.max_attempts, retry=run.retry)

@@ -14,19 +14,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Any
 
 from harness import __version__, safe_files
 from harness.browser.driver.child_environment import browser_environment
 from harness.browser.driver.executable import find
 from harness.codec import CodecError, dumps, loads
-from harness.config import Config
+from harness.config import BrowserConfig
 from harness.config.config_tree import saved
+from harness.config.schema_fields import Tree
 from harness.errors import ConfigError
 from harness.journal.store import RunFolder
-from harness.records import Task
+from harness.reports.rows import RunInfo
 
-Tree = dict[str, Any]
 ENVIRONMENT = ("harness", "revision", "python", "platform", "browser", "fonts", "packages")
 """What of `run.json` belongs to the machine and not to the settings."""
 _DISTRIBUTION = "cairn-harness"
@@ -37,32 +36,32 @@ _EARLIER = 100
 """Environments of earlier starts that are kept."""
 
 
-def describe(config: Config, run: RunFolder, config_digest: str, tasks: Sequence[Task]) -> None:
+def describe(run: RunFolder, settings: Tree, info: RunInfo, *, browser: BrowserConfig, config_digest: str) -> None:
     """Write `config.yaml` and `run.json`."""
-    run.write("config.yaml", saved(config).encode())
-    now = environment(config)
+    run.write("config.yaml", saved(settings).encode())
+    now = environment(browser)
     described = {
         **now,
         "earlier": _earlier(run.path / "run.json", now),
         "config_digest": config_digest,
-        "seed": config.run.seed,
-        "model": config.llm.model,
-        "agent": config.agent.name,
-        "scoring": config.scoring.value,
-        "trials": config.trials,
-        "tasks": [task.task_id for task in tasks],
+        "seed": settings["run"]["seed"],
+        "model": info.model,
+        "agent": info.agent,
+        "scoring": info.dialect,
+        "trials": info.trials,
+        "tasks": info.tasks,
     }
     run.write("run.json", dumps(described) + b"\n")
 
 
-def environment(config: Config) -> Tree:
+def environment(browser: BrowserConfig) -> Tree:
     """What this machine plays with, by the names of `ENVIRONMENT`."""
     return {
         "harness": __version__,
         "revision": revision(_PACKAGE),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "platform": platform.platform(),
-        "browser": _browser(config),
+        "browser": _browser(browser),
         "fonts": fonts(_font_folders()),
         "packages": packages(sys.path),
     }
@@ -102,16 +101,16 @@ def packages(paths: Sequence[str]) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def _browser(config: Config) -> Tree | None:
+def _browser(settings: BrowserConfig) -> Tree | None:
     try:
-        path = Path(find(config.browser.executable, headless=config.browser.headless))
+        path = Path(find(settings.executable, headless=settings.headless))
     except ConfigError:
         return None
     version = _said([str(path), "--version"], browser_environment(os.environ))
     return {"program": path.name, "version": version.strip() if version else None}
 
 
-def _earlier(path: Path, now: Mapping[str, Any]) -> list[Tree]:
+def _earlier(path: Path, now: Tree) -> list[Tree]:
     """The environments of earlier starts that were not as this one."""
     try:
         before = loads(safe_files.read(path, most=safe_files.MAX_SIDE_FILE_BYTES))

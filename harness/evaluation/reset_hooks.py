@@ -6,17 +6,14 @@ address of the instance. An address for all sites that names no `{url}` cannot b
 while nobody is on any. The embedded sites have a hook of their own, one for each lane's instances.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from secrets import token_urlsafe
 
 from harness.browser.network.reset_request import Hook, post_until_ok, retry_until_ok
 from harness.browser.network.site_health import WaitPolicy
 from harness.choices import ResetWhen
-from harness.config import Config
-from harness.config.config_tree import build_redactor
-from harness.config.site_settings import URL
+from harness.config.site_settings import URL, SitesSettings
 from harness.demo.launcher import KEY_HEADER
 from harness.errors import ConfigError
 from harness.records import Task
@@ -110,14 +107,6 @@ class ResetHooks:
         await post_until_ok(Hook(url, setting), timeout_s=self.timeout_s, patience=self.patience)
 
 
-def patience_of(
-    config: Config, *, tell: Callable[[str], None], sleep: Callable[[float], Awaitable[None]]
-) -> WaitPolicy:
-    """How long a hook that fails is tried again, and who hears of it."""
-    limit_s = config.browser.navigation_timeout_s
-    return WaitPolicy(limit_s=limit_s, tell=lambda note: tell(note) if note else None, sleep=sleep)
-
-
 class EmbeddedResetHooks:
     """Resets the embedded sites of a lane."""
 
@@ -139,37 +128,33 @@ class EmbeddedResetHooks:
 
 
 def build_reset_hooks(
-    config: Config,
-    *,
-    tell: Callable[[str], None] = lambda text: None,
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    sites: SitesSettings, patience: WaitPolicy | None = None, redact: Callable[[str], str] = str
 ) -> ResetHooks:
     """What is configured.
 
     Args:
-        config: The settings.
-        tell: Hears of a hook that has to be waited for.
-        sleep: How that is done.
+        sites: The settings.
+        patience: How long a hook that fails is tried again, and who hears of it; None = they will not be run.
+        redact: Takes secrets out of what a command said.
     """
-    sites = config.sites
     return ResetHooks(
         command=sites.reset.command,
         url=sites.reset.url,
         commands={name: site.reset_command for name, site in sites.by_name.items() if site.reset_command},
         urls={name: site.reset_url for name, site in sites.by_name.items() if site.reset_url},
         timeout_s=sites.reset.timeout_s,
-        patience=patience_of(config, tell=tell, sleep=sleep),
-        redact=lambda said: build_redactor(config).text(said),
+        patience=patience or WaitPolicy(limit_s=0.0),
+        redact=redact,
         known=frozenset(sites.instances),
         when=sites.reset.when,
     )
 
 
-def unresettable(config: Config, tasks: Sequence[Task]) -> list[str]:
+def unresettable(sites: SitesSettings, tasks: Sequence[Task]) -> list[str]:
     """Ids of tasks that ask for a reset which nothing here can do."""
-    if config.sites.embedded:
+    if sites.embedded:
         return []
-    configured = build_reset_hooks(config)
+    configured = build_reset_hooks(sites)
     return [
         task.task_id
         for task in tasks

@@ -11,9 +11,7 @@ from pathlib import Path
 
 from harness import safe_files
 from harness.codec import CodecError, build, dumps, loads
-from harness.config import Config
 from harness.errors import JournalError
-from harness.evaluation.pending_settings import pending_policy
 from harness.journal.disk import translate_os_errors
 from harness.journal.index import EpisodeResult
 from harness.journal.store import RunFolder
@@ -38,17 +36,18 @@ Asked = dict[tuple[str, int], int]
 Outcomes = Mapping[tuple[str, int], EpisodeResult]
 
 
-def standing(config: Config, folder: Path, tasks: Sequence[Task], outcomes: Outcomes) -> PendingPolicy:
+def standing(
+    terms: PendingPolicy, folder: Path, tasks: Sequence[Task], outcomes: Outcomes, *, trials: int
+) -> PendingPolicy:
     """What counts as owed, the request that is under way, or begins now, included; reads only.
 
     Raises:
         JournalError: What was asked for cannot be read.
     """
-    terms = pending_policy(config)
     if terms.retry is None:
         return terms
     asked = _read(folder / RETRY_NAME, terms.retry)
-    for key in ((task.task_id, trial) for trial in range(config.trials) for task in tasks):
+    for key in ((task.task_id, trial) for trial in range(trials) for task in tasks):
         if key not in asked:
             became = outcomes.get(key)
             wanted = became is not None and is_finished(became, terms) and wants_retry(became, terms)
@@ -56,27 +55,26 @@ def standing(config: Config, folder: Path, tasks: Sequence[Task], outcomes: Outc
     return replace(terms, asked=asked)
 
 
-def remember(config: Config, run: RunFolder, tasks: Sequence[Task]) -> None:
+def remember(terms: PendingPolicy, run: RunFolder, tasks: Sequence[Task], *, trials: int) -> None:
     """Keep the request, before anything is played."""
-    if config.run.retry is None:
+    if terms.retry is None:
         return
-    terms = standing(config, run.path, tasks, run.scan().outcomes)
+    terms = standing(terms, run.path, tasks, run.scan().outcomes, trials=trials)
     if terms.retry is not None and terms.asked is not None:
         _write(run, terms.retry, terms.asked)
 
 
-def settle(config: Config, run: RunFolder, tasks: Sequence[Task], outcomes: Outcomes) -> None:
+def settle(terms: PendingPolicy, run: RunFolder, tasks: Sequence[Task], outcomes: Outcomes, *, trials: int) -> None:
     """Forget what was asked of these tasks, if all of it is over."""
     path = run.path / RETRY_NAME
-    if config.run.retry is None or not path.exists():
+    if terms.retry is None or not path.exists():
         return
-    terms = standing(config, run.path, tasks, outcomes)
-    if pending_jobs(tasks, config.trials, outcomes, terms):
+    if pending_jobs(tasks, trials, outcomes, standing(terms, run.path, tasks, outcomes, trials=trials)):
         return
     mine = {task.task_id for task in tasks}
-    asked = {key: attempt for key, attempt in _read(path, config.run.retry).items() if key[0] not in mine}
+    asked = {key: attempt for key, attempt in _read(path, terms.retry).items() if key[0] not in mine}
     if asked:
-        _write(run, config.run.retry, asked)
+        _write(run, terms.retry, asked)
     else:
         with translate_os_errors(path, "remove"):
             path.unlink(missing_ok=True)

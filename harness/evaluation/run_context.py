@@ -2,14 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Self
 
-from harness.config import Config
+from harness.choices import Strategy
+from harness.config import Config, ExecutorConfig, LlmConfig
+from harness.config.site_settings import SitesSettings
+from harness.evaluation.pending_settings import pending_policy
 from harness.evaluation.reset_hooks import EmbeddedResetHooks
 from harness.journal.store import RunFolder
 from harness.llm.limiter import Limiter
 from harness.llm.permits import RateLimiter, Unlimited
 from harness.records import Task
 from harness.runner.executors.remote_store import Store
+from harness.runner.pending import PendingPolicy
 from harness.runner.shutdown import ShutdownSignal
 
 
@@ -18,6 +23,7 @@ class WorkerContext:
     """Shared by everything a crew is made of, in whichever process it plays."""
 
     config: Config
+    """For the builder of workers, and to be handed to those in other processes."""
     run: Store
     config_digest: str
     """Of the measuring settings, under which they lie among the artifacts."""
@@ -27,10 +33,46 @@ class WorkerContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """The settings of a run that are not about one worker."""
+
+    sites: SitesSettings
+    llm: LlmConfig
+    executor: ExecutorConfig
+    workers: int | None
+    """None = as many as there is room for."""
+    trials: int
+    shard: str | None
+    """`task.shard`."""
+    policy: PendingPolicy
+    keeps_sites: bool
+    """Episodes go on from checkpoints, with what they left on their sites."""
+    site_wait_s: float
+    """How long a site that cannot be reset yet is waited for."""
+    step_deadline_s: float
+
+    @classmethod
+    def of(cls, config: Config) -> Self:
+        return cls(
+            sites=config.sites,
+            llm=config.llm,
+            executor=config.executor,
+            workers=config.workers,
+            trials=config.trials,
+            shard=config.task.shard,
+            policy=pending_policy(config.scoring, config.resume, config.run),
+            keeps_sites=config.resume.strategy is Strategy.checkpoint,
+            site_wait_s=config.browser.navigation_timeout_s,
+            step_deadline_s=config.browser.step_deadline_s,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunContext(WorkerContext):
     """What the process knows besides that holds the run folder."""
 
     run: RunFolder
+    settings: RunSettings
     tasks: tuple[Task, ...]
     arguments: tuple[str, ...] = ()
     """What was given on the command line, for whoever has to give it again."""

@@ -12,9 +12,8 @@ from pathlib import Path
 
 from harness import safe_files
 from harness.codec import CodecError, build, loads
-from harness.config import HIDDEN, Config
+from harness.config import HIDDEN, ExecutorConfig
 from harness.errors import ConfigError, ExitCode, JournalError, UsageError
-from harness.evaluation.pending_settings import pending_policy
 from harness.evaluation.retry_request import standing
 from harness.evaluation.run_context import RunContext
 from harness.journal.merge import merge
@@ -37,14 +36,14 @@ async def play_shards(game: RunContext, progress: Progress) -> Invocation:
     Raises:
         UsageError: They cannot be submitted, or one says that the person must act.
     """
-    config = game.config
-    if config.task.shard is not None:
+    settings = game.settings
+    if settings.shard is not None:
         raise ConfigError("task.shard is what executor=slurm gives each job; set executor.shards instead")
-    jobs = SlurmJobs(game.run.path / "slurm", _order(config))
+    jobs = SlurmJobs(game.run.path / "slurm", _order(settings.executor))
     shards = Shards(game, progress)
     shards.collect()
     shards.submit(jobs)
-    if not config.executor.wait:
+    if not settings.executor.wait:
         game.say(f"{len(jobs.running())} jobs are under way; the same command brings together what they have done")
         return Invocation()
     with game.stopping.listening():
@@ -60,8 +59,7 @@ async def play_shards(game: RunContext, progress: Progress) -> Invocation:
     return shards.done()
 
 
-def _order(config: Config) -> SlurmJobSpec:
-    executor = config.executor
+def _order(executor: ExecutorConfig) -> SlurmJobSpec:
     return SlurmJobSpec(
         cluster=executor.cluster,
         time_min=executor.time_min,
@@ -77,8 +75,8 @@ class Shards:
     def __init__(self, game: RunContext, progress: Progress) -> None:
         self._game = game
         self._progress = progress
-        self._count = game.config.executor.shards
-        self._policy = pending_policy(game.config)
+        self._count = game.settings.executor.shards
+        self._policy = game.settings.policy
         self._over: set[tuple[str, int]] | None = None
         self._summaries: dict[int, int] = {}
         """Shard that was submitted now to the modification time of the summary it had, in ns; 0 = none."""
@@ -108,10 +106,10 @@ class Shards:
     def submit(self, jobs: SlurmJobs) -> None:
         """A job for every shard that owes something and has none."""
         owing: defaultdict[int, set[str]] = defaultdict(set)
-        config, run = self._game.config, self._game.run
+        trials, run = self._game.settings.trials, self._game.run
         outcomes = run.scan().outcomes
-        terms = standing(config, run.path, self._game.tasks, outcomes)
-        for job in pending_jobs(self._game.tasks, config.trials, outcomes, terms):
+        terms = standing(self._policy, run.path, self._game.tasks, outcomes, trials=trials)
+        for job in pending_jobs(self._game.tasks, trials, outcomes, terms):
             owing[shard_of(job.task.task_id, self._count)].add(journal_name(job.task.task_id, job.trial))
         wanted = sorted(owing.keys() - set(jobs.running()))
         for shard in wanted:
@@ -144,7 +142,7 @@ class Shards:
         start.
         """
         run, left = self._game.run, jobs.running()
-        if self._game.config.executor.cluster == "local":
+        if self._game.settings.executor.cluster == "local":
             for folder in (run.path, *_shards(run.path)):
                 kill_orphans(folder)
         elif left:

@@ -14,10 +14,11 @@ from hashlib import sha256
 from pathlib import Path
 
 from harness import __version__, safe_files
+from harness.choices import Durability
 from harness.codec import CodecError, build, dumps, loads
-from harness.config import Config
-from harness.config.config_tree import build_redactor, shown
-from harness.journal.log import Durability
+from harness.config.config_secrets import redacted_settings
+from harness.config.config_tree import build_redactor
+from harness.config.schema_fields import Tree
 from harness.journal.names import JOURNAL_SUFFIX
 from harness.journal.store import RunFolder
 from harness.reports.github import reads_annotations, wants_summary
@@ -40,11 +41,11 @@ class CachedSummary:
     """Without the results that passed."""
 
 
-def save_summary(config: Config, run: RunFolder, summary: Summary) -> None:
+def save_summary(run: RunFolder, summary: Summary, *, settings: Tree) -> None:
     """Keep what was found, when nothing is owed and every report is written."""
     missed = tuple(result for result in summary.results if result.status != PASSED)
     kept = CachedSummary(
-        grounds=_grounds(config, run.path),
+        grounds=_grounds(settings, run.path),
         written=sha256(_head(run.path)).hexdigest(),
         summary=replace(summary, results=missed),
     )
@@ -56,21 +57,21 @@ def invalidate_summary(run: RunFolder) -> None:
     (run.path / NAME).unlink(missing_ok=True)
 
 
-def load_summary(config: Config, folder: Path) -> Summary | None:
+def load_summary(folder: Path, *, settings: Tree) -> Summary | None:
     """What the run in `folder` came to, without the results that passed; None when that has to be found out.
 
     `summary.json` then says that this start did nothing.
     """
     begun = time.monotonic()
-    wants_more = config.run.retry or config.run.dry or config.tracking.kind != "none"
+    wants_more = settings["run"]["retry"] or settings["run"]["dry"] or settings["tracking"]["kind"] != "none"
     is_told_more = reads_annotations(os.environ) or wants_summary(os.environ)
     if wants_more or is_told_more or safe_files.status(folder / NAME) is None:
         return None
-    durability = Durability(config.journal.durability.value)
-    with RunFolder.open(folder, durability=durability, redactor=build_redactor(config)) as run:
+    durability = Durability(settings["journal"]["durability"])
+    with RunFolder.open(folder, durability=durability, redactor=build_redactor(settings)) as run:
         try:
             kept = build(CachedSummary, loads(safe_files.read(folder / NAME, most=safe_files.MAX_SIDE_FILE_BYTES)))
-            head, grounds = _head(folder), _grounds(config, folder)
+            head, grounds = _head(folder), _grounds(settings, folder)
         except (OSError, CodecError):
             return None
         if (kept.written, kept.grounds) != (sha256(head).hexdigest(), grounds):
@@ -88,12 +89,11 @@ def _head(folder: Path) -> bytes:
     return head + mark
 
 
-def _grounds(config: Config, folder: Path) -> str:
-    settings = dumps({"version": __version__, "settings": shown(config)})
+def _grounds(settings: Tree, folder: Path) -> str:
     parts = [
-        settings.decode(),
+        dumps({"version": __version__, "settings": redacted_settings(settings)}).decode(),
         *sorted(_states(_PACKAGE, ".py", deep=True)),
-        *sorted(_states(Path(config.task.path))),
+        *sorted(_states(Path(settings["task"]["path"]))),
         *sorted(_states(folder, JOURNAL_SUFFIX)),
         *(state for name in _LEFT for state in _states(folder / name)),
     ]

@@ -11,7 +11,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from harness.config import Config, slug
+from harness.choices import Dialect
+from harness.config import LlmConfig, TrackingConfig, slug
 from harness.errors import ConfigError, JournalError, UsageError
 from harness.protocols import Progress, ProgressEvent
 from harness.tracking.episodes import RunTrajectories
@@ -26,21 +27,20 @@ KINDS = ("none", "art")
 class Tracker:
     """Logs one run; with `tracking=none` it does nothing."""
 
-    def __init__(self, config: Config, folder: Path) -> None:
+    def __init__(self, tracking: TrackingConfig, llm: LlmConfig, dialect: Dialect, folder: Path) -> None:
         """Raises: UsageError: A setting is wrong, or the extra is missing: better now than after hours of a run."""
-        tracking = config.tracking
         if tracking.kind not in KINDS:
             raise ConfigError(f"tracking.kind={tracking.kind} is unknown; it is one of {', '.join(KINDS)}")
-        if tracking.every < 0 or config.llm.step < 0:
+        if tracking.every < 0 or llm.step < 0:
             raise ConfigError("tracking.every and llm.step must be at least 0")
-        self._config = config
+        self._settings, self._step, self._dialect = tracking, llm.step, dialect
         self._folder = folder
         self._model: Model | None = None
         if tracking.kind == "art":
             pyarrow()
             path_part(tracking.split, "tracking.split")
             self._model = Model(
-                name=path_part(tracking.name or slug(config.llm.model), "tracking.name"),
+                name=path_part(tracking.name or slug(llm.model), "tracking.name"),
                 project=path_part(tracking.project, "tracking.project"),
                 base_path=tracking.base_path,
                 report_metrics=tracking.report_metrics,
@@ -49,7 +49,7 @@ class Tracker:
     @asynccontextmanager
     async def following(self, progress: Progress) -> AsyncIterator[Progress]:
         """Whom to tell the news of the run instead of `progress`, so that it is logged every so often."""
-        every = self._config.tracking.every
+        every = self._settings.every
         if self._model is None or not every:
             yield progress
             return
@@ -67,11 +67,11 @@ class Tracker:
         """Log the run as it is in its journals; the same whole run is logged once."""
         if self._model is None:
             return
-        split = self._config.tracking.split
+        split = self._settings.split
         await self._model.log(
-            RunTrajectories(self._folder, self._config.scoring.value),
+            RunTrajectories(self._folder, self._dialect.value),
             split if whole else f"{split}_partial",
-            step=self._config.llm.step,
+            step=self._step,
             on_repeat="once" if whole else "replace",
         )
 

@@ -20,15 +20,13 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from harness import __version__
-from harness.config import Config, ConfigSchema, config_of, register
+from harness.config import Config, ConfigSchema, register
 from harness.config.config_tree import build_redactor
 from harness.errors import ConfigError, HarnessError, JournalError, UsageError
 from harness.evaluation.embedded import EmbeddedServers, check_reach
-from harness.evaluation.parallelism import lanes_of
 from harness.evaluation.run_context import WorkerContext
 from harness.evaluation.worker_pool import WorkerPool, build_workers
 from harness.internal_error import InternalErrorGuard, flatten_group, without_secrets
-from harness.journal.log import Durability
 from harness.journal.redacting_stream import redact_output
 from harness.journal.redaction import RedactingFormatter, Redactor
 from harness.journal.store import RunFolder, lock_token
@@ -111,8 +109,8 @@ async def play(said: Iterator[dict[str, Any]], fault: InternalErrorGuard) -> Non
         )
     composed = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(ConfigSchema), told["config"]))
     assert isinstance(composed, ConfigSchema)
-    config = config_of(composed)
-    redactor = build_redactor(config, told["secrets"])
+    config = Config.of(composed)
+    redactor = build_redactor(config.tree(), told["secrets"])
     fault.redact = redactor.said
     _log(redactor)
     stopping = ShutdownSignal()
@@ -120,35 +118,31 @@ async def play(said: Iterator[dict[str, Any]], fault: InternalErrorGuard) -> Non
     Thread(target=wire.listen, args=(said, asyncio.get_running_loop()), daemon=True).start()
     where = EmbeddedServers(sites_port=told["sites_port"], base_url=told["base_url"])
     check_reach(where)
-    run = _store(config, told, wire, redactor)
-    seat = WorkerContext(
-        config=config, run=run, config_digest=told["config_digest"], stopping=stopping, turns=wire.turns
+    store: Store = RemoteStore(wire)
+    if _is_near(config.executor.shared_fs, Path(told["folder"]), told["hold"]):
+        store = RunFolder.open(
+            Path(told["folder"]), durability=config.journal.durability, redactor=redactor, held=False
+        )
+    context = WorkerContext(
+        config=config, run=store, config_digest=told["config_digest"], stopping=stopping, turns=wire.turns
     )
-    async with build_workers(seat, where, wire, range(told["number"], told["number"] + 1)) as players:
+    number, lanes = told["number"], told["lanes"]
+    async with build_workers(context, where, wire, range(number, number + 1), lanes=lanes) as players:
         async with asyncio.TaskGroup() as group:
             beating = group.create_task(_beat(players))
-            await _play_lanes(players, config, told["number"], wire)
+            async with asyncio.TaskGroup() as playing:
+                for lane in range(number * lanes, (number + 1) * lanes):
+                    playing.create_task(players.workers[0].run_lane(lane, wire))
             beating.cancel()
     _count(players)
     say(encode_message("done"))
 
 
-def _store(config: Config, told: dict[str, Any], wire: Wire, redactor: Redactor) -> Store:
-    """The run folder, from here if it is here."""
-    folder = Path(told["folder"])
-    near = config.executor.shared_fs
-    if near is None:
-        near = bool(told["hold"]) and lock_token(folder) == told["hold"]
+def _is_near(shared_fs: bool | None, folder: Path, hold: str | None) -> bool:
+    """Whether the run folder can be written to from here."""
+    near = bool(hold) and lock_token(folder) == hold if shared_fs is None else shared_fs
     logging.getLogger(__name__).info("records go %s", f"into {folder}" if near else "through the supervisor")
-    if not near:
-        return RemoteStore(wire)
-    return RunFolder.open(folder, durability=Durability(config.journal.durability.value), redactor=redactor, held=False)
-
-
-async def _play_lanes(players: WorkerPool, config: Config, number: int, wire: Wire) -> None:
-    async with asyncio.TaskGroup() as lanes:
-        for lane in range(number * lanes_of(config), (number + 1) * lanes_of(config)):
-            lanes.create_task(players.workers[0].run_lane(lane, wire))
+    return near
 
 
 async def _beat(players: WorkerPool) -> None:

@@ -16,7 +16,6 @@ from harness.choices import ActionSet, Dialect, ObservationType
 from harness.config import Config
 from harness.config.deployment import Deployment
 from harness.evaluation.embedded import EmbeddedServers
-from harness.evaluation.parallelism import lanes_of
 from harness.evaluation.pending_settings import pending_policy
 from harness.evaluation.run_context import WorkerContext
 from harness.evaluators.judge import ModelJudge
@@ -44,7 +43,7 @@ class WorkerPool:
 
 @asynccontextmanager
 async def build_workers(
-    game: WorkerContext, services: EmbeddedServers, progress: Progress, numbers: range
+    game: WorkerContext, services: EmbeddedServers, progress: Progress, numbers: range, *, lanes: int
 ) -> AsyncIterator[WorkerPool]:
     """Make the workers with these numbers; leaving the context closes their browsers and connections.
 
@@ -52,7 +51,8 @@ async def build_workers(
         game: What is played.
         services: Where the embedded servers are.
         progress: Who is told.
-        numbers: Of the workers; worker n has the lanes from n times `executor.lanes` on.
+        numbers: Of the workers; worker n has the lanes from n times `lanes` on.
+        lanes: Of each worker.
     """
     config = game.config
     deployment = Deployment(config.sites, services.sites_port)
@@ -66,7 +66,7 @@ async def build_workers(
         models = await _models(game, closing)
         evaluators = await _evaluators(config, models)
         kits: dict[int, EpisodeDeps] = {}
-        for lane in range(numbers.start * lanes_of(config), numbers.stop * lanes_of(config)):
+        for lane in range(numbers.start * lanes, numbers.stop * lanes):
             agent = await _agent(config, models, services.base_url, progress, lane=lane)
             kits[lane] = _kit(game, agent, evaluators, progress)
         workers = tuple(
@@ -74,7 +74,7 @@ async def build_workers(
                 kit=kits.__getitem__,
                 pool=browser,
                 journals=lambda task, trial: game.run.journal(task.task_id, trial),
-                policy=pending_policy(config),
+                policy=pending_policy(config.scoring, config.resume, config.run),
             )
             for browser in browsers
         )
@@ -88,9 +88,9 @@ async def _models(game: WorkerContext, closing: AsyncExitStack) -> "Models":
     from harness.evaluation.models import Models, RequestCounter, load_prices
 
     return Models(
-        config=game.config,
+        llm=game.config.llm,
         requests=RequestCounter(),
-        prices=load_prices(game.config),
+        prices=load_prices(game.config.llm),
         closing=closing,
         stopping=game.stopping,
         turns=game.turns,

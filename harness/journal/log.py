@@ -14,11 +14,11 @@ records are for.
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
 from harness import safe_files
+from harness.choices import Durability
 from harness.codec import CodecError, NewerSchema, Text, decode, encode, seal, unseal
 from harness.errors import JournalCorrupt, JournalError, JournalLocked
 from harness.journal.disk import storage_error, sync_folder, translate_os_errors, write_whole
@@ -34,17 +34,6 @@ _MARKER = b"[redacted:"
 
 
 OnClose = Callable[[Path, Episode, os.stat_result], None]
-
-
-class Durability(StrEnum):
-    """When a record must be on the disk itself, so that a power cut cannot take it. A killed process never can."""
-
-    record = "record"
-    """Before the append returns."""
-    task = "task"
-    """When the attempt has closed, failed or been scored, or a judge was paid for it."""
-    none = "none"
-    """Whenever the kernel likes; a power cut may then damage a journal."""
 
 
 class Journal:

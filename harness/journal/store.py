@@ -24,11 +24,12 @@ from pathlib import Path
 from typing import Self
 
 from harness import safe_files
+from harness.choices import Durability
 from harness.errors import JournalError, TaskError, UnsafeFile
 from harness.journal.disk import Within, translate_os_errors, write_atomic
 from harness.journal.index import INDEX_NAME, Scan, index_of, note, scan
 from harness.journal.lock import RunLock
-from harness.journal.log import LOCK_NAME, Durability, Journal
+from harness.journal.log import LOCK_NAME, Journal
 from harness.journal.names import can_name, name_of
 from harness.journal.redaction import NO_SECRETS, Redactor
 
@@ -143,7 +144,7 @@ class RunFolder:
         self.path = path
         self.lock = lock
         self._durability = durability
-        self._redactor = redactor
+        self.redactor = redactor
         self._staging = path / _STAGING
         durable = durability is not Durability.none
         self.artifacts = ArtifactStore(path / "artifacts", staging=self._staging, redactor=redactor, durable=durable)
@@ -191,8 +192,8 @@ class RunFolder:
         return Journal.open(
             self.journal_path(task_id, trial),
             durability=self._durability,
-            redactor=self._redactor,
-            on_close=partial(note, redactor=self._redactor),
+            redactor=self.redactor,
+            on_close=partial(note, redactor=self.redactor),
         )
 
     def journal_path(self, task_id: str, trial: int = 0) -> Path:
@@ -210,7 +211,7 @@ class RunFolder:
         path = self.path / name
         if path.name != name or name == "..":
             raise ValueError(f"{name!r} is not a plain file name")
-        self._put(name, self._redactor.data(data))
+        self._put(name, self.redactor.data(data))
         return path
 
     def _put(self, name: str, data: bytes, *, durable: bool = True) -> None:

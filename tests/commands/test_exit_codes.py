@@ -48,7 +48,7 @@ def runs(tmp_path: Path) -> tuple[Path, Path]:
     path = damaged / "0.traj.jsonl"
     path.write_bytes(path.read_bytes().replace(b"step by step", b"step by stop", 1))
     for folder in (good, damaged):
-        (folder / "config.yaml").write_text(saved(configured(["task=smoke"])))
+        (folder / "config.yaml").write_text(saved(configured(["task=smoke"]).tree()))
     return good, damaged
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from harness.actions.types import Stop
+from harness.choices import Durability
 from harness.codec import dumps, loads
 from harness.errors import JournalCorrupt
 from harness.journal.final_state import read_final_state
-from harness.journal.log import Durability
 from harness.journal.store import RunFolder
 from harness.main import main
 from harness.records import (

@@ -4,26 +4,25 @@ from typing import Any
 
 import pytest
 
-from harness.config import Config
 from harness.config.deployment import Deployment
-from harness.config.site_settings import read_sites
+from harness.config.site_settings import SitesSettings, read_sites
 from harness.errors import ConfigError
 from harness.evaluation.build_locks import shared_sites
 
 A_SHOP = {"canonical": "http://onestop.example", "url": "http://10.0.0.1:7770/"}
 
 
-def a_config(*, embedded: bool = False, **sites: Any) -> Config:
-    return Config(sites=read_sites({"embedded": embedded, **sites}))
+def configured(*, embedded: bool = False, **sites: Any) -> SitesSettings:
+    return read_sites({"embedded": embedded, **sites})
 
 
 def test_the_address_and_the_instances_together_are_the_instances() -> None:
     more = ["http://10.0.0.2:7770", "http://10.0.0.1:7770"]
-    config = a_config(shop={**A_SHOP, "instances": more}, map={"canonical": "http://map.example", "url": None})
-    assert config.sites.instances == {"shop": ("http://10.0.0.1:7770", "http://10.0.0.2:7770")}
-    deployment = Deployment(config.sites, None)
+    sites = configured(shop={**A_SHOP, "instances": more}, map={"canonical": "http://map.example", "url": None})
+    assert sites.instances == {"shop": ("http://10.0.0.1:7770", "http://10.0.0.2:7770")}
+    deployment = Deployment(sites, None)
     assert [site.url for site in deployment.sites(3)] == ["http://10.0.0.1:7770"]
-    assert [site.url for site in deployment.everywhere(3)] == list(config.sites.instances["shop"])
+    assert [site.url for site in deployment.everywhere(3)] == list(sites.instances["shop"])
 
 
 @pytest.mark.parametrize(
@@ -37,36 +36,36 @@ def test_the_address_and_the_instances_together_are_the_instances() -> None:
     ],
 )
 def test_a_site_without_a_canonical_address_is_shown_at_its_own(tree: dict[str, Any], shown: str) -> None:
-    config = a_config(shop=tree)
-    assert config.sites.canonical_bases == {"shop": shown}
-    assert {site.canonical for site in Deployment(config.sites, None).everywhere(0)} == {shown}
-    shared = shared_sites(config, ())
+    sites = configured(shop=tree)
+    assert sites.canonical_bases == {"shop": shown}
+    assert {site.canonical for site in Deployment(sites, None).everywhere(0)} == {shown}
+    shared = shared_sites(sites, ())
     assert shared.site_of(f"{shown}/cart") == "shop"
 
 
 @pytest.mark.parametrize("tree", [{}, {"url": None, "canonical": None}, {"instances": []}])
 def test_a_site_without_any_address_is_refused_by_name(tree: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=r"sites\.shop has no address: set sites\.shop\.url"):
-        a_config(shop=tree)
+        configured(shop=tree)
 
 
 def test_a_site_of_ones_own_beside_the_embedded_ones_is_where_its_url_says() -> None:
-    config = a_config(embedded=True, shop={"canonical": "http://shop.localhost"}, mine={"url": "http://10.0.0.1:9"})
-    assert [site.url for site in Deployment(config.sites, 80).sites(2)] == [
+    sites = configured(embedded=True, shop={"canonical": "http://shop.localhost"}, mine={"url": "http://10.0.0.1:9"})
+    assert [site.url for site in Deployment(sites, 80).sites(2)] == [
         "http://t2.shop.localhost:80",
         "http://10.0.0.1:9",
     ]
-    assert list(shared_sites(config, ()).instances) == ["shop"], "what every lane has its own of, and is reset"
+    assert list(shared_sites(sites, ()).instances) == ["shop"], "what every lane has its own of, and is reset"
 
 
 def test_of_the_embedded_sites_every_lane_has_its_own() -> None:
-    shared = shared_sites(a_config(embedded=True, shop=A_SHOP), ())
+    shared = shared_sites(configured(embedded=True, shop=A_SHOP), ())
     assert [shared.at("shop", lane) for lane in (0, 7)] == [
         ("http://t0.shop.localhost",),
         ("http://t7.shop.localhost",),
     ]
     with pytest.raises(ConfigError, match=r"sites\.shop\.instances is for sites of your own"):
-        a_config(embedded=True, shop={**A_SHOP, "instances": ["http://a.test"]})
+        configured(embedded=True, shop={**A_SHOP, "instances": ["http://a.test"]})
 
 
 @pytest.mark.parametrize(
@@ -83,18 +82,18 @@ def test_of_the_embedded_sites_every_lane_has_its_own() -> None:
     ],
 )
 def test_an_address_is_of_the_site_that_is_served_there(url: str, site: str | None) -> None:
-    config = a_config(
+    sites = configured(
         shop={**A_SHOP, "instances": ["http://10.0.0.2:7770"]},
         office={"canonical": "http://luma.example/admin", "url": "http://10.0.0.9/admin"},
         front={"canonical": "http://luma.example", "url": "http://10.0.0.8"},
     )
-    shared = shared_sites(config, ())
+    shared = shared_sites(sites, ())
     assert shared is not None
     assert shared.site_of(url) == site
 
 
 def test_settings_of_sharing_are_read() -> None:
-    shared = shared_sites(a_config(leases="none", shop=A_SHOP, wiki={**A_SHOP, "read_only": True}), ())
+    shared = shared_sites(configured(leases="none", shop=A_SHOP, wiki={**A_SHOP, "read_only": True}), ())
     assert shared is not None
     assert (shared.lenient, shared.read_only) == (True, {"wiki"})
 
@@ -105,4 +104,4 @@ def test_settings_of_sharing_are_read() -> None:
 )
 def test_wrong_settings_are_named(sites: dict[str, Any], word: str) -> None:
     with pytest.raises(ConfigError, match=word):
-        a_config(**{"shop": A_SHOP, **sites})
+        configured(**{"shop": A_SHOP, **sites})

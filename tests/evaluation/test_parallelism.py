@@ -2,8 +2,7 @@
 
 import pytest
 
-from harness.config import Config, ExecutorConfig
-from harness.evaluation.parallelism import lanes_of, resolve_parallelism, workers_of
+from harness.evaluation.parallelism import resolve_parallelism
 from harness.runner.capacity import MachineCapacity
 
 THERE = MachineCapacity(2, 24_000)
@@ -21,12 +20,12 @@ THERE = MachineCapacity(2, 24_000)
 def test_what_is_said_is_done_and_the_rest_is_chosen(
     workers: int | None, lanes: int | None, size: tuple[int, int], said: str
 ) -> None:
-    config, why = resolve_parallelism(Config(workers=workers, executor=ExecutorConfig(lanes=lanes)), (THERE,), 40)
-    assert (workers_of(config), lanes_of(config)) == size
-    assert why == said
+    found = resolve_parallelism(workers, lanes, (THERE,), 40)
+    assert (found.workers, found.lanes) == size
+    assert found.why == said
 
 
 def test_on_a_cluster_lanes_that_are_said_are_put_on_every_core_of_its_nodes() -> None:
-    config, why = resolve_parallelism(Config(executor=ExecutorConfig(lanes=3)), (THERE, MachineCapacity(6, 9_000)), 40)
-    assert (workers_of(config), lanes_of(config)) == (8, 3)
-    assert why == "8 workers × 3 lanes: 8 cores on 2 nodes; set workers="
+    found = resolve_parallelism(None, 3, (THERE, MachineCapacity(6, 9_000)), 40)
+    assert (found.workers, found.lanes) == (8, 3)
+    assert found.why == "8 workers × 3 lanes: 8 cores on 2 nodes; set workers="

@@ -12,6 +12,7 @@ from harness.codec import loads
 from harness.config import BrowserConfig, Config
 from harness.evaluation.provenance import ENVIRONMENT, describe, environment, fonts, packages, revision
 from harness.journal.store import RunFolder
+from harness.reports.rows import RunInfo
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -105,11 +106,11 @@ def test_fonts_are_known_by_names_and_sizes_wherever_they_lie(tmp_path: Path) ->
     assert fonts([tmp_path / "a", tmp_path / "b"])["files"] == 3
 
 
-def browser(folder: Path, script: str) -> Config:
+def browser(folder: Path, script: str) -> BrowserConfig:
     path = folder / "chromium"
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
-    return Config(browser=BrowserConfig(executable=str(path)))
+    return BrowserConfig(executable=str(path))
 
 
 def test_the_browser_says_its_version_without_being_started(tmp_path: Path) -> None:
@@ -118,18 +119,20 @@ def test_the_browser_says_its_version_without_being_started(tmp_path: Path) -> N
     assert environment(config)["browser"] == {"program": "chromium", "version": "Chromium 150.0.1"}
     assert asked.read_text() == "--version\n"
     assert environment(browser(tmp_path, "exit 1"))["browser"] == {"program": "chromium", "version": None}
-    missing = Config(browser=BrowserConfig(executable=str(tmp_path / "nowhere")))
+    missing = BrowserConfig(executable=str(tmp_path / "nowhere"))
     assert environment(missing)["browser"] is None
 
 
 @pytest.mark.browser
 def test_a_run_says_what_made_it_and_what_made_it_before(tmp_path: Path) -> None:
+    settings = Config().tree()
+    info = RunInfo(name="r", dialect="corrected", model="m", agent="a", tasks=(), trials=1)
     with RunFolder.open(tmp_path / "run") as run:
-        describe(Config(), run, "d", [])
+        describe(run, settings, info, browser=BrowserConfig(), config_digest="d")
         first = loads((run.path / "run.json").read_bytes())
-        describe(Config(), run, "d", [])
+        describe(run, settings, info, browser=BrowserConfig(), config_digest="d")
         again = loads((run.path / "run.json").read_bytes())
-        describe(browser(tmp_path, "echo Chromium 1"), run, "d", [])
+        describe(run, settings, info, browser=browser(tmp_path, "echo Chromium 1"), config_digest="d")
         other = loads((run.path / "run.json").read_bytes())
     assert set(ENVIRONMENT) < first.keys() and first["earlier"] == []
     assert first["browser"]["version"].partition(" ")[2].partition(".")[0].isdigit()

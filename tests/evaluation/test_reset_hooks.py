@@ -1,5 +1,6 @@
 """Reset hooks from settings: real commands and requests, and one sentence when they do not work."""
 
+import os
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -9,11 +10,13 @@ from typing import Any
 import psutil
 import pytest
 
-from harness.config import Config
-from harness.config.site_settings import read_sites
+from harness.browser.network.site_health import WaitPolicy
+from harness.config.site_settings import SitesSettings, read_sites
 from harness.errors import ConfigError, SiteUnavailable
 from harness.evaluation.build_locks import shared_sites
 from harness.evaluation.reset_hooks import build_reset_hooks, unresettable
+from harness.journal.redaction import Redactor
+from harness.journal.secret_detection import secrets_in
 from harness.records import Eval, Task
 from harness.runner.dirty_sites import DirtySites, SiteInstance
 from harness.runner.job import Job
@@ -23,11 +26,11 @@ from harness.runner.site_locks import LockPlanner
 BOTH = (SiteInstance("shop", "http://shop.test"), SiteInstance("forum", "http://forum.test"))
 
 
-def a_config(**sites: Any) -> Config:
+def configured(**sites: Any) -> SitesSettings:
     places = {name: {"url": f"http://{name}.test", "canonical": f"http://{name}.example"} for name in ("shop", "forum")}
     for name, more in sites.items():
         places[name] = {**places.get(name, {}), **more}
-    return Config(sites=read_sites({"embedded": False, **places}))
+    return read_sites({"embedded": False, **places})
 
 
 def a_task(*sites: str, require_reset: bool = True) -> Task:
@@ -70,16 +73,16 @@ def posted() -> Iterator[tuple[str, list[str]]]:
 
 async def test_one_command_for_all_runs_once_and_is_told_what_for(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    config = a_config(reset={"command": f'echo "$CAIRN_SITES for $CAIRN_TASK" >> {log}'})
-    await build_reset_hooks(config).reset(BOTH, a_task("shop", "forum"))
+    sites = configured(reset={"command": f'echo "$CAIRN_SITES for $CAIRN_TASK" >> {log}'})
+    await build_reset_hooks(sites).reset(BOTH, a_task("shop", "forum"))
     assert log.read_text() == "shop,forum for 7\n"
 
 
 async def test_a_site_of_its_own_goes_before_what_is_for_all(tmp_path: Path, posted: tuple[str, list[str]]) -> None:
     base, seen = posted
     log = tmp_path / "log"
-    config = a_config(reset={"command": f"echo $CAIRN_SITES >> {log}"}, shop={"reset_url": f"{base}/again"})
-    await build_reset_hooks(config).reset(BOTH, a_task("shop", "forum"))
+    sites = configured(reset={"command": f"echo $CAIRN_SITES >> {log}"}, shop={"reset_url": f"{base}/again"})
+    await build_reset_hooks(sites).reset(BOTH, a_task("shop", "forum"))
     assert seen == ["/again"]
     assert log.read_text() == "forum\n"
 
@@ -93,8 +96,10 @@ async def test_a_command_that_fails_at_first_is_run_ever_more_slowly_until_it_wo
         pauses.append(seconds)
 
     command = f"echo busy >> {log}; echo the disk is full; test $(wc -l < {log}) -ge 3 || exit 3"
-    config = a_config(reset={"command": command})
-    await build_reset_hooks(config, tell=said.append, sleep=sleep).reset(BOTH, a_task("shop", "forum"))
+    sites = configured(reset={"command": command})
+    await build_reset_hooks(
+        sites, WaitPolicy(limit_s=30.0, tell=lambda note: said.append(note) if note else None, sleep=sleep)
+    ).reset(BOTH, a_task("shop", "forum"))
     assert (log.read_text(), pauses) == ("busy\n" * 3, [0.5, 1.0])
     assert said == [
         "sites.reset.command for shop, forum: it ended with code 3 (the disk is full); retrying for up to 30 s"
@@ -111,19 +116,17 @@ async def test_a_command_that_fails_at_first_is_run_ever_more_slowly_until_it_wo
 )
 async def test_a_command_that_fails_all_the_time_is_the_worlds_doing(tmp_path: Path, command: str, why: str) -> None:
     log = tmp_path / "log"
-    config = a_config(reset={"timeout_s": 0.2}, shop={"reset_command": f"echo {{url}} >> {log}; {command}"})
-    config.browser.navigation_timeout_s = 0.3
+    sites = configured(reset={"timeout_s": 0.2}, shop={"reset_command": f"echo {{url}} >> {log}; {command}"})
     with pytest.raises(SiteUnavailable, match=rf"^sites\.shop\.reset_command: it (was )?{why}.* gave up after \d s$"):
-        await build_reset_hooks(config).reset(BOTH[:1], a_task("shop"))
+        await build_reset_hooks(sites, WaitPolicy(limit_s=0.3)).reset(BOTH[:1], a_task("shop"))
     assert log.read_text() == "http://shop.test\n" * 2
 
 
 async def test_a_command_that_takes_too_long_leaves_no_process(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    config = a_config(reset={"timeout_s": 0.2}, shop={"reset_command": f"sleep 600 & echo $! >> {log}; wait"})
-    config.browser.navigation_timeout_s = 0.01
+    sites = configured(reset={"timeout_s": 0.2}, shop={"reset_command": f"sleep 600 & echo $! >> {log}; wait"})
     with pytest.raises(SiteUnavailable):
-        await build_reset_hooks(config).reset(BOTH[:1], a_task("shop"))
+        await build_reset_hooks(sites, WaitPolicy(limit_s=0.01)).reset(BOTH[:1], a_task("shop"))
     started = [int(line) for line in log.read_text().split()]
     assert started and not any(psutil.pid_exists(pid) and is_alive(pid) for pid in started)
 
@@ -134,11 +137,12 @@ def is_alive(pid: int) -> bool:
 
 async def test_what_a_command_printed_is_told_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_TOKEN", "hush-1234-hush")
-    config = a_config(shop={"reset_command": "echo no access for $SHOP_TOKEN; exit 1"})
-    config.browser.navigation_timeout_s = 0.01
+    sites = configured(shop={"reset_command": "echo no access for $SHOP_TOKEN; exit 1"})
     said: list[str] = []
     with pytest.raises(SiteUnavailable) as failed:
-        await build_reset_hooks(config, tell=said.append).reset(BOTH[:1], a_task("shop"))
+        await build_reset_hooks(
+            sites, WaitPolicy(limit_s=0.01, tell=said.append), Redactor(secrets_in(os.environ)).text
+        ).reset(BOTH[:1], a_task("shop"))
     assert len(said) == 1
     for sentence in (*said, str(failed.value)):
         assert "no access for [redacted:SHOP_TOKEN]" in sentence and "hush" not in sentence
@@ -149,19 +153,19 @@ async def test_a_command_that_is_not_there_is_a_mistake_and_is_tried_once(
     tmp_path: Path, command: str, code: int
 ) -> None:
     log = tmp_path / "log"
-    config = a_config(reset={"command": f"echo tried >> {log}; {command}"})
+    sites = configured(reset={"command": f"echo tried >> {log}; {command}"})
     with pytest.raises(ConfigError, match=rf"^sites\.reset\.command for shop: it ended with code {code} .* goes on$"):
-        await build_reset_hooks(config).reset(BOTH[:1], a_task("shop"))
+        await build_reset_hooks(sites).reset(BOTH[:1], a_task("shop"))
     assert log.read_text() == "tried\n"
 
 
 @pytest.mark.parametrize("command", ["no-such-command", "./no-such-command {url}", "/etc/passwd; true", "~/nowhere&&x"])
 def test_a_command_that_cannot_be_run_is_found_without_running_it(command: str) -> None:
     word = command.partition(" ")[0].rstrip("&x;")
-    assert list(build_reset_hooks(a_config(shop={"reset_command": command})).missing()) == [
+    assert list(build_reset_hooks(configured(shop={"reset_command": command})).missing()) == [
         f"sites.shop.reset_command: there is no command {word}, or it may not be run; mend it, or give its whole path"
     ]
-    (sentence,) = build_reset_hooks(a_config(reset={"command": command})).missing()
+    (sentence,) = build_reset_hooks(configured(reset={"command": command})).missing()
     assert sentence.startswith("sites.reset.command: ")
 
 
@@ -180,12 +184,12 @@ def test_a_command_that_cannot_be_run_is_found_without_running_it(command: str) 
     ],
 )
 def test_what_the_shell_knows_or_nobody_can_tell_is_not_called_missing(command: str) -> None:
-    assert list(build_reset_hooks(a_config(reset={"command": command})).missing()) == []
+    assert list(build_reset_hooks(configured(reset={"command": command})).missing()) == []
 
 
 async def test_an_address_that_refuses_is_a_mistake_and_is_asked_once(posted: tuple[str, list[str]]) -> None:
     base, seen = posted
-    refusing = a_config(shop={"reset_url": f"{base}/404"})
+    refusing = configured(shop={"reset_url": f"{base}/404"})
     with pytest.raises(ConfigError, match=r"^sites\.shop\.reset_url: .*/404 answers 404; fix it and .* to continue$"):
         await build_reset_hooks(refusing).reset(BOTH[:1], a_task("shop"))
     assert seen == ["/404"]
@@ -201,8 +205,10 @@ async def test_an_address_that_is_not_up_yet_is_asked_ever_more_slowly_until_it_
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
 
-    config = a_config(shop={"reset_url": f"{base}/soon"})
-    await build_reset_hooks(config, tell=said.append, sleep=sleep).reset(BOTH[:1], a_task("shop"))
+    sites = configured(shop={"reset_url": f"{base}/soon"})
+    await build_reset_hooks(
+        sites, WaitPolicy(limit_s=30.0, tell=lambda note: said.append(note) if note else None, sleep=sleep)
+    ).reset(BOTH[:1], a_task("shop"))
     assert (seen, pauses) == (["/soon"] * 3, [0.5, 1.0])
     assert said == [f"sites.shop.reset_url: {base}/soon answers 503; retrying for up to 30 s"]
 
@@ -215,10 +221,9 @@ async def test_an_address_that_stays_away_is_the_worlds_doing(
 ) -> None:
     base, seen = posted
     hook = "http://127.0.0.1:9/again" if path is None else base + path  # nobody listens on the discard port
-    config = a_config(reset={"timeout_s": 0.2}, shop={"reset_url": hook})
-    config.browser.navigation_timeout_s = 0.3
+    sites = configured(reset={"timeout_s": 0.2}, shop={"reset_url": hook})
     with pytest.raises(SiteUnavailable, match=f"sites.shop.reset_url: .*{why}"):
-        await build_reset_hooks(config).reset(BOTH[:1], a_task("shop"))
+        await build_reset_hooks(sites, WaitPolicy(limit_s=0.3)).reset(BOTH[:1], a_task("shop"))
     assert path is None or seen == [path] * 2
 
 
@@ -229,17 +234,17 @@ async def test_a_hook_that_names_the_url_is_called_for_every_instance(
     log = tmp_path / "log"
     two = (SiteInstance("shop", f"{base}/a"), SiteInstance("shop", f"{base}/b"))
     per_site = {"instances": [one.url for one in two], "reset_url": "{url}/again"}
-    await build_reset_hooks(a_config(shop=per_site)).reset(two, a_task("shop"))
-    await build_reset_hooks(a_config(reset={"url": "{url}/all"})).reset(two, a_task("shop"))
+    await build_reset_hooks(configured(shop=per_site)).reset(two, a_task("shop"))
+    await build_reset_hooks(configured(reset={"url": "{url}/all"})).reset(two, a_task("shop"))
     assert seen == ["/a/again", "/b/again", "/a/all", "/b/all"]
     command = f'echo "{{url}} of $CAIRN_URLS" >> {log}'
-    await build_reset_hooks(a_config(reset={"command": command})).reset(two, a_task("shop"))
+    await build_reset_hooks(configured(reset={"command": command})).reset(two, a_task("shop"))
     assert log.read_text() == "".join(f"{one.url} of {one.url}\n" for one in two)
 
 
 async def test_a_command_for_all_is_told_where_they_are(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    await build_reset_hooks(a_config(reset={"command": f"echo $CAIRN_URLS >> {log}"})).reset(
+    await build_reset_hooks(configured(reset={"command": f"echo $CAIRN_URLS >> {log}"})).reset(
         BOTH, a_task("shop", "forum")
     )
     assert log.read_text() == "http://shop.test,http://forum.test\n"
@@ -247,9 +252,9 @@ async def test_a_command_for_all_is_told_where_they_are(tmp_path: Path) -> None:
 
 def test_tasks_that_ask_in_vain_are_found() -> None:
     tasks = [a_task("shop"), a_task("forum"), a_task("shop", require_reset=False)]
-    assert len(unresettable(a_config(), tasks)) == 2
-    assert len(unresettable(a_config(shop={"reset_command": "true"}), tasks)) == 1
-    assert unresettable(a_config(reset={"command": "true"}), tasks) == []
+    assert len(unresettable(configured(), tasks)) == 2
+    assert len(unresettable(configured(shop={"reset_command": "true"}), tasks)) == 1
+    assert unresettable(configured(reset={"command": "true"}), tasks) == []
 
 
 @pytest.mark.parametrize(
@@ -269,7 +274,7 @@ def test_tasks_that_ask_in_vain_are_found() -> None:
 )
 def test_wrong_settings_are_named(sites: dict[str, Any], word: str) -> None:
     with pytest.raises(ConfigError, match=word):
-        build_reset_hooks(a_config(**sites))
+        build_reset_hooks(configured(**sites))
 
 
 NAMED = {"shop": {"reset_command": "true"}}
@@ -286,21 +291,21 @@ NAMED = {"shop": {"reset_command": "true"}}
     ],
 )
 def test_a_hook_for_all_is_for_tasks_on_sites_without_settings_too(sites: dict[str, Any], covered: set[str]) -> None:
-    config = a_config(**sites)
-    found = build_reset_hooks(config)
+    read = configured(**sites)
+    found = build_reset_hooks(read)
     assert {site for site in ("shop", "unknown", "") if found.covers(site)} == covered
     tasks = [a_task("shop"), a_task("unknown"), a_task()]
-    assert unresettable(config, tasks) == ["7"] * (3 - len(covered))
-    assert {site for site in ("unknown", "") if site in shared_sites(config, tasks).instances} == covered - {"shop"}
+    assert unresettable(read, tasks) == ["7"] * (3 - len(covered))
+    assert {site for site in ("unknown", "") if site in shared_sites(read, tasks).instances} == covered - {"shop"}
 
 
 async def test_a_task_on_a_site_without_settings_finds_it_reset(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    config = a_config(reset={"command": f'echo "$CAIRN_SITES at $CAIRN_URLS" >> {log}'})
+    sites = configured(reset={"command": f'echo "$CAIRN_SITES at $CAIRN_URLS" >> {log}'})
     task = a_task("elsewhere", require_reset=False)
-    configured, shared = build_reset_hooks(config), shared_sites(config, [task])
-    able = [site for site in shared.instances if configured.covers(site)]
-    upkeep = DirtySites(configured.reset, able)
+    hooks, shared = build_reset_hooks(sites), shared_sites(sites, [task])
+    able = [site for site in shared.instances if hooks.covers(site)]
+    upkeep = DirtySites(hooks.reset, able)
     async with Scheduler([Job(task=task)], LockPlanner(shared, (), lambda *_: None), upkeep) as schedule:
         job = await schedule.take(0)
     assert job is not None and job.clean == ("elsewhere",)
@@ -318,6 +323,6 @@ async def test_a_task_on_a_site_without_settings_finds_it_reset(tmp_path: Path) 
 def test_an_address_that_cannot_be_told_which_sites_are_meant_resets_them_all(
     reset: dict[str, Any], together: set[str]
 ) -> None:
-    config = a_config(reset=reset)
-    assert shared_sites(config, ()).together == together
-    assert "shop" not in shared_sites(a_config(reset=reset, **NAMED), ()).together
+    sites = configured(reset=reset)
+    assert shared_sites(sites, ()).together == together
+    assert "shop" not in shared_sites(configured(reset=reset, **NAMED), ()).together

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.config import Config, RunConfig
 from harness.errors import JournalError
 from harness.evaluation.retry_request import RETRY_NAME, remember, settle, standing
 from harness.journal.index import EpisodeResult, IndexEntry, Scan
 from harness.journal.names import name_of
 from harness.journal.store import RunFolder
-from harness.runner.pending import pending_jobs
+from harness.runner.pending import PendingPolicy, pending_jobs
 from tests.runner.test_pending import FAILED, PASSED, TASK, outcome
 
 TASKS = tuple(replace(TASK, task_id=task_id) for task_id in "123")
@@ -27,8 +26,8 @@ def run(tmp_path: Path) -> Iterator[RunFolder]:
         yield run
 
 
-def a_config(retry: str | None = "all") -> Config:
-    return Config(run=RunConfig(retry=retry))
+def a_policy(retry: str | None = "all") -> PendingPolicy:
+    return PendingPolicy(dialect="corrected", max_attempts=3, retry=retry)
 
 
 def came_to(**states: str | tuple[int, str]) -> dict[tuple[str, int], EpisodeResult]:
@@ -41,11 +40,11 @@ def came_to(**states: str | tuple[int, str]) -> dict[tuple[str, int], EpisodeRes
     return found
 
 
-def remembered(config: Config, run: RunFolder, outcomes: Mapping[tuple[str, int], EpisodeResult]) -> None:
+def remembered(policy: PendingPolicy, run: RunFolder, outcomes: Mapping[tuple[str, int], EpisodeResult]) -> None:
     """As if the journals said so."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "scan", lambda: Scan(entries=tuple(entries(outcomes)), damaged=(), fresh=True))
-        remember(config, run, TASKS)
+        remember(policy, run, TASKS, trials=1)
 
 
 def entries(outcomes: Mapping[tuple[str, int], EpisodeResult]) -> Iterator[IndexEntry]:
@@ -57,17 +56,17 @@ class Runs:
     """Starts of one command."""
 
     def __init__(self, run: RunFolder, retry: str | None = "all") -> None:
-        self.run, self.config = run, a_config(retry)
+        self.run, self.policy = run, a_policy(retry)
 
     def start(self, outcomes: Mapping[tuple[str, int], EpisodeResult]) -> str:
         """What it owes, as in `1+ 2` (+ = opened anew)."""
-        jobs = pending_jobs(TASKS, 1, outcomes, standing(self.config, self.run.path, TASKS, outcomes))
+        jobs = pending_jobs(TASKS, 1, outcomes, standing(self.policy, self.run.path, TASKS, outcomes, trials=1))
         if jobs:
-            remembered(self.config, self.run, outcomes)
+            remembered(self.policy, self.run, outcomes)
         return " ".join(job.task.task_id + "+" * job.reopen for job in jobs)
 
     def end(self, outcomes: Mapping[tuple[str, int], EpisodeResult]) -> bool:
-        settle(self.config, self.run, TASKS, outcomes)
+        settle(self.policy, self.run, TASKS, outcomes, trials=1)
         return not (self.run.path / RETRY_NAME).exists()
 
 
@@ -106,16 +105,18 @@ def test_another_way_of_asking_is_another_request(run: RunFolder) -> None:
 
 def test_tasks_left_out_of_the_command_keep_their_request(run: RunFolder) -> None:
     everything, one = came_to(t1="passed", t2="passed", t3="passed"), TASKS[:1]
-    remembered(a_config(), run, everything)
+    remembered(a_policy(), run, everything)
     after = came_to(t1=(2, "passed"), t2="passed", t3="passed")
-    settle(a_config(), run, one, after)
+    settle(a_policy(), run, one, after, trials=1)
     kept = json.loads((run.path / RETRY_NAME).read_bytes())
     assert [entry[0] for entry in kept["asked"]] == ["2", "3"]
-    assert pending_jobs(one, 1, after, standing(a_config(), run.path, one, after))[0].reopen, "of 1 it is asked anew"
+    assert pending_jobs(one, 1, after, standing(a_policy(), run.path, one, after, trials=1))[0].reopen, (
+        "of 1 it is asked anew"
+    )
 
 
 @pytest.mark.parametrize("data", [b"{", b"[]", b'{"retry":"all"}', b'{"retry":"all","asked":[["1"]]}'])
 def test_a_damaged_request_is_a_sentence(run: RunFolder, data: bytes) -> None:
     run.write(RETRY_NAME, data)
     with pytest.raises(JournalError, match=r"retry.json is damaged; restore it, or delete it"):
-        standing(a_config(), run.path, TASKS, {})
+        standing(a_policy(), run.path, TASKS, {}, trials=1)

@@ -60,13 +60,13 @@ class Run:
                 run.write(f"{number}.traj.jsonl", b"a journal\n")
             run.write("junit.xml", b"<testsuites/>")
             run.write("summary.json", dumps(as_json(summary)) + b"\n")
-            save_summary(self.config, run, summary)
+            save_summary(run, summary, settings=self.config.tree())
 
     def start(self) -> int | None:
         out = io.StringIO()
         console = Console(file=out, width=200)
         code = None
-        if (summary := load_summary(self.config, self.folder)) is not None:
+        if (summary := load_summary(self.folder, settings=self.config.tree())) is not None:
             print_summary(console, summary, str(self.folder))
             code = exit_code(console, summary.overall, self.config.fail_under)
         self.said = out.getvalue()
@@ -97,7 +97,7 @@ def test_the_exit_code_is_that_of_the_results(tmp_path: Path, run: Run) -> None:
     run.config.fail_under = 0.75
     assert run.start() is None, "another setting: to be found out"
     with RunFolder.open(run.folder) as held:
-        save_summary(run.config, held, a_summary("passed", "failed"))
+        save_summary(held, a_summary("passed", "failed"), settings=run.config.tree())
     assert run.start() == 1
     assert "below fail_under=0.75" in run.said
     (tmp_path / "other").mkdir()

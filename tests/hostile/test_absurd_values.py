@@ -8,7 +8,6 @@ import json
 import os
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from harness.journal.index import INDEX_NAME, read_entry, read_index, scan
 from harness.journal.log import attempts, read
 from harness.journal.site_log import SiteLog
 from harness.journal.store import RunFolder
+from harness.runner.pending import PendingPolicy
 from harness.tracking.history import History
 from tests.hostile.foreign import JOURNAL, Harness, Place, commands, deep, edited, setting, viewed, within
 
@@ -373,18 +373,18 @@ def said_of_itself(place: Place, harness: Harness, names: tuple[str, ...]) -> No
 
 
 @pytest.mark.parametrize("garbage", GARBAGE)
-def test_a_request_to_try_again_that_says_nothing_is_damaged(place: Place, config: Config, garbage: str) -> None:
-    config = replace(config, run=replace(config.run, retry="infra"))
+def test_a_request_to_try_again_that_says_nothing_is_damaged(place: Place, garbage: str) -> None:
+    policy = PendingPolicy(dialect="corrected", max_attempts=3, retry="infra")
     (place.run / "retry.json").write_bytes(GARBAGE[garbage])
     with within(), pytest.raises(JournalError, match=r"retry\.json is damaged"):
-        standing(config, place.run, (), {})
+        standing(policy, place.run, (), {}, trials=1)
 
 
 @pytest.mark.parametrize("garbage", [name for name in GARBAGE if name != "nothing"])
 def test_a_list_of_drifts_that_says_nothing_is_damaged(place: Place, config: Config, garbage: str) -> None:
     (place.run / DRIFT_NAME).write_bytes(GARBAGE[garbage])
     with within(), RunFolder.open(place.run) as run, pytest.raises(JournalError, match=r"drift\.jsonl:1"):
-        check_config_drift(config, run, (), outcomes={}, tell=print)
+        check_config_drift(config.measured(), run, (), outcomes={}, accepted=print)
 
 
 @pytest.mark.parametrize("garbage", GARBAGE)
@@ -423,7 +423,7 @@ def test_what_a_lock_says_is_only_said(place: Place, harness: Harness, garbage: 
 def test_a_conclusion_that_is_none_is_drawn_anew(place: Place, config: Config, garbage: str) -> None:
     (place.run / NAME).write_bytes(GARBAGE[garbage])
     with within():
-        assert load_summary(config, place.run) is None
+        assert load_summary(place.run, settings=config.tree()) is None
 
 
 # --- generated

@@ -19,7 +19,6 @@ from harness.cli import configured
 from harness.config import register
 from harness.config.argument_secrets import redact_arguments
 from harness.config.config_secrets import config_secrets, redacted_settings, task_secrets
-from harness.config.config_tree import measured_settings, secrets, shown
 from harness.errors import ConfigError, SiteUnavailable
 from harness.evaluation.redacting_progress import RedactingProgress
 from harness.journal.redaction import Redactor
@@ -207,9 +206,9 @@ def test_several_secrets_of_a_login_have_names_of_their_own() -> None:
 
 def test_headers_are_no_other_measurement() -> None:
     plain, more = configured(["task=smoke"]), configured(["task=smoke", f"+llm.headers.X-Any={SECRET}"])
-    assert measured_settings(plain) == measured_settings(more)
-    assert secrets(more)["llm.headers.X-Any"] == SECRET
-    assert SECRET not in json.dumps(shown(more))
+    assert plain.measured() == more.measured()
+    assert config_secrets(more.tree())["llm.headers.X-Any"] == SECRET
+    assert SECRET not in json.dumps(redacted_settings(more.tree()))
 
 
 def test_a_site_is_shown_to_nobody_with_its_password() -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from harness import cli, main
+from harness.choices import Durability
 from harness.codec import dumps
-from harness.journal.log import Durability
 from harness.journal.redaction import RedactingFormatter, Redactor
 from harness.journal.store import RunFolder
 from harness.protocols import ProgressEvent

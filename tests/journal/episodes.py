@@ -5,8 +5,9 @@ from functools import reduce
 from pathlib import Path
 
 from harness.actions.types import Action, Click, Stop, Target
+from harness.choices import Durability
 from harness.journal.fold import check, fold
-from harness.journal.log import Durability, Journal
+from harness.journal.log import Journal
 from harness.records import (
     Acted,
     Closed,

@@ -16,7 +16,7 @@ WRITING = """
 import os
 import sys
 from pathlib import Path
-from harness.journal.log import Durability
+from harness.choices import Durability
 from harness.journal.store import RunFolder
 from tests.journal.episodes import whole_episode
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.choices import Durability
 from harness.codec import CodecError, encode, seal
 from harness.errors import JournalCorrupt, JournalError, JournalLocked, UnsafeFile
-from harness.journal.log import Durability, Journal, episode_in, read
+from harness.journal.log import Journal, episode_in, read
 from harness.records import Episode
 from tests.journal.episodes import PROJECT, acted, closed, folded, opened, whole_episode, write
 

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 
 from harness.actions.types import Action, Click, InvalidAction, Stop, Target, Type
+from harness.choices import Durability
 from harness.codec import dumps
-from harness.journal.log import Durability
 from harness.journal.store import RunFolder
 from harness.records import (
     Acted,

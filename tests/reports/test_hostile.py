@@ -8,8 +8,8 @@ import pytest
 from playwright.async_api import Browser, Page
 
 from harness.actions.types import Click, Target
+from harness.choices import Durability
 from harness.codec import dumps
-from harness.journal.log import Durability
 from harness.journal.store import RunFolder
 from harness.records import Acted, Closed, Decided, Failed, Opened, Record, Refused, Scored, SideEffect, TabRecord
 from harness.reports.ci import junit, markdown

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.choices import Durability
 from harness.codec import dumps, loads
-from harness.journal.log import Durability
 from harness.journal.store import RunFolder
 from harness.main import main
 from harness.reports.html_report import write_report

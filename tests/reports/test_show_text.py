@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.journal.log import Durability
+from harness.choices import Durability
 from harness.journal.store import RunFolder
 from harness.main import main
 from harness.records import Acted

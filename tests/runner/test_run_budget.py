@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.actions.types import Stop
-from harness.config import Config, RunConfig
+from harness.config import RunConfig
 from harness.evaluation.budget_settings import build_run_budget
 from harness.journal.store import RunFolder
 from harness.protocols import ProgressEvent
@@ -37,9 +37,9 @@ class Start:
         self.run = run
         self.said: list[str] = []
         self.stopping = ShutdownSignal()
-        config = Config(run=RunConfig(**limits))  # type: ignore[arg-type]
+        settings = RunConfig(**limits)  # type: ignore[arg-type]
         self.purse: RunBudget = build_run_budget(
-            config, run, run.scan().outcomes, stopping=self.stopping, tell=self.said.append
+            settings, run, run.scan().outcomes, stopping=self.stopping, tell=self.said.append
         )
         self.progress = self.purse.watching(Silent())
 

@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.actions.types import Stop
+from harness.choices import Durability
 from harness.codec import dumps, loads
 from harness.errors import JournalCorrupt, TrackingError
 from harness.journal.index import INDEX_NAME
-from harness.journal.log import Durability
 from harness.journal.store import RunFolder
 from harness.main import main
 from harness.records import Episode, Record, Status, Usage

@@ -7,9 +7,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from harness.choices import Durability
 from harness.codec import dumps, seal
 from harness.demo.site_server import serving
-from harness.journal.log import Durability
 from harness.journal.store import RunFolder
 from harness.viewer.app import Viewer
 from harness.viewer.request_guard import place_of
