@@ -1,17 +1,23 @@
 """The limiter of a run, from the settings; without the model's libraries, which a supervisor does without."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from harness.config import LlmConfig
 from harness.errors import ConfigError
+from harness.journal.index import EpisodeResult
 from harness.llm.limiter import Limiter, RateLimits
+
+NO_OUTCOMES: Mapping[tuple[str, int], EpisodeResult] = MappingProxyType({})
 
 
 def build_rate_limiter(
-    llm: LlmConfig, tell: Callable[[str], None] = lambda text: None, *, answered: bool = False
+    llm: LlmConfig,
+    tell: Callable[[str], None] = lambda text: None,
+    outcomes: Mapping[tuple[str, int], EpisodeResult] = NO_OUTCOMES,
 ) -> Limiter:
-    """The one of the run, see `Limiter`; raises as `limits_of`."""
-    return Limiter(limits_of(llm), tell=tell, answered=answered)
+    """The one of the run, see `Limiter`; `outcomes` say whether the endpoint ever answered. Raises as `limits_of`."""
+    return Limiter(limits_of(llm), tell=tell, answered=any(outcome.steps for outcome in outcomes.values()))
 
 
 def limits_of(llm: LlmConfig) -> RateLimits:

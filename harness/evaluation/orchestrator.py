@@ -90,7 +90,6 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
         if plays := bool(len(jobs)) and not purse.is_empty():
             _begin(settings, run, tasks, jobs, console=console)
             describe(run, config.tree(), _about(config, tasks), browser=config.browser, config_digest=digest)
-            answered = any(outcome.steps for outcome in outcomes.values())
             game = RunContext(
                 config=config,
                 run=run,
@@ -100,7 +99,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
                 arguments=arguments,
                 say=console.say,
                 stopping=stopping,
-                turns=build_rate_limiter(config.llm, console.say, answered=answered),
+                turns=build_rate_limiter(config.llm, console.say, outcomes),
                 embedded=embedded,
             )
             closing.enter_context(_heeding(stopping, console))  # to the end: what is written last is not cut short
