@@ -72,9 +72,8 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
 async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...]) -> int:
     begun = time.monotonic()
     settings, tasks = RunSettings.of(config), load_tasks(config.task, config.sites)
-    redactor = _keep_quiet(config, tasks)
     with (
-        RunFolder.open(folder, durability=config.journal.durability, redactor=redactor) as run,
+        RunFolder.open(folder, durability=config.journal.durability, redactor=_keep_quiet(config, tasks)) as run,
         ExitStack() as closing,
     ):
         kill_orphans(folder)
