@@ -6,6 +6,7 @@ Implementations never inherit from these; they only fit. What plug-ins implement
 from collections.abc import Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Protocol
 
 from harness.actions.truncate import cut
@@ -175,6 +176,21 @@ MAX_EVENT_CHARS = 1000
 """Characters of a text that nobody reads to the end."""
 
 
+class Phase(StrEnum):
+    """What a lane can be doing."""
+
+    restoring = "restoring"
+    deciding = "deciding"
+    acting = "acting"
+    gathering = "gathering"
+    scoring = "scoring"
+    retrying = "retrying"
+    waiting = "waiting"
+    """For a site."""
+    ended = "ended"
+    idle = "idle"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressEvent:
     """What one lane is doing now; its texts are cut, for a page or a model may have made them."""
@@ -183,10 +199,7 @@ class ProgressEvent:
     task_id: str
     """"" = whatever the lane is at."""
     trial: int = 0
-    phase: str
-    """`restoring`, `deciding`, `acting`, `gathering`, `scoring`, `retrying`, `waiting` (for a site), `ended` or
-    `idle`.
-    """
+    phase: Phase
     step: int = 0
     action: str = ""
     """History string of the last action."""

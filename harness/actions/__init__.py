@@ -5,6 +5,17 @@ Pure and without knowledge of browsers, models or pages.
 
 from harness.actions.parser import ACTION_SETS, NodeLike, extract, parse, resolve
 from harness.actions.render import describe
-from harness.actions.repetition import early_stop, equivalent
+from harness.actions.repetition import EarlyStop, StopRule, early_stop, equivalent
 
-__all__ = ["ACTION_SETS", "NodeLike", "describe", "early_stop", "equivalent", "extract", "parse", "resolve"]
+__all__ = [
+    "ACTION_SETS",
+    "EarlyStop",
+    "NodeLike",
+    "StopRule",
+    "describe",
+    "early_stop",
+    "equivalent",
+    "extract",
+    "parse",
+    "resolve",
+]

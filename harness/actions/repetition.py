@@ -6,6 +6,8 @@ counts as three times the same, and so do three different clicks written as Play
 
 import math
 from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
 
 from harness.actions.types import (
     Action,
@@ -30,6 +32,22 @@ _FALSY_ROLE = "alert"
 """First in WebArena's list of roles, so its number is 0 and counts as no role at all."""
 
 
+class StopRule(StrEnum):
+    """What ends an episode that its agent does not end."""
+
+    MAX_STEPS = "MAX_STEPS"
+    PARSE_FAILURES = "PARSE_FAILURES"
+    REPEATED = "REPEATED"
+
+
+class EarlyStop(NamedTuple):
+    """Why an episode must end."""
+
+    rule: StopRule
+    detail: str
+    """In WebArena's words."""
+
+
 def equivalent(a: Action, b: Action) -> bool:
     kind = _kind(a)
     if kind != _kind(b):
@@ -43,7 +61,7 @@ def equivalent(a: Action, b: Action) -> bool:
 
 def early_stop(
     actions: Sequence[Action], *, max_steps: int, parsing_failures: int, repeated_actions: int
-) -> str | None:
+) -> EarlyStop | None:
     """Why the episode must end before the next decision, in WebArena's words; None = it may go on.
 
     Args:
@@ -53,21 +71,23 @@ def early_stop(
         repeated_actions: So many equivalent actions end it: in a row, or for typing anywhere in the attempt.
     """
     if len(actions) >= max_steps:
-        return f"Reach max steps {max_steps}"
+        return EarlyStop(StopRule.MAX_STEPS, f"Reach max steps {max_steps}")
     tail = actions[-parsing_failures:]
     if len(tail) >= parsing_failures and all(isinstance(action, InvalidAction) for action in tail):
-        return f"Failed to parse actions for {parsing_failures} times"
+        return EarlyStop(StopRule.PARSE_FAILURES, f"Failed to parse actions for {parsing_failures} times")
     return _repetition(actions, repeated_actions) if actions else None
 
 
-def _repetition(actions: Sequence[Action], threshold: int) -> str | None:
+def _repetition(actions: Sequence[Action], threshold: int) -> EarlyStop | None:
     last = actions[-1]
     if _kind(last) == "type":
         again = sum(equivalent(action, last) for action in actions)
-        return f"Same typing action for {threshold} times" if again >= threshold else None
+        if again < threshold:
+            return None
+        return EarlyStop(StopRule.REPEATED, f"Same typing action for {threshold} times")
     tail = actions[-threshold:]
     if len(tail) >= threshold and all(equivalent(action, last) for action in tail):
-        return f"Same action for {threshold} times"
+        return EarlyStop(StopRule.REPEATED, f"Same action for {threshold} times")
     return None
 
 

@@ -18,7 +18,7 @@ from harness.evaluation.retry_request import standing
 from harness.evaluation.run_context import RunContext
 from harness.journal.merge import merge
 from harness.journal.store import journal_name
-from harness.protocols import Progress, ProgressEvent
+from harness.protocols import Phase, Progress, ProgressEvent
 from harness.reports.summary import Invocation
 from harness.runner.executors.slurm import SlurmJobs, SlurmJobSpec
 from harness.runner.pending import is_finished, pending_jobs
@@ -95,7 +95,7 @@ class Shards:
                     lane=shard_of(became.task_id, self._count) - 1,
                     task_id=became.task_id,
                     trial=became.trial,
-                    phase="ended",
+                    phase=Phase.ended,
                     step=became.steps,
                     usage=became.usage,
                     score=None if score is None else score.value,

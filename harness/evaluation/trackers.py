@@ -14,7 +14,7 @@ from pathlib import Path
 from harness.choices import Dialect
 from harness.config import LlmConfig, TrackingConfig, slug
 from harness.errors import ConfigError, JournalError, UsageError
-from harness.protocols import Progress, ProgressEvent
+from harness.protocols import Phase, Progress, ProgressEvent
 from harness.tracking.episodes import RunTrajectories
 from harness.tracking.lazy import pyarrow
 from harness.tracking.model import Model
@@ -100,7 +100,7 @@ class _Counting:
 
     def tell(self, news: ProgressEvent) -> None:
         self._progress.tell(news)
-        if news.phase == "ended":
+        if news.phase == Phase.ended:
             self._ended += 1
             if self._ended % self._every == 0:
                 self.due.set()

@@ -20,7 +20,7 @@ from harness.evaluation.pending_settings import pending_policy
 from harness.evaluation.run_context import WorkerContext
 from harness.evaluators.judge import ModelJudge
 from harness.evaluators.scorer import Scorer
-from harness.protocols import EpisodeScorer, Progress, ProgressEvent
+from harness.protocols import EpisodeScorer, Phase, Progress, ProgressEvent
 from harness.records import EpisodeLimits
 from harness.runner.recorder import EpisodeDeps
 from harness.runner.worker import Worker
@@ -118,7 +118,7 @@ async def _agent(
     config: Config, models: "Models", base_url: str | None, progress: Progress, *, lane: int
 ) -> PromptAgent:
     def tell(note: str) -> None:
-        progress.tell(ProgressEvent(lane=lane, task_id="", phase="retrying", note=note))
+        progress.tell(ProgressEvent(lane=lane, task_id="", phase=Phase.retrying, note=note))
 
     return PromptAgent(
         model=await models.agent_model(base_url, tell, lane),
@@ -143,7 +143,7 @@ def _waits(progress: Progress) -> Callable[[int, str], None]:
     """Tells that a lane waits for a site, and that it goes on where only a restore does: in restoring."""
 
     def tell(lane: int, note: str) -> None:
-        progress.tell(ProgressEvent(lane=lane, task_id="", phase="waiting" if note else "restoring", note=note))
+        progress.tell(ProgressEvent(lane=lane, task_id="", phase=Phase.waiting if note else Phase.restoring, note=note))
 
     return tell
 

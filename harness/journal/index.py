@@ -67,6 +67,8 @@ class EpisodeResult:
     """
     failure: str
     """What the last of them was, in a sentence; "" without any."""
+    failure_type: str
+    """The class of its error; "" without any."""
     resumed_from: int | None
     """Step this attempt was last resumed at."""
     resumes: int
@@ -155,6 +157,7 @@ def result_of(episode: Episode) -> EpisodeResult | None:
         },
         failures=sum(not failed.shared for failed in episode.failures),
         failure=_sentence(episode.failures[-1]) if episode.failures else "",
+        failure_type=episode.failures[-1].type if episode.failures else "",
         resumed_from=episode.resumed[-1].step if episode.resumed else None,
         resumes=len(episode.resumed),
         divergences=sum(failed.type == EnvironmentDiverged.__name__ for failed in episode.failures),

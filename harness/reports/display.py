@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.llm.limiter import LimiterStats
-from harness.protocols import ProgressEvent
+from harness.protocols import Phase, ProgressEvent
 from harness.records import Usage
 from harness.reports.escape import flat
 
@@ -40,10 +40,10 @@ class LiveStats:
         self.begun = time.monotonic()
 
     def tell(self, news: ProgressEvent) -> None:
-        if not news.task_id and news.phase != "idle" and (known := self.lanes.get(news.lane)):
+        if not news.task_id and news.phase != Phase.idle and (known := self.lanes.get(news.lane)):
             news = replace(known, phase=news.phase, note=news.note)
         self.lanes[news.lane] = news
-        if news.phase == "ended":
+        if news.phase == Phase.ended:
             self.ended += 1
             self.usage += news.usage
             self.scored += news.score is not None
@@ -52,7 +52,8 @@ class LiveStats:
     def doings(self) -> list[ProgressEvent]:
         """What every lane is at now, by number."""
         waiting = {
-            lane: ProgressEvent(lane=lane, task_id="", phase="waiting", note=why) for lane, why in self.waits().items()
+            lane: ProgressEvent(lane=lane, task_id="", phase=Phase.waiting, note=why)
+            for lane, why in self.waits().items()
         }
         return [news for _, news in sorted({**self.lanes, **waiting}.items())]
 
@@ -61,7 +62,9 @@ class LiveStats:
         parts = [f"{self.ended}/{self.owed} {self.what}"]
         if self.scored:
             parts.append(f"pass rate {self.passed / self.scored:.1%}")
-        usage = sum((news.usage for news in self.lanes.values() if news.phase not in ("ended", "idle")), self.usage)
+        usage = sum(
+            (news.usage for news in self.lanes.values() if news.phase not in (Phase.ended, Phase.idle)), self.usage
+        )
         parts.append(f"{usage.prompt_tokens + usage.completion_tokens:,} tokens")
         parts.append(f"${usage.cost_usd:.4f}")
         if idle := len(self.waits()):
@@ -112,13 +115,13 @@ class PlainDisplay:
 
     def tell(self, news: ProgressEvent) -> None:
         self._board.tell(news)
-        if news.phase == "ended":
+        if news.phase == Phase.ended:
             verdict = "unscored" if news.score is None else "passed" if news.score == 1.0 else "failed"
             why = f" ({news.note})" if news.note else ""
             self._line(
                 f"task {news.task_id}: {verdict} after {news.step} steps{why}; {self._board.headline()}{self._model()}"
             )
-        elif news.phase in ("retrying", "waiting"):
+        elif news.phase in (Phase.retrying, Phase.waiting):
             self._line(f"lane {news.lane}, task {self._board.lanes[news.lane].task_id}: {news.note}")
 
     def _model(self) -> str:

@@ -190,7 +190,7 @@ def _cause(outcome: EpisodeResult, dialect: str) -> str:
     if score is not None and score.status is Status.ERROR:
         return "evaluator error"
     if score is None:
-        return outcome.failure.partition(" ")[0] if outcome.failure else NOT_FINISHED
+        return outcome.failure_type or NOT_FINISHED
     if outcome.closed in _CLOSED:
         return _CLOSED[outcome.closed]
     return f"wrong result ({' + '.join(outcome.evaluators)})"

@@ -15,6 +15,7 @@ from harness.errors import InfraError, JournalError, SiteUnavailable, UsageError
 from harness.protocols import (
     Environment,
     InDoubt,
+    Phase,
     ProgressEvent,
     RestoreResult,
 )
@@ -83,7 +84,7 @@ class EpisodeRunner:
         closed = self._journal.episode.closed
         if closed is None:
             return
-        self._tell("scoring")
+        self._tell(Phase.scoring)
         hearing = JournalJudgeReplies(lambda: self._journal.episode, self._recorder.append)
         for dialect, evaluator in self._kit.evaluators.items():
             if dialect not in self._journal.episode.scores:
@@ -137,7 +138,7 @@ class EpisodeRunner:
             await self._recorder.doubt(0, DoubtReason.EARLIER_ATTEMPT, restarts)
 
     async def _restore(self, env: Environment) -> RestoreResult:
-        self._tell("restoring")
+        self._tell(Phase.restoring)
         episode = self._journal.episode
         with self._timed("restore") as elapsed_ms:
             restored = await env.restore(self._job.task, episode, self._job.clean)
@@ -193,7 +194,7 @@ class EpisodeRunner:
         return replace(restored, view=view)
 
     async def _decide(self, env: Environment, view: LiveObservation) -> None:
-        self._tell("deciding")
+        self._tell(Phase.deciding)
         with self._timed("decide") as elapsed_ms:
             async with running(self._watch_for_late(env)):
                 decided = await self._kit.agent.decide(self._job.task, self._journal.episode, view)
@@ -227,7 +228,7 @@ class EpisodeRunner:
 
     async def _act(self, env: Environment, pending: Decided, action: Action) -> LiveObservation:
         """Perform the pending decision's action, aimed at the page as it is now."""
-        self._tell("acting")
+        self._tell(Phase.acting)
         await self._record_late(env)  # so that what is seen from here on is this action's
         with self._timed("act") as elapsed_ms:
             landed = await env.act(action)
@@ -246,7 +247,7 @@ class EpisodeRunner:
         return landed.view
 
     async def _close(self, env: Environment, end: Termination) -> None:
-        self._tell("gathering")
+        self._tell(Phase.gathering)
         with self._timed("gather"):
             gathered = await env.gather(self._job.task)
         await self._record_late(env)
@@ -260,7 +261,7 @@ class EpisodeRunner:
             )
         )
 
-    def _tell(self, phase: str) -> None:
+    def _tell(self, phase: Phase) -> None:
         episode = self._journal.episode
         newest = episode.pending or (episode.steps[-1].decided if episode.steps else None)
         self._kit.progress.tell(

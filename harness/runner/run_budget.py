@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from harness.protocols import Progress, ProgressEvent
+from harness.protocols import Phase, Progress, ProgressEvent
 from harness.records import Episode, Usage
 
 
@@ -67,7 +67,7 @@ class RunBudget:
         return _Watch(self, progress) if self._budget else progress
 
     def note(self, news: ProgressEvent) -> None:
-        if not news.task_id or news.phase not in ("deciding", "retrying", "ended"):
+        if not news.task_id or news.phase not in (Phase.deciding, Phase.retrying, Phase.ended):
             return
         episode = self._read(news.task_id, news.trial)
         self._spent[news.task_id, news.trial] = Spending.of(

@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass
 
-from harness.actions import early_stop
+from harness.actions import StopRule, early_stop
 from harness.actions.types import Stop
 from harness.records import CloseReason, Episode, EpisodeLimits
 
-_REASONS = {"Reach": CloseReason.MAX_STEPS, "Failed": CloseReason.PARSE_FAILURES, "Same": CloseReason.REPEATED}
+_REASONS = {
+    StopRule.MAX_STEPS: CloseReason.MAX_STEPS,
+    StopRule.PARSE_FAILURES: CloseReason.PARSE_FAILURES,
+    StopRule.REPEATED: CloseReason.REPEATED,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,15 +35,13 @@ def check_termination(limits: EpisodeLimits, episode: Episode) -> Termination | 
     if spent is not None:
         return Termination(reason=CloseReason.BUDGET, detail=spent)
     actions = [step.decided.action for step in episode.steps]
-    detail = early_stop(
+    stop = early_stop(
         actions,
         max_steps=limits.max_steps,
         parsing_failures=limits.parsing_failures,
         repeated_actions=limits.repeated_actions,
     )
-    if detail is None:
-        return None
-    return Termination(reason=_REASONS[detail.split(" ", 1)[0]], detail=detail)
+    return None if stop is None else Termination(reason=_REASONS[stop.rule], detail=stop.detail)
 
 
 def _overspent(limits: EpisodeLimits, episode: Episode) -> str | None:

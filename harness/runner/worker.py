@@ -9,7 +9,7 @@ from typing import Protocol
 
 from harness.errors import BrowserLost, InfraError
 from harness.journal.index import EpisodeResult, result_of
-from harness.protocols import EnvironmentFactory, ProgressEvent
+from harness.protocols import EnvironmentFactory, Phase, ProgressEvent
 from harness.records import Task
 from harness.runner.cancellation import cancellation_as_error
 from harness.runner.episode import EpisodeRunner
@@ -73,7 +73,7 @@ class Worker:
             await jobs.settle(
                 lane, replace(job, reopen=False, alone=left.alone or job.alone), over=left.over or kit.stopping()
             )
-        kit.progress.tell(ProgressEvent(lane=lane, task_id="", phase="idle"))
+        kit.progress.tell(ProgressEvent(lane=lane, task_id="", phase=Phase.idle))
 
     async def _run(self, job: Job, lane: int, kit: EpisodeDeps) -> "_Left":
         """Play one job as far as it goes."""
@@ -109,7 +109,7 @@ class Worker:
             lane=lane,
             task_id=became.task_id,
             trial=became.trial,
-            phase="ended" if over else "retrying",
+            phase=Phase.ended if over else Phase.retrying,
             step=became.steps,
             note=note,
             usage=became.usage,

@@ -11,7 +11,8 @@ def read(*texts: str) -> list[Action]:
 
 
 def stop(actions: list[Action], *, steps: int = 30, parsing: int = 3, repeated: int = 3) -> str | None:
-    return early_stop(actions, max_steps=steps, parsing_failures=parsing, repeated_actions=repeated)
+    found = early_stop(actions, max_steps=steps, parsing_failures=parsing, repeated_actions=repeated)
+    return None if found is None else found.detail
 
 
 def test_typing_into_the_same_element_is_the_same_whatever_is_typed() -> None:

@@ -11,7 +11,7 @@ from harness.evaluation.limiter_settings import build_rate_limiter
 from harness.evaluation.models import LaneLimiter, RequestCounter
 from harness.llm.limiter import Limiter, LimiterStats, RateLimits
 from harness.llm.permits import PermitRequest
-from harness.protocols import ProgressEvent
+from harness.protocols import Phase, ProgressEvent
 from harness.reports.display import LiveStats, PlainDisplay
 from harness.reports.summary import Invocation
 from harness.reports.table import _limited
@@ -52,7 +52,7 @@ def test_what_goes_to_the_model_is_said_while_lanes_wait() -> None:
     console = Console(record=True, width=200)
     flow = LimiterStats(in_flight=12, last_minute=58, waiting=20)
     with PlainDisplay(console, LiveStats(2, lambda: flow)) as display:
-        display.tell(ProgressEvent(lane=0, task_id="7", phase="ended", step=3, score=1.0))
+        display.tell(ProgressEvent(lane=0, task_id="7", phase=Phase.ended, step=3, score=1.0))
     assert console.export_text().rstrip().endswith("model: 12 in flight, 58/min, waiting 20")
 
 

@@ -150,13 +150,13 @@ def compare_equivalence(case: Case) -> Outcome:
 
 
 def compare_early_stop(case: Case) -> Outcome:
-    reason = early_stop(
+    stop = early_stop(
         [_noted(note) for note in case["actions"]],
         max_steps=case["max_steps"],
         parsing_failures=case["parsing_failure_th"],
         repeated_actions=case["repeating_action_failure_th"],
     )
-    return same((reason is not None, reason or ""), (case["stop"], case["reason"]))
+    return same((stop is not None, stop.detail if stop else ""), (case["stop"], case["reason"]))
 
 
 def _noted(note: str) -> Action:

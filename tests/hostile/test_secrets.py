@@ -26,7 +26,7 @@ from harness.journal.secret_detection import in_command, in_header, in_login, in
 from harness.llm.chat import ChatSettings, OpenAIChat
 from harness.llm.endpoint import Endpoint
 from harness.llm.retry import Retrier, RetryPolicy
-from harness.protocols import ProgressEvent
+from harness.protocols import Phase, ProgressEvent
 from harness.records import Eval, Site, Task
 from harness.runner import shell
 from harness.runner.process_tree import worker_environment
@@ -341,7 +341,9 @@ def test_a_display_gets_no_secret_that_it_could_wrap() -> None:
         def tell(self, news: ProgressEvent) -> None:
             heard.append(news)
 
-    news = ProgressEvent(lane=0, task_id="1", phase="acting", action=f"type [5] [{SECRET}]", note=f"it said {SECRET}")
+    news = ProgressEvent(
+        lane=0, task_id="1", phase=Phase.acting, action=f"type [5] [{SECRET}]", note=f"it said {SECRET}"
+    )
     RedactingProgress(Listening(), Redactor({"pin": SECRET}).said).tell(news)
     assert (heard[0].action, heard[0].note) == ("type [5] [[redacted:pin]]", "it said [redacted:pin]")
 

@@ -5,7 +5,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from harness.protocols import ProgressEvent
+from harness.protocols import Phase, ProgressEvent
 from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
 from harness.runner.scheduler import Scheduler
 from tests.runner.sites import Journals, writer
@@ -30,11 +30,11 @@ def row(lines: list[str], lane: int) -> str:
 
 
 def test_a_lane_whose_site_is_gone_says_so_beside_its_task_and_no_longer_than_that() -> None:
-    acting = ProgressEvent(lane=3, task_id="12", phase="acting", step=4, action="click [1]")
-    gone = ProgressEvent(lane=3, task_id="", phase="waiting", note=AWAY)
+    acting = ProgressEvent(lane=3, task_id="12", phase=Phase.acting, step=4, action="click [1]")
+    gone = ProgressEvent(lane=3, task_id="", phase=Phase.waiting, note=AWAY)
     lines = frame(LiveStats(2), acting, gone)
     assert row(lines, 3) == f"3 │ 12 │ 4 │ waiting: {AWAY} │ click [1]"
-    back = ProgressEvent(lane=3, task_id="", phase="restoring")
+    back = ProgressEvent(lane=3, task_id="", phase=Phase.restoring)
     assert row(frame(LiveStats(2), acting, gone, back), 3) == "3 │ 12 │ 4 │ restoring │ click [1]"
 
 
@@ -42,7 +42,7 @@ async def test_a_lane_that_can_be_given_nothing_says_who_is_on_the_site() -> Non
     schedule = Scheduler([writer("7"), writer("8"), writer("9", "shop", "forum")], Journals().sharing())
     board = LiveStats(3, waits=lambda: schedule.waits)
     assert await schedule.take(0) is not None
-    ended = ProgressEvent(lane=1, task_id="6", phase="ended", step=3, score=1.0)
+    ended = ProgressEvent(lane=1, task_id="6", phase=Phase.ended, step=3, score=1.0)
     async with asyncio.TaskGroup() as lanes:
         waiting = lanes.create_task(schedule.take(1))
         await asyncio.sleep(0)
@@ -57,7 +57,7 @@ async def test_a_lane_that_can_be_given_nothing_says_who_is_on_the_site() -> Non
 def test_without_a_terminal_a_site_that_is_gone_is_one_line_with_its_task() -> None:
     console = Console(record=True, width=200)
     with PlainDisplay(console, LiveStats(2)) as display:
-        display.tell(ProgressEvent(lane=0, task_id="7", phase="acting"))
-        display.tell(ProgressEvent(lane=0, task_id="", phase="waiting", note=AWAY))
-        display.tell(ProgressEvent(lane=0, task_id="", phase="restoring"))
+        display.tell(ProgressEvent(lane=0, task_id="7", phase=Phase.acting))
+        display.tell(ProgressEvent(lane=0, task_id="", phase=Phase.waiting, note=AWAY))
+        display.tell(ProgressEvent(lane=0, task_id="", phase=Phase.restoring))
     assert console.export_text().splitlines() == [f"lane 0, task 7: {AWAY}"]

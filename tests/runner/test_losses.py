@@ -21,7 +21,7 @@ from harness.journal.log import read
 from harness.journal.store import RunFolder
 from harness.llm.limiter import Limiter
 from harness.llm.permits import RateLimiterServer
-from harness.protocols import ProgressEvent
+from harness.protocols import Phase, ProgressEvent
 from harness.records import Episode, Record, Status, Task
 from harness.runner.executors.ipc import job_of, news_values, read_messages_async
 from harness.runner.executors.supervisor import (
@@ -262,6 +262,6 @@ def test_a_task_that_kills_its_worker_when_limits_have_ended_it_is_given_up_too(
             journal.append(record)
         given_up = []
         for _ in range(ATTEMPTS + 1):
-            losses.hear(ProgressEvent(lane=0, task_id="1", phase="gathering", step=2))
+            losses.hear(ProgressEvent(lane=0, task_id="1", phase=Phase.gathering, step=2))
             given_up.append(losses.judge(job, journal, alone=True).over)
     assert given_up == [False] * ATTEMPTS + [True]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.errors import InfraError
-from harness.protocols import MAX_EVENT_CHARS, ProgressEvent
+from harness.protocols import MAX_EVENT_CHARS, Phase, ProgressEvent
 from harness.runner.executors import ipc
 from harness.runner.executors.ipc import (
     BUFFERED,
@@ -65,7 +65,7 @@ async def test_what_is_no_message_ends_the_worker_that_said_it_and_nothing_else(
 
 async def test_news_are_cut_whatever_a_page_or_a_model_wrote() -> None:
     news = ProgressEvent(
-        lane=0, task_id="1", phase="acting", action="a" * 18_000_000, note=str(os.urandom(9)) * 900_000
+        lane=0, task_id="1", phase=Phase.acting, action="a" * 18_000_000, note=str(os.urandom(9)) * 900_000
     )
     (message,) = await read(encode_message("news", **news_values(news)), 1 << 16)
     assert news_of(message) == news and len(news.action) < MAX_EVENT_CHARS + 50 > len(news.note)

@@ -45,7 +45,12 @@ _VERDICT = re.compile(r"\[Result\] \((PASS|FAIL)\) \S*?(?<!\d)(\d+)\.json")
 _TAB = re.compile(r"Tab \d+( \(current\))?: (.*)")
 _NODE = re.compile(r"^\t*\[(\d+)\] (\S+) (.*)$", re.MULTILINE)
 _EARLY = "Early stop: "
-_REASONS = {"Reach": CloseReason.MAX_STEPS, "Failed": CloseReason.PARSE_FAILURES, "Same": CloseReason.REPEATED}
+_EARLY_REASONS = {
+    "Reach max steps ": CloseReason.MAX_STEPS,
+    "Failed to parse actions ": CloseReason.PARSE_FAILURES,
+    "Same ": CloseReason.REPEATED,
+}
+"""How WebArena's sentences on an early stop begin."""
 VERDICT_KEY = "webarena.verdict"
 
 
@@ -177,7 +182,8 @@ class _Episode:
         )
 
     def _closed(self, step: RenderedStep, *, answer: str = "", detail: str = "") -> Closed:
-        reason = _REASONS.get(detail.split(" ", 1)[0], CloseReason.BUDGET) if detail else CloseReason.STOPPED
+        reasons = (reason for begin, reason in _EARLY_REASONS.items() if detail.startswith(begin))
+        reason = next(reasons, CloseReason.BUDGET) if detail else CloseReason.STOPPED
         evidence = Evidence(url=step.url, title="", html=None)
         return Closed(reason=reason, detail=detail, answer=answer, evidence=evidence, at=self.at)
 

@@ -16,7 +16,7 @@ from typing import Any
 from harness.api import WorkerHandle
 from harness.errors import JournalError, UsageError
 from harness.llm.permits import RateLimiterServer
-from harness.protocols import Progress, ProgressEvent
+from harness.protocols import Phase, Progress, ProgressEvent
 from harness.records import Task
 from harness.runner.executors.ipc import encode_message, job_values, news_of
 from harness.runner.executors.remote_store import REQUESTS, StoreServer
@@ -114,7 +114,7 @@ class Supervisor:
         self._lanes = range(number * supervision.lanes, (number + 1) * supervision.lanes)
         self._heard = 0.0
         self._spoke = False
-        self._since: dict[int, tuple[str, float, float]] = {}
+        self._since: dict[int, tuple[Phase, float, float]] = {}
         self._company = GivenJobs(supervision.losses)
         self._settled = False
         self._done = False
@@ -175,7 +175,7 @@ class Supervisor:
             await asyncio.sleep(WATCH_EVERY_S)
         logger.warning("worker %d is ended: %s", self._number, why)
         self._all.progress.tell(
-            ProgressEvent(lane=self._lanes[0], task_id="", phase="retrying", note=f"worker ended: {why}")
+            ProgressEvent(lane=self._lanes[0], task_id="", phase=Phase.retrying, note=f"worker ended: {why}")
         )
         await channel.kill()
 
@@ -187,7 +187,7 @@ class Supervisor:
                 return False
             if (looks := looks + 1) == PLACE_LOOKS:
                 note = f"worker {self._number} waits for a place on the cluster"
-                self._all.progress.tell(ProgressEvent(lane=self._lanes[0], task_id="", phase="retrying", note=note))
+                self._all.progress.tell(ProgressEvent(lane=self._lanes[0], task_id="", phase=Phase.retrying, note=note))
             await asyncio.sleep(WATCH_EVERY_S)
         self._heard = working_s()
         return True
@@ -199,9 +199,9 @@ class Supervisor:
             return f"no sign of life for {silence_s:g} s"
         for lane, (phase, since, begun) in self._since.items():
             now = self._lane_time(lane)
-            if phase in ("acting", "gathering", "restoring") and now - since > terms.step_s:
+            if phase in (Phase.acting, Phase.gathering, Phase.restoring) and now - since > terms.step_s:
                 return f"lane {lane} has been {phase} for {terms.step_s:g} s"
-            if terms.task_s is not None and phase != "idle" and now - begun > terms.task_s:
+            if terms.task_s is not None and phase != Phase.idle and now - begun > terms.task_s:
                 return f"lane {lane} has been on one task for {terms.task_s:g} s"
         return None
 
@@ -253,9 +253,9 @@ class Supervisor:
         channel.send(await desk.answer(message))
 
     def _note(self, news: ProgressEvent) -> None:
-        if news.task_id or news.phase in ("idle", "waiting", "restoring"):
+        if news.task_id or news.phase in (Phase.idle, Phase.waiting, Phase.restoring):
             now = self._lane_time(news.lane)
-            begun = self._since.get(news.lane, ("", now, now))[2] if news.phase != "restoring" else now
+            begun = self._since.get(news.lane, (news.phase, now, now))[2] if news.phase != Phase.restoring else now
             self._since[news.lane] = (news.phase, now, begun)
         self._company.hear(news)
         self._all.progress.tell(news)
@@ -276,7 +276,7 @@ class Supervisor:
             lane=lane,
             task_id=job.task.task_id,
             trial=job.trial,
-            phase="ended" if loss.over else "retrying",
+            phase=Phase.ended if loss.over else Phase.retrying,
             step=loss.step,
             note=loss.note,
             usage=loss.usage,

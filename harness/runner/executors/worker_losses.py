@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 
 from harness.choices import Dialect
 from harness.journal.index import result_of
-from harness.protocols import ProgressEvent
+from harness.protocols import Phase, ProgressEvent
 from harness.records import Episode, Failed, Record, Scored, Status, Usage, Verdict
 from harness.runner.job import Job
 from harness.runner.pending import PendingPolicy, is_finished
 from harness.runner.recorder import JournalWriter
 
 _Key = tuple[str, int]
-_ACTING = ("acting",)
+_ACTING = (Phase.acting,)
 """Phases of a lane whose step has surely been decided: evidence is gathered, too, when limits end an episode."""
 
 
