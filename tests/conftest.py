@@ -1,5 +1,11 @@
-"""Marks every test that needs a browser, servers or processes of its own as `integration`; `make test-fast` leaves them out."""
+"""Which tests `make test` and `make test-fast` leave out, by rules instead of by marks on every row.
 
+`integration`: whatever needs a browser, servers or processes of its own; `make test-fast` leaves them out.
+`@pytest.mark.sample(n)`: of the rows of a test, `make test` takes n at even distances; `make test-slow`, or
+`make hostile` for those of tests/hostile, takes the others.
+"""
+
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -8,8 +14,22 @@ ROOMS = frozenset({"browser", "commands", "demo", "e2e", "hostile", "viewer"})
 HERE = Path(__file__).parent
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    rows: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
     for item in items:
-        room = item.path.relative_to(HERE).parts[0]
-        if room in ROOMS or item.get_closest_marker("browser"):
+        if room_of(item) in ROOMS or item.get_closest_marker("browser"):
             item.add_marker("integration")
+        mark = item.get_closest_marker("sample")
+        if mark and not item.get_closest_marker("slow") and not item.get_closest_marker("hostile"):
+            rows[item.nodeid.partition("[")[0], mark.args[0]].append(item)
+    for (_, size), found in rows.items():
+        taken = {number * len(found) // size for number in range(size)}
+        for number, item in enumerate(found):
+            if number not in taken:
+                item.add_marker("hostile" if room_of(item) == "hostile" else "slow")
+
+
+def room_of(item: pytest.Item) -> str:
+    """The folder of tests/ that the test is in."""
+    return item.path.relative_to(HERE).parts[0]

@@ -143,6 +143,7 @@ def site(tmp_path: Path) -> list[Path]:
     return sorted(page for page in tmp_path.glob("*.html") if page.name != "404.html")
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 async def test_the_site_is_built_and_loads_nothing_from_elsewhere(site: list[Path]) -> None:
     assert {"index.html", "tutorial.html", "faq.html"} <= {page.name for page in site}

@@ -41,4 +41,4 @@ async def test_the_browser_is_heard_the_quick_way_and_half_characters_too(web: W
         assert "and whole \U0001f600" in visit.text
     assert chromium._life is not None
     driver = chromium._life.playwright.stop.__self__  # type: ignore[attr-defined]
-    assert "quicken" in driver._client._transport.deserialize_message.__qualname__
+    assert driver._client._transport.deserialize_message.__module__ == "harness.browser.driver.cdp_receive"

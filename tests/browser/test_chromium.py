@@ -83,7 +83,7 @@ async def test_a_missing_browser_is_one_sentence(web: Web, early: bool) -> None:
     async with pool_for(web, replace(QUICK, executable="/nowhere/chromium")) as pool:
         if early:
             pool.begin()
-        with pytest.raises(ConfigError, match="/nowhere/chromium, which is no program"):
+        with pytest.raises(ConfigError, match="/nowhere/chromium is not an executable"):
             async with pool.open(a_task(web), 0):
                 pass
 
@@ -170,6 +170,7 @@ def helpers(word: str) -> list[psutil.Process]:
     return [process for process in found if any(word in part for part in process.cmdline())]
 
 
+@pytest.mark.slow
 async def test_a_browser_that_opens_no_window_any_more_is_replaced_and_serves_those_who_are_in_it(web: Web) -> None:
     web.page("/", "<p>alive</p>")
     async with pool_for(web, replace(QUICK, step_deadline_s=3.0)) as pool:

@@ -106,7 +106,7 @@ class TestInABrowser:
         )
         errors = [selection.error for selection in found.selections]
         for error, word in zip(
-            errors, ("no_such_function", "not a call of a plain name", "outside", "bytes", ""), strict=True
+            errors, ("no_such_function", "does not call a plain name", "outside", "bytes", ""), strict=True
         ):
             assert word in error and bool(error) is bool(word)
 

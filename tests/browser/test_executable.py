@@ -68,7 +68,7 @@ def test_playwrights_own_browser_is_found_last(tmp_path: Path) -> None:
 def test_a_wrong_path_is_one_sentence_even_when_installing_is_allowed() -> None:
     done = run("--install", CHROMIUM_PATH="/nowhere/chrome", PATH=os.environ["PATH"])
     assert done.returncode == 2
-    assert done.stderr.count("\n") == 1 and "CHROMIUM_PATH says /nowhere/chrome" in done.stderr
+    assert done.stderr.count("\n") == 1 and "CHROMIUM_PATH=/nowhere/chrome is not an executable" in done.stderr
     with pytest.raises(ConfigError, match=r"browser\.executable says"):
         executable.find("/nowhere/chrome")
 

@@ -80,6 +80,7 @@ async def assert_same_as_reference(cdp: CDPSession, *ways: bool | None, calm_fro
         ]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", AWKWARD)
 async def test_reading_gives_what_two_calls_per_node_give(page: Page, cdp: CDPSession, name: str) -> None:
     await page.set_content(AWKWARD[name])
@@ -97,6 +98,7 @@ async def test_reading_a_long_page_gives_the_same_and_fetches_the_viewport_only(
     assert len(reading.nodes) < 1000
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", ESCAPES)
 async def test_what_far_away_elements_send_into_view_is_read(page: Page, cdp: CDPSession, name: str) -> None:
     await page.set_content(ESCAPES[name])
@@ -105,6 +107,7 @@ async def test_what_far_away_elements_send_into_view_is_read(page: Page, cdp: CD
         await assert_same_as_reference(cdp, False, calm_from=0)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", LISTS)
 async def test_the_items_of_a_list_are_read_wherever_they_stand(page: Page, cdp: CDPSession, name: str) -> None:
     await page.set_content(LISTS[name])
@@ -166,7 +169,7 @@ async def test_far_items_do_not_count_for_the_region_before_them(page: Page, cdp
 
 
 async def test_what_is_passed_over_as_plain_cannot_have_a_shadow_tree(page: Page) -> None:
-    source = files("harness.browser").joinpath("calm.js").read_text(encoding="utf-8")
+    source = files("harness.browser.reading").joinpath("calm.js").read_text(encoding="utf-8")
     found = re.search(r'PLAIN = "([a-z0-9,]+)"', source)
     assert found
     refused = await page.evaluate(

@@ -17,6 +17,7 @@ OUT = "<p id=out>before</p>"
 SAY = "document.getElementById('out').textContent='after'"
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     "script",
     [
@@ -58,6 +59,7 @@ async def test_the_effect_of_a_script_is_never_missed(web: Web, chromium: Chromi
         assert "'after'" in await visit.click("button", "go")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("delay_s", [0.0, 0.2, 1.0, 2.5])
 async def test_a_slow_server_is_waited_for_beyond_the_settle_timeout(
     web: Web, chromium: ChromiumPool, delay_s: float
@@ -141,6 +143,7 @@ async def test_a_page_that_never_rests_is_left_in_time_and_the_agent_is_told_onc
         over.set()
 
 
+@pytest.mark.slow
 async def test_an_endless_script_is_stopped_and_told(web: Web, chromium: ChromiumPool) -> None:
     web.page("/", "<button onclick='for(;;);'>hang</button><p>here</p>")
     begun = time.monotonic()

@@ -67,6 +67,7 @@ def test_without_a_browser_the_sites_are_still_looked_at(harness: Command) -> No
     assert (found["browser"], found["tasks"], found["site forum"]) == ("WRONG", "WRONG", "ok")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "code"), [("right", 0), ("wrong", 1)])
 async def test_the_key_is_tried_by_asking(harness: Command, endpoint: str, key: str, code: int) -> None:
     done = await asyncio.to_thread(

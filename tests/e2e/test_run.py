@@ -146,6 +146,7 @@ def broken_plans(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_broken_plan_fails_visibly(start: Starter, broken_plans: Path) -> None:
     done = start("task.ids=[0,1]", f"llm.plans={broken_plans}", "fail_under=0.9")
     assert done.code == 1, done.out + done.err

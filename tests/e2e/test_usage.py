@@ -23,6 +23,7 @@ def refused(done: Start, *words: str) -> None:
         assert word in done.err
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("override", "words"),
     [
@@ -79,6 +80,7 @@ print(len(composed))
 """
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("asked", "times", "runs"),
     [

@@ -213,6 +213,7 @@ def test_tasks_run_through_logins_and_helpers_in_both_dialects(start: Starter, d
     assert str(deployment.port) not in (done.folder / "1.traj.jsonl").read_text()
 
 
+@pytest.mark.slow
 def test_without_a_reset_hook_the_run_says_so_once(start: Starter, deployment: Deployment) -> None:
     tasks = [
         text_task(number, f"Question {number}", "yes", require_reset=True, storage_state=None) for number in (0, 1)
@@ -223,6 +224,7 @@ def test_without_a_reset_hook_the_run_says_so_once(start: Starter, deployment: D
     assert done.out.count("require_reset") == 1
 
 
+@pytest.mark.slow
 def test_bad_input_is_named_and_harms_no_other_task(start: Starter, deployment: Deployment) -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
@@ -266,6 +268,7 @@ def test_bad_input_is_named_and_harms_no_other_task(start: Starter, deployment: 
     assert not marker.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("action_set", "actions"),
     [
@@ -299,6 +302,7 @@ def test_a_filled_field_is_emptied_first_in_every_action_set(
     assert episode.closed is not None and episode.closed.evidence.url == f"{base}/search?q=Lamp"
 
 
+@pytest.mark.slow
 def test_cairns_own_action_set_appends_also_under_webarenas_observation(start: Starter, deployment: Deployment) -> None:
     task = {
         "task_id": 0,

@@ -367,6 +367,7 @@ JOURNALS: dict[str, tuple[Any, set[int], str]] = {
 QUICK = ("start-page", "instances", "goto", "logged-in")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.browser
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.hostile) for name in JOURNALS]
@@ -400,6 +401,7 @@ def test_a_site_of_ones_own_is_opened_where_the_person_says_it_is(place: Place, 
     watched.asked.clear()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "given", [("nope=1",), ("browser.widht=3",), ("--slow-mo", "nan"), ("--slow-mo", "-1"), ("--slow-mo", "1e308")]
 )

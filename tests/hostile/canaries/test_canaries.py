@@ -34,6 +34,7 @@ def rows(runs: tuple[Run, ...]) -> list[object]:
     return [pytest.param(run, id=run.name, marks=[pytest.mark.hostile] if run.name in SLOW else []) for run in runs]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.browser
 @pytest.mark.parametrize("run", rows(RUNS))
 def test_no_secret_comes_out_of_a_run(run: Run, there: World, tmp_path: Path) -> None:
@@ -44,6 +45,7 @@ def test_no_secret_comes_out_of_a_run(run: Run, there: World, tmp_path: Path) ->
     assert outcome.environments >= 2, "browser and driver were looked at"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("run", rows(MISTAKES))
 def test_no_secret_comes_out_of_a_mistake(run: Run, there: World, tmp_path: Path) -> None:
     _, outcome = run.play(there, Place.make(tmp_path))

@@ -98,6 +98,7 @@ async def stay() -> AsyncIterator[Stay]:
             yield stay
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("code", [pytest.param(code, id=id) for id, code in WRONG.items()])
 async def test_a_mistake_of_the_model_is_refused(stay: Stay, code: str) -> None:
     outcome = await stay.act(parse(code, "playwright"))
