@@ -44,13 +44,12 @@ def config_secrets(tree: Mapping[str, Any]) -> dict[str, str]:
 
 def task_secrets(tasks: "Iterable[Task]") -> dict[str, str]:
     """Passwords in the addresses of tasks, by task."""
-    from harness.codec import dumps, loads, plain  # `--help` must not wait for it
+    from harness.codec import may_hold, plain  # `--help` must not wait for it
 
     found: dict[str, str] = {}
     for task in tasks:
-        data = dumps(plain(task))
-        if b"://" in data and b"@" in data:
-            texts = (value for _, value in _leaves(loads(data), ()) if isinstance(value, str))
+        if may_hold(task, b"://", b"@"):
+            texts = (value for _, value in _leaves(plain(task), ()) if isinstance(value, str))
             found |= numbered(f"task.{task.task_id}", (part for text in texts for part in in_addresses(text)))
     return found
 

@@ -241,7 +241,7 @@ class _Fold:
         if why := check(self.episode, record) or invalid_record(record):
             raise JournalCorrupt(self._path, self._lines + 1, why)
         after = fold(self.episode, record)
-        if why := invalid_totals(after):
+        if why := invalid_totals(after, before=self.episode):
             raise JournalCorrupt(self._path, self._lines + 1, why)
         return after
 

@@ -33,12 +33,12 @@ def invalid_record(record: Record) -> str | None:
     return None
 
 
-def invalid_totals(episode: Episode) -> str | None:
-    """The same of what the records of a journal add up to."""
-    for usage in (episode.total_usage, episode.total_judge_usage):
-        if why := invalid_total(usage):
-            return why
-    return None
+def invalid_totals(episode: Episode, *, before: Episode) -> str | None:
+    """The same of what the records of a journal add up to; a total that one more record did not change is not looked at."""
+    if episode.total_usage is not before.total_usage and (why := invalid_total(episode.total_usage)):
+        return why
+    spent = episode.total_judge_usage
+    return invalid_total(spent) if spent is not before.total_judge_usage else None
 
 
 def invalid_total(usage: Usage) -> str | None:
@@ -46,7 +46,10 @@ def invalid_total(usage: Usage) -> str | None:
 
 
 def invalid_usage(usage: Usage, *, most: int = MAX_TOKENS, dearest: float = MAX_COST_USD) -> str | None:
-    for name in ("prompt_tokens", "completion_tokens", "requests"):
-        if not 0 <= (count := getattr(usage, name)) <= most:
+    counts = (usage.prompt_tokens, usage.completion_tokens, usage.requests)
+    if 0 <= min(counts) and max(counts) <= most and 0.0 <= usage.cost_usd <= dearest:
+        return None
+    for name, count in zip(("prompt_tokens", "completion_tokens", "requests"), counts, strict=True):
+        if not 0 <= count <= most:
             return f"{name}={count} is no count"
-    return None if 0.0 <= usage.cost_usd <= dearest else f"cost_usd={usage.cost_usd:g} is no cost"
+    return f"cost_usd={usage.cost_usd:g} is no cost"
