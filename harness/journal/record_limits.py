@@ -34,7 +34,7 @@ def invalid_record(record: Record) -> str | None:
 
 
 def invalid_totals(episode: Episode, *, before: Episode) -> str | None:
-    """The same of what the records of a journal add up to; a total that one more record did not change is not looked at."""
+    """The same of the totals of a journal, as far as its last record changed them."""
     if episode.total_usage is not before.total_usage and (why := invalid_total(episode.total_usage)):
         return why
     spent = episode.total_judge_usage
