@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from harness.demo.site_server import serving
-from tests.e2e.test_what_dies import PRICE, WISHLIST
+from tests.e2e.test_crashes import PRICE, WISHLIST
 from tests.e2e.trouble import Play, TroubledSites, World, endpoint
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
