@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 from playwright.async_api import Browser, async_playwright
 
 from benchmarks.results import Rows, parser, row, tell
-from harness.actions.types import Click, Target
+from harness.actions import Click, Target
 from harness.browser.browser_settings import BrowserSettings
 from harness.browser.driver import executable
 from harness.browser.driver.chromium_flags import SWITCHES

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from benchmarks.results import Rows, parser, tell, timed
-from harness.actions.types import Click, Target
+from harness.actions import Click, Target
 from harness.codec import plain
 from harness.journal.log import Journal
 from harness.journal.redaction import Redactor

@@ -10,7 +10,7 @@ from typing import Any
 
 from playwright.async_api import CDPSession, Error
 
-from harness.actions.types import Box
+from harness.actions import Box
 from harness.browser.rendering.tree import AXNode, Label, RenderedTree
 from harness.browser.rendering.tree_webarena import print_tree
 

@@ -7,8 +7,7 @@ scanner may refuse its input; how long it takes to do so is what counts.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from harness.actions import extract
-from harness.actions import parse as parse_action
+from harness.actions import ACTION_SETS, extract
 from harness.actions.truncate import cut
 from harness.agents.token_limit import trim
 from harness.benchmarks.webarena.render_file import read_render
@@ -100,7 +99,7 @@ def _redaction() -> Iterator[Scanner]:
 
 def _actions() -> Iterator[Scanner]:
     def parse(action_set: str) -> Callable[[str], object]:
-        return lambda text: parse_action(text, action_set)
+        return ACTION_SETS[action_set].parse
 
     yield from _each(
         "cairn action",

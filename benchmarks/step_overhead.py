@@ -19,7 +19,7 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 
 from benchmarks.journal_append import SECRETS
 from benchmarks.results import Rows, parser, tell, timed
-from harness.actions.types import Action, Click, Goto, Target, Type
+from harness.actions import Action, Click, Goto, Target, Type
 from harness.browser.browser_settings import BrowserSettings
 from harness.browser.driver import executable
 from harness.browser.driver.chromium_flags import SWITCHES

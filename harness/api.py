@@ -14,8 +14,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from harness.actions import describe, extract, parse, resolve
-from harness.actions.types import Action, InvalidAction, Stop
+from harness.actions import (
+    Action,
+    ActionSet,
+    BrowserControls,
+    CairnActionSet,
+    Click,
+    Goto,
+    InvalidAction,
+    Press,
+    Scroll,
+    Stop,
+    Target,
+    Type,
+    extract,
+    resolve,
+)
 from harness.errors import ActionSyntaxError, EvaluatorError, ModelUnavailable, RequestRefused
 from harness.records import (
     Closed,
@@ -35,10 +49,14 @@ from harness.records import (
 __all__ = [
     "MAX_MEMORY_BYTES",
     "Action",
+    "ActionSet",
     "ActionSyntaxError",
     "Agent",
     "Artifacts",
+    "BrowserControls",
+    "CairnActionSet",
     "ChatModel",
+    "Click",
     "CloseReason",
     "Closed",
     "Decision",
@@ -48,6 +66,7 @@ __all__ = [
     "Evidence",
     "Executor",
     "Finding",
+    "Goto",
     "Identity",
     "InvalidAction",
     "Judge",
@@ -58,19 +77,21 @@ __all__ = [
     "ModelUnavailable",
     "Node",
     "Observation",
+    "Press",
     "Refused",
     "Reply",
     "RequestRefused",
+    "Scroll",
     "Sink",
     "Step",
     "Stop",
+    "Target",
     "Task",
+    "Type",
     "Unknown",
     "Usage",
     "WorkerHandle",
-    "describe",
     "extract",
-    "parse",
     "resolve",
 ]
 

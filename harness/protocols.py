@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from harness.actions import Action
 from harness.actions.truncate import cut
-from harness.actions.types import Action
 from harness.api import Artifacts
 from harness.records import (
     Closed,

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.actions import Action
 from harness.codec import (
     SCHEMA,
     CodecError,
@@ -62,6 +63,8 @@ def values_of(annotation: Any) -> st.SearchStrategy[Any]:  # noqa: PLR0911 (one 
         return st.dictionaries(TEXT, values_of(args[1]), max_size=3)
     if origin is Literal:
         return st.sampled_from(args)
+    if annotation is Action:
+        return st.one_of([values_of(one) for one in Action.by_kind.values()])
     if issubclass(annotation, StrEnum):
         return st.sampled_from(list(annotation))
     assert isinstance(annotation, type) and is_dataclass(annotation)

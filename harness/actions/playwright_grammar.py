@@ -9,34 +9,34 @@ import re
 from collections.abc import Callable
 from typing import Literal
 
+from harness.actions.action import Action
 from harness.actions.key_names import webarena_keys
+from harness.actions.keyboard import Press
 from harness.actions.linear_search import up_to_first, up_to_last
-from harness.actions.types import (
-    Action,
-    CloseTab,
-    Code,
-    GoBack,
-    GoForward,
-    Goto,
-    NewTab,
-    Press,
-    Scroll,
-    Stop,
-    TabFocus,
-)
+from harness.actions.navigation import CloseTab, GoBack, GoForward, Goto, NewTab, TabFocus
+from harness.actions.playwright_code import Code
+from harness.actions.stop import Stop
+from harness.actions.viewport import Scroll
 from harness.errors import ActionSyntaxError
 
 _ARGUMENT_END = re.compile(r"[\"']\)")
 _STOP = re.compile(r"stop\(?\"")
 
 
-def parse(text: str) -> Action:
-    verb = _last_call(text).split("(")[0]
-    if verb in _BARE:
-        return _BARE[verb]()
-    if verb not in _CALLS:
-        raise ActionSyntaxError(f"unknown playwright action {verb!r}")
-    return _CALLS[verb](text)
+class PlaywrightActionSet:
+    name = "playwright"
+
+    def parse(self, text: str) -> Action:
+        verb = _last_call(text).split("(")[0]
+        if verb in _BARE:
+            return _BARE[verb]()
+        if verb not in _CALLS:
+            raise ActionSyntaxError(f"unknown playwright action {verb!r}")
+        return _CALLS[verb](text)
+
+    def render(self, action: Action, *, reply: str | None = None, splitter: str = "```") -> str:
+        """WebArena's history shows code only, and is silent about everything else."""
+        return action.pw_code if isinstance(action, Code) else ""
 
 
 def _last_call(code: str) -> str:

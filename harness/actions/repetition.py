@@ -9,21 +9,12 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from harness.actions.types import (
-    Action,
-    Check,
-    Click,
-    Code,
-    DoubleClick,
-    Drag,
-    Hover,
-    InvalidAction,
-    Mouse,
-    Select,
-    Target,
-    Type,
-    Upload,
-)
+from harness.actions.action import Action
+from harness.actions.keyboard import Type
+from harness.actions.playwright_code import Code
+from harness.actions.pointer import Click, Hover, Mouse
+from harness.actions.stop import InvalidAction
+from harness.actions.target import Target
 
 _UNSAID = ("link", "")
 """Role and name WebArena gives an action whose element is known by id or by code only."""
@@ -56,7 +47,7 @@ def equivalent(a: Action, b: Action) -> bool:
         return _same_element(a, b)
     if isinstance(a, Mouse) and isinstance(b, Mouse):
         return _close(a.x, b.x) and _close(a.y, b.y)
-    return _essence(a) == _essence(b)
+    return isinstance(a, InvalidAction) or a.with_targets(_only_id) == b.with_targets(_only_id)
 
 
 def early_stop(
@@ -101,23 +92,9 @@ def _kind(action: Action) -> str:
             return action.kind
 
 
-def _essence(action: Action) -> object:  # noqa: PLR0911 (one case per kind)
-    """What must be equal in actions that are not aimed at an element."""
-    match action:
-        case InvalidAction():
-            return None
-        case Select(target=target, option=option):
-            return target.id, option
-        case DoubleClick(target=target):
-            return target.id
-        case Check(target=target, checked=checked):
-            return target.id, checked
-        case Upload(target=target, file=file):
-            return target.id, file
-        case Drag(target=target, onto=onto):
-            return target.id, onto.id
-        case _:
-            return action
+def _only_id(target: Target) -> Target:
+    """What was observed of an element does not count."""
+    return Target(id=target.id)
 
 
 def _same_element(a: Action, b: Action) -> bool:

@@ -8,39 +8,63 @@ input is a syntax error (WebArena loses the task), and any character can be type
 import re
 from collections.abc import Callable
 
+from harness.actions.action import Action
 from harness.actions.key_names import webarena_keys
+from harness.actions.keyboard import Press, Type
 from harness.actions.linear_search import typed, up_to_last
-from harness.actions.types import (
-    Action,
-    Click,
-    CloseTab,
-    GoBack,
-    GoForward,
-    Goto,
-    Hover,
-    NewTab,
-    Press,
-    Scroll,
-    Stop,
-    TabFocus,
-    Target,
-    Type,
-)
+from harness.actions.navigation import CloseTab, GoBack, GoForward, Goto, NewTab, TabFocus
+from harness.actions.pointer import Click, Hover
+from harness.actions.stop import InvalidAction, Stop
+from harness.actions.syntax import written
+from harness.actions.target import Target
+from harness.actions.viewport import Scroll
 from harness.errors import ActionSyntaxError
 
 _PRESS, _GOTO, _STOP = (re.compile(rf"{verb} ?\[") for verb in ("press", "goto", "stop"))
 
 
-def parse(text: str) -> Action:
-    text = text.strip()
-    if not text:
-        raise ActionSyntaxError("the reply contains an empty action")
-    verb = text.split("[")[0].strip() if "[" in text else text.split()[0]
-    if verb in _BARE:
-        return _BARE[verb]()
-    if verb not in _WITH_ARGUMENT:
-        raise ActionSyntaxError(f"unknown action {verb!r}")
-    return _WITH_ARGUMENT[verb](text)
+_UNREADABLE = (
+    'The previous prediction you issued was "{reply}". However, the format was incorrect. Ensure that the action is'
+    " wrapped inside a pair of {splitter} and enclose arguments within [] as follows: {splitter}action [arg]"
+    " ...{splitter}."
+)
+"""Of a prompted agent; without a prompt WebArena writes `none`."""
+_MISSING = (
+    'Attempt to perfom "{verb}" on element "[{id}]" but no matching element found. '
+    "Please check the observation more carefully."
+)
+
+
+class IdActionSet:
+    """WebArena's strings are part of what its agents are measured with: they are kept letter for letter, odd spelling
+    included, also of an element that is not there and of a reply that could not be read.
+    """
+
+    name = "id_accessibility_tree"
+
+    def parse(self, text: str) -> Action:
+        text = text.strip()
+        if not text:
+            raise ActionSyntaxError("the reply contains an empty action")
+        verb = text.split("[")[0].strip() if "[" in text else text.split()[0]
+        if verb in _BARE:
+            return _BARE[verb]()
+        if verb not in _WITH_ARGUMENT:
+            raise ActionSyntaxError(f"unknown action {verb!r}")
+        return _WITH_ARGUMENT[verb](text)
+
+    def render(self, action: Action, *, reply: str | None = None, splitter: str = "```") -> str:
+        match action:
+            case InvalidAction() if reply is not None:
+                return _UNREADABLE.format(reply=reply, splitter=splitter)
+            case Click(target=target) | Hover(target=target) | Type(target=target) if not target.line:
+                return _MISSING.format(verb=action.kind, id=target.id)
+            case Type(target=target, text=text, enter=enter):
+                return written(action.kind, target, f"{text}{' ' if enter else ''}")
+            case TabFocus(index=index):
+                return f"page_focus [{index}]"
+            case _:
+                return action.render()
 
 
 def _search(pattern: str, text: str, form: str) -> re.Match[str]:

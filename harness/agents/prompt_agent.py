@@ -9,9 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from harness.actions import describe, extract, parse, resolve
+from harness.actions import Action, ActionSet, InvalidAction, Target, extract, resolve
 from harness.actions.truncate import cut
-from harness.actions.types import Action, Drag, ElementAction, InvalidAction, Target
 from harness.agents.prompt import Prompt
 from harness.agents.token_limit import trim
 from harness.api import ChatModel, Decision, Message, Reply
@@ -35,7 +34,7 @@ class PromptAgent:
 
     model: ChatModel
     prompt: Prompt
-    action_set: str
+    action_set: ActionSet
     max_observation_tokens: int = 4000
     """By the rule of `trimming`; 0 = no limit."""
     parsing_retries: int = 0
@@ -78,9 +77,9 @@ class PromptAgent:
     def _line(self, step: Step) -> str:
         """A step of the history on one line."""
         decided, outcome = step.decided, step.acted.outcome
-        action = _with_short_names(decided.action)
+        action = decided.action.with_targets(_with_short_name)
         reply = cut(decided.reply, MOST_OF_AN_ACTION - 1000)
-        line = describe(action, self.action_set, reply=reply, splitter=self.prompt.splitter)
+        line = self.action_set.render(action, reply=reply, splitter=self.prompt.splitter)
         line = cut(line, MOST_OF_AN_ACTION)
         if isinstance(outcome, Refused):
             line = f"{line} -> refused: {cut(outcome.why, MOST_OF_A_LINE)}"
@@ -90,7 +89,7 @@ class PromptAgent:
 
     def _read(self, text: str) -> Action:
         try:
-            return parse(extract(text, self.prompt.splitter), self.action_set)
+            return self.action_set.parse(extract(text, self.prompt.splitter))
         except ActionSyntaxError as exc:
             return InvalidAction(why=str(exc))
 
@@ -119,15 +118,8 @@ def _notices(notices: Sequence[str]) -> list[str]:
     return [*lines[:half], f"({len(lines) - 2 * half} more notices)", *lines[-half:]]
 
 
-def _with_short_names(action: Action) -> Action:
-    """What elements are called, a page decides."""
-    if not isinstance(action, ElementAction):
-        return action
-    action = replace(action, target=_with_short_name(action.target))
-    return replace(action, onto=_with_short_name(action.onto)) if isinstance(action, Drag) else action
-
-
 def _with_short_name(target: Target) -> Target:
+    """What elements are called, a page decides."""
     return replace(target, name=cut(target.name, MOST_OF_A_LINE), line=cut(target.line, MOST_OF_A_LINE))
 
 

@@ -151,7 +151,7 @@ def _compile(annotation: Any) -> Form:
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):
         return _choice({member.value: member for member in annotation})
     if is_dataclass(annotation):
-        return _dataclass(annotation)
+        return _family(annotation) if "by_kind" in vars(annotation) else _dataclass(annotation)
     raise TypeError(f"no way to write {annotation}")
 
 
@@ -233,21 +233,30 @@ def _any_of(members: list[Any]) -> Form:
 
 
 def _tagged(members: list[Any]) -> Form:
-    by_class = {member: form_of(member).encode for member in members}
-    by_kind = {member.kind: form_of(member).decode for member in members}
+    by_kind = {member.kind: member for member in members}
+    return _by_kind(by_kind, name=" or ".join(by_kind), unknown="unknown kind {kind!r}")
 
+
+def _family(base: Any) -> Form:
+    """A base class that knows its subclasses by kind; there may be more of them tomorrow."""
+    name = base.__name__.lower()
+    unknown = f"unknown kind of {name} {{kind!r}}: install what defines it, and name it in the setting {name}s"
+    return _by_kind(base.by_kind, name=base.__name__, unknown=unknown)
+
+
+def _by_kind(classes: Mapping[str, Any], *, name: str, unknown: str) -> Form:
     def encode(value: Any, text: Text | None) -> Any:
-        if type(value) not in by_class:
-            raise _wrong(value, " or ".join(by_kind))
-        return by_class[type(value)](value, text)
+        if classes.get(getattr(value, "kind", "")) is not type(value):
+            raise _wrong(value, name)
+        return form_of(type(value)).encode(value, text)
 
     def decode(value: Any) -> Any:
         if type(value) is not dict:
             raise _wrong(value, "an object")
         kind = value.get("kind")
-        if not isinstance(kind, str) or kind not in by_kind:
-            raise CodecError(f"unknown kind {kind!r}")
-        return by_kind[kind](value)
+        if not isinstance(kind, str) or kind not in classes:
+            raise CodecError(unknown.format(kind=kind))
+        return form_of(classes[kind]).decode(value)
 
     return Form(encode, decode)
 

@@ -80,9 +80,17 @@ def _value(annotation: Any, known: dict[str, Any]) -> dict[str, Any]:  # noqa: P
         return {"type": "object", "additionalProperties": _value(args[1], known)}
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):
         return {"enum": [member.value for member in annotation]}
+    if is_dataclass(annotation) and "by_kind" in vars(annotation):
+        return {"anyOf": [_value(one, known) for one in _family(annotation)]}
     if is_dataclass(annotation):
         return _named(annotation, known)
     raise TypeError(f"no way to describe {annotation}")
+
+
+def _family(base: Any) -> list[Any]:
+    """The classes of a base class that this package defines; a plug-in's are not ours to publish."""
+    mine = [one for one in base.by_kind.values() if one.__module__.startswith("harness.")]
+    return sorted(mine, key=lambda one: str(one.kind))
 
 
 def _tuple(args: tuple[Any, ...], known: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from harness.actions import describe
 from harness.browser.rendering.similarity import similarity
 from harness.browser.session.restoration import aim
 from harness.choices import ActionSet, ObservationDialect, ObservationType
@@ -75,7 +74,7 @@ async def replay_episode(config: Config, episode: Episode, recorded: Path) -> As
         yield _compared(0, "arrival", view, arrival)
         before = arrival
         for number, step in enumerate(episode.steps, start=1):
-            words = describe(step.decided.action)
+            words = step.decided.action.render()
             action = aim(step.decided.action, view, before.observation)
             before = step.acted
             if action is None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from harness.actions import ACTION_SETS
 from harness.agents.prompt import read_prompt
 from harness.agents.prompt_agent import PromptAgent
 from harness.browser.browser_settings import BrowserSettings, RestoreSettings
@@ -123,7 +124,7 @@ async def _agent(
     return PromptAgent(
         model=await models.agent_model(base_url, tell, lane),
         prompt=read_prompt(vars(config.agent), action_set=config.action_set.value),
-        action_set=config.action_set.value,
+        action_set=ACTION_SETS[config.action_set.value],
         max_observation_tokens=config.agent.max_observation_tokens,
         parsing_retries=config.agent.parsing_retries,
         sees=config.observation.type is ObservationType.image,

@@ -14,8 +14,7 @@ holds for a decision that was still pending when a limit closed the episode.
 
 from dataclasses import replace
 
-from harness.actions.effects import may_change_sites
-from harness.actions.types import Stop
+from harness.actions import Stop
 from harness.records import (
     Acted,
     Closed,
@@ -101,7 +100,7 @@ def _decided(episode: Episode, record: Decided) -> Episode:
         episode,
         pending=record,
         usage=episode.usage + record.usage,
-        has_acted=episode.has_acted or may_change_sites(record.action),
+        has_acted=episode.has_acted or record.action.may_change_sites(),
         total_usage=episode.total_usage + record.usage,
         elapsed_ms=episode.elapsed_ms + record.elapsed_ms,
         total_elapsed_ms=episode.total_elapsed_ms + record.elapsed_ms,

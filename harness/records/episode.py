@@ -5,7 +5,6 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.actions.effects import may_change_sites
 from harness.errors import EnvironmentDiverged
 from harness.records.doubts import Doubt
 from harness.records.journal_lines import Acted, Closed, Decided, Failed, Judged, Late, Opened, Resumed, Scored, Usage
@@ -69,7 +68,7 @@ class Episode:
     @property
     def is_in_doubt(self) -> bool:
         """Whether the pending action may have reached a site without anybody knowing."""
-        return self.pending is not None and may_change_sites(self.pending.action)
+        return self.pending is not None and self.pending.action.may_change_sites()
 
     @property
     def memory(self) -> Any:

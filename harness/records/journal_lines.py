@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from harness.actions.types import Action
+from harness.actions import Action
 from harness.records.doubts import Doubt
 from harness.records.observation import Observation
 from harness.records.task import Task

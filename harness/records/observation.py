@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from harness.actions.types import Box
+from harness.actions import Box
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

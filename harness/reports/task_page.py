@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
-from harness.actions.render import describe
-from harness.actions.types import Action, Box, Drag, ElementAction, InvalidAction, Mouse, Target
+from harness.actions import Action, Box, InvalidAction, Mouse
 from harness.codec import CodecError, loads
 from harness.errors import JournalError
 from harness.journal.store import ArtifactStore
@@ -158,12 +157,12 @@ class TaskPageBuilder:
 
     def _moment(self, decided: Decided, acted: Acted | None, seen: Observation | None) -> StepView:
         shot = self._shot(seen)
-        target = getattr(decided.action, "target", None)
+        target = next(iter(decided.action.targets), None)
         return StepView(
             number=decided.step,
             action=action_text(decided.action, aimed=False),
             verb=decided.action.kind,
-            target=one_line(target.line or target.name, 300) if isinstance(target, Target) else "",
+            target=one_line(target.line or target.name, 300) if target else "",
             seen=seen,
             shot=shot,
             aim=_aim(decided.action, shot),
@@ -203,13 +202,11 @@ class TaskPageBuilder:
 
 def action_text(action: Action, *, aimed: bool = True) -> str:
     """An action in one line; `aimed` = with the words for its target."""
-    if not aimed and isinstance(action, Drag):
-        action = replace(action, onto=replace(action.onto, line=""))
-    if not aimed and isinstance(action, ElementAction):
-        action = replace(action, target=replace(action.target, line=""))
+    if not aimed:
+        action = action.with_targets(lambda target: replace(target, line=""))
     if isinstance(action, InvalidAction):
         return f"no action: {one_line(action.why)}" if action.why else "no action"
-    return one_line(describe(action, "cairn"), 400)
+    return one_line(action.render(), 400)
 
 
 def _content(content: object) -> str:
@@ -233,8 +230,8 @@ def _aim(action: Action, shot: Screenshot | None) -> TargetMarker:
         return TargetMarker()
     if isinstance(action, Mouse):
         return TargetMarker(point=(action.x * shot.width, action.y * shot.height))
-    target = getattr(action, "target", None)
-    if not isinstance(target, Target) or target.box is None:
+    target = next(iter(action.targets), None)
+    if target is None or target.box is None:
         return TargetMarker()
     x, y, width, height = target.box
     outside = x >= shot.width or y >= shot.height or x + width <= 0 or y + height <= 0

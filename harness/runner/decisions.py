@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from harness.actions.types import Action
+from harness.actions import Action
 from harness.api import MAX_MEMORY_BYTES, Decision, Message, Reply
 from harness.codec import CodecError, build, dumps, loads
 from harness.errors import PluginFailed

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import replace
 
-from harness.actions import describe
-from harness.actions.types import Action
+from harness.actions import Action
 from harness.errors import InfraError, JournalError, SiteUnavailable, UsageError
 from harness.protocols import (
     Environment,
@@ -271,7 +270,7 @@ class EpisodeRunner:
                 trial=self._job.trial,
                 phase=phase,
                 step=len(episode.steps) + 1,
-                action="" if newest is None else describe(newest.action),
+                action="" if newest is None else newest.action.render(),
                 usage=episode.usage,
             )
         )

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from harness.actions import StopRule, early_stop
-from harness.actions.types import Stop
+from harness.actions import Stop, StopRule, early_stop
 from harness.records import CloseReason, Episode, EpisodeLimits
 
 _REASONS = {

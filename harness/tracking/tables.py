@@ -10,7 +10,6 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from harness.actions import describe
 from harness.errors import TrackingError
 from harness.journal.disk import Within, prepared, replacing, translate_os_errors
 from harness.journal.index import scan
@@ -164,7 +163,7 @@ def _step_row(episode: Episode, decided: Decided, acted: Acted | None) -> Row:
         "trial": opened.trial,
         "attempt": opened.attempt,
         "step": decided.step,
-        "action": describe(decided.action),
+        "action": decided.action.render(),
         "reply": decided.reply,
         "refused": acted.outcome.why if acted and isinstance(acted.outcome, Refused) else "",
         "url": seen.url if seen else "",

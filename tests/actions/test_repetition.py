@@ -2,12 +2,24 @@
 
 import pytest
 
-from harness.actions import early_stop, equivalent, parse
-from harness.actions.types import Action, Click, InvalidAction, Mouse, Select, Target, Type
+from harness.actions import (
+    ACTION_SETS,
+    Action,
+    Click,
+    InvalidAction,
+    Mouse,
+    Select,
+    Target,
+    Type,
+    early_stop,
+    equivalent,
+)
 
 
 def read(*texts: str) -> list[Action]:
-    return [InvalidAction(why=text) if text == "?" else parse(text, "id_accessibility_tree") for text in texts]
+    return [
+        InvalidAction(why=text) if text == "?" else ACTION_SETS["id_accessibility_tree"].parse(text) for text in texts
+    ]
 
 
 def stop(actions: list[Action], *, steps: int = 30, parsing: int = 3, repeated: int = 3) -> str | None:
@@ -32,7 +44,9 @@ def test_an_element_by_role_is_compared_by_role_and_name_unless_the_role_is_aler
 
 def test_all_clicks_in_playwright_code_are_one_but_checks_are_told_apart() -> None:
     code = [
-        parse(f'page.get_by_label("{name}").{verb}()', "playwright") for verb in ("click", "check") for name in "ab"
+        ACTION_SETS["playwright"].parse(f'page.get_by_label("{name}").{verb}()')
+        for verb in ("click", "check")
+        for name in "ab"
     ]
     assert equivalent(code[0], code[1])
     assert not equivalent(code[2], code[3])

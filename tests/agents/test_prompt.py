@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from harness.actions import extract, parse
-from harness.actions.types import InvalidAction, Stop
+from harness.actions import ACTION_SETS, InvalidAction, Stop, extract
 from harness.agents.prompt import read_prompt
 from harness.config import PROJECT
 from harness.errors import ConfigError
@@ -64,7 +63,7 @@ def shipped(path: Path) -> dict[str, Any]:
 def test_every_example_of_a_shipped_prompt_is_an_action_of_the_set_in_use(path: Path, action_set: str) -> None:
     prompt = read_prompt(shipped(path), action_set=action_set)
     for _, reply in prompt.examples:
-        assert not isinstance(parse(extract(reply, prompt.splitter), action_set), InvalidAction), reply
+        assert not isinstance(ACTION_SETS[action_set].parse(extract(reply, prompt.splitter)), InvalidAction), reply
 
 
 def test_the_common_prompt_has_examples_in_every_action_set() -> None:
@@ -81,7 +80,7 @@ def test_an_example_without_a_reply_in_the_set_in_use_is_left_out() -> None:
 
 def test_the_prompt_for_webarena_verified_shows_its_form() -> None:
     prompt = read_prompt(shipped(PROJECT / "configs" / "agent" / "verified.yaml"), action_set="id_accessibility_tree")
-    stop = parse(extract(prompt.examples[0][1]), "id_accessibility_tree")
+    stop = ACTION_SETS["id_accessibility_tree"].parse(extract(prompt.examples[0][1]))
     assert isinstance(stop, Stop)
     assert json.loads(stop.answer) == {
         "task_type": "RETRIEVE",

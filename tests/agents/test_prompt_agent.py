@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from harness.actions import extract, parse
-from harness.actions.types import Action, Click, InvalidAction, Scroll, Stop, Target, Type
+from harness.actions import ACTION_SETS, Action, Click, InvalidAction, Scroll, Stop, Target, Type, extract
 from harness.agents.prompt import Prompt, read_prompt
 from harness.agents.prompt_agent import PromptAgent
 from harness.api import Message, Reply
@@ -68,7 +67,7 @@ def shipped(name: str, action_set: str = "cairn", **further: Any) -> Prompt:
 
 
 def agent(model: Any, name: str = "prompt", action_set: str = "cairn", **further: Any) -> PromptAgent:
-    return PromptAgent(model=model, prompt=shipped(name, action_set), action_set=action_set, **further)
+    return PromptAgent(model=model, prompt=shipped(name, action_set), action_set=ACTION_SETS[action_set], **further)
 
 
 def view(body: str = "[4] link 'Tea'", *notices: str) -> LiveObservation:
@@ -229,7 +228,7 @@ def test_the_shipped_examples_hold_a_readable_action(name: str) -> None:
     assert len(prompt.examples) == 2
     for action_set in ("cairn", "id_accessibility_tree"):
         for user, assistant in prompt.examples:
-            action = parse(extract(assistant), action_set)
+            action = ACTION_SETS[action_set].parse(extract(assistant))
             assert user.startswith("OBSERVATION:\n") and "PREVIOUS ACTIONS:\n" in user
             if isinstance(action, Type):
                 assert f"[{action.target.id}]" in user

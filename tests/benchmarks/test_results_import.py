@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.actions.types import Click, InvalidAction, Stop, Type
+from harness.actions import Click, InvalidAction, Stop, Type
 from harness.benchmarks.webarena.results_import import VERDICT_KEY
 from harness.journal.log import read
 from harness.journal.store import ArtifactStore

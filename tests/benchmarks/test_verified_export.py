@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.actions.types import Stop
+from harness.actions import Stop
 from harness.benchmarks.webarena.verified_export import response_of
 from harness.codec import dumps
 from harness.journal.store import RunFolder

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from harness.actions.types import Action, Click, Target
+from harness.actions import Action, Click, Target
 from harness.browser.browser_settings import BrowserSettings
 from harness.browser.session.chromium import ChromiumPool
 from harness.browser.session.environment import BrowserEnvironment

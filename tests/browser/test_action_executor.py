@@ -6,7 +6,7 @@ from urllib.parse import parse_qs
 import pytest
 from playwright.async_api import Page
 
-from harness.actions.types import (
+from harness.actions import (
     Click,
     Code,
     GoBack,

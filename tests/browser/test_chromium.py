@@ -9,7 +9,7 @@ import psutil
 import pytest
 from playwright.async_api import Error
 
-from harness.actions.types import Click, Goto, InvalidAction
+from harness.actions import Click, Goto, InvalidAction
 from harness.browser.browser_settings import BrowserSettings
 from harness.browser.session.chromium import ChromiumPool
 from harness.errors import BrowserCrashed, ConfigError, SiteUnavailable

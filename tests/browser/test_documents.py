@@ -14,7 +14,7 @@ from playwright.async_api import CDPSession, Page, async_playwright
 
 from benchmarks.documents import DOCUMENTS, Document
 from benchmarks.reference import Labels, measure
-from harness.actions.types import Box
+from harness.actions import Box
 from harness.browser.driver import executable
 from harness.browser.rendering import tree_cairn, tree_webarena
 from harness.browser.rendering.observer import Observer

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
-from harness.actions.types import Click, Scroll, Target
+from harness.actions import Click, Scroll, Target
 from harness.browser.rendering.dom_text import TextElement, print_html
 from harness.browser.session.chromium import ChromiumPool
 from harness.records import Done

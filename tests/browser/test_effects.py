@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.actions.types import Click, Scroll
+from harness.actions import Click, Scroll
 from harness.browser.session.chromium import ChromiumPool
 from harness.errors import BrowserCrashed
 from harness.protocols import Environment

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.actions.types import InvalidAction
+from harness.actions import InvalidAction
 from harness.browser.session.chromium import ChromiumPool
 from harness.browser.session.functions import FUNCTIONS, PAGE, parse
 from harness.errors import EvaluatorError, SiteUnavailable

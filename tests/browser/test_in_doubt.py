@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.actions.types import Click, Target
+from harness.actions import Click, Target
 from harness.browser.session.in_doubt import POLICIES, resolve
 from harness.config import InDoubtPolicy
 from harness.errors import ActionInDoubt, EnvironmentDiverged

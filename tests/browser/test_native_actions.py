@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.actions.types import Check, DoubleClick, Drag, Type, Upload, Wait
+from harness.actions import Check, DoubleClick, Drag, Type, Upload, Wait
 from harness.browser.session.chromium import ChromiumPool
 from harness.records import Done, Refused
 from tests.browser.conftest import QUICK, Web, visiting

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.actions.types import Action, Click, Goto, Scroll, Select, Target, Type
+from harness.actions import Action, Click, Goto, Scroll, Select, Target, Type
 from harness.api import Artifacts
 from harness.browser.browser_settings import RestoreSettings
 from harness.browser.rendering.similarity import difference, entries, fingerprint, similarity

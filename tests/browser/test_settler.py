@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.actions.types import Goto, InvalidAction, Press, Type
+from harness.actions import Goto, InvalidAction, Press, Type
 from harness.browser.session.chromium import ChromiumPool
 from tests.browser.conftest import Answer, Asked, Web, html, visiting
 

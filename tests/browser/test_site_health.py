@@ -8,7 +8,7 @@ from time import monotonic
 import pytest
 import pytest_asyncio
 
-from harness.actions.types import Action, Click, Goto
+from harness.actions import Action, Click, Goto
 from harness.browser.session.chromium import ChromiumPool
 from harness.errors import SiteUnavailable
 from harness.records import Episode, Refused, Step

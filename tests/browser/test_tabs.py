@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.actions.types import CloseTab, GoBack, Goto, NewTab, TabFocus
+from harness.actions import CloseTab, GoBack, Goto, NewTab, TabFocus
 from harness.browser.session.chromium import ChromiumPool
 from harness.records import Refused
 from tests.browser.conftest import Web, visiting

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from harness.actions.types import Type
+from harness.actions import Type
 from harness.browser.network.trace import WANTED, cleaned
 from harness.browser.session.chromium import ChromiumPool
 from harness.codec import loads

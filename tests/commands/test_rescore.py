@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.actions.types import Stop
+from harness.actions import Stop
 from harness.choices import Durability
 from harness.codec import dumps, loads
 from harness.errors import JournalCorrupt

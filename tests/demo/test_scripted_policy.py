@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.actions import describe
-from harness.actions.types import InvalidAction
+from harness.actions import ACTION_SETS, InvalidAction
 from harness.demo.model.scripted_policy import MAX_SEARCHES, reply
 from harness.demo.model.scripts import Scripts, read_plans
 from harness.errors import TaskError
@@ -203,7 +202,9 @@ def test_what_does_not_fit_is_said_and_holds_no_action(
 
 def test_an_unreadable_reply_before_does_not_count_as_a_step_of_the_plan(tmp_path: Path) -> None:
     known = plans(tmp_path, {"do": "click", "name": "Tea"})
-    lines = [describe(InvalidAction(), action_set, reply="hm") for action_set in ("cairn", "id_accessibility_tree")]
+    lines = [
+        ACTION_SETS[action_set].render(InvalidAction(), reply="hm") for action_set in ("cairn", "id_accessibility_tree")
+    ]
     assert action(reply(messages("none", *lines), known).text) == "click [2]"
 
 

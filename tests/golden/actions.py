@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from harness.actions import ACTION_SETS, describe, early_stop, equivalent, extract, parse, resolve
-from harness.actions.types import (
+from harness.actions import (
+    ACTION_SETS,
     Action,
     Box,
     Click,
@@ -25,6 +25,10 @@ from harness.actions.types import (
     TabFocus,
     Target,
     Type,
+    early_stop,
+    equivalent,
+    extract,
+    resolve,
 )
 from harness.actions.webarena_urls import to_deployed, to_public
 from harness.errors import ActionSyntaxError
@@ -73,7 +77,7 @@ def compare_action(case: Case) -> Outcome:
     if kind == "map_url_to_local":
         return same(to_deployed(text, DEPLOYED), case["parsed"])
     if kind == "none_history":
-        return same(describe(InvalidAction(), reply=text), case["history"])
+        return same(ACTION_SETS["id_accessibility_tree"].render(InvalidAction(), reply=text), case["history"])
     if kind.startswith("extract:"):
         return _compare_extracted(case)
     return _compare_parsed(case, text, kind) if kind in ACTION_SETS else f"no comparer for action set {kind!r}"
@@ -93,7 +97,7 @@ def _compare_extracted(case: Case) -> Outcome:
 def _compare_parsed(case: Case, text: str, action_set: str) -> Outcome:
     error = case.get("error", {}).get("type")
     try:
-        action = parse(text, action_set)
+        action = ACTION_SETS[action_set].parse(text)
     except ActionSyntaxError as exc:
         if error == "IndexError":
             return EMPTY_ACTION
@@ -102,7 +106,7 @@ def _compare_parsed(case: Case, text: str, action_set: str) -> Outcome:
         return _read_where_webarena_does_not(action, error)
     outcome = same(_as_webarena(action), case["parsed"])
     if outcome is None and "history" in case:
-        outcome = same(describe(resolve(action, NODES), action_set), case["history"])
+        outcome = same(ACTION_SETS[action_set].render(resolve(action, NODES)), case["history"])
     return outcome
 
 
@@ -165,7 +169,7 @@ def _noted(note: str) -> Action:
     if note == "NONE":
         return InvalidAction(why="unreadable")
     if kind == "pw":
-        return parse(rest, "playwright")
+        return ACTION_SETS["playwright"].parse(rest)
     if kind == "role":
         verb, role, name = rest.split("/", 2)
         target = Target(id="", role=role, name=name)
@@ -176,7 +180,7 @@ def _noted(note: str) -> Action:
         return Mouse(verb=pointed, x=float(x), y=float(y))
     if kind == "kbd":
         return Keyboard(text=rest)
-    action = parse(note, "id_accessibility_tree") if note != "stop []" else Stop()
+    action = ACTION_SETS["id_accessibility_tree"].parse(note) if note != "stop []" else Stop()
     return _observed(action)
 
 

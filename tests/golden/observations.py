@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from harness.actions.types import Box
+from harness.actions import Box
 from harness.browser.rendering.dom_text import TextElement, print_html
 from harness.browser.rendering.tree_webarena import print_tree
 from tests.golden.outcome import Case, Outcome, same

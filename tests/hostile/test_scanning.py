@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from benchmarks.scanners import Scanner, scanners
 from benchmarks.scanning import DOUBLINGS, growth
-from harness.actions import playwright_grammar, webarena_grammar
-from harness.actions.types import Action, Goto, Press, Stop, Type
+from harness.actions import Action, Goto, Press, Stop, Type, playwright_grammar, webarena_grammar
 from harness.benchmarks.webarena.results_import import verdicts_in
 from harness.errors import ActionSyntaxError
 from harness.evaluators.judge import last_word

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import reduce
 from pathlib import Path
 
-from harness.actions.types import Action, Click, Stop, Target
+from harness.actions import Action, Click, Stop, Target
 from harness.choices import Durability
 from harness.journal.fold import check, fold
 from harness.journal.log import Journal

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.actions.types import Stop
+from harness.actions import Stop
 from harness.journal.fold import check, fold
 from harness.journal.index import result_of
 from harness.records import Acted, CloseReason, DoubtResolution, Episode, Record, SideEffect, Status, Step, Usage

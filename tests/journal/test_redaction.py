@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.actions.types import Target, Type
+from harness.actions import Target, Type
 from harness.journal.log import Journal, read
 from harness.journal.redaction import NO_SECRETS, RedactingFormatter, Redactor
 from harness.journal.secret_detection import secrets_in

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from harness.actions.types import Action, Click, InvalidAction, Stop, Target, Type
+from harness.actions import Action, Click, InvalidAction, Stop, Target, Type
 from harness.choices import Durability
 from harness.codec import dumps
 from harness.journal.store import RunFolder

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page
 
-from harness.actions.types import Click, Target
+from harness.actions import Click, Target
 from harness.choices import Durability
 from harness.codec import dumps
 from harness.journal.store import RunFolder

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.actions.types import Stop
+from harness.actions import Stop
 from harness.api import MAX_MEMORY_BYTES, Decision, Message
 from harness.codec import decode, encode
 from harness.errors import PluginFailed

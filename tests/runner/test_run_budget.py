@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.actions.types import Stop
+from harness.actions import Stop
 from harness.config import RunConfig
 from harness.evaluation.budget_settings import build_run_budget
 from harness.journal.store import RunFolder

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.actions.types import Click, InvalidAction, Stop, Target
+from harness.actions import Click, InvalidAction, Stop, Target
 from harness.records import CloseReason, Episode, EpisodeLimits, Record
 from harness.runner.termination import check_termination
 from tests.journal.episodes import acted, decided, failed, folded, opened, resumed

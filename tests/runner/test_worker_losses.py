@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from harness.actions.types import Stop
+from harness.actions import Stop
 from harness.api import WorkerHandle
 from harness.errors import UsageError
 from harness.journal.log import read

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from harness.actions.types import Stop
+from harness.actions import Stop
 from harness.choices import Durability
 from harness.codec import dumps, loads
 from harness.errors import JournalCorrupt, TrackingError

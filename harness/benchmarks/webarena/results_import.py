@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import safe_files
-from harness.actions import extract, parse, resolve
-from harness.actions.types import Action, InvalidAction, Stop
+from harness.actions import Action, IdActionSet, InvalidAction, PlaywrightActionSet, Stop, extract, resolve
 from harness.benchmarks.webarena.render_file import RenderedStep, RenderedTask, read_render
 from harness.browser.rendering.similarity import fingerprint
 from harness.codec import digest, dumps, loads
@@ -194,8 +193,8 @@ def _action(step: RenderedStep) -> Action:
         return Stop(answer=step.action.removeprefix("stop [").removesuffix("]"))
     try:
         if step.reply:
-            return parse(extract(step.reply), "id_accessibility_tree")
-        return parse(step.action, "playwright")
+            return IdActionSet().parse(extract(step.reply))
+        return PlaywrightActionSet().parse(step.action)
     except ActionSyntaxError as exc:
         return InvalidAction(why=str(exc))
 

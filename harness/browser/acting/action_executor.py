@@ -6,38 +6,12 @@ for the agent, and leaves the page as it was.
 
 import asyncio
 import sys
-from typing import Literal
+from typing import Any, Literal
 
-from playwright.async_api import Error
+from playwright.async_api import Error, Page
 
+from harness.actions import Action, Target
 from harness.actions.key_names import cairn_keys
-from harness.actions.types import (
-    Action,
-    Check,
-    Click,
-    CloseTab,
-    Code,
-    DoubleClick,
-    Drag,
-    ElementAction,
-    GoBack,
-    GoForward,
-    Goto,
-    Hover,
-    InvalidAction,
-    Keyboard,
-    Mouse,
-    NewTab,
-    Press,
-    Scroll,
-    Select,
-    Stop,
-    TabFocus,
-    Target,
-    Type,
-    Upload,
-    Wait,
-)
 from harness.browser.acting.code import call
 from harness.browser.acting.element import WIDGETS, Element
 from harness.browser.acting.uploads import upload_path
@@ -53,7 +27,6 @@ _TYPED = 200
 """Characters that are typed key by key; what is longer is inserted at once, as a paste would."""
 _FEW = 3
 """Characters that are sooner typed than it is asked who would notice."""
-_Input = ElementAction | Wait | Press | Scroll | Mouse | Keyboard | Code
 _WAITS_S = 5.0
 """How long `wait` watches a page that does not change."""
 _WAITED = """(limit) => new Promise((resolve) => {
@@ -75,7 +48,7 @@ _SCROLL = """([sign, within]) => {
 
 
 class ActionExecutor:
-    """The hands of one context."""
+    """The hands of one context; fits `BrowserControls`."""
 
     def __init__(self, tabs: Tabs, addresses: Addresses, *, guard: Allowlist, settings: BrowserSettings) -> None:
         self._tabs = tabs
@@ -83,6 +56,7 @@ class ActionExecutor:
         self._guard = guard
         self._settings = settings
         self._appends = settings.appends or settings.dialect != "webarena"
+        self._body: RenderedPage | None = None
 
     async def perform(self, action: Action, body: RenderedPage | None) -> None:
         """Do it.
@@ -92,27 +66,20 @@ class ActionExecutor:
         Raises:
             ActionFailed: It cannot be done.
         """
-        match action:
-            case Goto(url=url):
-                await self.goto(url)
-            case GoBack() | GoForward():
-                await self._travel(-1 if isinstance(action, GoBack) else 1)
-            case NewTab() | TabFocus() | CloseTab():
-                await self._change_tab(action)
-            case InvalidAction() | Stop():
-                pass
-            case _:
-                seconds = self._settings.action_timeout_s
-                try:
-                    async with asyncio.timeout(seconds):
-                        await self._input(action, body)
-                except Error as exc:
-                    if not closed(exc) and not moved(exc):
-                        # a page that closed itself, or went elsewhere, has reacted; settling sees what became of it
-                        raise
-                except TimeoutError:
-                    # A page whose script runs on takes no input; settling finds out what is wrong with it.
-                    self._tabs.notice(f"the page did not react to the action within {seconds:g} s")
+        self._body = body
+        if action.navigates:
+            return await action.perform(self)
+        seconds = self._settings.action_timeout_s
+        try:
+            async with asyncio.timeout(seconds):
+                await action.perform(self)
+        except Error as exc:
+            if not closed(exc) and not moved(exc):
+                # a page that closed itself, or went elsewhere, has reacted; settling sees what became of it
+                raise
+        except TimeoutError:
+            # A page whose script runs on takes no input; settling finds out what is wrong with it.
+            self._tabs.notice(f"the page did not react to the action within {seconds:g} s")
 
     async def goto(self, url: str) -> int | None:
         """Open a canonical address in the current tab, as far as the server's answer; gives its status, if there is
@@ -145,60 +112,91 @@ class ActionExecutor:
                 raise ActionFailed(f"{written} is not a valid address") from exc
             raise
 
-    async def _input(self, action: _Input, body: RenderedPage | None) -> None:  # noqa: C901 (one case per kind)
-        page = self._tabs.current.page
-        match action:
-            case Click(target=target) | Hover(target=target):
-                await self._point(self._element(target, body), press=isinstance(action, Click))
-            case Type(target=target):
-                await self._type(self._element(target, body), action)
-            case Select(target=target, option=option):
-                await self._element(target, body).choose(option, typed=False)
-            case DoubleClick() | Check() | Upload() | Drag():
-                await self._use(action, body)
-            case Wait():
-                limit_ms = min(_WAITS_S, self._settings.action_timeout_s / 2) * 1000
-                await self._tabs.current.evaluate_aside(f"({_WAITED})({limit_ms})")
-            case Press(key_comb=key_comb):
-                await self._press(key_comb)
-            case Scroll(direction=direction):
-                # WebArena scrolls the document only; a page whose document cannot scroll has a part that does.
-                sign = 1 if direction == "down" else -1
-                within = "false" if self._settings.dialect == "webarena" else "true"
-                await self._tabs.current.evaluate_aside(f"({_SCROLL})([{sign}, {within}])")
-            case Mouse(verb=verb, x=x, y=y):
-                width, height = self._settings.viewport
-                await (page.mouse.click if verb == "click" else page.mouse.move)(x * width, y * height)
-            case Keyboard(text=text):
-                await self._write(text)
-            case Code():
-                await call(page, action, limit_s=self._settings.action_timeout_s)
+    async def travel(self, by: Literal[-1, 1]) -> None:
+        tab = self._tabs.current
+        history = await tab.cdp.send("Page.getNavigationHistory")
+        index = history["currentIndex"] + by
+        entries = history["entries"]
+        blank_start = index == 0 and entries[0]["url"] == "about:blank"
+        if not 0 <= index < len(entries) or blank_start:
+            raise ActionFailed(f"there is no {'earlier' if by < 0 else 'later'} page in this tab")
+        tab.expect_move(entries[index]["url"])
+        await tab.cdp.send("Page.navigateToHistoryEntry", {"entryId": entries[index]["id"]})
 
-    async def _use(self, action: DoubleClick | Check | Upload | Drag, body: RenderedPage | None) -> None:
-        """What only the cairn action set knows."""
-        element = self._element(action.target, body)
-        mouse = self._tabs.current.page.mouse
-        match action:
-            case DoubleClick():
-                found = await element.locate()
-                await mouse.dblclick(found["x"], found["y"])
-            case Check(checked=checked):
-                if await element.is_checked() is not checked:
-                    await self._point(element, press=True)
-                    if await element.is_checked() is not checked:
-                        raise ActionFailed(f"element [{action.target.id}] stays {'un' * checked}checked")
-            case Upload(file=file):
-                await element.give(upload_path(file, self._settings.uploads))
-            case Drag(onto=onto):
-                over = self._element(onto, body)
-                start = await element.locate()
-                await mouse.move(start["x"], start["y"])
-                await mouse.down()
-                end = await over.locate()
-                await mouse.move(end["x"], end["y"], steps=5)
-                await mouse.up()
+    async def open_tab(self) -> None:
+        await self._tabs.open()
 
-    def _element(self, target: Target, body: RenderedPage | None) -> Element:
+    async def focus_tab(self, index: int) -> None:
+        tabs = self._tabs.all
+        if not 0 <= index < len(tabs):
+            raise ActionFailed(f"there is no tab {index}; the last one is {len(tabs) - 1}")
+        await self._tabs.focus(tabs[index])
+
+    async def close_tab(self) -> None:
+        await self._tabs.close_current()
+
+    async def click(self, target: Target) -> None:
+        await self._point(self._element(target), press=True)
+
+    async def hover(self, target: Target) -> None:
+        await self._point(self._element(target), press=False)
+
+    async def double_click(self, target: Target) -> None:
+        found = await self._element(target).locate()
+        await self._page.mouse.dblclick(found["x"], found["y"])
+
+    async def drag(self, target: Target, onto: Target) -> None:
+        element, over, mouse = self._element(target), self._element(onto), self._page.mouse
+        start = await element.locate()
+        await mouse.move(start["x"], start["y"])
+        await mouse.down()
+        end = await over.locate()
+        await mouse.move(end["x"], end["y"], steps=5)
+        await mouse.up()
+
+    async def select(self, target: Target, option: str) -> None:
+        await self._element(target).choose(option, typed=False)
+
+    async def check(self, target: Target, checked: bool) -> None:
+        element = self._element(target)
+        if await element.is_checked() is not checked:
+            await self._point(element, press=True)
+            if await element.is_checked() is not checked:
+                raise ActionFailed(f"element [{target.id}] stays {'un' * checked}checked")
+
+    async def upload(self, target: Target, file: str) -> None:
+        await self._element(target).give(upload_path(file, self._settings.uploads))
+
+    async def click_at(self, x: float, y: float) -> None:
+        width, height = self._settings.viewport
+        await self._page.mouse.click(x * width, y * height)
+
+    async def hover_at(self, x: float, y: float) -> None:
+        width, height = self._settings.viewport
+        await self._page.mouse.move(x * width, y * height)
+
+    async def scroll(self, direction: Literal["up", "down"]) -> None:
+        # WebArena scrolls the document only; a page whose document cannot scroll has a part that does.
+        sign = 1 if direction == "down" else -1
+        within = "false" if self._settings.dialect == "webarena" else "true"
+        await self.evaluate(f"({_SCROLL})([{sign}, {within}])")
+
+    async def wait(self) -> None:
+        limit_ms = min(_WAITS_S, self._settings.action_timeout_s / 2) * 1000
+        await self.evaluate(f"({_WAITED})({limit_ms})")
+
+    async def call(self, verb: str, code: str, text: str) -> None:
+        await call(self._page, verb, code, text, limit_s=self._settings.action_timeout_s)
+
+    async def evaluate(self, script: str) -> Any:
+        return await self._tabs.current.evaluate_aside(script)
+
+    @property
+    def _page(self) -> Page:
+        return self._tabs.current.page
+
+    def _element(self, target: Target) -> Element:
+        body = self._body
         if body is None or (backend := body.backends.get(target.id)) is None:
             raise ActionFailed(f"there is no element [{target.id}] in the current observation; use an id listed there")
         world = body.worlds[target.id]
@@ -213,68 +211,49 @@ class ActionExecutor:
         mouse = self._tabs.current.page.mouse
         await (mouse.click(found["x"], found["y"]) if press else mouse.move(found["x"], found["y"]))
 
-    async def _type(self, element: Element, action: Type) -> None:
+    async def type(self, target: Target, text: str, *, enter: bool, clear: bool) -> None:
+        element = self._element(target)
         found = await element.locate()
         if found["list"]:
-            return await element.choose(action.text, typed=True)
-        page = self._tabs.current.page
+            return await element.choose(text, typed=True)
+        page = self._page
         if found["type"] == "file":
-            raise ActionFailed(f"element [{action.target.id}] is a file field; use upload instead")
+            raise ActionFailed(f"element [{target.id}] is a file field; use upload instead")
         if found["type"] in WIDGETS:
-            await element.fill(action.text, type=found["type"])
+            await element.fill(text, type=found["type"])
         else:
             await page.mouse.click(found["x"], found["y"])
-            if action.clear:
+            if clear:
                 await page.keyboard.press("ControlOrMeta+a")
-                if not action.text:
+                if not text:
                     await page.keyboard.press("Delete")
             elif found["filled"] and self._appends:
                 await page.keyboard.press("End" if found["tag"] == "input" else "ControlOrMeta+End")
-            simple = found["takesText"] and len(action.text) > _FEW and action.text.isprintable()
-            await self._write(action.text, at_once=simple and not await element.hears_typing())
-        if action.enter:
+            simple = found["takesText"] and len(text) > _FEW and text.isprintable()
+            await self._write(text, at_once=simple and not await element.hears_typing())
+        if enter:
             await page.keyboard.press("Enter")
 
-    async def _write(self, text: str, *, at_once: bool = False) -> None:
+    async def write(self, text: str) -> None:
+        await self._write(text, at_once=False)
+
+    async def _write(self, text: str, *, at_once: bool) -> None:
         if self._settings.dialect == "webarena":
             text = self._addresses.to_real_text(text)  # WebArena maps whatever an action says, what is typed included
-        keyboard = self._tabs.current.page.keyboard
+        keyboard = self._page.keyboard
         by_keys = 0 if at_once else _TYPED
         if typed := text[:by_keys]:
             await keyboard.type(typed)
         if rest := text[by_keys:]:
             await keyboard.insert_text(rest)
 
-    async def _press(self, key_comb: str) -> None:
+    async def press(self, keys: str) -> None:
         try:
-            await self._tabs.current.page.keyboard.press(_pressable(key_comb))
+            await self._page.keyboard.press(_pressable(keys))
         except Error as exc:
             if "Unknown key" in exc.message:
-                raise ActionFailed(f"{first_line(exc)} in press [{key_comb}]") from exc
+                raise ActionFailed(f"{first_line(exc)} in press [{keys}]") from exc
             raise
-
-    async def _travel(self, by: Literal[-1, 1]) -> None:
-        tab = self._tabs.current
-        history = await tab.cdp.send("Page.getNavigationHistory")
-        index = history["currentIndex"] + by
-        entries = history["entries"]
-        blank_start = index == 0 and entries[0]["url"] == "about:blank"
-        if not 0 <= index < len(entries) or blank_start:
-            raise ActionFailed(f"there is no {'earlier' if by < 0 else 'later'} page in this tab")
-        tab.expect_move(entries[index]["url"])
-        await tab.cdp.send("Page.navigateToHistoryEntry", {"entryId": entries[index]["id"]})
-
-    async def _change_tab(self, action: NewTab | TabFocus | CloseTab) -> None:
-        match action:
-            case NewTab():
-                await self._tabs.open()
-            case CloseTab():
-                await self._tabs.close_current()
-            case TabFocus(index=index):
-                tabs = self._tabs.all
-                if not 0 <= index < len(tabs):
-                    raise ActionFailed(f"there is no tab {index}; the last one is {len(tabs) - 1}")
-                await self._tabs.focus(tabs[index])
 
 
 def _pressable(key_comb: str) -> str:

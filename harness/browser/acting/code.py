@@ -12,7 +12,6 @@ from typing import Any
 from playwright.async_api import Error, FrameLocator, Locator, Page
 
 from harness.actions.truncate import cut
-from harness.actions.types import Code
 from harness.browser.driver.playwright_errors import gone, why_not
 from harness.errors import ActionFailed
 
@@ -37,18 +36,20 @@ _MOST_OF_A_REASON = 500
 _Step = tuple[str, list[Any], dict[str, Any]]
 
 
-async def call(page: Page, action: Code, *, limit_s: float) -> None:
+async def call(page: Page, verb: str, code: str, text: str, *, limit_s: float) -> None:
     """Find the element and do what the code says.
 
     Args:
+        verb: The final action: `click`, `hover`, `check`, `type` or `select_option`.
+        text: What `type` writes.
         limit_s: How long an action may take.
     Raises:
         ActionFailed: The code is not of the allowed form, or cannot be done on this page.
         playwright.async_api.Error: The page is gone.
     """
-    steps = _parse(action.pw_code)
+    steps = _parse(code)
     if not steps:
-        raise ActionFailed(f"{action.pw_code!r} performs no action on an element")
+        raise ActionFailed(f"{code!r} performs no action on an element")
     place: Any = page
     for name, arguments, named in steps[:-1]:
         allowed = _LOCATORS.get(name)
@@ -56,16 +57,16 @@ async def call(page: Page, action: Code, *, limit_s: float) -> None:
             raise ActionFailed(f"{name}({', '.join(named)}) is not one of the calls that find an element")
         place = _found(place, name, arguments, named)
     if not isinstance(place, Locator):
-        raise ActionFailed(f"{action.pw_code!r} does not select an element")
+        raise ActionFailed(f"{code!r} does not select an element")
     _, arguments, _ = steps[-1]
     try:
-        await _perform(place, action, arguments, timeout_ms=limit_s * _SHARE * 1000)
+        await _perform(place, verb, text, arguments, timeout_ms=limit_s * _SHARE * 1000)
     except Error as exc:
         if gone(exc):
             raise
-        raise ActionFailed(cut(f"{action.pw_code} failed: {why_not(exc)}", _MOST_OF_A_REASON)) from exc
+        raise ActionFailed(cut(f"{code} failed: {why_not(exc)}", _MOST_OF_A_REASON)) from exc
     except (TypeError, ValueError) as exc:
-        raise ActionFailed(f"{action.pw_code!r} has arguments of the wrong type") from exc
+        raise ActionFailed(f"{code!r} has arguments of the wrong type") from exc
 
 
 def _found(place: Any, name: str, arguments: list[Any], named: dict[str, Any]) -> Any:
@@ -82,8 +83,8 @@ def _found(place: Any, name: str, arguments: list[Any], named: dict[str, Any]) -
         raise ActionFailed(cut(f"{name} does not accept the arguments ({', '.join(said)})", _MOST_OF_A_REASON)) from exc
 
 
-async def _perform(place: Locator, action: Code, arguments: list[Any], *, timeout_ms: float) -> None:
-    match action.verb:
+async def _perform(place: Locator, verb: str, text: str, arguments: list[Any], *, timeout_ms: float) -> None:
+    match verb:
         case "click":
             await place.click(timeout=timeout_ms)
         case "hover":
@@ -91,7 +92,7 @@ async def _perform(place: Locator, action: Code, arguments: list[Any], *, timeou
         case "check":
             await place.check(timeout=timeout_ms)
         case "type":
-            await place.fill(action.text, timeout=timeout_ms)
+            await place.fill(text, timeout=timeout_ms)
         case "select_option":
             await place.select_option(label=[str(argument) for argument in arguments], timeout=timeout_ms)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from playwright.async_api import CDPSession, Error
 
-from harness.actions.types import Box
+from harness.actions import Box
 from harness.browser.driver.cdp_send import sender
 from harness.browser.driver.playwright_errors import first_line, moved
 from harness.browser.reading.document_client import together

@@ -13,7 +13,7 @@ from typing import Any
 
 from playwright.async_api import CDPSession, Error
 
-from harness.actions.types import Box
+from harness.actions import Box
 from harness.browser.driver.cdp_send import sender
 from harness.browser.reading.dom_index import DomIndex, LoneNode, Region, build_index
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.actions.types import Box
+from harness.actions import Box
 from harness.browser.reading.document_client import DocumentClient, Walk, together
 from harness.browser.reading.dom_index import DomIndex, LoneNode, Region, ShadowTree
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.actions.types import Box
+from harness.actions import Box
 
 _ELEMENT, _TEXT, _DOCUMENT = 1, 3, 9
 _SPECIAL = frozenset({"pseudoElements", "shadowRoots", "frameId"})

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from playwright.async_api import CDPSession, Error, Page
 
-from harness.actions.types import Box
+from harness.actions import Box
 from harness.browser.driver.cdp_send import sender
 from harness.browser.reading.document_client import DocumentClient
 from harness.browser.reading.document_snapshot import read_document

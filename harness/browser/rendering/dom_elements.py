@@ -9,7 +9,7 @@ from typing import Any
 
 from playwright.async_api import CDPSession
 
-from harness.actions.types import Box
+from harness.actions import Box
 from harness.browser.rendering.dom_text import TextElement
 
 _ROOT: Box = (0.0, 0.0, 10.0, 10.0)

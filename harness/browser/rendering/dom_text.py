@@ -9,8 +9,8 @@ from is `dom_reading`'s business.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from harness.actions import Box
 from harness.actions.truncate import cut
-from harness.actions.types import Box
 from harness.browser.rendering.tree import overlap
 from harness.browser.rendering.tree_webarena import ROOT_BOX
 from harness.browser.text_limits import MAX_LINE_CHARS

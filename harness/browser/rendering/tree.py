@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.actions import Box
 from harness.actions.truncate import cut
-from harness.actions.types import Box
 from harness.browser.text_limits import MAX_NAME_CHARS
 
 AXNode = Mapping[str, Any]

@@ -10,8 +10,8 @@ and the like), which has no node to point at.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from harness.actions import Box
 from harness.actions.truncate import cut
-from harness.actions.types import Box
 from harness.browser.rendering.tree import AXNode, Label, Rects, RenderedLine, RenderedTree, index, overlap, value_of
 from harness.browser.text_limits import MAX_LINE_CHARS
 

@@ -8,8 +8,8 @@ are kept on purpose. What the corrected rule looks like stands in `tree_cairn`.
 import re
 from collections.abc import Mapping, Sequence
 
+from harness.actions import Box
 from harness.actions.truncate import cut
-from harness.actions.types import Box
 from harness.browser.rendering.tree import AXNode, Label, Rects, RenderedLine, RenderedTree, index, overlap, value_of
 from harness.browser.text_limits import MAX_LINE_CHARS
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from playwright.async_api import Browser, BrowserContext, Error
 
+from harness.actions import Action
 from harness.actions.truncate import cut
-from harness.actions.types import Action
 from harness.browser import text_limits
 from harness.browser.acting.action_executor import ActionExecutor
 from harness.browser.browser_settings import BrowserSettings

@@ -9,8 +9,7 @@ from typing import Any
 
 from playwright.async_api import Browser
 
-from harness.actions.effects import may_change_sites
-from harness.actions.types import Action, Goto
+from harness.actions import Action, Goto
 from harness.api import Artifacts
 from harness.browser import text_limits
 from harness.browser.browser_settings import BrowserSettings, RestoreSettings
@@ -117,7 +116,7 @@ class BrowserEnvironment:
         return in_doubt.resolve(episode, plan.not_reset, now=now, policy=self._gear.restoring.in_doubt)
 
     async def ask_sites(self, action: Action) -> Mapping[str, str]:
-        if not may_change_sites(action):
+        if not action.may_change_sites():
             return {}
         return await self._answers([site.name for site in self._lane.sites if site.effects_url])
 

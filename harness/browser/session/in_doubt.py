@@ -7,7 +7,6 @@ again.
 
 from collections.abc import Collection, Mapping
 
-from harness.actions import describe
 from harness.errors import ActionInDoubt, EnvironmentDiverged
 from harness.protocols import InDoubt
 from harness.records import Decided, DoubtResolution, Episode, SideEffect
@@ -37,7 +36,7 @@ def resolve(episode: Episode, sites: Collection[str], *, now: Mapping[str, str],
     """
     pending = episode.pending
     assert pending is not None
-    what = f"{describe(pending.action)} (step {pending.step})"
+    what = f"{pending.action.render()} (step {pending.step})"
     if (effect := _answered(episode, pending)) is not None:
         return InDoubt(
             resolution=DoubtResolution.PERFORMED,

@@ -9,8 +9,7 @@ docs/decisions.md.
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from harness.actions.effects import may_change_sites, only_fills_in
-from harness.actions.types import Action, Drag, ElementAction, Target
+from harness.actions import Action, Target
 from harness.browser.browser_settings import RestoreSettings
 from harness.browser.network.addresses import SiteFinder
 from harness.browser.rendering.similarity import difference, entries, similarity
@@ -126,7 +125,7 @@ def _acted_on(episode: Episode) -> Iterator[str]:
     """Addresses of the pages on which something was done that may change a site."""
     before = episode.arrival
     for step in episode.steps:
-        if before is not None and may_change_sites(step.decided.action):
+        if before is not None and step.decided.action.may_change_sites():
             yield before.observation.url
         before = step.acted
     if before is not None and episode.is_in_doubt:
@@ -136,7 +135,7 @@ def _acted_on(episode: Episode) -> Iterator[str]:
 def _changes_nothing(step: Step) -> bool:
     """Whether it can be performed again on a site that was not reset."""
     action = step.decided.action
-    return not step.acted.effects and (not may_change_sites(action) or only_fills_in(action))
+    return not step.acted.effects and (not action.may_change_sites() or action.only_fills_in())
 
 
 def _anchor(episode: Episode) -> int:
@@ -188,7 +187,7 @@ def check_end(view: LiveObservation, recorded: Acted, *, pending: Action | None,
     """
     if (why := difference(view.observation, recorded.observation)) is not None:
         raise EnvironmentDiverged(f"step {step} led to a page on which {why}")
-    by_place = pending is not None and may_change_sites(pending) and not isinstance(pending, ElementAction)
+    by_place = pending is not None and pending.may_change_sites() and not pending.targets
     if by_place and view.observation.fingerprint != recorded.observation.fingerprint:
         raise EnvironmentDiverged(
             f"step {step} led to a page that differs from the recorded one, on which {pending} was decided"
@@ -238,15 +237,10 @@ def aim(action: Action, view: LiveObservation, recorded: Observation) -> Action 
     Args:
         recorded: What the action was decided upon.
     """
-    if not isinstance(action, ElementAction):
-        return action
-    target = _found(action.target, view, recorded)
-    if target is None:
+    found = {target: _found(target, view, recorded) for target in action.targets}
+    if None in found.values():
         return None
-    if isinstance(action, Drag):
-        onto = _found(action.onto, view, recorded)
-        return None if onto is None else replace(action, target=target, onto=onto)
-    return replace(action, target=target)
+    return action.with_targets(lambda target: found[target] or target)
 
 
 def aim_pending(action: Action, view: LiveObservation, recorded: Observation) -> Action:
@@ -255,7 +249,7 @@ def aim_pending(action: Action, view: LiveObservation, recorded: Observation) ->
     Raises:
         EnvironmentDiverged: Its element is not there.
     """
-    if isinstance(action, ElementAction) and not action.target.role:
+    if any(not target.role for target in action.targets):
         return action  # the agent named an id that it was not shown, and hears so
     aimed = aim(action, view, recorded)
     if aimed is None:
@@ -285,5 +279,4 @@ def _is_same_place(one: Sequence[float] | None, other: Sequence[float] | None) -
 
 
 def _wanted(action: Action) -> str:
-    assert isinstance(action, ElementAction)
-    return f"{action.target.role} {action.target.name!r} (number {action.target.nth})"
+    return " or ".join(f"{target.role} {target.name!r} (number {target.nth})" for target in action.targets)

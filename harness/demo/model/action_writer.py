@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 
-from harness.actions import parse
-from harness.actions.types import Code, Goto, Press, Stop
+from harness.actions import Code, Goto, PlaywrightActionSet, Press, Stop
 from harness.demo.model.prompt_parser import PromptElement
 from harness.demo.model.scripts import ScriptStep
 from harness.errors import ActionSyntaxError
@@ -50,6 +49,7 @@ _CALLS: Mapping[str, str] = {
 }
 _SELECT = {"select_option": "select"}
 """Playwright's verb that a plan calls otherwise."""
+_PLAYWRIGHT = PlaywrightActionSet()
 
 
 def syntax_of(system: str) -> Syntax | None:
@@ -104,7 +104,7 @@ def _call(step: ScriptStep, element: PromptElement | None, nth: int) -> str:
     else:
         code, meant = _on_page(step)
     try:
-        action = parse(code, "playwright")
+        action = _PLAYWRIGHT.parse(code)
     except ActionSyntaxError as exc:
         raise CannotWrite(f"Playwright's syntax cannot say {step.do} here ({exc})") from exc
     match action:
@@ -118,7 +118,7 @@ def _call(step: ScriptStep, element: PromptElement | None, nth: int) -> str:
 def done_by(code: str) -> str | None:
     """What a step that is written so does; None = it cannot be read."""
     try:
-        action = parse(code, "playwright")
+        action = _PLAYWRIGHT.parse(code)
     except ActionSyntaxError:
         return None
     return _SELECT.get(action.verb, action.verb) if isinstance(action, Code) else action.kind

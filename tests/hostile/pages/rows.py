@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from harness.actions.types import Action, Click
+from harness.actions import Action, Click
 from harness.browser.session.chromium import ChromiumPool
 from harness.browser.tabs.screenshot import MISSING
 from harness.errors import InfraError

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from harness.actions.types import InvalidAction
+from harness.actions import InvalidAction
 from harness.browser.session.chromium import ChromiumPool
 from harness.demo.site_server import serving
 from harness.errors import BrowserCrashed, BrowserLost, InfraError

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.actions.types import Goto
+from harness.actions import Goto
 from harness.browser.session.chromium import ChromiumPool
 from tests.hostile.pages.rows import Row, held, table
 from tests.hostile.pages.wild import Wild, begun, dripping, raw

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.actions.types import Click
+from harness.actions import Click
 from harness.browser import text_limits
 from harness.browser.session.chromium import ChromiumPool
 from harness.codec import dumps, loads

@@ -8,7 +8,7 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from harness.actions.types import Click, InvalidAction
+from harness.actions import Click, InvalidAction
 from harness.browser.session.chromium import ChromiumPool
 from harness.errors import BrowserCrashed, BrowserLost
 from tests.hostile.pages.wild import QUICK, Wild, staying, wild_site

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from harness.actions.types import Action, Check, Scroll, Select, Type, Wait
+from harness.actions import Action, Check, Scroll, Select, Type, Wait
 from harness.browser.session.chromium import ChromiumPool
 from tests.hostile.pages.rows import Row, click, held, table
 from tests.hostile.pages.wild import Stay, Wild

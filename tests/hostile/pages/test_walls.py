@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.actions.types import Click
+from harness.actions import Click
 from harness.browser.session.chromium import ChromiumPool
 from tests.hostile.pages.wild import QUICK, Wild, staying
 

@@ -1,0 +1,91 @@
+"""Actions of the keyboard."""
+
+import re
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from harness.actions.action import Action
+from harness.actions.browser_controls import BrowserControls
+from harness.actions.key_names import cairn_keys
+from harness.actions.syntax import read, without_tail, written
+from harness.actions.target import Target
+
+_ID_TEXT_FLAG = re.compile(
+    r"\[\s*(\d+)\s*\]\s*\[(.*?)\](?:\s*\[\s*(?:press_enter_after\s*=\s*)?([01])\s*\])?", re.ASCII | re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Type(Action):
+    kind: ClassVar[str] = "type"
+    forms: ClassVar = {
+        "type": "type [id] [text] [press Enter: 0 or 1]",
+        "clear": "clear [id] [new text] [press Enter: 0 or 1]",
+    }
+    target: Target
+    text: str
+    """Without the newline that stands for Enter."""
+    enter: bool = True
+    clear: bool = False
+    """Replace what the field holds (cairn action set only; WebArena's `type` always appends)."""
+
+    @classmethod
+    def parse(cls, verb: str, arguments: str) -> Self | None:
+        found = _ID_TEXT_FLAG.fullmatch(without_tail(arguments))
+        if found is None:
+            return None
+        return cls(target=Target(id=found[1]), text=found[2], enter=found[3] != "0", clear=verb == "clear")
+
+    def render(self) -> str:
+        return written("clear" if self.clear else "type", self.target, self.text, f"{self.enter:d}")
+
+    async def perform(self, browser: BrowserControls) -> None:
+        await browser.type(self.target, self.text, enter=self.enter, clear=self.clear)
+
+    def may_change_sites(self) -> bool:
+        return True
+
+    def only_fills_in(self) -> bool:
+        return not self.enter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keyboard(Action):
+    """Keys typed into whatever has the focus, for agents that look at the screenshot."""
+
+    kind: ClassVar[str] = "keyboard"
+    forms: ClassVar = {"write": "write [text]"}
+    text: str
+
+    @classmethod
+    def parse(cls, verb: str, arguments: str) -> Self | None:
+        found = read(arguments, str)
+        return cls(text=found[0]) if found and found[0] else None
+
+    def render(self) -> str:
+        return written("write", self.text)
+
+    async def perform(self, browser: BrowserControls) -> None:
+        await browser.write(self.text)
+
+    def may_change_sites(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Press(Action):
+    kind: ClassVar[str] = "press"
+    forms: ClassVar = {"press": "press [keys], as in press [Control+a]"}
+    key_comb: str
+    """Playwright key names joined by `+`."""
+
+    @classmethod
+    def parse(cls, verb: str, arguments: str) -> Self | None:
+        found = read(arguments, str)
+        return cls(key_comb=cairn_keys(found[0])) if found and found[0].strip() else None
+
+    async def perform(self, browser: BrowserControls) -> None:
+        await browser.press(self.key_comb)
+
+    def may_change_sites(self) -> bool:
+        return True

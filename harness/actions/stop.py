@@ -1,0 +1,44 @@
+"""What ends an episode, and what is no action at all: neither does anything to the browser."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Self
+
+from harness.actions.action import Action
+from harness.actions.browser_controls import BrowserControls
+from harness.actions.syntax import read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop(Action):
+    kind: ClassVar[str] = "stop"
+    navigates: ClassVar[bool] = True
+    answer: str = ""
+
+    @classmethod
+    def parse(cls, verb: str, arguments: str) -> Self | None:
+        found = read(arguments or "[]", str)
+        return cls(answer=found[0].strip()) if found else None
+
+    async def perform(self, browser: BrowserControls) -> None:
+        pass
+
+    def may_change_sites(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvalidAction(Action):
+    """A reply from which no action could be read; it counts as a step and changes nothing."""
+
+    kind: ClassVar[str] = "none"
+    navigates: ClassVar[bool] = True
+    why: str = field(default="")
+
+    def render(self) -> str:
+        return self.kind
+
+    async def perform(self, browser: BrowserControls) -> None:
+        pass
+
+    def may_change_sites(self) -> bool:
+        return False
