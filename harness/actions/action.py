@@ -1,18 +1,22 @@
 """What an action is: one class, which knows how it is written, what it does, and whether doing it twice can harm.
 
-A class of one's own that derives from `Action` is an action like those of this package: it is recorded under its
-`kind`, read back, aimed again when an episode is resumed, and shown in reports.
+A class of your own that derives from `Action` is an action like those of this package: it is recorded under its
+`kind`, read back, aimed again when an episode is resumed, and shown in reports. Agents may use it when the setting
+`actions` names it; an entry point `cairn.actions` of that kind lets every command read journals that hold it.
 """
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from importlib.metadata import entry_points
 from typing import ClassVar, Self
 
 from harness.actions.browser_controls import BrowserControls
 from harness.actions.syntax import form_of_fields, read_fields, written
 from harness.actions.target import Target
 
+ENTRY_POINTS = "cairn.actions"
+"""Group of the entry points of installed packages: an action's kind = `my_package:MyAction`."""
 _KINDS: dict[str, type["Action"]] = {}
 _REQUIRED = ("kind", "perform", "may_change_sites")
 
@@ -38,7 +42,7 @@ class Action:
     kind: ClassVar[str]
     """The tag under which it stands in a journal, and its verb unless `forms` names others."""
     by_kind: ClassVar[Mapping[str, type["Action"]]] = _KINDS
-    """All actions there are."""
+    """All actions that were imported."""
     forms: ClassVar[Mapping[str, str]] = {}
     """Verb to the form that is named when it cannot be read; {} = `kind`, and an argument for each field."""
     prompt: ClassVar[str] = ""
@@ -57,6 +61,25 @@ class Action:
                 f"{known.__module__}.{known.__name__} already is"
             )
         _KINDS[cls.kind] = cls  # a dataclass with slots is made twice
+
+    @classmethod
+    def of_kind(cls, kind: str) -> type["Action"]:
+        """The action of this kind; an installed package that declares it is imported.
+
+        Raises:
+            LookupError: There is none; the message says what to do.
+        """
+        if kind not in _KINDS:
+            for declared in entry_points(group=ENTRY_POINTS, name=kind):
+                try:
+                    declared.load()
+                except (ImportError, AttributeError, TypeError) as exc:
+                    raise LookupError(f"action {kind!r} of {declared.value} cannot be imported: {exc}") from exc
+        if kind not in _KINDS:
+            raise LookupError(
+                f"unknown action {kind!r}: install the package that defines it, with an entry point in {ENTRY_POINTS}"
+            )
+        return _KINDS[kind]
 
     @classmethod
     def verbs(cls) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ template, so braces and placeholder names in a page come out as they went in.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +54,7 @@ class Prompt:
         return tuple(messages)
 
 
-def read_prompt(settings: Mapping[str, Any], *, action_set: str) -> Prompt:
+def read_prompt(settings: Mapping[str, Any], *, action_set: str, more: Sequence[str] = ()) -> Prompt:
     """Build the prompt from the plain data of `configs/agent/*.yaml`.
 
     Args:
@@ -62,6 +62,7 @@ def read_prompt(settings: Mapping[str, Any], *, action_set: str) -> Prompt:
             assistant}`; `assistant` is the reply, or action set to reply, and an example without one for the set in use
             is left out), `template`, `splitter` and `example_role`; other keys are not looked at.
         action_set: Whose description goes into the introduction.
+        more: Lines about further actions, after that description.
     Raises:
         ConfigError: A part is missing or does not fit.
     """
@@ -74,7 +75,7 @@ def read_prompt(settings: Mapping[str, Any], *, action_set: str) -> Prompt:
         if f"{{{name}}}" not in template:
             raise ConfigError(f"agent.template must contain {{{name}}}")
     prompt = Prompt(
-        system=str(settings["system"]).replace("{actions}", str(actions[action_set]).strip()),
+        system=str(settings["system"]).replace("{actions}", "\n".join((str(actions[action_set]).strip(), *more))),
         examples=tuple(_examples(settings.get("examples") or (), action_set)),
         template=template,
         splitter=str(settings.get("splitter", "```")),

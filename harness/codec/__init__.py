@@ -27,7 +27,7 @@ from zlib import crc32
 
 import orjson
 
-from harness.codec.forms import CodecError, Text, form_of
+from harness.codec.forms import CodecError, Text, UnknownKind, form_of
 from harness.records import Opened, Record
 
 __all__ = [
@@ -37,7 +37,9 @@ __all__ = [
     "Encoded",
     "NewerSchema",
     "Text",
+    "UnknownKind",
     "build",
+    "check_recordable",
     "decode",
     "digest",
     "dumps",
@@ -222,6 +224,15 @@ def build(cls: type[T], tree: Any) -> T:
     """Build a dataclass from its JSON tree, as strictly as records are read."""
     value: T = form_of(cls).decode(tree)
     return value
+
+
+def check_recordable(cls: type) -> None:
+    """See that a dataclass can be part of a record.
+
+    Raises:
+        TypeError: A field is of a type that no journal can hold.
+    """
+    form_of(cls)
 
 
 def _json(tree: Any, option: int = 0) -> bytes:

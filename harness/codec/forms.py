@@ -34,6 +34,13 @@ class CodecError(ValueError):
         return CodecError(self.why, (name, *self.at))
 
 
+class UnknownKind(CodecError):
+    """The value is of a kind that nothing installed here defines."""
+
+    def within(self, name: str) -> "UnknownKind":
+        return UnknownKind(self.why, (name, *self.at))
+
+
 class Form(NamedTuple):
     encode: Callable[[Any, Text | None], Any]
     """Value and what to do to its texts (None = nothing) to JSON tree."""
@@ -151,7 +158,7 @@ def _compile(annotation: Any) -> Form:
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):
         return _choice({member.value: member for member in annotation})
     if is_dataclass(annotation):
-        return _family(annotation) if "by_kind" in vars(annotation) else _dataclass(annotation)
+        return _base_class(annotation) if "of_kind" in vars(annotation) else _dataclass(annotation)
     raise TypeError(f"no way to write {annotation}")
 
 
@@ -234,29 +241,42 @@ def _any_of(members: list[Any]) -> Form:
 
 def _tagged(members: list[Any]) -> Form:
     by_kind = {member.kind: member for member in members}
-    return _by_kind(by_kind, name=" or ".join(by_kind), unknown="unknown kind {kind!r}")
+
+    def of_kind(kind: str) -> Any:
+        if kind not in by_kind:
+            raise LookupError(f"unknown kind {kind!r}")
+        return by_kind[kind]
+
+    return _by_kind(of_kind, expected=" or ".join(by_kind))
 
 
-def _family(base: Any) -> Form:
-    """A base class that knows its subclasses by kind; there may be more of them tomorrow."""
-    name = base.__name__.lower()
-    unknown = f"unknown kind of {name} {{kind!r}}: install what defines it, and name it in the setting {name}s"
-    return _by_kind(base.by_kind, name=base.__name__, unknown=unknown)
+def _base_class(base: Any) -> Form:
+    """A class that finds its subclasses by kind; some of them may be a plug-in's."""
+    return _by_kind(base.of_kind, expected=base.__name__, error=UnknownKind)
 
 
-def _by_kind(classes: Mapping[str, Any], *, name: str, unknown: str) -> Form:
+def _by_kind(of_kind: Callable[[str], Any], *, expected: str, error: type[CodecError] = CodecError) -> Form:
+    """One of several classes, told apart by their tags; `of_kind` finds a class, or raises a LookupError."""
+
     def encode(value: Any, text: Text | None) -> Any:
-        if classes.get(getattr(value, "kind", "")) is not type(value):
-            raise _wrong(value, name)
-        return form_of(type(value)).encode(value, text)
+        try:
+            if of_kind(getattr(value, "kind", "")) is type(value):
+                return form_of(type(value)).encode(value, text)
+        except LookupError:
+            pass
+        raise _wrong(value, expected)
 
     def decode(value: Any) -> Any:
         if type(value) is not dict:
             raise _wrong(value, "an object")
         kind = value.get("kind")
-        if not isinstance(kind, str) or kind not in classes:
-            raise CodecError(unknown.format(kind=kind))
-        return form_of(classes[kind]).decode(value)
+        if not isinstance(kind, str):
+            raise CodecError(f"unknown kind {kind!r}")
+        try:
+            found = of_kind(kind)
+        except LookupError as exc:
+            raise error(str(exc)) from exc
+        return form_of(found).decode(value)
 
     return Form(encode, decode)
 

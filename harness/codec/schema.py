@@ -80,7 +80,7 @@ def _value(annotation: Any, known: dict[str, Any]) -> dict[str, Any]:  # noqa: P
         return {"type": "object", "additionalProperties": _value(args[1], known)}
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):
         return {"enum": [member.value for member in annotation]}
-    if is_dataclass(annotation) and "by_kind" in vars(annotation):
+    if is_dataclass(annotation) and "of_kind" in vars(annotation):
         return {"anyOf": [_value(one, known) for one in _family(annotation)]}
     if is_dataclass(annotation):
         return _named(annotation, known)

@@ -269,6 +269,8 @@ class _AllSettings:
     judge: JudgeConfig = field(default_factory=JudgeConfig)
     tracking: TrackingConfig = setting(factory=TrackingConfig, measured=False, named=False)
     action_set: ActionSet = ActionSet.cairn
+    actions: list[str] = setting(factory=list, added=True)
+    """Further actions of the set `cairn`: dotted paths of classes, as in `[my_package.MyAction]`."""
     scoring: Dialect = setting(Dialect.corrected, measured=False)
     workers: int | None = setting(None, measured=False, named=False)
     """Browsers at once; null = chosen from cores and memory."""

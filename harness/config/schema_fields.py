@@ -1,7 +1,7 @@
 """What a setting means for a run folder, declared on its field; and settings as plain values."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, field, fields, is_dataclass
+from dataclasses import MISSING, Field, asdict, field, fields, is_dataclass
 from enum import Enum
 from typing import Any, get_type_hints
 
@@ -9,7 +9,9 @@ Tree = dict[str, Any]
 """Settings as plain values: what YAML and JSON know."""
 
 
-def setting(default: Any = None, *, factory: Any = None, measured: bool = True, named: bool = True) -> Any:
+def setting(
+    default: Any = None, *, factory: Any = None, measured: bool = True, named: bool = True, added: bool = False
+) -> Any:
     """A field, with what it means for a run folder; said here and nowhere else.
 
     Args:
@@ -19,8 +21,10 @@ def setting(default: Any = None, *, factory: Any = None, measured: bool = True, 
             anything in it does.
         named: Whether runs of a sweep (`-m`) that differ in it have folders of different names; of a group whether its
             choice (`llm=openai`) does. What is not named is in `run.id`, or means nothing to a sweep.
+        added: Whether there are run folders from before it existed: with its default it is no part of what is measured,
+            so that those are resumed as they are.
     """
-    metadata = {"measured": measured, "named": named}
+    metadata = {"measured": measured, "named": named, "added": added}
     if factory is not None:
         return field(default_factory=factory, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -48,13 +52,17 @@ def measured(tree: Tree, schema: type, prefix: str = "") -> Tree:
     kinds = get_type_hints(schema)
     found: Tree = {}
     for one in fields(schema):
-        if not one.metadata.get("measured", True):
+        if not one.metadata.get("measured", True) or (one.metadata.get("added") and tree[one.name] == _default(one)):
             continue
         if is_dataclass(kinds[one.name]):
             found |= measured(tree[one.name], kinds[one.name], f"{prefix}{one.name}.")
         else:
             found |= _flat(f"{prefix}{one.name}", tree[one.name])
     return found
+
+
+def _default(one: Field[Any]) -> Any:
+    return as_plain(one.default if one.default_factory is MISSING else one.default_factory())
 
 
 def _flat(name: str, value: Any) -> Tree:

@@ -14,6 +14,7 @@ from pathlib import Path
 from harness.choices import Display
 from harness.codec import dumps
 from harness.config import Config
+from harness.config.action_classes import action_set_of
 from harness.config.config_secrets import task_secrets
 from harness.config.config_tree import build_redactor
 from harness.config.config_validation import check_inputs
@@ -57,6 +58,7 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
     Returns:
         The exit code.
     """
+    action_set_of(config)
     if config.run.dry:
         tasks = load_tasks(config.task, config.sites)
         _keep_quiet(config, tasks)

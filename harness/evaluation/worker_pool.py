@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from harness.actions import ACTION_SETS
 from harness.agents.prompt import read_prompt
 from harness.agents.prompt_agent import PromptAgent
 from harness.browser.browser_settings import BrowserSettings, RestoreSettings
 from harness.browser.session.chromium import ChromiumPool
 from harness.choices import ActionSet, Dialect, ObservationType
 from harness.config import Config
+from harness.config.action_classes import action_set_of, prompt_lines
 from harness.config.deployment import Deployment
 from harness.evaluation.embedded import EmbeddedServers
 from harness.evaluation.pending_settings import pending_policy
@@ -123,8 +123,8 @@ async def _agent(
 
     return PromptAgent(
         model=await models.agent_model(base_url, tell, lane),
-        prompt=read_prompt(vars(config.agent), action_set=config.action_set.value),
-        action_set=ACTION_SETS[config.action_set.value],
+        prompt=read_prompt(vars(config.agent), action_set=config.action_set.value, more=prompt_lines(config.actions)),
+        action_set=action_set_of(config),
         max_observation_tokens=config.agent.max_observation_tokens,
         parsing_retries=config.agent.parsing_retries,
         sees=config.observation.type is ObservationType.image,

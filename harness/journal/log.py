@@ -19,7 +19,7 @@ from typing import Self
 
 from harness import safe_files
 from harness.choices import Durability
-from harness.codec import CodecError, NewerSchema, Text, decode, encode, seal, unseal
+from harness.codec import CodecError, NewerSchema, Text, UnknownKind, decode, encode, seal, unseal
 from harness.errors import JournalCorrupt, JournalError, JournalLocked
 from harness.journal.disk import storage_error, sync_folder, translate_os_errors, write_whole
 from harness.journal.fold import check, fold
@@ -231,7 +231,7 @@ class _Fold:
         """The record of the next line."""
         try:
             return decode(body, text=self._reveal if _MARKER in body else None)
-        except NewerSchema as exc:
+        except (NewerSchema, UnknownKind) as exc:
             raise JournalError(f"{self._path}:{self._lines + 1}: {exc}") from exc
         except CodecError as exc:
             raise JournalCorrupt(self._path, self._lines + 1, str(exc)) from exc

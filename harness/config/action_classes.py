@@ -1,0 +1,51 @@
+"""The action set that the settings name, with the actions of plug-ins in it."""
+
+from collections.abc import Sequence
+from importlib import import_module
+
+from harness.actions import ACTION_SETS, Action, ActionSet, CairnActionSet
+from harness.codec import check_recordable
+from harness.config import Config
+from harness.errors import ConfigError
+
+
+def action_set_of(config: Config) -> ActionSet:
+    """The configured action set; importing the actions of plug-ins lets journals that hold them be read.
+
+    Raises:
+        ConfigError: An action cannot be used; names the entry of `actions`.
+    """
+    name = config.action_set.value
+    if not config.actions:
+        return ACTION_SETS[name]
+    more = [_action(path) for path in config.actions]
+    if name != CairnActionSet.name:
+        raise ConfigError(f"actions={list(config.actions)} needs action_set={CairnActionSet.name}, not {name}")
+    try:
+        return CairnActionSet(more)
+    except (ValueError, TypeError) as exc:
+        raise ConfigError(f"actions: {exc}") from exc
+
+
+def prompt_lines(paths: Sequence[str]) -> tuple[str, ...]:
+    """What an agent's prompt says of the actions of plug-ins: their own line, or their forms."""
+    return tuple(action.prompt or "\n".join(action.verbs().values()) for action in map(_action, paths))
+
+
+def _action(path: str) -> type[Action]:
+    module, _, name = path.rpartition(".")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError, TypeError) as exc:
+        raise ConfigError(f"actions: {path} cannot be imported: {exc}") from exc
+    if not (isinstance(found, type) and issubclass(found, Action) and found is not Action):
+        raise ConfigError(f"actions: {path} is no action; derive the class from harness.api.Action")
+    if "__dataclass_params__" not in vars(found):
+        raise ConfigError(
+            f"actions: {path} is no dataclass; put @dataclass(frozen=True, slots=True, kw_only=True) on it"
+        )
+    try:
+        check_recordable(found)
+    except TypeError as exc:
+        raise ConfigError(f"actions: {path} cannot be recorded in a journal: {exc}") from exc
+    return found
