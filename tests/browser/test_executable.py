@@ -69,7 +69,7 @@ def test_a_wrong_path_is_one_sentence_even_when_installing_is_allowed() -> None:
     done = run("--install", CHROMIUM_PATH="/nowhere/chrome", PATH=os.environ["PATH"])
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1 and "CHROMIUM_PATH=/nowhere/chrome is not an executable" in done.stderr
-    with pytest.raises(ConfigError, match=r"browser\.executable says"):
+    with pytest.raises(ConfigError, match=r"browser\.executable=/nowhere/chrome is not"):
         executable.find("/nowhere/chrome")
 
 

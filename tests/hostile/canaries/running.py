@@ -125,11 +125,13 @@ class _Watch:
     """Command lines of all processes below one, and environments of browsers and drivers, as often as can be looked."""
 
     def __init__(self) -> None:
+        self._own = b""
         self._lines: dict[bytes, str] = {}
         self._environments: dict[bytes, str] = {}
         self._over = threading.Event()
 
     def begin(self, pid: int) -> None:
+        self._own = Path("/proc", str(pid), "cmdline").read_bytes()
         self._thread = threading.Thread(target=self._look_again, args=(pid,), daemon=True)
         self._thread.start()
 
@@ -160,7 +162,10 @@ class _Watch:
         try:
             folder = Path("/proc", str(pid))
             program = (folder / "exe").readlink().name
-            self._lines[(folder / "cmdline").read_bytes()] = program
+            line = (folder / "cmdline").read_bytes()
+            if line == self._own:
+                return  # between fork and exec a child still has the line that the person typed
+            self._lines[line] = program
             if any(word in program for word in _BROWSERS):
                 self._environments[(folder / "environ").read_bytes()] = program
         except OSError:
