@@ -8,7 +8,8 @@ each, `harness new agent NAME` writes a package to begin with, and `harness.test
 Records and actions are re-exported here, so that a plug-in imports `harness.api`, and `harness.testing` in its tests.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from asyncio import StreamReader
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -282,8 +283,9 @@ class WorkerHandle(Protocol):
         """Write to its standard input, in order; lost when the process is gone."""
         ...
 
-    def messages(self) -> AsyncIterator[dict[str, Any]]:
-        """The messages on its standard output, until it has ended."""
+    @property
+    def output(self) -> StreamReader:
+        """Its standard output, which ends when it has ended."""
         ...
 
     async def kill(self) -> None:

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from harness import __version__
 from harness.config.config_secrets import task_secrets
 from harness.evaluation.embedded import EmbeddedServers, embedded_servers
 from harness.evaluation.parallelism import resolve_parallelism
@@ -15,6 +14,7 @@ from harness.llm.permits import RateLimiterServer
 from harness.protocols import Progress
 from harness.reports.summary import Invocation
 from harness.runner.capacity import MachineCapacity, Parallelism, machine_capacity
+from harness.runner.executors.messages import WorkerSetup
 from harness.runner.executors.processes import child_processes
 from harness.runner.executors.ray import RayClusterSpec, on_cluster
 from harness.runner.executors.remote_store import StoreServer
@@ -88,7 +88,7 @@ async def _supervised(
     settings, lanes = game.settings, workers.size.lanes
     supervision = SupervisorConfig(
         launch=workers.launch,
-        hello=lambda number: {**handshake(game, where), "number": number, "lanes": lanes},
+        setup=lambda number: worker_setup(game, where, number=number, lanes=lanes),
         turns=lambda send: RateLimiterServer(game.turns, send, working_s),
         desk=lambda: StoreServer(game.run),
         lanes=lanes,
@@ -128,15 +128,15 @@ def restore_deadline_s(step_deadline_s: float) -> float:
     return step_deadline_s * 2 + SLACK_S
 
 
-def handshake(game: RunContext, where: EmbeddedServers) -> dict[str, object]:
-    """What a worker process is told before it starts; it touches no disk, so keys may be in it."""
-    return {
-        "config": game.config.tree(),
-        "secrets": task_secrets(game.tasks),
-        "harness": __version__,
-        "folder": str(game.run.path.absolute()),
-        "hold": lock_token(game.run.path),
-        "config_digest": game.config_digest,
-        "sites_port": where.sites_port,
-        "base_url": where.base_url,
-    }
+def worker_setup(game: RunContext, where: EmbeddedServers, *, number: int, lanes: int) -> WorkerSetup:
+    return WorkerSetup(
+        number=number,
+        lanes=lanes,
+        config=game.config.tree(),
+        config_digest=game.config_digest,
+        secrets=task_secrets(game.tasks),
+        folder=str(game.run.path.absolute()),
+        lock_token=lock_token(game.run.path),
+        sites_port=where.sites_port,
+        base_url=where.base_url,
+    )

@@ -10,12 +10,11 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock, Thread
-from typing import Any
 
 from omegaconf import OmegaConf
 
@@ -30,11 +29,27 @@ from harness.internal_error import InternalErrorGuard, flatten_group, without_se
 from harness.journal.redacting_stream import redact_output
 from harness.journal.redaction import RedactingFormatter, Redactor
 from harness.journal.store import RunFolder, lock_token
-from harness.llm.permits import RemoteRateLimiter
+from harness.llm.permits import OutageNoted, PermitGranted, RejectionNoted, RemoteRateLimiter
 from harness.protocols import ProgressEvent
 from harness.reports.escape import VisibleFormatter
-from harness.runner.executors.ipc import check_data, encode_message, job_of, news_values, read_messages_async
-from harness.runner.executors.remote_store import RemoteStore, Store
+from harness.runner.executors.ipc import check_data, encode_message, read_messages_blocking
+from harness.runner.executors.messages import (
+    ErrorInfo,
+    GiveJob,
+    Heartbeat,
+    Hello,
+    Progressed,
+    Received,
+    SettleJob,
+    StopWorker,
+    StoreReply,
+    StoreRequest,
+    TakeJob,
+    WorkerDone,
+    WorkerFailed,
+    WorkerSetup,
+)
+from harness.runner.executors.remote_store import RemoteStore, Store, StoreReceived
 from harness.runner.job import Job
 from harness.runner.process_tree import kill_children
 from harness.runner.shutdown import ShutdownSignal
@@ -49,44 +64,45 @@ class Wire:
 
     def __init__(self, stopping: ShutdownSignal) -> None:
         self._stopping = stopping
-        self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        self._replies: dict[int, Future[dict[str, Any]]] = {}
+        self._jobs: dict[int, asyncio.Future[Job | None]] = {}
+        self._replies: dict[int, Future[StoreReceived]] = {}
         self._asked = 0
-        self.turns = RemoteRateLimiter(lambda message: say(encode_message("turn", **message)), working_s)
+        self.turns = RemoteRateLimiter(lambda call: say(encode_message(call)), working_s)
 
     async def take(self, lane: int) -> Job | None:
-        answer = self._answers[lane] = asyncio.get_running_loop().create_future()
-        say(encode_message("take", lane=lane))
-        return job_of(await answer)
+        answer: asyncio.Future[Job | None] = asyncio.get_running_loop().create_future()
+        self._jobs[lane] = answer
+        say(encode_message(TakeJob(lane=lane)))
+        return await answer
 
     async def settle(self, lane: int, job: Job, *, over: bool) -> None:
-        say(encode_message("settle", lane=lane, over=over, alone=job.alone))
+        say(encode_message(SettleJob(lane=lane, over=over, alone=job.alone)))
 
     def tell(self, news: ProgressEvent) -> None:
-        say(encode_message("news", **news_values(news)))
+        say(encode_message(Progressed(event=news)))
 
-    def __call__(self, kind: str, data: bytes | None = None, **values: Any) -> dict[str, Any]:
-        check_data(kind, data)
+    def __call__(self, request: Callable[[int], StoreRequest], data: bytes | None = None) -> StoreReceived:
         with _speaking:
             self._asked += 1
             number = self._asked
+        check_data(message := request(number), data)
         reply = self._replies[number] = Future()
-        say(encode_message(kind, data, id=number, **values))
+        say(encode_message(message, data))
         return reply.result()
 
-    def listen(self, said: Iterator[dict[str, Any]], loop: asyncio.AbstractEventLoop) -> None:
+    def listen(self, said: Iterator[Received], loop: asyncio.AbstractEventLoop) -> None:
         """Hear the supervisor until it is gone; then nothing of this process may stay, whatever its loop is doing."""
         with suppress(RuntimeError):  # of a loop that has closed: the process is about to end by itself
-            for message in said:
-                match message["kind"]:
-                    case "job":
-                        loop.call_soon_threadsafe(self._answers.pop(message["lane"]).set_result, message)
-                    case "turn":
+            for message, data in said:
+                match message:
+                    case GiveJob(lane=lane, job=job):
+                        loop.call_soon_threadsafe(self._jobs.pop(lane).set_result, job)
+                    case PermitGranted() | OutageNoted() | RejectionNoted():
                         loop.call_soon_threadsafe(self.turns.hear, message)
-                    case "stop":
+                    case StopWorker():
                         loop.call_soon_threadsafe(self._stopping.ask)
-                    case "reply":
-                        self._replies.pop(message["id"]).set_result(message)
+                    case StoreReply(id=number):
+                        self._replies.pop(number).set_result(StoreReceived(message, data))
             kill_children()
             os._exit(0)
 
@@ -98,35 +114,28 @@ def say(data: bytes) -> None:
             data = data[os.write(1, data) :]
 
 
-async def play(said: Iterator[dict[str, Any]], fault: InternalErrorGuard) -> None:
+async def play(said: Iterator[Received], fault: InternalErrorGuard) -> None:
     """Do what the supervisor says first."""
-    if (told := next(said, None)) is None:
+    if (setup := _setup(said)) is None:
         return
-    if told["harness"] != __version__:
-        raise ConfigError(
-            f"{socket.gethostname()} has harness {__version__}, the run was started with {told['harness']}: install the"
-            " same there"
-        )
-    composed = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(ConfigSchema), told["config"]))
+    composed = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(ConfigSchema), setup.config))
     assert isinstance(composed, ConfigSchema)
     config = Config.of(composed)
-    redactor = build_redactor(config.tree(), told["secrets"])
+    redactor = build_redactor(config.tree(), setup.secrets)
     fault.redact = redactor.said
     _log(redactor)
     stopping = ShutdownSignal()
     wire = Wire(stopping)
     Thread(target=wire.listen, args=(said, asyncio.get_running_loop()), daemon=True).start()
-    where = EmbeddedServers(sites_port=told["sites_port"], base_url=told["base_url"])
+    where = EmbeddedServers(sites_port=setup.sites_port, base_url=setup.base_url)
     check_reach(where)
     store: Store = RemoteStore(wire)
-    if _is_near(config.executor.shared_fs, Path(told["folder"]), told["hold"]):
-        store = RunFolder.open(
-            Path(told["folder"]), durability=config.journal.durability, redactor=redactor, held=False
-        )
+    if _is_near(config.executor.shared_fs, Path(setup.folder), setup.lock_token):
+        store = RunFolder.open(Path(setup.folder), durability=config.journal.durability, redactor=redactor, held=False)
     context = WorkerContext(
-        config=config, run=store, config_digest=told["config_digest"], stopping=stopping, turns=wire.turns
+        config=config, run=store, config_digest=setup.config_digest, stopping=stopping, turns=wire.turns
     )
-    number, lanes = told["number"], told["lanes"]
+    number, lanes = setup.number, setup.lanes
     async with build_workers(context, where, wire, range(number, number + 1), lanes=lanes) as players:
         async with asyncio.TaskGroup() as group:
             beating = group.create_task(_beat(players))
@@ -135,7 +144,25 @@ async def play(said: Iterator[dict[str, Any]], fault: InternalErrorGuard) -> Non
                     playing.create_task(players.workers[0].run_lane(lane, wire))
             beating.cancel()
     _count(players)
-    say(encode_message("done"))
+    say(encode_message(WorkerDone()))
+
+
+def _setup(said: Iterator[Received]) -> WorkerSetup | None:
+    """What this worker is made from; None when the supervisor is gone already.
+
+    Raises:
+        ConfigError: The supervisor is of another version.
+    """
+    match next(said, None):
+        case Received(message=Hello(harness=version)) if version != __version__:
+            raise ConfigError(
+                f"{socket.gethostname()} has harness {__version__}, the run was started with {version}: install the"
+                " same there"
+            )
+    match next(said, None):
+        case Received(message=WorkerSetup() as setup):
+            return setup
+    return None
 
 
 def _is_near(shared_fs: bool | None, folder: Path, hold: str | None) -> bool:
@@ -152,11 +179,8 @@ async def _beat(players: WorkerPool) -> None:
 
 
 def _count(players: WorkerPool) -> None:
-    say(
-        encode_message(
-            "counts", requests=players.requests.made, starts=sum(browser.starts for browser in players.browsers)
-        )
-    )
+    starts = sum(browser.starts for browser in players.browsers)
+    say(encode_message(Heartbeat(model_requests=players.requests.made, browser_starts=starts)))
 
 
 def _log(redactor: Redactor) -> None:
@@ -172,20 +196,20 @@ def _log(redactor: Redactor) -> None:
 
 def main() -> int:
     register()
-    said = read_messages_async(open(0, "rb", closefd=False))  # a file of its own: `sys.stdin` is closed at exit
+    said = read_messages_blocking(open(0, "rb", closefd=False))  # a file of its own: `sys.stdin` is closed at exit
     with InternalErrorGuard("worker", redact=lambda text: without_secrets(text, ()), keeps=False) as fault:
         return _main(said, fault)
     return fault.code
 
 
-def _main(said: Iterator[dict[str, Any]], fault: InternalErrorGuard) -> int:
+def _main(said: Iterator[Received], fault: InternalErrorGuard) -> int:
     try:
         asyncio.run(play(said, fault))
     except* HarnessError as group:
         error = flatten_group(group)[0]
         if not isinstance(error, UsageError | JournalError):
             raise
-        say(encode_message("refused", sentence=str(error), journal=isinstance(error, JournalError)))
+        say(encode_message(WorkerFailed(error=ErrorInfo.of(error))))
     return 0
 
 

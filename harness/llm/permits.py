@@ -5,13 +5,12 @@ one, is not the sender's business.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
-from harness.codec import build, plain
 from harness.llm.rate_limit_headers import RateLimitHeaders
 
 
@@ -82,52 +81,116 @@ class RateLimiter(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcquirePermit:
+    """Answered by `PermitGranted`, in its turn."""
+
+    kind: ClassVar[str] = "acquire_permit"
+
+    id: int
+    want: PermitRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndPermit:
+    """Ends a permit, or the wait for it."""
+
+    kind: ClassVar[str] = "end_permit"
+
+    id: int
+    result: RequestResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOutage:
+    """See `RateLimiter.outage`."""
+
+    kind: ClassVar[str] = "report_outage"
+
+    id: int
+    why: str
+    requests: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportRejection:
+    """See `RateLimiter.rejection`."""
+
+    kind: ClassVar[str] = "report_rejection"
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermitGranted:
+    kind: ClassVar[str] = "permit"
+
+    id: int
+    closed_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutageNoted:
+    kind: ClassVar[str] = "outage"
+
+    id: int
+    down_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectionNoted:
+    kind: ClassVar[str] = "rejection"
+
+    id: int
+    rejects_all: bool
+
+
+PermitCall = AcquirePermit | EndPermit | ReportOutage | ReportRejection
+PermitReply = PermitGranted | OutageNoted | RejectionNoted
+
+
 class RemoteRateLimiter:
-    """Turns from a limiter in another process, over any transport that keeps the order of messages.
+    """Permits from a limiter in another process, over any transport that keeps the order of messages."""
 
-    Sends `{"do": "take", "id", "want"}` and `{"do": "end", "id", "ending"}`, hears `{"id", "closed_s"}`; sends `{"do":
-    "outage", "id", "why", "requests"}`, hears `{"id", "down_s"}`; sends `{"do": "rejection", "id"}`, hears `{"id",
-    "all"}`.
-    """
-
-    def __init__(self, send: Callable[[Mapping[str, Any]], None], monotonic: Callable[[], float]) -> None:
+    def __init__(self, send: Callable[[PermitCall], None], monotonic: Callable[[], float]) -> None:
         self._send = send
         self._monotonic = monotonic
         self._numbers = count(1)
-        self._waiting: dict[int, asyncio.Future[Mapping[str, Any]]] = {}
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
 
     async def acquire(self, want: PermitRequest) -> Permit:
         number, began = next(self._numbers), self._monotonic()
         granted = self._waiting[number] = asyncio.get_running_loop().create_future()
-        self._send({"do": "take", "id": number, "want": plain(want)})
+        self._send(AcquirePermit(id=number, want=want))
 
         def end(ending: RequestResult) -> None:
-            self._send({"do": "end", "id": number, "ending": plain(ending)})
+            self._send(EndPermit(id=number, result=ending))
 
         try:
-            closed_s = (await granted)["closed_s"]
+            reply: PermitGranted = await granted
         except asyncio.CancelledError:
             self._waiting.pop(number, None)
             end(RequestResult(outcome=RequestOutcome.unused))
             raise
-        return Permit(end=end, waited_s=self._monotonic() - began, closed_s=closed_s)
+        return Permit(end=end, waited_s=self._monotonic() - began, closed_s=reply.closed_s)
 
     async def outage(self, why: str, requests: int) -> float | None:
         number = next(self._numbers)
         answered = self._waiting[number] = asyncio.get_running_loop().create_future()
-        self._send({"do": "outage", "id": number, "why": why, "requests": requests})
-        down_s: float | None = (await answered)["down_s"]
-        return down_s
+        self._send(ReportOutage(id=number, why=why, requests=requests))
+        reply: OutageNoted = await answered
+        return reply.down_s
 
     async def rejection(self) -> bool:
         number = next(self._numbers)
         answered = self._waiting[number] = asyncio.get_running_loop().create_future()
-        self._send({"do": "rejection", "id": number})
-        return bool((await answered)["all"])
+        self._send(ReportRejection(id=number))
+        reply: RejectionNoted = await answered
+        return reply.rejects_all
 
-    def hear(self, message: Mapping[str, Any]) -> None:
+    def hear(self, message: PermitReply) -> None:
         """A turn was granted, or something noted; a turn nobody waits for any more has been given back already."""
-        waiting = self._waiting.pop(message["id"], None)
+        waiting = self._waiting.pop(message.id, None)
         if waiting is not None and not waiting.done():
             waiting.set_result(message)
 
@@ -152,7 +215,7 @@ class RateLimiterServer:
     """The limiter's side of one `RemoteRateLimiter`; closing it gives back all that its worker had, or waited for."""
 
     def __init__(
-        self, limiter: SyncRateLimiter, send: Callable[[Mapping[str, Any]], None], monotonic: Callable[[], float]
+        self, limiter: SyncRateLimiter, send: Callable[[PermitReply], None], monotonic: Callable[[], float]
     ) -> None:
         self._limiter = limiter
         self._send = send
@@ -162,20 +225,23 @@ class RateLimiterServer:
         self._waiting: dict[int, tuple[int, float]] = {}
         self._waited_s: dict[int, float] = {}
 
-    def hear(self, message: Mapping[str, Any]) -> None:
+    def hear(self, message: PermitCall) -> None:
         """One message of `RemoteRateLimiter`."""
-        number = message["id"]
-        if message["do"] == "take":
-            want = build(PermitRequest, message["want"])
-            self._waiting[number] = (want.lane, self._monotonic())
-            self._leave[number] = self._limiter.ask(want, lambda turn: self._grant(number, turn))
-        elif message["do"] == "outage":
-            self._send({"id": number, "down_s": self._limiter.down(message["why"], message["requests"])})
-        elif message["do"] == "rejection":
-            self._send({"id": number, "all": self._limiter.rejects_all()})
-        elif (turn := self._turns.pop(number, None)) is not None:
+        match message:
+            case AcquirePermit(id=number, want=want):
+                self._waiting[number] = (want.lane, self._monotonic())
+                self._leave[number] = self._limiter.ask(want, lambda turn: self._grant(number, turn))
+            case ReportOutage(id=number, why=why, requests=requests):
+                self._send(OutageNoted(id=number, down_s=self._limiter.down(why, requests)))
+            case ReportRejection(id=number):
+                self._send(RejectionNoted(id=number, rejects_all=self._limiter.rejects_all()))
+            case EndPermit(id=number, result=result):
+                self._end(number, result)
+
+    def _end(self, number: int, result: RequestResult) -> None:
+        if (turn := self._turns.pop(number, None)) is not None:
             del self._leave[number]
-            turn.end(build(RequestResult, message["ending"]))
+            turn.end(result)
         elif (leave := self._leave.pop(number, None)) is not None:
             self._stop_waiting(number)
             leave()
@@ -199,7 +265,7 @@ class RateLimiterServer:
     def _grant(self, number: int, turn: Permit) -> None:
         self._stop_waiting(number)
         self._turns[number] = turn
-        self._send({"id": number, "closed_s": turn.closed_s})
+        self._send(PermitGranted(id=number, closed_s=turn.closed_s))
 
     def _stop_waiting(self, number: int) -> None:
         lane, since = self._waiting.pop(number)

@@ -1,15 +1,17 @@
 """Turns are granted in order, given back whatever happens, and shared by workers that may die."""
 
 import asyncio
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from harness.codec import dumps, loads
+from harness.codec import build, dumps, loads
 from harness.llm.limiter import Limiter, RateLimits
 from harness.llm.permits import (
+    AcquirePermit,
     Permit,
+    PermitCall,
+    PermitReply,
     PermitRequest,
     RateLimiterServer,
     RemoteRateLimiter,
@@ -199,19 +201,19 @@ class Worker:
     """Remote turns and their server, with a line between them that carries JSON."""
 
     def __init__(self, limiter: Limiter) -> None:
-        self.sent: list[Mapping[str, Any]] = []
+        self.sent: list[PermitReply] = []
         self.server = RateLimiterServer(limiter, self._to_worker, asyncio.get_running_loop().time)
         self.turns = RemoteRateLimiter(self._to_server, asyncio.get_running_loop().time)
         self.alive = True
 
-    def _to_server(self, message: Mapping[str, Any]) -> None:
+    def _to_server(self, message: PermitCall) -> None:
         if self.alive:
-            self.server.hear(loads(dumps(message)))
+            self.server.hear(build(type(message), loads(dumps(message))))
 
-    def _to_worker(self, message: Mapping[str, Any]) -> None:
+    def _to_worker(self, message: PermitReply) -> None:
         self.sent.append(message)
         if self.alive:
-            asyncio.get_running_loop().call_soon(self.turns.hear, loads(dumps(message)))
+            asyncio.get_running_loop().call_soon(self.turns.hear, build(type(message), loads(dumps(message))))
 
     def die(self) -> None:
         self.alive = False
@@ -262,9 +264,8 @@ async def test_the_server_knows_how_long_each_lane_has_waited() -> None:
     now = [0.0]
     limiter = Limiter(RateLimits(max_concurrency=1))
     server = RateLimiterServer(limiter, lambda message: None, lambda: now[0])
-    want = {"tokens": 0, "lane": 3, "again": False}
     other = await limiter.acquire(PermitRequest())
-    server.hear({"do": "take", "id": 1, "want": want})
+    server.hear(AcquirePermit(id=1, want=PermitRequest(lane=3)))
     now[0] = 5.0
     assert (server.waited_s(3), server.waited_s(4)) == (5.0, 0.0)
     other.end(ANSWERED)

@@ -5,6 +5,7 @@ from typing import Any
 
 from harness.journal.index import EpisodeResult, result_of
 from harness.records import Eval, Record, Task
+from harness.runner.executors.messages import WorkerSetup
 from harness.runner.job import Job
 from harness.runner.site_locks import LockableSites, LockPlanner
 from tests.journal.episodes import folded
@@ -48,3 +49,18 @@ class Journals:
     def sharing(self, instances: Mapping[str, tuple[str, ...]] = ONE_EACH, **more: Any) -> LockPlanner:
         sites = LockableSites(instances=instances, site_of=site_of, **more)
         return LockPlanner(sites, tuple(self.outcomes.values()), lambda *place: self.outcomes.get(place))
+
+
+def a_setup(number: int) -> WorkerSetup:
+    """What a worker that is played by a test is made from: nothing."""
+    return WorkerSetup(
+        number=number,
+        lanes=1,
+        config={},
+        config_digest="",
+        secrets={},
+        folder="",
+        lock_token=None,
+        sites_port=None,
+        base_url=None,
+    )

@@ -2,9 +2,8 @@
 
 import asyncio
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,8 +11,9 @@ from harness.errors import JournalError, JournalLocked
 from harness.journal.log import read
 from harness.journal.redaction import Redactor
 from harness.journal.store import RunFolder
-from harness.runner.executors.ipc import encode_message, read_messages_async
-from harness.runner.executors.remote_store import RemoteStore, StoreServer
+from harness.runner.executors.ipc import encode_message, read_messages_blocking
+from harness.runner.executors.messages import StoreReply, StoreRequest
+from harness.runner.executors.remote_store import RemoteStore, StoreReceived, StoreServer
 from tests.journal.episodes import decided, folded, whole_episode
 
 pytestmark = pytest.mark.asyncio
@@ -33,12 +33,15 @@ class Line:
         self._desk, self._loop = desk, loop
         self.asked: list[str] = []
 
-    def __call__(self, kind: str, data: bytes | None = None, **values: Any) -> dict[str, Any]:
-        self.asked.append(kind)
-        (message,) = read_messages_async(io.BytesIO(encode_message(kind, data, id=len(self.asked), **values)))
-        answer = asyncio.run_coroutine_threadsafe(self._desk.answer(message), self._loop).result(10)
-        (reply,) = read_messages_async(io.BytesIO(answer))
-        return reply
+    def __call__(self, request: Callable[[int], StoreRequest], data: bytes | None = None) -> StoreReceived:
+        made = request(len(self.asked) + 1)
+        self.asked.append(made.kind)
+        ((message, after),) = read_messages_blocking(io.BytesIO(encode_message(made, data)))
+        assert message == made
+        answer = asyncio.run_coroutine_threadsafe(self._desk.answer(made, after), self._loop).result(10)
+        ((reply, kept),) = read_messages_blocking(io.BytesIO(answer))
+        assert isinstance(reply, StoreReply)
+        return StoreReceived(reply, kept)
 
 
 async def test_a_far_journal_is_the_near_one(run: RunFolder) -> None:

@@ -11,15 +11,16 @@ import pytest
 from harness.api import WorkerHandle
 from harness.llm.limiter import Limiter
 from harness.llm.permits import RateLimiterServer
-from harness.protocols import ProgressEvent
+from harness.protocols import Phase, ProgressEvent
 from harness.runner.executors import supervisor
-from harness.runner.executors.ipc import news_values
+from harness.runner.executors.ipc import encode_message
+from harness.runner.executors.messages import Message, Progressed, SettleJob, TakeJob, WorkerDone
 from harness.runner.executors.supervisor import SupervisorConfig, Timeouts, run_supervised
 from harness.runner.executors.worker_losses import WorkerLosses
 from harness.runner.pending import PendingPolicy
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal
-from tests.runner.sites import a_job
+from tests.runner.sites import a_job, a_setup
 
 STEP_S = 0.05
 
@@ -29,30 +30,31 @@ class Talking:
 
     begun = True
 
-    def __init__(self, phase: str) -> None:
-        self.phase = phase
-        self.killed = asyncio.Event()
+    def __init__(self, phase: Phase) -> None:
+        self.killed = False
+        self.output = asyncio.StreamReader()
+        self._say(TakeJob(lane=0), said(Phase.restoring, "1"), said(phase))
+        asyncio.get_running_loop().call_later(STEP_S * 10, self._end)
 
     def send(self, data: bytes) -> None:
         return
 
-    async def messages(self) -> AsyncIterator[dict[str, Any]]:
-        yield {"kind": "take", "lane": 0}
-        yield said("restoring", "1")
-        yield said(self.phase)
-        try:
-            async with asyncio.timeout(STEP_S * 10):
-                await self.killed.wait()
-        except TimeoutError:
-            yield {"kind": "settle", "lane": 0, "over": True, "alone": False}
-            yield {"kind": "done"}
-
     async def kill(self) -> None:
-        self.killed.set()
+        self.killed = True
+        self.output.feed_eof()
+
+    def _end(self) -> None:
+        if not self.killed:
+            self._say(SettleJob(lane=0, over=True, alone=False), WorkerDone())
+            self.output.feed_eof()
+
+    def _say(self, *messages: Message) -> None:
+        for message in messages:
+            self.output.feed_data(encode_message(message))
 
 
-def said(phase: str, task_id: str = "") -> dict[str, Any]:
-    return {"kind": "news", **news_values(ProgressEvent(lane=0, task_id=task_id, phase=phase))}
+def said(phase: Phase, task_id: str = "") -> Progressed:
+    return Progressed(event=ProgressEvent(lane=0, task_id=task_id, phase=phase))
 
 
 class Nothing:
@@ -68,9 +70,9 @@ class Nothing:
         return
 
 
-@pytest.mark.parametrize(("phase", "killed"), [("waiting", False), ("restoring", True)])
+@pytest.mark.parametrize(("phase", "killed"), [(Phase.waiting, False), (Phase.restoring, True)])
 async def test_a_lane_that_waits_for_its_site_is_not_taken_for_one_that_hangs(
-    phase: str, killed: bool, monkeypatch: pytest.MonkeyPatch
+    phase: Phase, killed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor, "WATCH_EVERY_S", STEP_S / 5)
     worker = Talking(phase)
@@ -79,7 +81,7 @@ async def test_a_lane_that_waits_for_its_site_is_not_taken_for_one_that_hangs(
     @asynccontextmanager
     async def launched() -> AsyncIterator[WorkerHandle]:
         yield worker
-        if worker.killed.is_set():
+        if worker.killed:
             stopping.ask()
 
     def launch(number: int) -> AbstractAsyncContextManager[WorkerHandle]:
@@ -88,7 +90,7 @@ async def test_a_lane_that_waits_for_its_site_is_not_taken_for_one_that_hangs(
     nothing: Any = Nothing()
     supervision = SupervisorConfig(
         launch=launch,
-        hello=lambda number: {},
+        setup=a_setup,
         turns=lambda send: RateLimiterServer(Limiter(), send, time.monotonic),
         desk=lambda: nothing,
         lanes=1,
@@ -100,4 +102,4 @@ async def test_a_lane_that_waits_for_its_site_is_not_taken_for_one_that_hangs(
         losses=WorkerLosses(PendingPolicy(dialect="corrected", max_attempts=3)),
     )
     await run_supervised(supervision, 1)
-    assert worker.killed.is_set() == killed
+    assert worker.killed == killed

@@ -23,7 +23,16 @@ from harness.llm.limiter import Limiter
 from harness.llm.permits import RateLimiterServer
 from harness.protocols import Phase, ProgressEvent
 from harness.records import Episode, Record, Status, Task
-from harness.runner.executors.ipc import job_of, news_values, read_messages_async
+from harness.runner.executors.ipc import encode_message, read_messages_blocking
+from harness.runner.executors.messages import (
+    GiveJob,
+    Message,
+    Progressed,
+    SettleJob,
+    TakeJob,
+    WorkerDone,
+    WorkerSetup,
+)
 from harness.runner.executors.supervisor import (
     STARTS_WITHOUT_WORK,
     SupervisorConfig,
@@ -36,6 +45,7 @@ from harness.runner.pending import PendingPolicy
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal
 from tests.journal.episodes import acted, closed, decided, opened, scored, task
+from tests.runner.sites import a_setup
 
 ATTEMPTS = 3
 STEPS = 3
@@ -53,28 +63,28 @@ class Life:
     def __init__(self, scene: "Scene", number: int) -> None:
         self._scene = scene
         self._lanes = range(number * scene.lanes, (number + 1) * scene.lanes)
-        self._said: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        self.output = asyncio.StreamReader()
         self._playing: dict[int, asyncio.Task[None]] = {}
 
     def send(self, data: bytes) -> None:
-        (message,) = read_messages_async(BytesIO(data))
-        if message["kind"] == "hello":
-            for lane in self._lanes:
-                self._said.put_nowait({"kind": "take", "lane": lane})
-        elif message["kind"] == "job" and (job := job_of(message)) is not None:
-            self._playing[message["lane"]] = asyncio.create_task(self._play(message["lane"], job))
-        elif message["kind"] == "job":
-            self._lanes = range(0, len(self._lanes) - 1)
-            if not self._lanes:
-                self._said.put_nowait({"kind": "done"})
-                self._said.put_nowait(None)
-
-    async def messages(self) -> AsyncIterator[dict[str, Any]]:
-        while (message := await self._said.get()) is not None:
-            yield message
+        ((message, _),) = read_messages_blocking(BytesIO(data))
+        match message:
+            case WorkerSetup():
+                for lane in self._lanes:
+                    self._say(TakeJob(lane=lane))
+            case GiveJob(lane=lane, job=None):
+                self._lanes = range(0, len(self._lanes) - 1)
+                if not self._lanes:
+                    self._say(WorkerDone())
+                    self.output.feed_eof()
+            case GiveJob(lane=lane, job=Job() as job):
+                self._playing[lane] = asyncio.create_task(self._play(lane, job))
 
     async def kill(self) -> None:
-        self._said.put_nowait(None)
+        self.output.feed_eof()
+
+    def _say(self, message: Message) -> None:
+        self.output.feed_data(encode_message(message))
 
     async def end(self) -> None:
         for playing in self._playing.values():
@@ -85,28 +95,28 @@ class Life:
         if self._dies(job, None):
             return
         with self._scene.run.journal(job.task.task_id) as journal:
-            self._tell(lane, job, "restoring", journal.episode)
+            self._tell(lane, job, Phase.restoring, journal.episode)
             while (record := following(job.task, journal.episode)) is not None:
                 pending = journal.episode.pending is not None
-                self._tell(lane, job, "acting" if pending else "deciding", journal.episode)
+                self._tell(lane, job, Phase.acting if pending else Phase.deciding, journal.episode)
                 await asyncio.sleep(0)
                 if self._dies(job, journal.episode):
                     return
                 journal.append(record)
         self._playing.pop(lane)
-        self._said.put_nowait({"kind": "settle", "lane": lane, "over": True, "alone": False})
-        self._said.put_nowait({"kind": "take", "lane": lane})
+        self._say(SettleJob(lane=lane, over=True, alone=False))
+        self._say(TakeJob(lane=lane))
 
     def _dies(self, job: Job, episode: Episode | None) -> bool:
         dies = self._scene.fate(job.task.task_id, episode)
         if dies:
             self._scene.deaths[job.task.task_id] += 1
-            self._said.put_nowait(None)
+            self.output.feed_eof()
         return dies
 
-    def _tell(self, lane: int, job: Job, phase: str, episode: Episode) -> None:
+    def _tell(self, lane: int, job: Job, phase: Phase, episode: Episode) -> None:
         news = ProgressEvent(lane=lane, task_id=job.task.task_id, phase=phase, step=len(episode.steps) + 1)
-        self._said.put_nowait({"kind": "news", **news_values(news)})
+        self._say(Progressed(event=news))
 
 
 def following(of: Task, episode: Episode) -> Record | None:
@@ -148,7 +158,7 @@ class Scene:
         nobody: Any = AsyncExitStack
         supervision = SupervisorConfig(
             launch=launch,
-            hello=lambda number: {},
+            setup=a_setup,
             turns=lambda send: RateLimiterServer(Limiter(), send, time.monotonic),
             desk=nobody,
             lanes=self.lanes,

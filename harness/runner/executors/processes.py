@@ -5,10 +5,9 @@ import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from harness import safe_files
-from harness.runner.executors.ipc import BUFFERED, read_messages
+from harness.runner.executors.ipc import BUFFERED
 from harness.runner.process_tree import kill_tree, worker_environment
 
 
@@ -48,14 +47,12 @@ class LocalWorker:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdin is not None and process.stdout is not None
-        self._process, self._input, self._output = process, process.stdin, process.stdout
+        self._process, self._input = process, process.stdin
+        self.output = process.stdout
 
     def send(self, data: bytes) -> None:
         if not self._input.is_closing():
             self._input.write(data)
-
-    def messages(self) -> AsyncIterator[dict[str, Any]]:
-        return read_messages(self._output)
 
     async def kill(self) -> None:
         if self._process.returncode is None:

@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 from harness import safe_files
 from harness.errors import ConfigError
 from harness.runner.capacity import MachineCapacity
-from harness.runner.executors.ipc import BUFFERED, read_messages
+from harness.runner.executors.ipc import BUFFERED
 from harness.runner.process_tree import end_marked, kill_tree, marks, worker_environment
 
 logger = logging.getLogger(__name__)
@@ -142,7 +142,7 @@ class RayWorker:
         self._ray = ray
         self._actor = actor
         self._log = log
-        self._reader = asyncio.StreamReader(limit=BUFFERED)
+        self.output = asyncio.StreamReader(limit=BUFFERED)
         self._unsent = bytearray()
         self._more = asyncio.Event()
         self._killed = False
@@ -150,9 +150,6 @@ class RayWorker:
     def send(self, data: bytes) -> None:
         self._unsent += data
         self._more.set()
-
-    def messages(self) -> AsyncIterator[dict[str, Any]]:
-        return read_messages(self._reader)
 
     async def kill(self) -> None:
         if self._killed:
@@ -173,13 +170,13 @@ class RayWorker:
             async with asyncio.TaskGroup() as group:
                 writing = group.create_task(self._write())
                 while (part := await self._actor.read.remote()) is not None:
-                    self._reader.feed_data(part[0])
+                    self.output.feed_data(part[0])
                     self._log.write(part[1])
                 writing.cancel()
         except* self._ray.exceptions.RayError as group_of:
             logger.warning("a worker is lost: %s", str(group_of.exceptions[0]).partition("\n")[0])
         finally:
-            self._reader.feed_eof()
+            self.output.feed_eof()
 
     async def _write(self) -> None:
         while True:

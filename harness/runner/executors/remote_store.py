@@ -10,9 +10,10 @@ import asyncio
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from hashlib import sha256
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 from harness.api import Artifacts
 from harness.codec import decode, encode
@@ -22,10 +23,18 @@ from harness.journal.log import Journal
 from harness.journal.store import RunFolder
 from harness.records import Episode, Record
 from harness.runner.executors.ipc import encode_message
+from harness.runner.executors.messages import (
+    AppendRecord,
+    CloseJournal,
+    ErrorInfo,
+    OpenJournal,
+    PutArtifact,
+    ReadArtifact,
+    StoreReply,
+    StoreRequest,
+)
 from harness.runner.recorder import JournalWriter
 
-REQUESTS = frozenset({"open", "append", "close", "put", "read"})
-"""Messages that are for a desk."""
 _KNOWN_LIMIT = 4096
 
 
@@ -59,30 +68,32 @@ class StoreServer:
         for journal in self._journals.values():
             journal.close()
 
-    async def answer(self, message: dict[str, Any]) -> bytes:
-        """The reply to one message of `REQUESTS`, once what it asks is done for good.
+    async def answer(self, request: StoreRequest, data: bytes | None) -> bytes:
+        """The reply to one request, once what it asks is done for good.
 
         Raises:
             UsageError, JournalError: As whoever writes to the run folder directly.
         """
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._answer, message)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._answer, request, data or b"")
 
-    def _answer(self, message: dict[str, Any]) -> bytes:
-        number = message["id"]
-        match message["kind"]:
-            case "open":
-                journal = self._journals[number] = self._run.journal(message["task_id"], message["trial"])
-                return encode_message("reply", b"\n".join(journal.bodies()), id=number)
-            case "append":
-                kept = self._append(self._journals[message["journal"]], message["data"])
-                return encode_message("reply", kept, id=number)
-            case "close":
-                self._journals.pop(message["journal"]).close()
-                return encode_message("reply", id=number)
-            case "put":
-                return encode_message("reply", id=number, digest=self._artifacts(message).put(message["data"]))
-            case _:
-                return self._read(message)
+    def _answer(self, request: StoreRequest, data: bytes) -> bytes:
+        reply, after = StoreReply(id=request.id), None
+        match request:
+            case OpenJournal(id=number, task_id=task_id, trial=trial):
+                journal = self._journals[number] = self._run.journal(task_id, trial)
+                after = b"\n".join(journal.bodies())
+            case AppendRecord(journal=number):
+                after = self._append(self._journals[number], data)
+            case CloseJournal(journal=number):
+                self._journals.pop(number).close()
+            case PutArtifact(private=private):
+                reply = replace(reply, digest=self._artifacts(private=private).put(data))
+            case ReadArtifact(private=private, digest=digest):
+                try:
+                    after = self._artifacts(private=private).read(digest)
+                except JournalError as error:
+                    reply = replace(reply, error=ErrorInfo.of(error))
+        return encode_message(reply, after)
 
     def _append(self, journal: Journal, body: bytes) -> bytes | None:
         """Append; gives the record as it was kept when that is not as it was sent, secrets having been taken out."""
@@ -91,20 +102,23 @@ class StoreServer:
         kept = encode(journal.newest).body
         return None if kept == body else kept
 
-    def _read(self, message: dict[str, Any]) -> bytes:
-        try:
-            return encode_message("reply", self._artifacts(message).read(message["digest"]), id=message["id"])
-        except JournalError as error:
-            return encode_message("reply", id=message["id"], error=str(error))
+    def _artifacts(self, *, private: bool) -> Artifacts:
+        return self._run.checkpoints if private else self._run.artifacts
 
-    def _artifacts(self, message: dict[str, Any]) -> Artifacts:
-        return self._run.checkpoints if message["private"] else self._run.artifacts
+
+class StoreReceived(NamedTuple):
+    """A reply, and the bytes after it."""
+
+    reply: StoreReply
+    data: bytes | None
 
 
 class RpcClient(Protocol):
-    """Asks the desk and waits for its reply."""
+    """Sends a request and waits for its reply."""
 
-    def __call__(self, kind: str, data: bytes | None = None, **values: Any) -> dict[str, Any]: ...
+    def __call__(self, request: Callable[[int], StoreRequest], data: bytes | None = None) -> StoreReceived:
+        """`request` makes it, given the number it has."""
+        ...
 
 
 class RemoteStore:
@@ -117,11 +131,11 @@ class RemoteStore:
 
     def journal(self, task_id: str, trial: int = 0) -> "RemoteJournal":
         """Have the journal of one task and trial opened; locked until closed."""
-        opened = self._ask("open", task_id=task_id, trial=trial)
+        reply, bodies = self._ask(lambda number: OpenJournal(id=number, task_id=task_id, trial=trial))
         return RemoteJournal(
-            opened["data"].split(b"\n") if opened["data"] else (),
-            append=lambda body: self._ask("append", body, journal=opened["id"]).get("data"),
-            close=lambda: self._ask("close", journal=opened["id"]),
+            bodies.split(b"\n") if bodies else (),
+            append=lambda body: self._ask(lambda number: AppendRecord(id=number, journal=reply.id), body).data,
+            close=lambda: self._ask(lambda number: CloseJournal(id=number, journal=reply.id)),
         )
 
 
@@ -163,14 +177,16 @@ class RemoteArtifacts:
     def put(self, data: bytes) -> str:
         own = sha256(data).digest()
         if (digest := self._known.get(own)) is None:
-            digest = str(self._ask("put", data, private=self._private)["digest"])
+            reply, _ = self._ask(lambda number: PutArtifact(id=number, private=self._private), data)
+            assert reply.digest is not None
+            digest = reply.digest
             if len(self._known) >= _KNOWN_LIMIT:
                 self._known.clear()
             self._known[own] = digest
         return digest
 
     def read(self, digest: str) -> bytes:
-        reply = self._ask("read", digest=digest, private=self._private)
-        if "error" in reply:
-            raise JournalError(reply["error"])
-        return bytes(reply["data"])
+        reply, data = self._ask(lambda number: ReadArtifact(id=number, private=self._private, digest=digest))
+        if reply.error is not None:
+            raise reply.error.error()
+        return data or b""

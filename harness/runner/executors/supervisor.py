@@ -8,18 +8,45 @@ when its browser crashes, and is given up after as many attempts: one task canno
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from harness import __version__
 from harness.api import WorkerHandle
-from harness.errors import JournalError, UsageError
-from harness.llm.permits import RateLimiterServer
+from harness.errors import UsageError
+from harness.llm.permits import (
+    AcquirePermit,
+    EndPermit,
+    PermitReply,
+    RateLimiterServer,
+    ReportOutage,
+    ReportRejection,
+)
 from harness.protocols import Phase, Progress, ProgressEvent
 from harness.records import Task
-from harness.runner.executors.ipc import encode_message, job_values, news_of
-from harness.runner.executors.remote_store import REQUESTS, StoreServer
+from harness.runner.executors.ipc import encode_message, read_messages
+from harness.runner.executors.messages import (
+    AppendRecord,
+    CloseJournal,
+    GiveJob,
+    Heartbeat,
+    Hello,
+    Message,
+    OpenJournal,
+    Progressed,
+    PutArtifact,
+    ReadArtifact,
+    SettleJob,
+    StopWorker,
+    StoreRequest,
+    TakeJob,
+    WorkerDone,
+    WorkerFailed,
+    WorkerSetup,
+)
+from harness.runner.executors.remote_store import StoreServer
 from harness.runner.executors.worker_losses import GivenJobs, WorkerLosses
 from harness.runner.recorder import JournalWriter
 from harness.runner.scheduler import Scheduler
@@ -76,9 +103,9 @@ class SupervisorConfig:
     """What all supervisors of a run share."""
 
     launch: Launch
-    hello: Callable[[int], dict[str, Any]]
-    """Worker number to what it is told first."""
-    turns: Callable[[Callable[[Mapping[str, Any]], None]], RateLimiterServer]
+    setup: Callable[[int], WorkerSetup]
+    """Worker number to what it is made from."""
+    turns: Callable[[Callable[[PermitReply], None]], RateLimiterServer]
     """Gives a worker its turns to ask the model; told how to speak to it."""
     desk: Callable[[], StoreServer]
     """Writes for a worker that cannot reach the run folder."""
@@ -144,10 +171,9 @@ class Supervisor:
         self._company, self._settled = GivenJobs(self._all.losses), False
         self._counts.restarted(self._number)
         async with self._all.launch(self._number) as channel, self._all.desk() as desk:
-            channel.send(encode_message("hello", **self._all.hello(self._number)))
-            with closing(
-                self._all.turns(lambda message: channel.send(encode_message("turn", **message)))
-            ) as self._turns:
+            channel.send(encode_message(Hello(harness=__version__)))
+            channel.send(encode_message(self._all.setup(self._number)))
+            with closing(self._all.turns(lambda reply: channel.send(encode_message(reply)))) as self._turns:
                 await self._attend(channel, desk)
         logger.info("worker %d ended%s", self._number, "" if self._done else " before it was done")
         return self._done
@@ -156,9 +182,9 @@ class Supervisor:
         """Answer a worker process until it has ended."""
         async with asyncio.TaskGroup() as group:
             attending = {group.create_task(self._watch(channel)), group.create_task(self._tell_stop(channel))}
-            async for message in channel.messages():
+            async for message, data in read_messages(channel.output):
                 self._heard, self._spoke = working_s(), True
-                if (answering := self._answering(message, channel, desk)) is None:
+                if (answering := self._answering(message, data, channel, desk=desk)) is None:
                     await self._hear(message)
                 else:  # it may have to be waited for; others are heard meanwhile
                     attending.add(task := group.create_task(answering))
@@ -211,33 +237,37 @@ class Supervisor:
 
     async def _tell_stop(self, channel: WorkerHandle) -> None:
         await self._all.stopping.asked()
-        channel.send(encode_message("stop"))
+        channel.send(encode_message(StopWorker()))
 
     def _answering(
-        self, message: dict[str, Any], channel: WorkerHandle, desk: StoreServer
+        self, message: Message, data: bytes | None, channel: WorkerHandle, *, desk: StoreServer
     ) -> Coroutine[Any, Any, None] | None:
-        if message["kind"] == "take":
-            return self._give(channel, message["lane"])
-        return self._answer(channel, desk, message) if message["kind"] in REQUESTS else None
+        """What has to be waited for; None = it is only heard."""
+        match message:
+            case TakeJob(lane=lane):
+                return self._give(channel, lane)
+            case OpenJournal() | AppendRecord() | CloseJournal() | PutArtifact() | ReadArtifact():
+                return self._answer(channel, desk, message, data)
+            case _:
+                return None
 
-    async def _hear(self, message: dict[str, Any]) -> None:
-        match message["kind"]:
-            case "settle":
-                lane = message["lane"]
+    async def _hear(self, message: Message) -> None:
+        match message:
+            case SettleJob(lane=lane, over=over, alone=alone):
                 self._company.leave(lane)
                 self._settled = True
-                job = replace(self._all.schedule.held[lane], reopen=False, alone=message["alone"])
-                await self._all.schedule.settle(lane, job, over=message["over"])
-            case "news":
-                self._note(news_of(message))
-            case "counts":
-                self._counts.take(self._number, message["requests"], message["starts"])
-            case "turn" if self._turns is not None:
+                job = replace(self._all.schedule.held[lane], reopen=False, alone=alone)
+                await self._all.schedule.settle(lane, job, over=over)
+            case Progressed(event=event):
+                self._note(event)
+            case Heartbeat(model_requests=requests, browser_starts=starts):
+                self._counts.take(self._number, requests, starts)
+            case AcquirePermit() | EndPermit() | ReportOutage() | ReportRejection() if self._turns is not None:
                 self._turns.hear(message)
-            case "done":
+            case WorkerDone():
                 self._done = True
-            case "refused":
-                raise (JournalError if message["journal"] else UsageError)(message["sentence"])
+            case WorkerFailed(error=error):
+                raise error.error()
 
     async def _give(self, channel: WorkerHandle, lane: int) -> None:
         job = await self._all.schedule.take(lane)
@@ -247,10 +277,12 @@ class Supervisor:
                 self._company.leave(lane)
                 await self._all.schedule.settle(lane, job, over=False)
                 job = None
-        channel.send(encode_message("job", lane=lane, **job_values(job)))
+        channel.send(encode_message(GiveJob(lane=lane, job=job)))
 
-    async def _answer(self, channel: WorkerHandle, desk: StoreServer, message: dict[str, Any]) -> None:
-        channel.send(await desk.answer(message))
+    async def _answer(
+        self, channel: WorkerHandle, desk: StoreServer, request: StoreRequest, data: bytes | None
+    ) -> None:
+        channel.send(await desk.answer(request, data))
 
     def _note(self, news: ProgressEvent) -> None:
         if news.task_id or news.phase in (Phase.idle, Phase.waiting, Phase.restoring):

@@ -1,0 +1,219 @@
+"""The messages between a supervisor and a worker process; `ipc` carries them.
+
+The worker asks for jobs and permits, reports, and beats; the supervisor answers, and may ask it to stop. A worker that
+cannot reach the run folder also asks for what is in it (`remote_store`). Where bytes belong to a message (a record, an
+artifact) they follow it as they are.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
+
+from harness import errors
+from harness.errors import HarnessError
+from harness.llm.permits import PermitCall, PermitReply
+from harness.protocols import ProgressEvent
+from harness.runner.job import Job
+
+_ERRORS = {
+    name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, HarnessError)
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorInfo:
+    """An error of this package on its way to another process, where it has the same type, sentence and attributes."""
+
+    type: str
+    sentence: str
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, error: HarnessError) -> Self:
+        known = next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ in _ERRORS)
+        return cls(type=known, sentence=str(error), attributes=vars(error))
+
+    def error(self) -> HarnessError:
+        kind = _ERRORS[self.type] if self.type in _ERRORS else errors.UsageError
+        error = kind.__new__(kind, self.sentence)  # its own `__init__` would compose the sentence anew
+        for name, value in self.attributes.items():
+            setattr(error, name, Path(value) if name == "path" else value)
+        return error
+
+
+# --- from the supervisor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hello:
+    """Comes first, and keeps its shape: a worker of another version can read it, and says so."""
+
+    kind: ClassVar[str] = "hello"
+
+    harness: str
+    """Version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSetup:
+    """What a worker is made from; it touches no disk, so keys may be in it."""
+
+    kind: ClassVar[str] = "setup"
+
+    number: int
+    """Of the worker."""
+    lanes: int
+    config: Mapping[str, Any]
+    """As `ConfigSchema` reads it."""
+    config_digest: str
+    secrets: Mapping[str, str]
+    """Of tasks, by the name they are replaced with."""
+    folder: str
+    """Of the run."""
+    lock_token: str | None
+    """What its lock holds, by which a worker knows whether it sees the same folder."""
+    sites_port: int | None
+    base_url: str | None
+    """Of the scripted endpoint."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GiveJob:
+    """The answer to `TakeJob`; whole, as a worker may be where the task file is not. None = nothing is left."""
+
+    kind: ClassVar[str] = "job"
+
+    lane: int
+    job: Job | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopWorker:
+    """Finish the steps under way, and begin nothing."""
+
+    kind: ClassVar[str] = "stop"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreReply:
+    """The answer to a request of `remote_store`, with what was read after it."""
+
+    kind: ClassVar[str] = "reply"
+
+    id: int
+    digest: str | None = None
+    error: ErrorInfo | None = None
+
+
+# --- from the worker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakeJob:
+    kind: ClassVar[str] = "take"
+
+    lane: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettleJob:
+    """A lane is done with its job, for good or for now."""
+
+    kind: ClassVar[str] = "settle"
+
+    lane: int
+    over: bool
+    alone: bool
+    """See `Job.alone`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progressed:
+    kind: ClassVar[str] = "news"
+
+    event: ProgressEvent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat:
+    """What the process did so far."""
+
+    kind: ClassVar[str] = "beat"
+
+    model_requests: int
+    browser_starts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerDone:
+    """Nothing is left, and the process ends."""
+
+    kind: ClassVar[str] = "done"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerFailed:
+    """The run has to stop."""
+
+    kind: ClassVar[str] = "failed"
+
+    error: ErrorInfo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenJournal:
+    """Open and lock a journal; `id` names it from then on."""
+
+    kind: ClassVar[str] = "open"
+
+    id: int
+    task_id: str
+    trial: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendRecord:
+    kind: ClassVar[str] = "append"
+
+    id: int
+    journal: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloseJournal:
+    kind: ClassVar[str] = "close"
+
+    id: int
+    journal: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutArtifact:
+    kind: ClassVar[str] = "put"
+
+    id: int
+    private: bool
+    """Among the checkpoints."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadArtifact:
+    kind: ClassVar[str] = "read"
+
+    id: int
+    private: bool
+    digest: str
+
+
+StoreRequest = OpenJournal | AppendRecord | CloseJournal | PutArtifact | ReadArtifact
+WorkerMessage = TakeJob | SettleJob | Progressed | Heartbeat | WorkerDone | WorkerFailed | StoreRequest | PermitCall
+SupervisorMessage = Hello | WorkerSetup | GiveJob | StopWorker | StoreReply | PermitReply
+Message = WorkerMessage | SupervisorMessage
+
+
+class Received(NamedTuple):
+    """A message, and the bytes after it."""
+
+    message: Message
+    data: bytes | None = None
