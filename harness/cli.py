@@ -18,6 +18,7 @@ from omegaconf.errors import OmegaConfBaseException
 from harness.actions.truncate import cut
 from harness.config import PROJECT, Config, ConfigSchema, register
 from harness.config.argument_secrets import RedactedArguments, redact_arguments, redact_hydra_files
+from harness.config.plugin_packages import choose_plainly, plugin_folders, search_plugins
 from harness.errors import ConfigError, ExitCode, HarnessError, UsageError
 from harness.internal_error import InternalErrorGuard, flatten_group, without_secrets
 from harness.journal.disk import foreseen
@@ -46,7 +47,9 @@ def _run(arguments: Sequence[str]) -> int:
     register()
     os.environ["HYDRA_FULL_ERROR"] = "1"  # otherwise hydra prints a traceback and chooses the exit code itself
     try:
-        hidden = redact_arguments(arguments)
+        plugin_folders()
+        search_plugins()
+        hidden = redact_arguments(choose_plainly(arguments))
     except ConfigError as error:
         return _refuse(str(error))
     sys.argv = ["run.py", *hidden.arguments]
@@ -96,8 +99,9 @@ def configured(overrides: Sequence[str], config_dir: Path | None = None) -> Conf
         ConfigError: Something in them is unknown or wrong.
     """
     register()
+    search_plugins()
     found = [f"hydra.searchpath=['file://{config_dir.absolute()}']"] if config_dir else []
-    hidden, tree = redact_arguments(overrides), None
+    hidden, tree = redact_arguments(choose_plainly(overrides)), None
     try:
         with hydra.initialize_config_dir(str(PROJECT / "configs"), version_base="1.3"):
             tree = hydra.compose("config", overrides=[*found, *hidden.arguments])
@@ -135,7 +139,8 @@ def _may_set_mode(arguments: Sequence[str]) -> bool:
     """Whether an argument, or a file that is composed, may say something of `hydra.mode`."""
     if any(argument.startswith("-") or "hydra" in argument for argument in arguments):
         return True
-    return any(_MODE.search(path.read_bytes()) for path in (PROJECT / "configs").rglob("*.yaml"))
+    folders = (PROJECT / "configs", *plugin_folders().values())
+    return any(_MODE.search(path.read_bytes()) for folder in folders for path in folder.rglob("*.yaml"))
 
 
 @contextmanager

@@ -37,7 +37,7 @@ OWNERS = {
     "tenacity": {"llm"},
     "orjson": {"codec"},
     "ahocorasick_rs": {"journal"},
-    "hydra": {"config", "cli"},
+    "hydra": {"config", "cli", "evaluation"},
     "omegaconf": {"config", "cli", "evaluation"},
     "starlette": {"demo", "viewer"},
     "uvicorn": {"demo", "viewer"},

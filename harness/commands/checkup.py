@@ -37,7 +37,7 @@ async def checkup(config: Config) -> AsyncIterator[DoctorCheck]:
     for finding in machine(Path(config.run.root)):
         yield finding
     try:
-        tasks = load_tasks(config.task, config.sites)
+        tasks = load_tasks(config.task, config.sites, config.evaluators)
         yield DoctorCheck(about="tasks", says=f"{len(tasks)} in {config.task.path}")
     except UsageError as error:
         tasks = ()
@@ -59,8 +59,8 @@ async def checkup(config: Config) -> AsyncIterator[DoctorCheck]:
 
 async def _around(game: RunContext) -> AsyncIterator[DoctorCheck]:
     """What is beside the machine: endpoint, browser, sites."""
-    endpoint = await _embedded_endpoint(game) if is_embedded_endpoint(game.config.llm) else await _endpoint(game)
-    yield endpoint
+    if (llm := game.config.llm).kind != "none":
+        yield await _embedded_endpoint(game) if is_embedded_endpoint(llm) else await _endpoint(game)
     if game.config.judge.model:
         yield await _judge(game)
     async with AsyncExitStack() as closing:

@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
         step_cpu_s=options.step_cpu_ms / 1000,
     )
     folder = run_folder(options.folder) if options.folder else Path(config.run.root, config.run.id)
-    tasks = load_tasks(config.task, config.sites)
+    tasks = load_tasks(config.task, config.sites, config.evaluators)
     sweep = Estimator(tasks, config.sites, folder, trials=config.trials, wishes=wishes)
     there = machine_capacity()
     there = replace(there, cores=options.cores or there.cores)

@@ -6,17 +6,17 @@ unscored.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.api import ChatModel, Message, Reply
+from harness.api import ChatModel, Evaluator, Message, Reply
 from harness.config import PROJECT
 from harness.errors import ConfigError, ModelUnavailable
 from harness.evaluation.models import read_yaml
 from harness.evaluators.judge import ModelJudge
-from harness.evaluators.scorer import Scorer
+from harness.evaluators.scorer import NO_EVALUATORS, Scorer
 from harness.journal.final_state import FinalState, read_final_state
 from harness.journal.names import journals_in
 from harness.journal.store import ArtifactStore
@@ -69,7 +69,10 @@ class _Recorded:
 
 
 async def rescore(
-    folder: Path, dialects: Sequence[str], settings: JudgeSettings | None = None
+    folder: Path,
+    dialects: Sequence[str],
+    settings: JudgeSettings | None = None,
+    evaluators: Mapping[str, Evaluator] = NO_EVALUATORS,
 ) -> dict[str, list[RescoreResult]]:
     """Score every episode of a run again.
 
@@ -77,6 +80,7 @@ async def rescore(
         folder: The run folder.
         dialects: Each is scored by itself.
         settings: Who judges; None = the recorded replies do.
+        evaluators: By eval type, those that are no shipped ones.
     Returns:
         By dialect, in the order of the journals' names.
     Raises:
@@ -91,12 +95,18 @@ async def rescore(
         for start in range(0, len(paths), _AT_ONCE):
             ended = [one for path in paths[start : start + _AT_ONCE] if (one := read_final_state(path)) is not None]
             for dialect in dialects:
-                found[dialect] += await asyncio.gather(*(_rescored(one, dialect, artifacts, model) for one in ended))
+                scoring = (_rescored(one, dialect, artifacts, model, further=evaluators) for one in ended)
+                found[dialect] += await asyncio.gather(*scoring)
     return found
 
 
 async def _rescored(
-    ended: FinalState, dialect: str, artifacts: ArtifactStore, model: ChatModel | None
+    ended: FinalState,
+    dialect: str,
+    artifacts: ArtifactStore,
+    model: ChatModel | None,
+    *,
+    further: Mapping[str, Evaluator],
 ) -> RescoreResult:
     before = ended.scores.get(dialect)
     scored = None
@@ -104,7 +114,7 @@ async def _rescored(
         if model is None and before is not None:
             replies = [reply for verdict in before.verdicts for reply in verdict.replies]
             model = _Recorded(replies) if replies else None
-        scorer = Scorer(dialect, None if model is None else ModelJudge(model))
+        scorer = Scorer(dialect, None if model is None else ModelJudge(model), further=further)
         scored = await scorer.score(ended.opened.task, ended.closed, artifacts)
     return RescoreResult(task_id=ended.opened.task.task_id, trial=ended.opened.trial, scored=scored, before=before)
 

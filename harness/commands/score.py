@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from harness.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from harness.api import Evaluator
     from harness.commands.rescore import JudgeSettings, RescoreResult
     from harness.records import Scored
     from harness.reports.terminal import Terminal
@@ -19,6 +22,14 @@ DIALECTS = ("corrected", "webarena")
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", type=Path, help="folder of the run")
+    parser.add_argument(
+        "overrides",
+        nargs="*",
+        metavar="KEY=VALUE",
+        help="your own settings, for evaluators of your own (task=mine, evaluators.NAME._target_=…); what the run"
+        " folder says of its settings is not used",
+    )
+    parser.add_argument("--config-dir", type=Path, metavar="DIR", help="folder of your own configurations, as for run")
     parser.add_argument("--dialect", choices=DIALECTS, help="scoring to use; else both, and that of the run is shown")
     parser.add_argument("--judge", metavar="MODEL", help="model for fuzzy_match; else the run's own judge, as recorded")
     parser.add_argument(
@@ -41,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     folder, console = run_folder(options.run), Terminal(highlight=False)
     shown = options.dialect or run_info(folder).dialect
     dialects = (options.dialect,) if options.dialect else DIALECTS
-    found = asyncio.run(rescore(folder, dialects, _judge(options)))
+    found = asyncio.run(rescore(folder, dialects, _judge(options), _evaluators(options)))
     redactor = Redactor(secrets_in(os.environ))
     for dialect, results in found.items():
         content = {
@@ -54,6 +65,15 @@ def run(options: argparse.Namespace) -> int:
         write_atomic(path, redactor.data(dumps(content, pretty=True)), within=Within(folder))
         console.print(str(path), markup=False, soft_wrap=True)
     return _tell(console, found, shown)
+
+
+def _evaluators(options: argparse.Namespace) -> "Mapping[str, Evaluator]":
+    from harness.cli import configured
+    from harness.evaluation.builder import build_evaluators
+
+    if not options.overrides and options.config_dir is None:
+        return {}
+    return build_evaluators(configured(options.overrides, options.config_dir))
 
 
 def _judge(options: argparse.Namespace) -> "JudgeSettings | None":

@@ -6,6 +6,7 @@ nothing: call `register`.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from pathlib import Path
@@ -27,6 +28,7 @@ from harness.choices import (
 )
 from harness.config.schema_fields import Tree, as_plain, measured, setting, unnamed
 from harness.config.site_settings import SitesSettings, read_sites
+from harness.errors import ConfigError
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 PROJECT = _CHECKOUT if (_CHECKOUT / "run.py").exists() else Path(get_path("data"), "share", "cairn-harness")
@@ -54,14 +56,27 @@ class TaskConfig:
 
 
 @dataclass
-class AgentConfig:
+class PluginConfig:
+    """A class that takes the place of a shipped one; see `harness.api` for what it must look like.
+
+    Measured by `plugin_packages.measured_plugin`, and only where there is one: a run made before is measured the same.
+    """
+
+    _target_: str | None = setting(None, measured=False)
+    """Its dotted path, `my_package.module.Class`; null = the shipped one."""
+    arguments: dict[str, Any] = setting(factory=dict, measured=False)
+    """What its constructor is given, by name."""
+
+
+@dataclass
+class AgentConfig(PluginConfig):
     name: str = MISSING
-    system: str = MISSING
+    system: str = ""
     """Introduction; `{actions}` stands for the description of the action set."""
     actions: dict[str, str] = field(default_factory=dict)
     """Action set to its description."""
     examples: list[Any] = field(default_factory=list)
-    template: str = MISSING
+    template: str = ""
     """User message with `{observation} {notices} {url} {objective} {previous_actions}`."""
     splitter: str = "```"
     example_role: str = "system"
@@ -74,7 +89,7 @@ class AgentConfig:
 class LlmConfig:
     name: str = MISSING
     kind: str = "openai"
-    """`openai`, `azure`, or `scripted` (starts the embedded endpoint)."""
+    """`openai`, `azure`, `scripted` (starts the embedded endpoint), or `none` (for agents that ask no model)."""
     model: str = setting(MISSING, named=False)
     step: int = 0
     """Which checkpoint of a model in training this is; a label for `tracking`."""
@@ -144,7 +159,7 @@ class ObservationConfig:
 
 
 @dataclass
-class ExecutorConfig:
+class ExecutorConfig(PluginConfig):
     kind: str = setting("processes", named=False)
     """`processes`: every worker is a supervised process; `inline`: all in this one, to debug; `ray`: on a cluster.
     `slurm`: as jobs, each a shard."""
@@ -203,8 +218,8 @@ class JournalConfig:
 
 
 @dataclass
-class JudgeConfig:
-    """The endpoint that judges `fuzzy_match`; null model = no judge."""
+class JudgeConfig(PluginConfig):
+    """The endpoint that judges `fuzzy_match`; null model = no judge, unless there is a class for it."""
 
     model: str | None = None
     base_url: str | None = setting(None, measured=False, named=False)
@@ -267,6 +282,8 @@ class _AllSettings:
     limits: LimitsConfig = field(default_factory=LimitsConfig)
     journal: JournalConfig = setting(factory=JournalConfig, measured=False)
     judge: JudgeConfig = field(default_factory=JudgeConfig)
+    evaluators: Any = None
+    """By the name that `eval_types` of a task has for it, besides the shipped ones."""
     tracking: TrackingConfig = setting(factory=TrackingConfig, measured=False, named=False)
     action_set: ActionSet = ActionSet.cairn
     actions: list[str] = setting(factory=list, added=True)
@@ -282,9 +299,10 @@ class _AllSettings:
 
 @dataclass
 class ConfigSchema(_AllSettings):
-    """What hydra composes: `sites` is a tree yet, as sites have any name."""
+    """What hydra composes: `sites` and `evaluators` are trees yet, as what is in them has any name."""
 
     sites: dict[str, Any] = setting(factory=dict, measured=False, named=False)
+    evaluators: dict[str, Any] = setting(factory=dict, measured=False)
 
 
 @dataclass
@@ -292,15 +310,17 @@ class Config(_AllSettings):
     """What the house is built from."""
 
     sites: SitesSettings = setting(factory=SitesSettings, measured=False, named=False)
+    evaluators: dict[str, PluginConfig] = setting(factory=dict, measured=False)
 
     @classmethod
     def of(cls, composed: ConfigSchema) -> Self:
-        """Read the sites.
+        """Read the sites and evaluators.
 
         Raises:
             ConfigError: They hold an unknown key, or a value that cannot be used.
         """
-        return cls(**{**vars(composed), "sites": read_sites(composed.sites)})
+        read = {"sites": read_sites(composed.sites), "evaluators": _evaluators(composed.evaluators)}
+        return cls(**(vars(composed) | read))
 
     def tree(self) -> Tree:
         """All of it as plain values, as `ConfigSchema` reads it."""
@@ -310,7 +330,32 @@ class Config(_AllSettings):
 
     def measured(self) -> Tree:
         """The settings that change what is measured, by their dotted names; a run folder holds one value of each."""
-        return measured(self.tree(), ConfigSchema)
+        found = measured(self.tree(), ConfigSchema)
+        plugins = {"agent": self.agent, "judge": self.judge}
+        for name, plugin in (plugins | {f"evaluators.{name}": one for name, one in self.evaluators.items()}).items():
+            if plugin._target_ is not None:
+                from harness.config.plugin_packages import (
+                    measured_plugin,  # it needs hydra, which a worker does without
+                )
+
+                found |= measured_plugin(name, plugin._target_, plugin.arguments)
+        return found
+
+
+def _evaluators(tree: Mapping[str, Any]) -> dict[str, PluginConfig]:
+    """By eval type; a schema cannot say what is in groups of any name."""
+    found = {}
+    for name, settings in tree.items():
+        place = f"evaluators.{name}"
+        target = settings.get("_target_") if isinstance(settings, Mapping) else None
+        if not isinstance(target, str):
+            raise ConfigError(f"{place}._target_ is not set; give the dotted path of a class, my_package.module.Class")
+        if unknown := sorted(settings.keys() - {"_target_", "arguments"}):
+            raise ConfigError(f"{place}.{unknown[0]} is no setting; what the class is given is in {place}.arguments")
+        if not isinstance(arguments := settings.get("arguments") or {}, Mapping):
+            raise ConfigError(f"{place}.arguments must be a mapping of names to values")
+        found[name] = PluginConfig(_target_=target, arguments=dict(arguments))
+    return found
 
 
 def slug(text: str) -> str:
@@ -327,12 +372,19 @@ def _suffix(overrides: str) -> str:
     return f",{name}" if name else ""
 
 
+def _package_file(package: str, path: str) -> str:
+    from harness.config.plugin_packages import package_file  # it needs hydra's plug-ins, which a worker does without
+
+    return package_file(package, path)
+
+
 def register() -> None:
     """Make schema and resolvers known to hydra; may be called again."""
     OmegaConf.register_new_resolver("slug", slug, replace=True)
     OmegaConf.register_new_resolver("stem", lambda path: slug(Path(str(path)).stem), replace=True)
     OmegaConf.register_new_resolver("project", lambda path: str(PROJECT / path), replace=True)
     OmegaConf.register_new_resolver("unnamed_settings", lambda: unnamed(ConfigSchema), replace=True)
+    OmegaConf.register_new_resolver("package", _package_file, replace=True)
     OmegaConf.register_new_resolver("suffix", _suffix, replace=True)
     store = ConfigStore.instance()
     store.store(name="schema", node=ConfigSchema)

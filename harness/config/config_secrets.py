@@ -27,7 +27,7 @@ REDACTED = "[redacted]"
 ConfigPath = tuple[str, ...]
 _HEADERS = {("llm", "headers"), ("judge", "headers")}
 _WORDS = frozenset({"agent"})
-"""Settings that are nothing but words for the model."""
+"""Settings that are nothing but words for the model, but for the arguments of a class."""
 _FIRST_WORD = re.compile(r"\s*([\w./+~-]+)(?=\s|$)")
 
 
@@ -56,7 +56,7 @@ def task_secrets(tasks: "Iterable[Task]") -> dict[str, str]:
 
 def secret_parts(path: ConfigPath, value: Any) -> Iterator[str]:
     """What of the setting at `path` is secret, but for login fields, which are judged together."""
-    if value is None or path[0] in _WORDS or is_login_field(path):
+    if value is None or _is_words(path) or is_login_field(path):
         return
     if path[:2] in _HEADERS:
         yield from in_header(path[-1], str(value))
@@ -84,7 +84,7 @@ def _shown(path: ConfigPath, value: Any) -> Any:
             return [_shown((*path, str(number)), item) for number, item in enumerate(value)]
         case None:
             return None
-    if is_login_field(path) or path[:2] in _HEADERS or (is_secret_name(path[-1]) and path[0] not in _WORDS):
+    if is_login_field(path) or path[:2] in _HEADERS or (is_secret_name(path[-1]) and not _is_words(path)):
         return REDACTED
     if isinstance(value, str) and _is_command(path):
         first = _FIRST_WORD.match(value)
@@ -96,6 +96,10 @@ def _without(text: str, parts: Iterable[str]) -> str:
     for part in sorted(parts, key=len, reverse=True):
         text = text.replace(part, REDACTED) if part else text
     return text
+
+
+def _is_words(path: ConfigPath) -> bool:
+    return path[0] in _WORDS and path[1:2] != ("arguments",)
 
 
 def _is_command(path: ConfigPath) -> bool:

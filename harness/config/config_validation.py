@@ -86,7 +86,7 @@ BOUNDS: Mapping[str, ValueRange] = MappingProxyType(
 
 WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "llm.kind": ("openai", "azure", "scripted"),
+        "llm.kind": ("openai", "azure", "scripted", "none"),
         "browser.allowed": ("auto", "sites", "any"),
         "executor.kind": ("processes", "inline", "ray", "slurm"),
         "run.retry": RETRIES,
@@ -96,7 +96,7 @@ WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 ADDRESSES = ("llm.base_url", "judge.base_url")
 NON_EMPTY = (
-    *("task.name", "task.path", "agent.name", "agent.template", "agent.splitter", "agent.example_role", "llm.name"),
+    *("task.name", "task.path", "agent.name", "agent.splitter", "agent.example_role", "llm.name"),
     *("llm.model", "llm.max_tokens_field", "browser.locale", "browser.timezone", "run.id", "run.root"),
 )
 """Texts that cannot be empty."""
@@ -116,6 +116,9 @@ def check_values(config: object) -> None:
                 raise ConfigError(f"{name}={_shown(value)} cannot be used; give a number {bounds}")
         elif isinstance(value, str):
             _check_text(name, value)
+    known = dict(settings(config))
+    if known.get("agent._target_") is None and not known.get("agent.template", "-").strip():
+        raise ConfigError("agent.template is empty; give the user message, or a class of your own as agent._target_")
 
 
 def check_inputs(browser: BrowserConfig, executor: ExecutorConfig) -> None:

@@ -1,5 +1,6 @@
 """Where the sites are: one `Site` record for each, per lane."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from harness.config import TaskConfig
@@ -9,9 +10,16 @@ from harness.tasks import load
 from harness.tasks.shards import in_shard
 
 
-def load_tasks(task: TaskConfig, sites: SitesSettings) -> tuple[Task, ...]:
-    """The tasks this run is about."""
-    tasks = load(task.path, sites.canonical_bases, ids=task.ids, wanted_sites=task.sites, limit=task.limit)
+def load_tasks(task: TaskConfig, sites: SitesSettings, evaluators: Collection[str] = ()) -> tuple[Task, ...]:
+    """The tasks this run is about; `evaluators` are the names of those that are no shipped ones."""
+    tasks = load(
+        task.path,
+        sites.canonical_bases,
+        ids=task.ids,
+        wanted_sites=task.sites,
+        limit=task.limit,
+        evaluators=evaluators,
+    )
     return in_shard(tasks, task.shard)
 
 

@@ -57,7 +57,7 @@ def measured(tree: Tree, schema: type, prefix: str = "") -> Tree:
         if is_dataclass(kinds[one.name]):
             found |= measured(tree[one.name], kinds[one.name], f"{prefix}{one.name}.")
         else:
-            found |= _flat(f"{prefix}{one.name}", tree[one.name])
+            found |= flat(f"{prefix}{one.name}", tree[one.name])
     return found
 
 
@@ -65,10 +65,11 @@ def _default(one: Field[Any]) -> Any:
     return as_plain(one.default if one.default_factory is MISSING else one.default_factory())
 
 
-def _flat(name: str, value: Any) -> Tree:
+def flat(name: str, value: Any) -> Tree:
+    """The values in a setting, by their dotted names."""
     if not isinstance(value, Mapping) or not value:
         return {name: value}
-    return {key: leaf for inner, item in value.items() for key, leaf in _flat(f"{name}.{inner}", item).items()}
+    return {key: leaf for inner, item in value.items() for key, leaf in flat(f"{name}.{inner}", item).items()}
 
 
 def unnamed(schema: type, prefix: str = "") -> list[str]:

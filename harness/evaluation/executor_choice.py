@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from harness.config.config_secrets import task_secrets
+from harness.evaluation.builder import build_executor
 from harness.evaluation.embedded import EmbeddedServers, embedded_servers
 from harness.evaluation.parallelism import resolve_parallelism
 from harness.evaluation.run_context import RunContext
@@ -37,7 +38,7 @@ class Workers(NamedTuple):
 
 async def run_with_executor(game: RunContext, schedule: Scheduler, progress: Progress) -> Invocation:
     """Play all that is owed, by the configured executor."""
-    kind = game.settings.executor.kind
+    kind = game.settings.executor.kind if game.settings.executor._target_ is None else "processes"
     if kind == "slurm":
         return await play_shards(game, progress)
     async with embedded_servers(game) as where, schedule:
@@ -67,7 +68,9 @@ async def _processes(
     game: RunContext, schedule: Scheduler, progress: Progress, where: EmbeddedServers
 ) -> tuple[int, int]:
     size = _size(game, schedule, (machine_capacity(),))
-    launch = child_processes((sys.executable, *_PLAYER), game.run.path / "worker.log")
+    command, log = (sys.executable, *_PLAYER), game.run.path / "worker.log"
+    executor = build_executor(game.settings.executor)
+    launch = child_processes(command, log) if executor is None else lambda number: executor.start(command, number, log)
     return await _supervised(game, schedule, progress, where, workers=Workers(launch, size))
 
 

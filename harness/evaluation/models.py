@@ -1,6 +1,6 @@
 """The model and the agent that asks it: from settings to objects."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,6 +11,7 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from harness.api import ChatModel, Message, Reply
 from harness.config import PROJECT, JudgeConfig, LlmConfig
 from harness.errors import ConfigError
 from harness.llm.chat import ChatSettings, OpenAIChat
@@ -30,6 +31,13 @@ class RequestCounter:
     """Counts the HTTP requests of this start to the model under test; a judge's are in its scores."""
 
     made: int = 0
+
+
+class NoModel:
+    """With `llm=none`."""
+
+    async def ask(self, messages: Sequence[Message]) -> Reply:
+        raise ConfigError("the agent asks a model, and llm.kind is none; choose one, as in llm=openai llm.model=NAME")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,10 +77,10 @@ class Models:
     def _connections(self) -> Any:
         return bounded_client(int(self.llm.max_answer_mb * (1 << 20)))
 
-    async def agent_model(
-        self, base_url: str | None, tell: Callable[[str], None], lane: int = 0
-    ) -> CircuitBreakerModel:
+    async def agent_model(self, base_url: str | None, tell: Callable[[str], None], lane: int = 0) -> ChatModel:
         """The model under test; `base_url` overrides the configured one, `tell` hears of retries."""
+        if self.llm.kind == "none":
+            return NoModel()
         chat = await self.bare_model(
             base_url, lambda notice: tell(f"{notice.why}; again in {notice.wait_s:.1f} s"), lane
         )

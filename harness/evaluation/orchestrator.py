@@ -14,7 +14,6 @@ from pathlib import Path
 from harness.choices import Display
 from harness.codec import dumps
 from harness.config import Config
-from harness.config.action_classes import action_set_of
 from harness.config.config_secrets import task_secrets
 from harness.config.config_tree import build_redactor
 from harness.config.config_validation import check_inputs
@@ -24,6 +23,7 @@ from harness.errors import ExitCode
 from harness.evaluation import retry_request
 from harness.evaluation.budget_settings import build_run_budget
 from harness.evaluation.build_locks import build_scheduler
+from harness.evaluation.builder import check_plugins
 from harness.evaluation.config_drift import check_config_drift
 from harness.evaluation.dry_run import describe_dry_run
 from harness.evaluation.limiter_settings import build_rate_limiter
@@ -58,14 +58,12 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
     Returns:
         The exit code.
     """
-    action_set_of(config)
+    check_plugins(config)
     if config.run.dry:
-        tasks = load_tasks(config.task, config.sites)
+        tasks = load_tasks(config.task, config.sites, config.evaluators)
         _keep_quiet(config, tasks)
-        settings = RunSettings.of(config)
-        console.out(
-            describe_dry_run(settings, tasks, folder, has_judge=config.judge.model is not None), highlight=False
-        )
+        settings, judged = RunSettings.of(config), bool(config.judge.model or config.judge._target_)
+        console.out(describe_dry_run(settings, tasks, folder, has_judge=judged), highlight=False)
         return ExitCode.DONE
     check_inputs(config.browser, config.executor)
     return await _evaluate(config, folder, console, arguments)
@@ -73,7 +71,7 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
 
 async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...]) -> int:
     begun = time.monotonic()
-    settings, tasks = RunSettings.of(config), load_tasks(config.task, config.sites)
+    settings, tasks = RunSettings.of(config), load_tasks(config.task, config.sites, config.evaluators)
     with (
         RunFolder.open(folder, durability=config.journal.durability, redactor=_keep_quiet(config, tasks)) as run,
         ExitStack() as closing,

@@ -14,6 +14,7 @@ from pathlib import Path
 from harness.choices import Dialect
 from harness.config import LlmConfig, TrackingConfig, slug
 from harness.errors import ConfigError, JournalError, UsageError
+from harness.evaluation.builder import build_sinks
 from harness.protocols import Phase, Progress, ProgressEvent
 from harness.tracking.episodes import RunTrajectories
 from harness.tracking.lazy import pyarrow
@@ -43,7 +44,7 @@ class Tracker:
                 name=path_part(tracking.name or slug(llm.model), "tracking.name"),
                 project=path_part(tracking.project, "tracking.project"),
                 base_path=tracking.base_path,
-                report_metrics=tracking.report_metrics,
+                report_metrics=build_sinks(tracking.report_metrics),
             )
 
     @asynccontextmanager

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from harness.agents.prompt import read_prompt
-from harness.agents.prompt_agent import PromptAgent
+from harness.api import Agent, ChatModel
 from harness.browser.browser_settings import BrowserSettings, RestoreSettings
 from harness.browser.session.chromium import ChromiumPool
 from harness.choices import ActionSet, Dialect, ObservationType
 from harness.config import Config
-from harness.config.action_classes import action_set_of, prompt_lines
 from harness.config.deployment import Deployment
+from harness.evaluation.builder import build_agent, build_evaluators, build_judge
 from harness.evaluation.embedded import EmbeddedServers
 from harness.evaluation.pending_settings import pending_policy
 from harness.evaluation.run_context import WorkerContext
@@ -68,7 +67,7 @@ async def build_workers(
         evaluators = await _evaluators(config, models)
         kits: dict[int, EpisodeDeps] = {}
         for lane in range(numbers.start * lanes, numbers.stop * lanes):
-            agent = await _agent(config, models, services.base_url, progress, lane=lane)
+            agent = build_agent(config, await _model(models, services.base_url, progress, lane=lane))
             kits[lane] = _kit(game, agent, evaluators, progress)
         workers = tuple(
             Worker(
@@ -98,9 +97,7 @@ async def _models(game: WorkerContext, closing: AsyncExitStack) -> "Models":
     )
 
 
-def _kit(
-    game: WorkerContext, agent: PromptAgent, evaluators: dict[str, EpisodeScorer], progress: Progress
-) -> EpisodeDeps:
+def _kit(game: WorkerContext, agent: Agent, evaluators: dict[str, EpisodeScorer], progress: Progress) -> EpisodeDeps:
     config = game.config
     return EpisodeDeps(
         agent=agent,
@@ -115,29 +112,20 @@ def _kit(
     )
 
 
-async def _agent(
-    config: Config, models: "Models", base_url: str | None, progress: Progress, *, lane: int
-) -> PromptAgent:
+async def _model(models: "Models", base_url: str | None, progress: Progress, *, lane: int) -> ChatModel:
     def tell(note: str) -> None:
         progress.tell(ProgressEvent(lane=lane, task_id="", phase=Phase.retrying, note=note))
 
-    return PromptAgent(
-        model=await models.agent_model(base_url, tell, lane),
-        prompt=read_prompt(vars(config.agent), action_set=config.action_set.value, more=prompt_lines(config.actions)),
-        action_set=action_set_of(config),
-        max_observation_tokens=config.agent.max_observation_tokens,
-        parsing_retries=config.agent.parsing_retries,
-        sees=config.observation.type is ObservationType.image,
-    )
+    return await models.agent_model(base_url, tell, lane)
 
 
 async def _evaluators(config: Config, models: "Models") -> dict[str, EpisodeScorer]:
     """Both dialects, the one that counts last: when it is there, the other is too."""
-    judge = None
-    if config.judge.model:
+    judge, further = build_judge(config), build_evaluators(config)
+    if judge is None and config.judge.model:
         judge = ModelJudge(await models.judge_model(config.judge), name=config.judge.model)
     ordered = sorted(Dialect, key=lambda dialect: dialect is config.scoring)
-    return {dialect.value: Scorer(dialect.value, judge) for dialect in ordered}
+    return {dialect.value: Scorer(dialect.value, judge, further=further) for dialect in ordered}
 
 
 def _waits(progress: Progress) -> Callable[[int, str], None]:

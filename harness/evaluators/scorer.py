@@ -4,20 +4,25 @@ Bad evidence, a bad task and a silent judge give `Status.ERROR` with a sentence;
 all (a wrong key) stops the run like everywhere else.
 """
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import prod
+from types import MappingProxyType
+from typing import Any
 
-from harness.api import Artifacts, Finding, Judge
-from harness.errors import EvaluatorError
+from harness.actions.truncate import MOST_OF_A_MESSAGE, cut
+from harness.api import Artifacts, Evaluator, Finding, Judge
+from harness.errors import EvaluatorError, JournalError, UsageError
 from harness.evaluators.judge import JudgeSession
 from harness.evaluators.program_html import program_html
-from harness.evaluators.result import CORRECTED, DIALECTS
+from harness.evaluators.result import CORRECTED, DIALECTS, shown
 from harness.evaluators.string_match import string_match
 from harness.evaluators.url_match import url_match
 from harness.protocols import JudgeReplies
 from harness.records import Closed, CloseReason, Scored, Status, Task, Verdict
 
+NO_EVALUATORS: Mapping[str, Evaluator] = MappingProxyType({})
 EVALUATOR_VERSION = 1
 """Bumped by hand whenever a rule changes what it gives."""
 
@@ -28,14 +33,23 @@ class Scorer:
     Args:
         dialect: `webarena` or `corrected`.
         judge: Needed by fuzzy_match and by N/A answers; without it those tasks are errors.
+        further: Evaluators of eval types that are no shipped ones, by name.
         clock: Seconds since the epoch.
     """
 
-    def __init__(self, dialect: str, judge: Judge | None = None, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        dialect: str,
+        judge: Judge | None = None,
+        *,
+        further: Mapping[str, Evaluator] = NO_EVALUATORS,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         if dialect not in DIALECTS:
             raise ValueError(f"unknown dialect {dialect!r}; there are {', '.join(DIALECTS)}")
         self._dialect = dialect
         self._judge = judge
+        self._further = further
         self._clock = clock
 
     async def score(
@@ -84,8 +98,35 @@ class Scorer:
                 return url_match(task, closed.evidence.url, self._dialect)
             case "program_html":
                 return program_html(task, closed.evidence, artifacts, self._dialect)
+            case _ if name in self._further:
+                return await _found(name, self._further[name], task, closed, artifacts)
             case _:
-                raise EvaluatorError(f"unknown eval type {name!r}")
+                raise EvaluatorError(
+                    f"there is no evaluator for eval type {name!r}; name its class, evaluators.{name}._target_=…"
+                )
+
+
+async def _found(name: str, evaluator: Evaluator, *given: Any) -> Finding:
+    """What an evaluator of the person's own finds; whatever it raises costs this verdict, and no other task."""
+
+    async def evaluate() -> object:
+        return await evaluator.evaluate(*given)
+
+    (found,) = await asyncio.gather(evaluate(), return_exceptions=True)
+    match found:
+        case Finding(value=int() | float() as value, why=str()) if 0.0 <= value <= 1.0:
+            return Finding(value=float(value), why=cut(found.why, MOST_OF_A_MESSAGE))
+        case Finding():
+            raise EvaluatorError(f"evaluator {name} gave value={shown(found.value)}; a value is from 0 to 1")
+        case UsageError() | JournalError() | EvaluatorError():
+            raise found
+        case Exception():
+            raise EvaluatorError(
+                f"evaluator {name} raised {type(found).__name__}: {cut(str(found), MOST_OF_A_MESSAGE)}"
+            ) from found
+        case BaseException():
+            raise found
+    raise EvaluatorError(f"evaluator {name} returned {type(found).__name__}, not a Finding")
 
 
 def _answer(closed: Closed) -> str:

@@ -4,7 +4,7 @@ A task file is data from somebody else: every field is checked before it becomes
 and a complaint is one sentence with file, task and field. Running and judging tasks is not done here.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from harness.errors import TaskError
@@ -16,13 +16,14 @@ from harness.tasks.task_file import read
 __all__ = ["load"]
 
 
-def load(
+def load(  # noqa: PLR0913 (the settings of a task group)
     path: str | Path,
     sites: Mapping[str, str],
     *,
     ids: Ids | None = None,
     wanted_sites: Iterable[str] | None = None,
     limit: int | None = None,
+    evaluators: Collection[str] = (),
 ) -> tuple[Task, ...]:
     """Read the tasks of `path` that are asked for, in the file's order.
 
@@ -32,6 +33,7 @@ def load(
         ids: `"0-99,120"`, or several of such pieces; None = all.
         wanted_sites: Only tasks that need no other sites than these; None = all.
         limit: At most so many, the first ones; None = all.
+        evaluators: Eval types besides the shipped ones.
     Raises:
         TaskError: The file is missing or wrong, or nothing is left to run.
     """
@@ -40,4 +42,4 @@ def load(
     if not entries:
         raise TaskError(f"{path}: no task is left; ask for other task.ids or task.sites, or for a higher task.limit")
     bases = {name: base.rstrip("/") for name, base in sites.items()}
-    return tuple(build(entry, bases) for entry in entries)
+    return tuple(build(entry, bases, evaluators) for entry in entries)

@@ -4,6 +4,7 @@ What cannot be judged is refused before anything runs. `func:` calls are kept as
 is no call of a known function is an error of that one task, found when its evidence is gathered.
 """
 
+from collections.abc import Collection
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,13 +17,17 @@ _TARGET_KEYS = ("url", "locator", "required_contents", "prep_actions")
 _SCRIPT_STARTS = ("document.", "[...document.")
 
 
-def build_eval(fields: Fields) -> Eval:
-    eval_types = fields.texts("eval_types")
+def build_eval(fields: Fields, evaluators: Collection[str] = ()) -> Eval:
+    """`evaluators` are eval types of classes of the person's own; what they need of a task is for them to say."""
+    eval_types, known = fields.texts("eval_types"), (*EVAL_TYPES, *evaluators)
     for name in eval_types:
-        if name not in EVAL_TYPES:
-            raise fields.wrong("eval_types", f"holds {name!r}; there are {', '.join(EVAL_TYPES)}")
+        if name not in known:
+            raise fields.wrong(
+                "eval_types",
+                f"holds {name!r}; there are {', '.join(known)} (and classes of your own as evaluators.NAME._target_)",
+            )
     if not eval_types:
-        raise fields.wrong("eval_types", f"is empty; name at least one of {', '.join(EVAL_TYPES)}")
+        raise fields.wrong("eval_types", f"is empty; name at least one of {', '.join(known)}")
     judged = Eval(
         eval_types=eval_types,
         reference_answers=_reference_answers(fields),
@@ -36,7 +41,7 @@ def build_eval(fields: Fields) -> Eval:
         "url_match": ("reference_url", judged.reference_url),
         "program_html": ("program_html", judged.program_html),
     }
-    for name in eval_types:
+    for name in (name for name in eval_types if name in needs):
         key, value = needs[name]
         if not value:
             raise fields.wrong(key, f"is empty, but eval_types asks for {name}; fill it in or take {name} out")

@@ -4,7 +4,7 @@ Everything a task says about its pages and itself is checked here; how it is jud
 """
 
 import os.path
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,8 @@ from harness.tasks.validation import Fields
 _SEVERAL_PAGES = " |AND| "
 
 
-def build(entry: TaskEntry, bases: Mapping[str, str]) -> Task:
-    refuse_unread(entry.place, entry.fields)
+def build(entry: TaskEntry, bases: Mapping[str, str], evaluators: Collection[str] = ()) -> Task:
+    refuse_unread(entry.place, entry.fields, evaluators)
     fields = Fields(entry.place, expand(entry.place, entry.fields, bases))
     fields.get("task_id")
     intent = fields.text("intent")
@@ -31,7 +31,7 @@ def build(entry: TaskEntry, bases: Mapping[str, str]) -> Task:
         sites=fields.texts("sites"),
         intent=intent,
         start_urls=_start_urls(fields),
-        eval=build_eval(judged),
+        eval=build_eval(judged, evaluators),
         require_login=bool(fields.flag("require_login")),
         storage_state=_storage_state(fields, entry.file.parent),
         geolocation=_geolocation(fields),

@@ -6,7 +6,7 @@ for nothing. Values are not looked at here, nor is anything of the wrong type: t
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -68,18 +68,19 @@ _CONTENTS = _Place(
 )
 
 
-def refuse_unread(place: str, task: Mapping[str, Any]) -> None:
+def refuse_unread(place: str, task: Mapping[str, Any], evaluators: Collection[str] = ()) -> None:
     """Refuse a task that asks for something nobody here reads.
 
     Args:
         place: Where it stands, as a complaint names it.
         task: As it was read, placeholders and all.
+        evaluators: Eval types of the person's own; a key of `eval` with such a name is for its evaluator.
     Raises:
         TaskError: A key of it is neither read nor a remark; one sentence with file, task and key.
     """
     for prefix, known, values in _objects(task):
         for key, value in values.items():
-            if key in known.read or _is_empty(value):
+            if key in known.read or _is_empty(value) or (known is _EVAL and key in evaluators):
                 continue
             if (why := known.unsupported.get(key)) is not None:
                 raise TaskError(f"{place}: field `{prefix}{key}` {why}")

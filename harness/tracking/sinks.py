@@ -17,6 +17,8 @@ from harness.errors import TrackingError
 from harness.tracking.wandb_sink import KEY, WandbSink
 
 logger = logging.getLogger(__name__)
+_FAILURES = (TrackingError, OSError, RuntimeError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What sinks raise, those of a stranger's among them."""
 
 
 class TrackioSink:
@@ -90,7 +92,7 @@ class Reporting:
     def _attempt(self, sink: Any, action: Any) -> None:
         try:
             action()
-        except (TrackingError, OSError, RuntimeError) as exc:
+        except _FAILURES as exc:
             self._given_up.append(sink)
             logger.warning(
                 "%s gets no metrics of %s/%s: %s; they are in history.jsonl all the same",

@@ -1,0 +1,98 @@
+"""Installed packages that plug in: their `configs` folders are searched like the shipped one.
+
+A package says so by an entry point of the group `cairn.plugins`, whose value is the name of a package. Nothing of it is
+imported for that; its classes are imported when the settings name them (`_target_`), by `evaluation.builder` only.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from importlib.metadata import EntryPoint, entry_points, packages_distributions, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.plugins import Plugins
+from hydra.plugins.search_path_plugin import SearchPathPlugin
+
+from harness.config.schema_fields import Tree, as_plain, flat
+from harness.errors import ConfigError
+from harness.journal.secret_detection import is_secret_name
+
+GROUP = "cairn.plugins"
+_CHOSEN = re.compile(r"\+(agent|llm|browser|sites|executor|resume|task|tracking)=[\w./,-]+")
+
+
+def plugin_folders() -> dict[str, Path]:
+    """Name of each entry point to its `configs` folder.
+
+    Raises:
+        ConfigError: There is none, or no such package.
+    """
+    return {point.name: _folder_of(point) for point in sorted(entry_points(group=GROUP))}
+
+
+def package_file(package: str, path: str) -> str:
+    """A file that lies in a package, for settings: `${package:my_package,tasks.json}`.
+
+    Raises:
+        ConfigError: There is no such package.
+    """
+    if (folder := _package(package)) is None:
+        raise ConfigError(f"there is no package {package} in this environment; install it, or correct its name")
+    return str(folder / path)
+
+
+def measured_plugin(name: str, target: str, arguments: Mapping[str, Any]) -> Tree:
+    """What a run is measured by of a class named in the settings at `name`: itself, its version and arguments."""
+    top = target.partition(".")[0]
+    packages = sorted(set(packages_distributions().get(top, ())))
+    measured: Tree = {
+        f"{name}._target_": target,
+        f"{name}.distribution": ", ".join(f"{package} {version(package)}" for package in packages) or None,
+    }
+    return measured | {
+        key: value
+        for key, value in flat(f"{name}.arguments", as_plain(arguments)).items()
+        if not is_secret_name(key.rpartition(".")[2])
+    }
+
+
+def search_plugins() -> None:
+    """Let hydra look for configurations in plug-ins, after the shipped ones; may be called again."""
+    Plugins.instance().register(PluginSearchPath)
+
+
+class PluginSearchPath(SearchPathPlugin):
+    """Made by hydra whenever it composes."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        for name, folder in plugin_folders().items():
+            search_path.append(provider=f"{GROUP}: {name}", path=f"file://{folder}")
+
+
+def choose_plainly(arguments: Sequence[str]) -> tuple[str, ...]:
+    """`+agent=mine` as `agent=mine`: hydra's plus is for groups that have no choice yet, and these always have one."""
+    return tuple(argument[1:] if _CHOSEN.fullmatch(argument) else argument for argument in arguments)
+
+
+def _folder_of(point: EntryPoint) -> Path:
+    by = "" if point.dist is None else f" of {point.dist.name} {point.dist.version}"
+    if (package := _package(point.value)) is None:
+        raise ConfigError(
+            f"the plug-in {point.name}{by} names the package {point.value}, which is not there; uninstall it"
+        )
+    if not (folder := package / "configs").is_dir():
+        raise ConfigError(
+            f"the plug-in {point.name}{by} has no folder {folder}; its wheel must contain one, or uninstall the package"
+        )
+    return folder
+
+
+def _package(name: str) -> Path | None:
+    try:
+        spec = find_spec(name)
+    except (ImportError, ValueError):
+        return None
+    found = None if spec is None else spec.submodule_search_locations
+    return Path(next(iter(found))) if found else None

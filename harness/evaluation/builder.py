@@ -1,0 +1,153 @@
+"""From settings to objects, and the only place that makes objects of classes the settings name (`_target_`).
+
+The settings are the person's own: command line, files, installed packages. What a run folder says of its settings never
+comes here (`config.recorded_config`). Browsers and the model's client are made in `worker_pool` and `models`, whose
+libraries take long to import; this is for a supervisor, too.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from inspect import iscoroutinefunction, signature
+from typing import Any
+
+from hydra.errors import InstantiationException
+from hydra.utils import instantiate
+
+from harness.agents.prompt import Prompt, read_prompt
+from harness.agents.prompt_agent import PromptAgent
+from harness.api import Agent, ChatModel, Evaluator, Executor, Judge, Sink
+from harness.choices import ObservationType
+from harness.config import Config, ExecutorConfig, PluginConfig
+from harness.config.action_classes import action_set_of, prompt_lines
+from harness.errors import ConfigError
+from harness.tasks.parse_eval import EVAL_TYPES
+
+_CANNOT_BE_MADE = (
+    *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError),
+    *(OSError, RuntimeError, TypeError, ValueError),
+)
+"""What constructors raise for arguments they cannot use."""
+
+
+def check_plugins(config: Config) -> None:
+    """See that every class the settings name is there and fits, before anything is played.
+
+    Raises:
+        ConfigError: One does not, in one sentence.
+    """
+    action_set_of(config)
+    if config.agent._target_ is not None:
+        _factory("agent", config.agent, Agent, given=("model",))
+    else:
+        _prompt(config)
+    if config.judge._target_ is not None:
+        _factory("judge", config.judge, Judge)
+    build_evaluators(config)
+    build_executor(config.executor)
+
+
+def build_agent(config: Config, model: ChatModel) -> Agent:
+    """The agent of one lane; a class of the person's own is given the model as `model`."""
+    if config.agent._target_ is not None:
+        agent: Agent = _make("agent", config.agent, Agent, model=model)
+        return agent
+    return PromptAgent(
+        model=model,
+        prompt=_prompt(config),
+        action_set=action_set_of(config),
+        max_observation_tokens=config.agent.max_observation_tokens,
+        parsing_retries=config.agent.parsing_retries,
+        sees=config.observation.type is ObservationType.image,
+    )
+
+
+def _prompt(config: Config) -> Prompt:
+    return read_prompt(vars(config.agent), action_set=config.action_set.value, more=prompt_lines(config.actions))
+
+
+def build_judge(config: Config) -> Judge | None:
+    """A judge of the person's own; None = there is none."""
+    judge: Judge | None = None if config.judge._target_ is None else _make("judge", config.judge, Judge)
+    return judge
+
+
+def build_evaluators(config: Config) -> Mapping[str, Evaluator]:
+    """By eval type, those that are no shipped ones."""
+    made: dict[str, Evaluator] = {}
+    for name, plugin in config.evaluators.items():
+        place = f"evaluators.{name}"
+        if name in EVAL_TYPES:
+            raise ConfigError(f"{place}: {name} is a shipped evaluator; give yours another name")
+        made[name] = _make(place, plugin, Evaluator)
+    return made
+
+
+def build_executor(settings: ExecutorConfig) -> Executor | None:
+    """An executor of the person's own; None = `executor.kind` says which."""
+    made: Executor | None = None if settings._target_ is None else _make("executor", settings, Executor)
+    return made
+
+
+def build_sinks(report_metrics: list[Any] | None) -> list[Any] | None:
+    """`tracking.report_metrics` with objects in the place of classes; names of shipped sinks stay."""
+    if not isinstance(report_metrics, list):
+        return report_metrics  # for the reader of names to refuse
+    return [
+        _make("tracking.report_metrics", _as_plugin(one), Sink) if isinstance(one, dict) and "_target_" in one else one
+        for one in report_metrics
+    ]
+
+
+def _as_plugin(entry: Mapping[str, Any]) -> PluginConfig:
+    return PluginConfig(
+        _target_=str(entry["_target_"]), arguments={key: value for key, value in entry.items() if key != "_target_"}
+    )
+
+
+def _make(place: str, plugin: PluginConfig, protocol: type[Any], **given: Any) -> Any:
+    """An object of the class named at `place`."""
+    factory = _factory(place, plugin, protocol, given=tuple(given))
+    try:
+        made = factory(**given)
+    except _CANNOT_BE_MADE as error:
+        raise ConfigError(f"{place}._target_={plugin._target_} cannot be made: {_said(error)}") from error
+    if not isinstance(made, protocol):  # attributes that only an object has
+        raise ConfigError(
+            f"{place}._target_={plugin._target_} has not all that harness.api.{protocol.__name__} asks for"
+        )
+    return made
+
+
+def _factory(place: str, plugin: PluginConfig, protocol: type[Any], given: Sequence[str] = ()) -> Callable[..., Any]:
+    """What makes the object, checked as far as it can be without making one."""
+    named = f"{place}._target_={plugin._target_}"
+    if hidden := [key for key in plugin.arguments if not key.isidentifier() or key.startswith("_")]:
+        raise ConfigError(f"{place}.arguments: {hidden[0]} cannot be the name of an argument")
+    try:
+        factory = instantiate(
+            {"_target_": plugin._target_, **plugin.arguments}, _partial_=True, _recursive_=False, _convert_="all"
+        )
+    except InstantiationException as error:
+        raise ConfigError(f"{named} cannot be imported: {_said(error.__cause__ or error)}") from error
+    made_by = getattr(factory, "func", None)
+    if not isinstance(made_by, type):
+        raise ConfigError(f"{named} is no class; give the dotted path of one, my_package.module.Class")
+    for name, method in vars(protocol).items():
+        if name.startswith("_") or not callable(method):
+            continue
+        theirs = getattr(made_by, name, None)
+        if not callable(theirs):
+            raise ConfigError(f"{named} has no method {name}, which harness.api.{protocol.__name__} asks for")
+        if iscoroutinefunction(method) and not iscoroutinefunction(theirs):
+            raise ConfigError(f"{named}: its method {name} must be `async def`")
+    try:
+        signature(made_by).bind(**plugin.arguments, **dict.fromkeys(given))
+    except TypeError as error:
+        also = f"; it is given {', '.join(given)}, too" if given else ""
+        raise ConfigError(
+            f"{place}.arguments do not fit the constructor of {plugin._target_}: {error}{also}"
+        ) from error
+    return factory  # type: ignore[no-any-return]
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

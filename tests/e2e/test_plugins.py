@@ -1,0 +1,146 @@
+"""A stranger's package beside Cairn: agent, evaluator, site and tasks, with nothing changed in this repository.
+
+An action set and a benchmark of a plug-in belong here, too, once their classes can be named in the settings.
+"""
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import psutil
+import pytest
+
+from harness.journal.log import read
+from tests.e2e.conftest import PROJECT, Start
+from tests.e2e.test_run import decided, running, wait_until
+
+Starter = Callable[..., Start]
+SOURCE = Path(__file__).parent / "plugin" / "lantern"
+RUN = ("task=lantern", "+agent=adder", "llm=none", "workers=1")
+
+
+class Pages(BaseHTTPRequestHandler):
+    """`/3` holds the number 3."""
+
+    def do_GET(self) -> None:
+        time.sleep(0.1)
+        body = f"<!doctype html><title>Lantern</title><p>number {self.path.strip('/') or 0}</p>".encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        return
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def wheel(folder: Path, *, version: str = "1.0", without: str = "none") -> Path:
+    """A wheel made by hand, as nothing can be fetched to build one."""
+    info = f"lantern-{version}.dist-info"
+    files = {
+        f"lantern/{path.relative_to(SOURCE)}": path.read_bytes()
+        for path in SOURCE.rglob("*")
+        if path.is_file() and path.suffix in (".py", ".yaml", ".json") and without not in path.parts
+    }
+    files[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: lantern\nVersion: {version}\n".encode()
+    files[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    files[f"{info}/entry_points.txt"] = b"[cairn.plugins]\nlantern = lantern\n"
+    files[f"{info}/top_level.txt"] = b"lantern\n"
+    record = "".join(f"{name},,\n" for name in (*files, f"{info}/RECORD"))
+    path = folder / f"lantern-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in {**files, f"{info}/RECORD": record.encode()}.items():
+            archive.writestr(name, data)
+    return path
+
+
+def install(built: Path, place: Path) -> None:
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--upgrade"]
+    done = subprocess.run([*pip, "--target", str(place), str(built)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def beside(tmp_path: Path, site: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the plug-in is installed, beside Cairn; every command of the test finds it."""
+    install(wheel(tmp_path), tmp_path / "installed")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(tmp_path / "installed"), str(PROJECT))))
+    monkeypatch.setenv("LANTERN", site)
+    return tmp_path / "installed"
+
+
+def harness(*arguments: str) -> str:
+    """What a sub-command prints."""
+    command = [sys.executable, "-m", "harness.main", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Not when only its exit code is left, which in some containers nothing ever reads."""
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def state_of_the_repository() -> str:
+    files = sorted(path for name in ("harness", "configs", "tasks") for path in (PROJECT / name).rglob("*"))
+    state = hashlib.sha256()
+    for path in files:
+        if path.is_file() and path.suffix != ".pyc":
+            state.update(f"{path} {path.stat().st_mtime_ns}".encode())
+    return state.hexdigest()
+
+
+@pytest.mark.browser
+def test_an_installed_plugin_is_run_killed_resumed_reported_and_compared(
+    start: Starter, tmp_path: Path, beside: Path
+) -> None:
+    before = state_of_the_repository()
+    results = tmp_path / "results"
+    for executor in ("processes", "inline"):
+        chosen = (*RUN, f"executor={executor}", f"run.id={executor}")
+        folder = results / executor
+        with running(*chosen, root=results) as process:
+            wait_until(lambda folder=folder: decided(folder) >= 3)
+            family = psutil.Process(process.pid).children(recursive=True)
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            wait_until(lambda family=family: not any(is_alive(one) for one in family))
+        persisted = decided(folder)
+        assert 3 <= persisted < 12
+
+        resumed = start(*chosen, "fail_under=1.0")
+        assert resumed.code == 0, resumed.out + resumed.err
+        episodes = [read(path) for path in sorted(folder.glob("*.traj.jsonl"))]
+        assert [episode.closed and episode.closed.answer for episode in episodes] == ["21", "21"]
+        assert decided(folder) == 12, "a decision was made twice"
+        memory = episodes[0].memory
+        assert memory["numbers"] == [1, 2, 3, 4, 5, 6]
+        assert len(set(memory["processes"])) == 2, "its memory came back in another process"
+        (total,) = episodes[0].scores["corrected"].verdicts
+        assert (total.evaluator, total.value, total.why) == ("total", 1.0, "the answer is '21', the total 21")
+
+    assert "report/index.html" in harness("report", str(results / "inline"))
+    assert "2" in harness("compare", str(results / "processes"), str(results / "inline"))
+    assert "2 passed" in harness("score", str(results / "inline"), "task=lantern")
+    assert state_of_the_repository() == before

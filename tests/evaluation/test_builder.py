@@ -1,0 +1,173 @@
+"""Classes that settings name: what is refused in one sentence, what they are given, and what a run is measured by."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.api import (
+    Artifacts,
+    Closed,
+    Decision,
+    Episode,
+    Executor,
+    Finding,
+    Identity,
+    Judge,
+    JudgeQuestion,
+    LiveObservation,
+    Message,
+    Reply,
+    Stop,
+    Task,
+)
+from harness.cli import configured
+from harness.config import Config
+from harness.config.config_tree import saved
+from harness.errors import ConfigError
+from harness.evaluation.builder import (
+    build_agent,
+    build_evaluators,
+    build_executor,
+    build_judge,
+    build_sinks,
+    check_plugins,
+)
+
+HERE = __name__
+MINE = ("agent.name=mine", f"agent._target_={HERE}.Mine")
+
+
+class Silent:
+    async def ask(self, messages: Sequence[Message]) -> Reply:
+        return Reply()
+
+
+class Mine:
+    def __init__(self, model: Any, depth: int = 1, api_key: str = "") -> None:
+        if depth < 0:
+            raise ValueError("depth is below 0")
+        self.model, self.depth = model, depth
+
+    async def decide(self, task: Task, episode: Episode, observation: LiveObservation, /) -> Decision:
+        return Decision(action=Stop(answer=str(self.depth)))
+
+
+class Asks(Mine):
+    def decide(self, *given: Any) -> Any:
+        return None
+
+
+class Total:
+    def __init__(self, most: int = 1) -> None:
+        self.most = most
+
+    async def evaluate(self, task: Task, closed: Closed, artifacts: Artifacts, /) -> Finding:
+        return Finding(value=1.0, why="")
+
+
+class Nameless:
+    async def judge(self, question: JudgeQuestion, /) -> Reply:
+        return Reply(text="correct")
+
+
+class Named(Nameless):
+    name = "named-1"
+
+
+class Elsewhere:
+    def start(self, command: Sequence[str], number: int, log: Path, /) -> Any:
+        return None
+
+
+class Rows:
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def start(self, identity: Identity) -> None: ...
+
+    def log(self, row: Mapping[str, float], split: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        (["agent._target_=no.such.Agent"], "agent._target_=no.such.Agent cannot be imported: "),
+        ([f"agent._target_={HERE}.NoSuch"], "cannot be imported: "),
+        (["agent._target_=os.system"], "agent._target_=os.system cannot be imported: .* blocklisted"),
+        (["agent._target_=os.path.join"], "agent._target_=os.path.join is no class"),
+        (
+            ["agent._target_=builtins.dict"],
+            "agent._target_=builtins.dict has no method decide, which harness.api.Agent",
+        ),
+        ([f"agent._target_={HERE}.Asks"], "its method decide must be `async def`"),
+        ([*MINE, "+agent.arguments.deep=2"], "unexpected keyword argument 'deep'; it is given model, too"),
+        ([*MINE, "+agent.arguments.model=2"], "multiple values for keyword argument 'model'"),
+        ([*MINE, "+agent.arguments._args_=[1]"], "agent.arguments: _args_ cannot be the name of an argument"),
+        ([f"judge._target_={HERE}.Mine"], "has no method judge, which harness.api.Judge asks for"),
+        ([f"+evaluators.total._target_={HERE}.Mine"], r"evaluators.total._target_=.*Mine has no method evaluate"),
+        ([f"+evaluators.url_match._target_={HERE}.Total"], "evaluators.url_match: url_match is a shipped evaluator"),
+        (["+evaluators.total.arguments.most=1"], "evaluators.total._target_ is not set"),
+        ([f"executor._target_={HERE}.Total"], "has no method start, which harness.api.Executor asks for"),
+    ],
+)
+def test_a_class_that_does_not_fit_is_one_sentence(overrides: list[str], sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence) as refused:
+        check_plugins(configured(overrides))
+    assert "\n" not in str(refused.value)
+
+
+def test_what_a_constructor_raises_is_one_sentence() -> None:
+    with pytest.raises(ConfigError, match=r"Mine cannot be made: ValueError: depth is below 0"):
+        build_agent(configured([*MINE, "+agent.arguments.depth=-1"]), Silent())
+    with pytest.raises(ConfigError, match=r"has not all .*harness.api.Judge asks for"):
+        build_judge(configured([f"judge._target_={HERE}.Nameless"]))
+
+
+def test_an_unknown_setting_beside_a_class_is_refused() -> None:
+    for wrong in ("+agent.argument.depth=2", "+evaluators.total={_target_: x, most: 1}", "+judge.targets=x"):
+        with pytest.raises(ConfigError, match="is no setting"):
+            configured([*MINE, wrong])
+
+
+def test_classes_get_their_arguments_and_an_agent_its_model() -> None:
+    model = Silent()
+    agent = build_agent(configured([*MINE, "+agent.arguments.depth=3"]), model)
+    assert isinstance(agent, Mine) and (agent.model, agent.depth) == (model, 3)
+    (total,) = build_evaluators(
+        configured([f"+evaluators.total={{_target_: {HERE}.Total, arguments: {{most: 4}}}}"])
+    ).values()
+    assert isinstance(total, Total) and total.most == 4
+    judge = build_judge(configured([f"judge._target_={HERE}.Named"]))
+    assert isinstance(judge, Judge) and judge.name == "named-1"
+    assert isinstance(build_executor(configured([f"executor._target_={HERE}.Elsewhere"]).executor), Executor)
+    sinks = build_sinks(["wandb", {"_target_": f"{HERE}.Rows", "path": "rows.txt"}])
+    assert sinks is not None and sinks[0] == "wandb" and sinks[1].path == "rows.txt"
+
+
+def test_arguments_are_data_and_nothing_in_them_is_made() -> None:
+    config = configured([*MINE, "+agent.arguments.depth={_target_: os.getpid}"])
+    with pytest.raises(ConfigError, match="cannot be made: TypeError"):
+        build_agent(config, Silent())
+
+
+def plain(config: Config) -> dict[str, Any]:
+    return {key: value for key, value in config.measured().items() if key.startswith(("agent.", "judge.", "eval"))}
+
+
+def test_a_run_is_measured_by_class_arguments_and_version() -> None:
+    shipped = plain(configured([]))
+    assert not [key for key in shipped if "_target_" in key or "arguments" in key or "distribution" in key]
+    mine = plain(configured([*MINE, "+agent.arguments.depth=3", "+agent.arguments.api_key=tr0ub4dor"]))
+    assert mine["agent._target_"] == f"{HERE}.Mine" and mine["agent.arguments.depth"] == 3
+    assert mine["agent.distribution"] is None and "agent.arguments.api_key" not in mine
+    theirs = plain(configured(["+evaluators.total._target_=pytest.Item"]))
+    assert theirs["evaluators.total.distribution"] == f"pytest {pytest.__version__}"
+
+
+def test_a_secret_among_the_arguments_is_not_written() -> None:
+    config = configured([*MINE, "+agent.arguments.api_key=tr0ub4dor-and-3"])
+    assert "tr0ub4dor" not in saved(config.tree()) and config.agent.arguments["api_key"] == "tr0ub4dor-and-3"
