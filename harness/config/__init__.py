@@ -102,6 +102,15 @@ class LlmConfig:
     top_p: float | None = None
     max_tokens: int | None = None
     max_tokens_field: str = "max_tokens"
+    """With this default reasoning models (o-series, gpt-5) get `max_completion_tokens`, with room for their reasoning,
+    and neither temperature nor top_p, which they refuse.
+    """
+    reasoning_effort: str | None = setting(None, added=True)
+    """Sent as it is (`low`, `medium`, `high`, …); null = not sent."""
+    seed: int | None = setting(None, added=True)
+    """Sent as it is, for endpoints that sample by it."""
+    extra_body: dict[str, Any] = setting(factory=dict, added=True)
+    """Further keys of the request, as the endpoint documents them."""
     timeout_s: float = setting(120.0, measured=False)
     max_attempts: int = setting(8, measured=False)
     max_retry_s: float = setting(600.0, measured=False)

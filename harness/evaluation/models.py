@@ -105,7 +105,10 @@ class Models:
             temperature=llm.temperature,
             top_p=llm.top_p,
             max_tokens=llm.max_tokens,
-            max_tokens_field=llm.max_tokens_field,
+            max_tokens_field=None if llm.max_tokens_field == "max_tokens" else llm.max_tokens_field,
+            reasoning_effort=llm.reasoning_effort,
+            seed=llm.seed,
+            extra_body=llm.extra_body,
             timeout_s=llm.timeout_s,
         )
         retrier = self._retrier(on_retry)

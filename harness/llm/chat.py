@@ -15,6 +15,7 @@ from harness.errors import ModelUnavailable, RequestRefused
 from harness.llm.chat_completion import Completion, read_completion
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_errors import translate_errors
+from harness.llm.model_family import REASONING_TOKENS, is_reasoning_model
 from harness.llm.permits import Permit, PermitRequest, RateLimiter, RequestOutcome, RequestResult, Unlimited
 from harness.llm.prices import Price, with_cost
 from harness.llm.rate_limit_headers import read_headers
@@ -33,8 +34,9 @@ class ChatSettings:
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: int | None = None
-    max_tokens_field: str = "max_tokens"
-    """Reasoning models call it `max_completion_tokens`."""
+    max_tokens_field: str | None = None
+    """How the limit is called; None = as the model's family calls it."""
+    reasoning_effort: str | None = None
     seed: int | None = None
     timeout_s: float = 120.0
     """Of one request, from connecting to the last byte."""
@@ -42,13 +44,18 @@ class ChatSettings:
     """Further keys of the request, as the server documents them."""
 
     def body(self) -> dict[str, Any]:
-        """The request's keys other than model and messages."""
-        asked = {
-            "temperature": self.temperature,
-            "top_p": self.top_p,
-            self.max_tokens_field: self.max_tokens,
-            "seed": self.seed,
-        }
+        """The request's keys other than model and messages.
+
+        A model whose family is known to reason is sent no `temperature` and no `top_p`, and its limit leaves room for
+        the reasoning; naming the field of the limit turns this off.
+        """
+        if self.max_tokens_field is None and is_reasoning_model(self.model):
+            limit = None if self.max_tokens is None else self.max_tokens + REASONING_TOKENS
+            family: dict[str, Any] = {"max_completion_tokens": limit}
+        else:
+            field_name = self.max_tokens_field or "max_tokens"
+            family = {"temperature": self.temperature, "top_p": self.top_p, field_name: self.max_tokens}
+        asked = {**family, "reasoning_effort": self.reasoning_effort, "seed": self.seed}
         return {key: value for key, value in asked.items() if value is not None} | dict(self.extra_body)
 
 

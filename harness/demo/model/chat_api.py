@@ -15,6 +15,8 @@ from harness.codec import dumps, loads
 from harness.demo.model.fault_injection import Fault
 
 MODEL = "scripted"
+REASONING = ("gpt-5", "o1", "o3", "o4")
+"""Models whose names begin so are as strict as OpenAI's."""
 UNPARSEABLE = "I would rather not write an action this time."
 
 
@@ -28,6 +30,8 @@ class ChatRequest:
     include_usage: bool
     digest: str
     """sha256 of the body; names the answer."""
+    unsupported: str | None
+    """A parameter that models of this name refuse; None = there is none."""
 
 
 def read_chat_request(raw: bytes, digest: str) -> ChatRequest | None:
@@ -46,7 +50,18 @@ def read_chat_request(raw: bytes, digest: str) -> ChatRequest | None:
         stream=bool(body.get("stream")),
         include_usage=isinstance(options, dict) and bool(options.get("include_usage")),
         digest=digest,
+        unsupported=_unsupported(body),
     )
+
+
+def _unsupported(body: Mapping[str, Any]) -> str | None:
+    """OpenAI's reasoning models take no temperature but 1, no top_p, and call their limit otherwise."""
+    if not str(body.get("model")).startswith(REASONING):
+        return None
+    strange = {name for name in ("max_tokens", "top_p") if body.get(name) is not None}
+    if body.get("temperature") not in (None, 1, 1.0):
+        strange.add("temperature")
+    return min(strange, default=None)
 
 
 def complete(request: ChatRequest, text: str) -> Response:
@@ -57,11 +72,16 @@ def complete(request: ChatRequest, text: str) -> Response:
 
 
 def refuse(
-    status: int, message: str, *, code: str | None = None, headers: Mapping[str, str] | None = None
+    status: int,
+    message: str,
+    *,
+    code: str | None = None,
+    param: str | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
     """An error in OpenAI's shape."""
     kind = "server_error" if status >= 500 else "rate_limit_exceeded" if status == 429 else "invalid_request_error"
-    error = {"message": message, "type": kind, "param": None, "code": code}
+    error = {"message": message, "type": kind, "param": param, "code": code}
     return JSONResponse({"error": error}, status_code=status, headers=headers)
 
 

@@ -1,7 +1,8 @@
 """The scripted endpoint: OpenAI's chat-completions protocol over HTTP, answered by the scripted policy.
 
 It is a reference for tests and smoke runs, not a model: it knows a plan for each task and follows it. It keeps no
-conversation, so the reply follows from the request alone; only the request log and fault rules count requests.
+conversation, so the reply follows from the request alone; only the request log and fault rules count requests. Asked
+for a model named like one of OpenAI's reasoning models, it refuses the parameters that those refuse.
 
     POST /v1/chat/completions    plain, or `"stream": true` (server-sent events; usage with `include_usage`)
     /v1/files, /v1/fine_tuning/jobs, /v1/models     see `finetuning`
@@ -89,6 +90,10 @@ class _Endpoint:
         if asked is None:
             self._note(answer, asked, digest, status=400)
             return refuse(400, "the body must be a JSON object with a list of messages")
+        if asked.unsupported is not None:
+            self._note(answer, asked, digest, status=400)
+            said = f"Unsupported parameter: '{asked.unsupported}' is not supported with this model."
+            return refuse(400, said, code="unsupported_parameter", param=asked.unsupported)
         fault = self._injector.choose(task_id=answer.task_id, step=answer.step, digest=digest)
         response = complete(asked, answer.text) if fault is None else spoil(asked, answer.text, fault)
         response.headers.update(self._injector.headers())
