@@ -19,7 +19,7 @@ from chaos_tasks import OWN, TWIN, Posed, intent, write
 from chaos_victims import FRESH_S, PARENT, Family, kill
 
 from harness.demo.model.scripts import read_plans
-from harness.demo.site_server import serving
+from harness.loopback_server import serving
 from harness.runner.process_tree import find_orphans
 
 DONE = (0, 3)

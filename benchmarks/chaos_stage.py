@@ -20,8 +20,8 @@ from harness.codec import loads
 from harness.demo.model.model_server import endpoint_app
 from harness.demo.model.scripts import read_plans
 from harness.demo.registry import SITES
-from harness.demo.site_server import serving
 from harness.demo.tenants import SitesApp
+from harness.loopback_server import serving
 from harness.tasks import load
 
 PROJECT = Path(__file__).resolve().parent.parent

@@ -7,7 +7,7 @@ scanner may refuse its input; how long it takes to do so is what counts.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from harness.actions import ACTION_SETS, extract
+from harness.actions import extract
 from harness.actions.truncate import cut
 from harness.agents.token_limit import trim
 from harness.benchmarks.webarena.render_file import read_render
@@ -19,6 +19,7 @@ from harness.config.override_keys import misspelt
 from harness.demo.code.projects import markdown
 from harness.demo.model.prompt_parser import read_request
 from harness.errors import HarnessError
+from harness.evaluation.action_classes import ACTION_SETS
 from harness.evaluators.judge import last_word, lenient
 from harness.evaluators.text_match import clean, includes
 from harness.evaluators.url_match import url_match

@@ -20,7 +20,7 @@ from starlette.responses import HTMLResponse
 from benchmarks.results import Rows, parser, row, tell
 from harness.demo.model.model_server import endpoint_app
 from harness.demo.model.scripts import read_plans
-from harness.demo.site_server import serving
+from harness.loopback_server import serving
 
 PROJECT = Path(__file__).resolve().parent.parent
 INTENT = "Look through the list, then stop."

@@ -20,7 +20,7 @@ from chaos_victims import PARENT, Family, kill, kind_of
 
 from harness.browser.network.http import fetch
 from harness.demo.model.scripts import Scripts, read_plans
-from harness.demo.site_server import serving
+from harness.loopback_server import serving
 from harness.tasks import load
 
 Line = dict[str, Any]

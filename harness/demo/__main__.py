@@ -6,8 +6,8 @@ from pathlib import Path
 
 from harness.demo.launcher import KEY_VARIABLE
 from harness.demo.registry import SITES
-from harness.demo.site_server import run
 from harness.demo.tenants import SitesApp
+from harness.loopback_server import run
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from harness.api import Agent, ChatModel
+from harness.benchmarks.webarena.stop_rules import stop_rules
 from harness.browser.browser_settings import BrowserSettings, RestoreSettings
 from harness.browser.session.chromium import ChromiumPool
 from harness.choices import ActionSet, Dialect, ObservationType
@@ -105,6 +106,7 @@ def _kit(game: WorkerContext, agent: Agent, evaluators: dict[str, EpisodeScorer]
         artifacts=game.run.artifacts,
         checkpoints=game.run.checkpoints,
         limits=EpisodeLimits(**vars(config.limits)),
+        stop_rules=stop_rules,
         config_digest=game.config_digest,
         seed=config.run.seed,
         progress=progress,

@@ -103,7 +103,7 @@ class EpisodeRunner:
         restored = await self._restore(env)
         view, aimed = restored.view, restored.pending
         end: Termination | None
-        while (end := check_termination(self._kit.limits, self._journal.episode)) is None:
+        while (end := check_termination(self._kit.limits, self._journal.episode, self._kit.stop_rules)) is None:
             if self._kit.stopping():
                 return
             pending = self._journal.episode.pending

@@ -26,6 +26,7 @@ from harness.records import (
     SideEffect,
 )
 from harness.runner.serial_writer import SerialWriter
+from harness.runner.termination import StopRules, max_steps_only
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +51,7 @@ class EpisodeDeps:
     checkpoints: Artifacts
     """Storage states hold cookies, which no artifact may: they are kept apart."""
     limits: EpisodeLimits
+    stop_rules: StopRules = max_steps_only
     config_digest: str
     seed: int
     progress: Progress

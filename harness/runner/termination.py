@@ -1,15 +1,10 @@
 """Whether an episode has ended, and why: a pure question to the fold."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from harness.actions import Stop, StopRule, early_stop
+from harness.actions import Action, Stop
 from harness.records import CloseReason, Episode, EpisodeLimits
-
-_REASONS = {
-    StopRule.MAX_STEPS: CloseReason.MAX_STEPS,
-    StopRule.PARSE_FAILURES: CloseReason.PARSE_FAILURES,
-    StopRule.REPEATED: CloseReason.REPEATED,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,11 +13,22 @@ class Termination:
 
     reason: CloseReason
     detail: str = ""
-    """In WebArena's words, when the agent did not stop by itself."""
+    """In the benchmark's words, when the agent did not stop by itself."""
     answer: str = ""
 
 
-def check_termination(limits: EpisodeLimits, episode: Episode) -> Termination | None:
+StopRules = Callable[[Sequence[Action], EpisodeLimits], Termination | None]
+"""Given all actions of an attempt, oldest first: why it must end before the next decision; None = it may continue."""
+
+
+def max_steps_only(actions: Sequence[Action], limits: EpisodeLimits) -> Termination | None:
+    """The stop rule of a benchmark that has none of its own."""
+    if len(actions) < limits.max_steps:
+        return None
+    return Termination(reason=CloseReason.MAX_STEPS, detail=f"{limits.max_steps} steps were taken (limits.max_steps)")
+
+
+def check_termination(limits: EpisodeLimits, episode: Episode, rules: StopRules = max_steps_only) -> Termination | None:
     """Say why the episode is over, or None while it goes on.
 
     Asked before every decision and before every action; a pending action other than `stop` is still carried out.
@@ -34,13 +40,7 @@ def check_termination(limits: EpisodeLimits, episode: Episode) -> Termination | 
     if spent is not None:
         return Termination(reason=CloseReason.BUDGET, detail=spent)
     actions = [step.decided.action for step in episode.steps]
-    stop = early_stop(
-        actions,
-        max_steps=limits.max_steps,
-        parsing_failures=limits.parsing_failures,
-        repeated_actions=limits.repeated_actions,
-    )
-    return None if stop is None else Termination(reason=_REASONS[stop.rule], detail=stop.detail)
+    return rules(actions, limits)
 
 
 def _overspent(limits: EpisodeLimits, episode: Episode) -> str | None:

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.actions import (
-    ACTION_SETS,
     Action,
     Check,
     Click,
@@ -30,6 +29,7 @@ from harness.actions import (
     resolve,
 )
 from harness.errors import ActionSyntaxError
+from harness.evaluation.action_classes import ACTION_SETS
 from harness.records import Node
 
 CAIRN_READS = {

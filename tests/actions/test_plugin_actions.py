@@ -14,8 +14,8 @@ from harness.agents.prompt import read_prompt
 from harness.choices import ActionSet
 from harness.codec import UnknownKind, decode, encode
 from harness.config import Config
-from harness.config.action_classes import action_set_of, prompt_lines
 from harness.errors import ActionSyntaxError, ConfigError, JournalCorrupt, JournalError
+from harness.evaluation.action_classes import action_set_of, prompt_lines
 from harness.journal.log import Journal, read
 from harness.records import Node
 from tests.journal.episodes import acted, decided, opened

@@ -3,7 +3,6 @@
 import pytest
 
 from harness.actions import (
-    ACTION_SETS,
     Action,
     Click,
     Code,
@@ -17,6 +16,7 @@ from harness.actions import (
     Target,
     Type,
 )
+from harness.evaluation.action_classes import ACTION_SETS
 
 BOX = Target(id="7", role="textbox", name="q", line="textbox 'q' focused: True")
 

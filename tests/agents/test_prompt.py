@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from harness.actions import ACTION_SETS, InvalidAction, Stop, extract
+from harness.actions import InvalidAction, Stop, extract
 from harness.agents.prompt import read_prompt
 from harness.config import PROJECT
 from harness.errors import ConfigError
+from harness.evaluation.action_classes import ACTION_SETS
 
 SHIPPED = sorted((PROJECT / "configs" / "agent").glob("*.yaml"))
 SETTINGS: dict[str, Any] = {

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from harness.actions import ACTION_SETS, Action, Click, InvalidAction, Scroll, Stop, Target, Type, extract
+from harness.actions import Action, Click, InvalidAction, Scroll, Stop, Target, Type, extract
 from harness.agents.prompt import Prompt, read_prompt
 from harness.agents.prompt_agent import PromptAgent
 from harness.api import Message, Reply
@@ -15,6 +15,7 @@ from harness.config import PROJECT
 from harness.demo.model.scripted_policy import reply as scripted_reply
 from harness.demo.model.scripts import Script, Scripts
 from harness.demo.model.scripts import ScriptStep as PlanStep
+from harness.evaluation.action_classes import ACTION_SETS
 from harness.records import (
     Acted,
     Decided,

@@ -11,7 +11,7 @@ import pytest
 from harness.commands.machine import DoctorCheck, machine
 from harness.demo.model.model_server import endpoint_app
 from harness.demo.model.scripts import Scripts
-from harness.demo.site_server import serving
+from harness.loopback_server import serving
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 

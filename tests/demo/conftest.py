@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from harness.demo.registry import SITES
-from harness.demo.site_server import serving
 from harness.demo.tenants import SitesApp
+from harness.loopback_server import serving
 
 Connect = Callable[[str], httpx.AsyncClient]
 

@@ -14,8 +14,8 @@ import pytest
 from harness.demo.model.fault_injection import read_faults
 from harness.demo.model.model_server import endpoint_app
 from harness.demo.model.scripts import Script, Scripts, ScriptStep
-from harness.demo.site_server import serving
 from harness.errors import ConfigError
+from harness.loopback_server import serving
 
 PLANS = Scripts(
     by_intent={

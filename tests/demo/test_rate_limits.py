@@ -8,9 +8,9 @@ import pytest
 from harness.demo.model.fault_injection import Injector, read_faults
 from harness.demo.model.model_server import endpoint_app
 from harness.demo.model.scripts import Scripts
-from harness.demo.site_server import serving
 from harness.errors import ConfigError
 from harness.llm.rate_limit_headers import HeaderAllowance, read_headers
+from harness.loopback_server import serving
 
 
 class Limited:

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from harness.actions import ACTION_SETS, InvalidAction
+from harness.actions import InvalidAction
 from harness.demo.model.scripted_policy import MAX_SEARCHES, reply
 from harness.demo.model.scripts import Scripts, read_plans
 from harness.errors import TaskError
+from harness.evaluation.action_classes import ACTION_SETS
 
 CAIRN = "Actions: click [id], type [id] [text] [1], clear [id] [text] [1], select [id] [option], scroll [down]"
 WEBARENA = "Actions: click [id], type [id] [text] [1], press [keys], scroll [down]"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from harness.demo.site_server import serving
+from harness.loopback_server import serving
 from harness.records import Done
 from tests.e2e.conftest import PROJECT
 from tests.e2e.trouble import TroubledSites, World, endpoint, first

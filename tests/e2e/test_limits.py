@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from harness.demo.site_server import serving
+from harness.loopback_server import serving
 from tests.e2e.trouble import TroubledSites, World, endpoint
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

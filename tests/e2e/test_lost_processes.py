@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.demo.site_server import serving
+from harness.loopback_server import serving
 from tests.e2e.test_crashes import PRICE, WISHLIST
 from tests.e2e.trouble import Play, TroubledSites, World, endpoint
 

@@ -19,8 +19,8 @@ import httpx
 import psutil
 import pytest
 
-from harness.demo.site_server import serving
 from harness.errors import ConfigError
+from harness.loopback_server import serving
 from harness.runner.executors.ray import RayClusterSpec, on_cluster
 from harness.runner.process_tree import find_orphans
 from tests.e2e.trouble import Play, TroubledSites, World, endpoint

@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.demo.site_server import serving
 from harness.journal.index import scan
+from harness.loopback_server import serving
 from tests.e2e.conftest import environment
 from tests.e2e.trouble import Play, TroubledSites, World, endpoint
 

@@ -14,9 +14,9 @@ from harness.demo.model.fault_injection import read_faults
 from harness.demo.model.model_server import endpoint_app
 from harness.demo.model.scripts import read_plans
 from harness.demo.registry import SITES
-from harness.demo.site_server import serving
 from harness.demo.tenants import SitesApp
 from harness.journal.log import read
+from harness.loopback_server import serving
 from harness.records import Episode
 from harness.tasks import load
 from tests.e2e.conftest import PROJECT, command, environment

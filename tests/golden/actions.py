@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from harness.actions import (
-    ACTION_SETS,
     Action,
     Box,
     Click,
@@ -25,13 +24,14 @@ from harness.actions import (
     TabFocus,
     Target,
     Type,
-    early_stop,
-    equivalent,
     extract,
     resolve,
 )
-from harness.actions.webarena_urls import to_deployed, to_public
+from harness.benchmarks.webarena.public_urls import to_deployed, to_public
+from harness.benchmarks.webarena.stop_rules import equivalent, stop_rules
 from harness.errors import ActionSyntaxError
+from harness.evaluation.action_classes import ACTION_SETS
+from harness.records import EpisodeLimits
 from tests.golden.outcome import Case, Decision, Outcome, same
 
 ANY_CHARACTER = Decision(
@@ -154,12 +154,12 @@ def compare_equivalence(case: Case) -> Outcome:
 
 
 def compare_early_stop(case: Case) -> Outcome:
-    stop = early_stop(
-        [_noted(note) for note in case["actions"]],
+    limits = EpisodeLimits(
         max_steps=case["max_steps"],
         parsing_failures=case["parsing_failure_th"],
         repeated_actions=case["repeating_action_failure_th"],
     )
+    stop = stop_rules([_noted(note) for note in case["actions"]], limits)
     return same((stop is not None, stop.detail if stop else ""), (case["stop"], case["reason"]))
 
 

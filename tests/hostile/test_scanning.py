@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from benchmarks.scanners import Scanner, scanners
 from benchmarks.scanning import DOUBLINGS, growth
-from harness.actions import Action, Goto, Press, Stop, Type, playwright_grammar, webarena_grammar
+from harness.actions import Action, Goto, Press, Stop, Type
+from harness.benchmarks.webarena import id_action_set, playwright_action_set
 from harness.benchmarks.webarena.results_import import verdicts_in
 from harness.errors import ActionSyntaxError
 from harness.evaluators.judge import last_word
@@ -53,7 +54,7 @@ def test_typing_is_read_as_webarena_reads_it(text: str) -> None:
     given = text if text.endswith(("[0]", "[1]")) else f"{text} [1]"
     wanted = re.search(r"type ?\[(\d+)\] ?\[(.+)\] ?\[(\d+)\]", given)
     try:
-        action = webarena_grammar._type(text)
+        action = id_action_set._type(text)
     except ActionSyntaxError:
         assert wanted is None
         return
@@ -76,19 +77,19 @@ def read_alike(read: Callable[[str], Action], text: str, wanted: re.Match[str] |
 @SHORT
 @given(ASKED)
 def test_other_arguments_are_read_as_webarena_reads_them(text: str) -> None:
-    for verb, read in (("press", webarena_grammar._press), ("goto", webarena_grammar._goto)):
+    for verb, read in (("press", id_action_set._press), ("goto", id_action_set._goto)):
         read_alike(read, text, re.search(rf"{verb} ?\[(.+)\]", text))
     stopped = re.search(r"stop ?\[(.+)\]", text)
-    assert webarena_grammar._stop(text) == Stop(answer=stopped[1] if stopped else "")
+    assert id_action_set._stop(text) == Stop(answer=stopped[1] if stopped else "")
 
 
 @SHORT
 @given(CODED)
 def test_code_is_read_as_webarena_reads_it(code: str) -> None:
-    for call, read in (("press", playwright_grammar._press), ("goto", playwright_grammar._goto)):
+    for call, read in (("press", playwright_action_set._press), ("goto", playwright_action_set._goto)):
         read_alike(read, code, re.search(rf"(?:{call})\([\"'](.+?)[\"']\)", code))
     stopped = re.search(r"stop\(?\"(.+)?\"\)", code)
-    assert playwright_grammar._stop(code) == Stop(answer=(stopped[1] or "") if stopped else "")
+    assert playwright_action_set._stop(code) == Stop(answer=(stopped[1] or "") if stopped else "")
 
 
 @SHORT

@@ -14,7 +14,7 @@ import pytest
 
 from harness.demo.model.model_server import endpoint_app
 from harness.demo.model.scripts import read_plans
-from harness.demo.site_server import serving
+from harness.loopback_server import serving
 from harness.tasks import load
 from tests.e2e.trouble import CANONICAL, PROJECT, Play, TroubledSites, World
 

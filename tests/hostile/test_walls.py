@@ -16,10 +16,10 @@ from playwright.async_api import Browser
 from harness.browser.network.site_health import WaitPolicy
 from harness.demo.launcher import KEY_HEADER, KEY_VARIABLE, start_servers
 from harness.demo.registry import SITES
-from harness.demo.site_server import serving
 from harness.demo.tenants import SitesApp
 from harness.errors import ConfigError
 from harness.evaluation.reset_hooks import EmbeddedResetHooks
+from harness.loopback_server import serving
 from harness.records import Eval, Task
 from harness.runner.dirty_sites import SiteInstance
 from harness.viewer.app import Viewer

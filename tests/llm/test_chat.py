@@ -17,13 +17,13 @@ from harness.api import Message
 from harness.demo.model.fault_injection import read_faults
 from harness.demo.model.model_server import endpoint_app
 from harness.demo.model.scripts import Script, Scripts, ScriptStep
-from harness.demo.site_server import serving
 from harness.errors import ConfigError, ModelRejected, ModelUnavailable, RequestRefused
 from harness.llm.chat import ChatSettings, OpenAIChat
 from harness.llm.endpoint import Endpoint
 from harness.llm.permits import Permit, PermitRequest, RequestOutcome, RequestResult
 from harness.llm.prices import Price
 from harness.llm.retry import Retrier, RetryNotice, RetryPolicy, Timing
+from harness.loopback_server import serving
 
 PLANS = Scripts(by_intent={"Go back.": Script(task_id="1", steps=(ScriptStep(do="go_back"),))})
 ASKED = (

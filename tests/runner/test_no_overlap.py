@@ -18,8 +18,8 @@ import httpx
 import pytest
 
 from harness.demo.registry import SITES
-from harness.demo.site_server import serving
 from harness.demo.tenants import SitesApp
+from harness.loopback_server import serving
 from harness.runner.job import Job
 from harness.runner.scheduler import Scheduler
 from tests.demo.conftest import sign_in

@@ -15,11 +15,11 @@ import pytest
 from harness.demo.model.fine_tuning_server import FineTunes
 from harness.demo.model.model_server import endpoint_app
 from harness.demo.model.scripts import Scripts
-from harness.demo.site_server import serving
 from harness.errors import JournalLocked, TrackingError
 from harness.llm.endpoint import Endpoint
 from harness.llm.fine_tuning_api import FineTuning
 from harness.llm.retry import RetryPolicy
+from harness.loopback_server import serving
 from harness.tracking.backends.command import CommandBackend
 from harness.tracking.backends.openai import OpenAIBackend
 from harness.tracking.sft_samples import samples

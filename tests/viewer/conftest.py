@@ -7,7 +7,7 @@ import httpx
 import pytest
 from playwright.async_api import Browser
 
-from harness.demo.site_server import serving
+from harness.loopback_server import serving
 from harness.viewer.app import Viewer
 from harness.viewer.run_watcher import ResultsWatcher
 from tests.looking import chromium

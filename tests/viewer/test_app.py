@@ -9,8 +9,8 @@ import pytest
 
 from harness.choices import Durability
 from harness.codec import dumps, seal
-from harness.demo.site_server import serving
 from harness.journal.store import RunFolder
+from harness.loopback_server import serving
 from harness.viewer.app import Viewer
 from harness.viewer.request_guard import place_of
 from harness.viewer.run_watcher import ResultsWatcher, RunWatcher

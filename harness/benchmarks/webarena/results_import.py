@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from harness import safe_files
-from harness.actions import Action, IdActionSet, InvalidAction, PlaywrightActionSet, Stop, extract, resolve
+from harness.actions import Action, InvalidAction, Stop, extract, resolve
+from harness.benchmarks.webarena.id_action_set import IdActionSet
+from harness.benchmarks.webarena.playwright_action_set import PlaywrightActionSet
 from harness.benchmarks.webarena.render_file import RenderedStep, RenderedTask, read_render
 from harness.browser.rendering.similarity import fingerprint
 from harness.codec import digest, dumps, loads

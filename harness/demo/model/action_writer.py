@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 
-from harness.actions import Code, Goto, PlaywrightActionSet, Press, Stop
+from harness.actions import Code, Goto, Press, Stop
+from harness.benchmarks.webarena.playwright_action_set import PlaywrightActionSet
 from harness.demo.model.prompt_parser import PromptElement
 from harness.demo.model.scripts import ScriptStep
 from harness.errors import ActionSyntaxError

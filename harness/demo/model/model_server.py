@@ -37,8 +37,8 @@ from harness.demo.model.fault_injection import Fault, Injector, read_faults
 from harness.demo.model.fine_tuning_server import FineTunes, finetuning_routes
 from harness.demo.model.scripted_policy import ScriptedAnswer, reply
 from harness.demo.model.scripts import Scripts, read_plans
-from harness.demo.site_server import run
 from harness.errors import ConfigError, ExitCode, TaskError, UsageError
+from harness.loopback_server import run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

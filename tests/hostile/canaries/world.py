@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
 
-from harness.demo.site_server import serving
+from harness.loopback_server import serving
 from tests.hostile.canaries.canary import Canary, shown
 
 SCRIPT = """

@@ -13,10 +13,10 @@ import pytest
 
 from harness.actions import InvalidAction
 from harness.browser.session.chromium import ChromiumPool
-from harness.demo.site_server import serving
 from harness.errors import BrowserCrashed, BrowserLost, InfraError
 from harness.journal.index import result_of
 from harness.journal.store import RunFolder
+from harness.loopback_server import serving
 from harness.protocols import EnvironmentFactory, RestoreResult
 from harness.records import Episode, EpisodeLimits, SideEffect, Task
 from harness.runner.episode import EpisodeRunner

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
-from harness.actions import ACTION_SETS
 from harness.browser.session.chromium import ChromiumPool
+from harness.evaluation.action_classes import ACTION_SETS
 from harness.records import Done, Refused
 from tests.hostile.pages.wild import QUICK, Stay, Wild, staying, wild_site
 

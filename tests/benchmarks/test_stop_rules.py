@@ -2,18 +2,10 @@
 
 import pytest
 
-from harness.actions import (
-    ACTION_SETS,
-    Action,
-    Click,
-    InvalidAction,
-    Mouse,
-    Select,
-    Target,
-    Type,
-    early_stop,
-    equivalent,
-)
+from harness.actions import Action, Click, InvalidAction, Mouse, Select, Target, Type
+from harness.benchmarks.webarena.stop_rules import equivalent, stop_rules
+from harness.evaluation.action_classes import ACTION_SETS
+from harness.records import EpisodeLimits
 
 
 def read(*texts: str) -> list[Action]:
@@ -23,7 +15,8 @@ def read(*texts: str) -> list[Action]:
 
 
 def stop(actions: list[Action], *, steps: int = 30, parsing: int = 3, repeated: int = 3) -> str | None:
-    found = early_stop(actions, max_steps=steps, parsing_failures=parsing, repeated_actions=repeated)
+    limits = EpisodeLimits(max_steps=steps, parsing_failures=parsing, repeated_actions=repeated)
+    found = stop_rules(actions, limits)
     return None if found is None else found.detail
 
 

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from harness.actions.action import Action
 from harness.actions.key_names import webarena_keys
 from harness.actions.keyboard import Press, Type
-from harness.actions.linear_search import typed, up_to_last
 from harness.actions.navigation import CloseTab, GoBack, GoForward, Goto, NewTab, TabFocus
 from harness.actions.pointer import Click, Hover
 from harness.actions.stop import InvalidAction, Stop
 from harness.actions.syntax import written
 from harness.actions.target import Target
 from harness.actions.viewport import Scroll
+from harness.benchmarks.webarena.linear_search import typed, up_to_last
 from harness.errors import ActionSyntaxError
 
 _PRESS, _GOTO, _STOP = (re.compile(rf"{verb} ?\[") for verb in ("press", "goto", "stop"))

@@ -1,12 +1,18 @@
 """The action set that the settings name, with the actions of plug-ins in it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 
-from harness.actions import ACTION_SETS, Action, ActionSet, CairnActionSet
+from harness.actions import Action, ActionSet, CairnActionSet
+from harness.benchmarks.webarena.id_action_set import IdActionSet
+from harness.benchmarks.webarena.playwright_action_set import PlaywrightActionSet
 from harness.codec import check_recordable
 from harness.config import Config
 from harness.errors import ConfigError
+
+_SETS: tuple[ActionSet, ...] = (CairnActionSet(), IdActionSet(), PlaywrightActionSet())
+ACTION_SETS: Mapping[str, ActionSet] = {one.name: one for one in _SETS}
+"""By their names in the settings."""
 
 
 def action_set_of(config: Config) -> ActionSet:

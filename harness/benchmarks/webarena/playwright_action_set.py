@@ -12,11 +12,11 @@ from typing import Literal
 from harness.actions.action import Action
 from harness.actions.key_names import webarena_keys
 from harness.actions.keyboard import Press
-from harness.actions.linear_search import up_to_first, up_to_last
 from harness.actions.navigation import CloseTab, GoBack, GoForward, Goto, NewTab, TabFocus
 from harness.actions.playwright_code import Code
 from harness.actions.stop import Stop
 from harness.actions.viewport import Scroll
+from harness.benchmarks.webarena.linear_search import up_to_first, up_to_last
 from harness.errors import ActionSyntaxError
 
 _ARGUMENT_END = re.compile(r"[\"']\)")

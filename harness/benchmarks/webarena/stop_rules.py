@@ -6,37 +6,16 @@ counts as three times the same, and so do three different clicks written as Play
 
 import math
 from collections.abc import Sequence
-from enum import StrEnum
-from typing import NamedTuple
 
-from harness.actions.action import Action
-from harness.actions.keyboard import Type
-from harness.actions.playwright_code import Code
-from harness.actions.pointer import Click, Hover, Mouse
-from harness.actions.stop import InvalidAction
-from harness.actions.target import Target
+from harness.actions import Action, Click, Code, Hover, InvalidAction, Mouse, Target, Type
+from harness.records import CloseReason, EpisodeLimits
+from harness.runner.termination import Termination
 
 _UNSAID = ("link", "")
 """Role and name WebArena gives an action whose element is known by id or by code only."""
 
 _FALSY_ROLE = "alert"
 """First in WebArena's list of roles, so its number is 0 and counts as no role at all."""
-
-
-class StopRule(StrEnum):
-    """What ends an episode that its agent does not end."""
-
-    MAX_STEPS = "MAX_STEPS"
-    PARSE_FAILURES = "PARSE_FAILURES"
-    REPEATED = "REPEATED"
-
-
-class EarlyStop(NamedTuple):
-    """Why an episode must end."""
-
-    rule: StopRule
-    detail: str
-    """In WebArena's words."""
 
 
 def equivalent(a: Action, b: Action) -> bool:
@@ -50,36 +29,31 @@ def equivalent(a: Action, b: Action) -> bool:
     return isinstance(a, InvalidAction) or a.with_targets(_only_id) == b.with_targets(_only_id)
 
 
-def early_stop(
-    actions: Sequence[Action], *, max_steps: int, parsing_failures: int, repeated_actions: int
-) -> EarlyStop | None:
-    """Why the episode must end before the next decision, in WebArena's words; None = it may go on.
+def stop_rules(actions: Sequence[Action], limits: EpisodeLimits) -> Termination | None:
+    """See `harness.api.Benchmark.stops`; the details are WebArena's words.
 
-    Args:
-        actions: All of this attempt, oldest first.
-        max_steps: So many actions are enough.
-        parsing_failures: So many unreadable replies in a row end it; 0 means all of them, so none at all will do.
-        repeated_actions: So many equivalent actions end it: in a row, or for typing anywhere in the attempt.
+    A limit of 0 unreadable replies means all of them, so none at all will do. Typing counts anywhere in the attempt,
+    any other action in a row.
     """
-    if len(actions) >= max_steps:
-        return EarlyStop(StopRule.MAX_STEPS, f"Reach max steps {max_steps}")
-    tail = actions[-parsing_failures:]
-    if len(tail) >= parsing_failures and all(isinstance(action, InvalidAction) for action in tail):
-        return EarlyStop(StopRule.PARSE_FAILURES, f"Failed to parse actions for {parsing_failures} times")
-    return _repetition(actions, repeated_actions) if actions else None
+    if len(actions) >= limits.max_steps:
+        return Termination(reason=CloseReason.MAX_STEPS, detail=f"Reach max steps {limits.max_steps}")
+    failures = limits.parsing_failures
+    tail = actions[-failures:]
+    if len(tail) >= failures and all(isinstance(action, InvalidAction) for action in tail):
+        detail = f"Failed to parse actions for {failures} times"
+        return Termination(reason=CloseReason.PARSE_FAILURES, detail=detail)
+    detail = _repetition(actions, limits.repeated_actions) if actions else ""
+    return Termination(reason=CloseReason.REPEATED, detail=detail) if detail else None
 
 
-def _repetition(actions: Sequence[Action], threshold: int) -> EarlyStop | None:
+def _repetition(actions: Sequence[Action], threshold: int) -> str:
     last = actions[-1]
     if _kind(last) == "type":
         again = sum(equivalent(action, last) for action in actions)
-        if again < threshold:
-            return None
-        return EarlyStop(StopRule.REPEATED, f"Same typing action for {threshold} times")
+        return f"Same typing action for {threshold} times" if again >= threshold else ""
     tail = actions[-threshold:]
-    if len(tail) >= threshold and all(equivalent(action, last) for action in tail):
-        return EarlyStop(StopRule.REPEATED, f"Same action for {threshold} times")
-    return None
+    repeated = len(tail) >= threshold and all(equivalent(action, last) for action in tail)
+    return f"Same action for {threshold} times" if repeated else ""
 
 
 def _kind(action: Action) -> str:

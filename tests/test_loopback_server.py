@@ -7,8 +7,8 @@ import sys
 import httpx
 
 from harness.demo.registry import SITES
-from harness.demo.site_server import serving
 from harness.demo.tenants import SitesApp
+from harness.loopback_server import serving
 
 
 def host(name: str, port: int) -> dict[str, str]:
