@@ -17,8 +17,8 @@ from harness.agents.prompt_agent import PromptAgent
 from harness.api import Agent, ChatModel, Evaluator, Executor, Judge, Sink
 from harness.choices import ObservationType
 from harness.config import Config, ExecutorConfig, PluginConfig
-from harness.config.action_classes import action_set_of, prompt_lines
 from harness.errors import ConfigError
+from harness.evaluation.action_classes import action_set_of, prompt_lines
 from harness.tasks.parse_eval import EVAL_TYPES
 
 _CANNOT_BE_MADE = (

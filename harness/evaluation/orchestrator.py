@@ -21,7 +21,6 @@ from harness.config.deployment import load_tasks
 from harness.config.site_settings import SitesSettings
 from harness.errors import ExitCode
 from harness.evaluation import retry_request
-from harness.evaluation.action_classes import action_set_of
 from harness.evaluation.budget_settings import build_run_budget
 from harness.evaluation.build_locks import build_scheduler
 from harness.evaluation.builder import check_plugins
