@@ -7,7 +7,6 @@ from harness.actions import Action, ActionSet, CairnActionSet
 from harness.benchmarks.webarena.id_action_set import IdActionSet
 from harness.benchmarks.webarena.playwright_action_set import PlaywrightActionSet
 from harness.codec import check_recordable
-from harness.config import Config
 from harness.errors import ConfigError
 
 _SETS: tuple[ActionSet, ...] = (CairnActionSet(), IdActionSet(), PlaywrightActionSet())
@@ -15,18 +14,17 @@ ACTION_SETS: Mapping[str, ActionSet] = {one.name: one for one in _SETS}
 """By their names in the settings."""
 
 
-def action_set_of(config: Config) -> ActionSet:
-    """The configured action set; importing the actions of plug-ins lets journals that hold them be read.
+def action_set_of(name: str, actions: Sequence[str]) -> ActionSet:
+    """The action set of that name, with further actions; importing them lets journals that hold them be read.
 
     Raises:
         ConfigError: An action cannot be used; names the entry of `actions`.
     """
-    name = config.action_set.value
-    if not config.actions:
+    if not actions:
         return ACTION_SETS[name]
-    more = [_action(path) for path in config.actions]
+    more = [_action(path) for path in actions]
     if name != CairnActionSet.name:
-        raise ConfigError(f"actions={list(config.actions)} needs action_set={CairnActionSet.name}, not {name}")
+        raise ConfigError(f"actions={list(actions)} needs action_set={CairnActionSet.name}, not {name}")
     try:
         return CairnActionSet(more)
     except (ValueError, TypeError) as exc:

@@ -34,7 +34,7 @@ def check_plugins(config: Config) -> None:
     Raises:
         ConfigError: One does not, in one sentence.
     """
-    action_set_of(config)
+    action_set_of(config.action_set.value, config.actions)
     if config.agent._target_ is not None:
         _factory("agent", config.agent, Agent, given=("model",))
     else:
@@ -53,7 +53,7 @@ def build_agent(config: Config, model: ChatModel) -> Agent:
     return PromptAgent(
         model=model,
         prompt=_prompt(config),
-        action_set=action_set_of(config),
+        action_set=action_set_of(config.action_set.value, config.actions),
         max_observation_tokens=config.agent.max_observation_tokens,
         parsing_retries=config.agent.parsing_retries,
         sees=config.observation.type is ObservationType.image,

@@ -13,8 +13,8 @@ from harness.benchmarks.webarena.stop_rules import stop_rules
 from harness.browser.browser_settings import BrowserSettings, RestoreSettings
 from harness.browser.session.chromium import ChromiumPool
 from harness.choices import ActionSet, Dialect, ObservationType
-from harness.config import Config
 from harness.config.deployment import Deployment
+from harness.config.site_settings import SitesSettings
 from harness.evaluation.builder import build_agent, build_evaluators, build_judge
 from harness.evaluation.embedded import EmbeddedServers
 from harness.evaluation.pending_settings import pending_policy
@@ -65,7 +65,7 @@ async def build_workers(
         for browser in browsers:
             browser.begin()
         models = await _models(game, closing)
-        evaluators = await _evaluators(config, models)
+        evaluators = await _evaluators(game, models)
         kits: dict[int, EpisodeDeps] = {}
         for lane in range(numbers.start * lanes, numbers.stop * lanes):
             agent = build_agent(config, await _model(models, services.base_url, progress, lane=lane))
@@ -121,8 +121,9 @@ async def _model(models: "Models", base_url: str | None, progress: Progress, *, 
     return await models.agent_model(base_url, tell, lane)
 
 
-async def _evaluators(config: Config, models: "Models") -> dict[str, EpisodeScorer]:
+async def _evaluators(game: WorkerContext, models: "Models") -> dict[str, EpisodeScorer]:
     """Both dialects, the one that counts last: when it is there, the other is too."""
+    config = game.config
     judge, further = build_judge(config), build_evaluators(config)
     if judge is None and config.judge.model:
         judge = ModelJudge(await models.judge_model(config.judge), name=config.judge.model)
@@ -161,7 +162,7 @@ def chromium(
         dialect=observation.dialect.value,
         appends=game.config.action_set is ActionSet.cairn,
         uploads=browser.uploads,
-        allowed=_allowed(game.config),
+        allowed=_allowed(browser.allowed, game.config.sites),
         max_memory_mb=browser.max_memory_mb,
     )
     return ChromiumPool(
@@ -175,9 +176,5 @@ def chromium(
     )
 
 
-def _allowed(config: Config) -> str:
-    match config.browser.allowed:
-        case "auto":
-            return "sites" if config.sites.embedded else "any"
-        case allowed:
-            return allowed
+def _allowed(said: str, sites: SitesSettings) -> str:
+    return said if said != "auto" else "sites" if sites.embedded else "any"

@@ -11,7 +11,6 @@ import pytest
 from harness.actions import Action, BrowserControls, CairnActionSet, Stop, Target, resolve
 from harness.actions import action as action_module
 from harness.agents.prompt import read_prompt
-from harness.choices import ActionSet
 from harness.codec import UnknownKind, decode, encode
 from harness.config import Config
 from harness.errors import ActionSyntaxError, ConfigError, JournalCorrupt, JournalError
@@ -175,14 +174,14 @@ def test_an_installed_package_is_imported_when_a_journal_holds_its_action(
 
 
 def test_the_settings_name_further_actions() -> None:
-    config = Config(actions=[f"{HERE}.TripleClick", f"{HERE}.Move"])
-    assert isinstance(action_set_of(config).parse("triple_click [1]"), TripleClick)
+    actions = [f"{HERE}.TripleClick", f"{HERE}.Move"]
+    assert isinstance(action_set_of("cairn", actions).parse("triple_click [1]"), TripleClick)
     settings = {
         "system": "Do.\n{actions}",
         "actions": {"cairn": "click [id] clicks.\n"},
         "template": "{observation}{url}{objective}{previous_actions}",
     }
-    prompt = read_prompt(settings, action_set="cairn", more=prompt_lines(config.actions))
+    prompt = read_prompt(settings, action_set="cairn", more=prompt_lines(actions))
     said = "click [id] clicks.\ntriple_click [id] selects a paragraph.\nmove [id] [times] [note]"
     assert prompt.system == f"Do.\n{said}"
 
@@ -206,9 +205,9 @@ def test_further_actions_are_measured_and_none_leave_the_digest_as_it_was() -> N
 )
 def test_an_action_that_cannot_be_used_is_refused(actions: list[str], why: str) -> None:
     with pytest.raises(ConfigError, match=why):
-        action_set_of(Config(actions=actions))
+        action_set_of("cairn", actions)
 
 
 def test_webarenas_action_sets_take_no_further_actions() -> None:
     with pytest.raises(ConfigError, match="needs action_set=cairn"):
-        action_set_of(Config(actions=[f"{HERE}.Move"], action_set=ActionSet.playwright))
+        action_set_of("playwright", [f"{HERE}.Move"])
