@@ -1,4 +1,4 @@
-# Two commands are all: `make run` evaluates, `make test` tests; both set up what is missing and nothing twice.
+# `make run` evaluates and `make test` tests; both first install what is missing.
 VENV := .venv
 PY := $(VENV)/bin/python
 BROWSER := $(VENV)/browser
@@ -13,7 +13,7 @@ setup: $(VENV)/installed
 	@test -x "$$(cat $(BROWSER) 2>/dev/null)" || $(PY) -m harness.browser.driver.executable --install > $(BROWSER)
 
 $(VENV)/installed: pyproject.toml constraints.txt
-	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: $$(python3 --version) is what python3 is here" >&2; exit 2; }
+	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; python3 is $$(python3 --version)" >&2; exit 2; }
 	@test -x $(PY) || python3 -m venv $(VENV) || { echo "python3 -m venv failed: on Debian or Ubuntu, apt-get install python3-venv" >&2; exit 2; }
 	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	@touch $@
@@ -25,34 +25,34 @@ $(VENV)/installed-dev: $(VENV)/installed
 test: setup $(VENV)/installed-dev $(AXE)
 	$(PY) -m pytest -n logical --dist worksteal -m 'not slow and not hostile' $(ARGS)
 
-# What needs neither a browser nor processes of its own: for every commit, in under a minute.
+# Tests without a browser and without processes, in under a minute: for every commit.
 test-fast: $(VENV)/installed-dev
 	$(PY) -m pytest -n logical --dist worksteal -m 'not integration and not slow and not hostile' $(ARGS)
 
-# Whole sweeps that are killed, cut off and taken up again: Ray, Slurm, rate limits, every way to die.
+# Sweeps that are killed, disconnected and resumed: Ray, Slurm, rate limits, every kind of crash.
 test-slow: setup $(VENV)/installed-dev $(AXE)
 	$(PY) -m pytest -n logical --dist worksteal -m slow $(ARGS)
 
-# Every hostile or broken input of tests/hostile; `make test` runs the quick ones of them.
+# All hostile and broken inputs of tests/hostile; `make test` runs the quick ones.
 hostile: setup $(VENV)/installed-dev
 	$(PY) -m pytest -n logical --dist worksteal tests/hostile $(ARGS)
 
-# Secrets in every way in, looked for in every byte that comes out; a table of both.
+# Plants secrets in every input, searches every output for them, and prints a table.
 canary: setup $(VENV)/installed-dev
 	@$(PY) -m tests.hostile.canaries $(ARGS)
 
-# axe-core, for the tests of accessibility. Where npm is missing or refuses, they are skipped and everything else is tested.
+# axe-core, for the accessibility tests. They are skipped if npm is missing or fails.
 $(AXE): tests/package.json
 	@if ! command -v npm >/dev/null; then \
-	  echo "npm is not here: tests of accessibility are skipped" >&2; \
+	  echo "npm is missing: accessibility tests are skipped" >&2; \
 	elif npm install --prefix tests --no-package-lock --no-audit --no-fund --loglevel error >&2; then \
 	  touch $@; \
 	else \
-	  echo "npm cannot install axe-core (see above): tests of accessibility are skipped" >&2; \
+	  echo "npm cannot install axe-core (see above): accessibility tests are skipped" >&2; \
 	fi
 
-# ART's own reader on our files, in an environment of its own: its pins are not ours. Of polars, 2.1.0 cannot average a
-# column of text, which ART's checkpoint logic asks of it; duckdb, numpy and polars it needs and does not ask for.
+# ART's own reader on our files, in a separate environment because its pins differ. polars 2.1.0 cannot average a text
+# column, which ART's checkpoint logic does; ART needs duckdb, numpy and polars but does not declare them.
 test-art: .venv-art/installed
 	.venv-art/bin/python -m pytest -p no:cacheprovider tests/tracking/test_art.py $(ARGS)
 
@@ -62,7 +62,7 @@ test-art: .venv-art/installed
 	  -e '.[tracking]' openpipe-art==0.5.18 'polars>=1.26,<2.1' duckdb numpy pytest pytest-asyncio
 	@touch $@
 
-# The scorer of webarena-verified on a run of ours: we run from our environment, it from its own, as its pins are not ours.
+# The scorer of webarena-verified on a run of ours; it has a separate environment because its pins differ.
 test-verified: setup $(VENV)/installed-dev .venv-verified/installed
 	$(PY) -m pytest tests/e2e/test_verified.py $(ARGS)
 
@@ -71,28 +71,28 @@ test-verified: setup $(VENV)/installed-dev .venv-verified/installed
 	.venv-verified/bin/python -m pip install --quiet --disable-pip-version-check webarena-verified==1.2.3
 	@touch $@
 
-# Recorded outputs of WebArena's own code in GOLDEN_DIR (default ../shared/golden), against ours.
+# Compares our outputs with recorded outputs of WebArena's own code in GOLDEN_DIR (default ../shared/golden).
 golden: $(VENV)/installed-dev
 	@$(PY) -m tests.golden.compare
 
-# Kills runs at seeded moments (ARGS='--seed 7 --kills 40'), and shows that nothing was lost, nor paid or done twice: on the
-# embedded sites, then on one that counts effects on its own side (ARGS='--site own --episodes 200'; --exact: one case of it).
+# Kills runs at seeded moments (ARGS='--seed 7 --kills 40') and checks that nothing is lost, paid twice or done twice: on the
+# embedded sites, then on a site that counts effects itself (ARGS='--site own --episodes 200'; --exact: one case of it).
 chaos: setup $(VENV)/installed-dev
 	@$(PY) benchmarks/chaos.py --site both $(ARGS)
 
-# The same against promises broken on purpose: each must be noticed.
+# The same against code with promises broken on purpose: each must be detected.
 chaos-mutants: setup $(VENV)/installed-dev
 	@$(PY) benchmarks/chaos_mutants.py $(ARGS)
 
-# Every benchmark, ratios into benchmarks/results.json (ARGS='--only observation limiter --quick').
+# All benchmarks; writes ratios to benchmarks/results.json (ARGS='--only observation limiter --quick').
 bench: setup $(VENV)/installed-dev
 	@$(PY) -m benchmarks.bench $(ARGS)
 
-# How plainly the code is laid out, in counts (ARGS=--names lists what was counted).
+# Counts that show how plain the code is (ARGS=--names lists what was counted).
 house: $(VENV)/installed-dev
 	@$(PY) -m benchmarks.house $(ARGS)
 
-# The documentation as pages in build/docs that open from disk; the schema of journals is written again first.
+# Builds the documentation in build/docs, readable from disk; regenerates the journal schema first.
 docs: $(VENV)/installed-docs
 	@mkdir -p build
 	$(PY) -m harness.codec.schema > build/journal.schema.json && mv build/journal.schema.json docs/schema/

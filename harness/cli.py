@@ -87,7 +87,7 @@ def _compose(hidden: RedactedArguments) -> int:
     except OSError as error:
         place = cut(str(error.filename), 300)
         return _refuse(
-            f"the run folder cannot be made: {error.strerror} ({place}); set run.root to a place you may write to"
+            f"the run folder cannot be created: {error.strerror} ({place}); set run.root to a writable folder"
         )
     return next((code for code in _WORST_FIRST if code in codes), ExitCode.DONE)
 
@@ -112,7 +112,7 @@ def configured(overrides: Sequence[str], config_dir: Path | None = None) -> Conf
         raise ConfigError(hidden.redactor(tree).said(str(error))) from error
     except OSError as error:  # the name of a setting may be looked up as that of a file
         place = hidden.redactor(tree).said(cut(str(error.filename), 300))
-        raise ConfigError(f"the settings cannot be composed: {error.strerror} ({place}); correct them") from error
+        raise ConfigError(f"the settings cannot be read: {error.strerror} ({place}); correct them") from error
 
 
 def _checked(tree: DictConfig, hidden: RedactedArguments) -> Config:
@@ -215,7 +215,7 @@ def _refuse(sentence: str, code: ExitCode = ExitCode.USAGE) -> int:
 def _sentence(error: Exception) -> str:
     """Hydra's and OmegaConf's several lines as one sentence."""
     if isinstance(error, RecursionError):
-        return "the settings are nested too deeply; a setting has a few levels"
+        return "the settings are nested too deeply; remove levels"
     lines = [line.strip() for line in str(error).partition("Config search path")[0].splitlines()]
     kept = [line for line in lines if line and not line.startswith(_NOISE)]
     cause = str(error.__cause__ or "").splitlines()

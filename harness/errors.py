@@ -152,7 +152,7 @@ class JournalCorrupt(JournalError):
 
     def __init__(self, path: Path, line: int, why: str) -> None:
         super().__init__(
-            f"{path}:{line}: {why}; the file was not touched, restore it or move it away to run this task afresh"
+            f"{path}:{line}: {why}; the file was not changed; restore it, or move it away to start this task over"
         )
         self.path = path
         self.line = line
@@ -163,7 +163,7 @@ class UnsafeFile(JournalError):
     """What stands in a run folder is no file or folder of its own: it is not opened, followed, written or deleted."""
 
     def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path} {why}; it was not touched, move it away, then run again")
+        super().__init__(f"{path} {why}; it was not changed; move it away, then run again")
         self.path = path
         self.why = why
 
@@ -172,6 +172,6 @@ class JournalLocked(UsageError):
     """Another process holds the run folder."""
 
     def __init__(self, path: Path, holder: str) -> None:
-        super().__init__(f"{path} is in use by {holder}; wait for it, or stop it, then run again")
+        super().__init__(f"{path} is in use by {holder}; wait for it to end or stop it, then run again")
         self.path = path
         self.holder = holder

@@ -52,8 +52,8 @@ class InternalErrorGuard:
                 number, path = tempfile.mkstemp(prefix="cairn-error-", suffix=".txt")  # for this user's eyes only
                 with os.fdopen(number, "w", errors="replace") as file:
                     file.write(told)
-                return f"nothing that was recorded is lost; {path} holds the traceback, please report it with that file"
-        return f"nothing that was recorded is lost; please report it with what follows\n{visible(told)}"
+                return f"no recorded data is lost; please report this with the traceback in {path}"
+        return f"no recorded data is lost; please report this with the following traceback\n{visible(told)}"
 
 
 def flatten_group(error: BaseException) -> list[BaseException]:
@@ -76,4 +76,4 @@ def without_secrets(text: str, arguments: Iterable[str]) -> str:
 def _sentence(redact: Callable[[str], str], error: BaseException) -> str:
     error = flatten_group(error)[0]
     said = one_line(redact(str(error)), 200)
-    return f"an error of its own, which nobody foresaw: {type(error).__name__}{said and ': '}{said}"
+    return f"internal error: {type(error).__name__}{said and ': '}{said}"

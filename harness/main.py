@@ -59,12 +59,12 @@ def _main(given: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="harness",
-        description="Run, look at and compare evaluations of web agents.",
+        description="Run, inspect and compare evaluations of web agents.",
         epilog="example: harness run task=demo; harness COMMAND --help has an example of each",
     )
     parser.set_defaults(parser=parser)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("run", help="evaluate, as python run.py does: harness run task=demo", add_help=False)
+    commands.add_parser("run", help="run an evaluation, like python run.py: harness run task=demo", add_help=False)
     for name in COMMANDS:
         module = import_module(f"harness.commands.{name}")
         one = commands.add_parser(

@@ -59,7 +59,7 @@ def open_regular(path: Path, flags: int, mode: int = 0o644, *, below: Path | Non
     except OSError as exc:
         if exc.errno not in _TOLD:
             raise
-        raise UnsafeFile(path, "is no regular file") from exc  # it became something else since the look
+        raise UnsafeFile(path, "is not a regular file") from exc  # it became something else since the look
     finally:
         os.close(folder)
     try:
@@ -179,7 +179,7 @@ def _all_of(path: Path, fd: int, most: int) -> bytes:
     try:
         size = os.fstat(fd).st_size
         if size > most:
-            raise UnsafeFile(path, f"holds {size / 1e6:,.0f} MB, and at most {most / 1e6:,.0f} MB are read of it")
+            raise UnsafeFile(path, f"has {size / 1e6:,.0f} MB; the limit is {most / 1e6:,.0f} MB")
         parts = [os.read(fd, size + 1)]  # one call, but for a file that is being appended to
         while parts[-1]:
             parts.append(os.read(fd, 1 << 16))
@@ -215,14 +215,14 @@ def _step(path: Path, outer: int, *, make: int | None, durable: bool) -> int:
         if exc.errno not in _TOLD:
             raise
         what = _kind(os.stat(path.name, dir_fd=outer, follow_symlinks=False))
-        raise UnsafeFile(path, f"is {what}, where a run has a folder of its own") from exc
+        raise UnsafeFile(path, f"is {what}, but a run needs a folder there") from exc
 
 
 def _check_file(path: Path, found: os.stat_result, flags: int) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise UnsafeFile(path, f"is {_kind(found)}, where a run has a file of its own")
+        raise UnsafeFile(path, f"is {_kind(found)}, but a run needs a file there")
     if flags & (os.O_WRONLY | os.O_RDWR) and found.st_nlink > 1:
-        raise UnsafeFile(path, f"is a file of {found.st_nlink} names (hard links), all of which would be written")
+        raise UnsafeFile(path, f"has {found.st_nlink} hard links, which would all be written")
 
 
 def _kind(found: os.stat_result) -> str:

@@ -118,8 +118,8 @@ def set_(tree: Any, path: str, value: Any) -> None:
         (acted(1), "outcome.kind", "danced", "outcome: unknown kind 'danced'"),
         (acted(1), "outcome.kind", ["done"], "outcome: unknown kind"),
         (acted(1), "outcome", "done", "outcome: an object expected, not str"),
-        (acted(1), "schema", "1", "no schema version"),
-        (acted(1), "schema", True, "no schema version"),
+        (acted(1), "schema", "1", "the schema version is missing"),
+        (acted(1), "schema", True, "the schema version is missing"),
         (acted(1), "surprise", 1, "unknown field surprise"),
         (acted(1), "observation.surprise", 1, "observation: unknown field surprise"),
         (acted(1), "step", True, "step: an integer expected, not bool"),
@@ -290,7 +290,7 @@ def test_a_removed_doubled_or_swapped_line_breaks_the_chain() -> None:
         doubled = lines[: index + 1] + lines[index:]
         swapped = [*lines[:index], lines[index + 1], lines[index], *lines[index + 2 :]]
         for damaged in (without, doubled, swapped):
-            with pytest.raises(CodecError, match="the checksum does not fit"):
+            with pytest.raises(CodecError, match="the checksum does not match"):
                 chained(damaged)
 
 

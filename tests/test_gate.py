@@ -68,7 +68,7 @@ def test_some_steps_can_be_named_and_others_are_refused(night: Path) -> None:
     assert started(night, "test-art", "docs").returncode == 0
     assert (night / "asked").read_text() == "test-art\ndocs\n"
     refused = started(night, "docs", "lunch")
-    assert refused.returncode == 2 and refused.stderr.startswith("lunch is no step")
+    assert refused.returncode == 2 and refused.stderr.startswith("lunch is not a step")
     assert (night / "asked").read_text() == "test-art\ndocs\n", "nothing was begun"
 
 
@@ -98,5 +98,5 @@ def test_without_axe_core_a_sentence_says_so_and_the_tests_go_on(tmp_path: Path,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "tests of accessibility are skipped" in done.stderr and ("E404" in done.stderr) is refuses
+    assert "accessibility tests are skipped" in done.stderr and ("E404" in done.stderr) is refuses
     assert not (tmp_path / "tests" / "node_modules" / "installed").exists()

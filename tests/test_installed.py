@@ -39,7 +39,7 @@ def test_an_installed_package_finds_its_settings_and_tasks(tmp_path: Path) -> No
     libraries = os.pathsep.join(path for path in sys.path if path.endswith("site-packages"))
     for arguments, words in (
         (["run", "--help"], "python run.py task=smoke"),
-        (["run", "task=smoke", "run.dry=true"], "8 tasks, 8 of 8 episodes owed"),
+        (["run", "task=smoke", "run.dry=true"], "8 tasks, 8 of 8 episodes pending"),
     ):
         done = subprocess.run(
             [str(place / "bin" / "python"), "-m", "harness.main", *arguments],

@@ -132,7 +132,7 @@ def decode(
     """Turn the body of a line back into its record; `text` undoes what it did in `encode`."""
     tree = loads(body + b"}")
     if not isinstance(tree, dict) or type(version := tree.pop("schema", None)) is not int:
-        raise CodecError("not a record: no schema version")
+        raise CodecError("not a record: the schema version is missing")
     if version > schema:
         raise NewerSchema(
             f"made by a newer version of cairn (schema {version}, this one reads {schema}); upgrade cairn"
@@ -168,7 +168,9 @@ def unseal(line: bytes, previous: int) -> tuple[bytes, int]:
     body = line[:-_TRAILER_SIZE]
     crc = crc32(body, previous)
     if line[-_TRAILER_SIZE:] != _TRAILER % crc:
-        raise CodecError("the checksum does not fit: this line was damaged, or one before it removed, added or moved")
+        raise CodecError(
+            "the checksum does not match: this line was damaged, or a line before it was removed, added or moved"
+        )
     return body, crc
 
 

@@ -104,7 +104,7 @@ async def _endpoint(game: RunContext) -> DoctorCheck:
         try:
             return await _asked("endpoint", await _models(game, closing).bare_model(None, None), game.config.llm.model)
         except HarnessError as error:
-            fix = "check llm.base_url, llm.api_key and llm.model; a local server has to be started first"
+            fix = "check llm.base_url, llm.api_key and llm.model; a local server must be started first"
             return DoctorCheck(about="endpoint", says=str(error), fix=fix, fine=False)
 
 
@@ -134,7 +134,7 @@ def _models(game: RunContext, closing: AsyncExitStack) -> Models:
 async def _asked(about: str, model: ChatModel, name: str) -> DoctorCheck:
     reply = await model.ask([Message(role="user", content="Reply with the word ready.")])
     tokens = reply.usage.prompt_tokens + reply.usage.completion_tokens
-    return DoctorCheck(about=about, says=f"{name} answers; the question took {tokens} tokens")
+    return DoctorCheck(about=about, says=f"{name} answers; the test request used {tokens} tokens")
 
 
 async def _browser(browser: ChromiumPool, settings: BrowserConfig) -> DoctorCheck:
@@ -142,9 +142,9 @@ async def _browser(browser: ChromiumPool, settings: BrowserConfig) -> DoctorChec
         path = find(settings.executable, headless=settings.headless)
         return DoctorCheck(about="browser", says=f"{path} starts, version {await browser.version()}")
     except UsageError as error:
-        return DoctorCheck(about="browser", says=str(error), fix="make setup does it for you", fine=False)
+        return DoctorCheck(about="browser", says=str(error), fix="run make setup", fine=False)
     except InfraError as error:
-        fix = "start it by hand to see why; what it lacks is often a system library: install chromium by the system"
+        fix = "start it by hand to see why; often a system library is missing: install the system's chromium package"
         return DoctorCheck(about="browser", says=str(error), fix=fix, fine=False)
 
 
@@ -171,19 +171,19 @@ async def _site(browser: ChromiumPool | None, site: Site) -> DoctorCheck:
     except InfraError as error:
         return DoctorCheck(about=about, says=str(error), fix=f"start it, or correct sites.{site.name}.url", fine=False)
     if answer.status >= 500:
-        fix = "see its own log; it is up, but broken"
+        fix = "check its log; the site runs but fails"
         return DoctorCheck(about=about, says=f"{site.url} answers {answer.status}", fix=fix, fine=False)
     if site.login is None:
         return DoctorCheck(about=about, says=f"{site.url} answers; it has no login")
     if browser is None:
-        return DoctorCheck(about=about, says=f"{site.url} answers; its login was not tried, for want of a browser")
+        return DoctorCheck(about=about, says=f"{site.url} answers; its login was not tested because no browser works")
     try:
         async with browser.open(_visit(site), LANE, {site.name: site.url}) as environment:
             await environment.restore(_visit(site), Episode())
     except (UsageError, InfraError) as error:
         fix = f"compare sites.{site.name}.login (fields, submit, probe_url) with the form at {site.login.url}"
         return DoctorCheck(about=about, says=str(error), fix=fix, fine=False)
-    return DoctorCheck(about=about, says=f"{site.url} answers, and the login takes")
+    return DoctorCheck(about=about, says=f"{site.url} answers, and the login works")
 
 
 def _visit(site: Site) -> Task:

@@ -7,21 +7,21 @@ from pathlib import Path
 from harness.errors import ConfigError, ExitCode
 from harness.reports.escape import flat
 
-HELP = "remove derived files and artifacts no journal names; never a journal"
+HELP = "remove derived files and unreferenced artifacts; journals are never removed"
 EXAMPLE = "harness clean results/demo-prompt-scripted --dry-run"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders of runs")
-    parser.add_argument("--logs", action="store_true", help="the logs too (run.log, worker.log and so on)")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run folders")
+    parser.add_argument("--logs", action="store_true", help="also remove logs (run.log, worker.log and so on)")
+    parser.add_argument("--dry-run", action="store_true", help="only list what would be removed")
 
 
 def run(options: argparse.Namespace) -> int:
     for folder in options.runs:
         if not (folder / "run.json").is_file() and not any(folder.glob("*.traj.jsonl")):
             raise ConfigError(
-                f"{folder} is no run folder: it has neither journals nor run.json; give one under results/"
+                f"{folder} is not a run folder: it has neither journals nor run.json; give a folder under results/"
             )
     for folder in options.runs:
         sys.stdout.write(f"{flat(_clean(folder, logs=options.logs, dry=options.dry_run))}\n")
@@ -42,4 +42,4 @@ def _clean(folder: Path, *, logs: bool, dry: bool) -> str:
     stored = sum(one.path.parent != folder for one in found)
     size = sum(one.size for one in found) / 1e6
     verb = "would be removed" if dry else "removed"
-    return f"{folder}: {len(found) - stored} derived, {stored} artifacts no journal names {verb}, {size:.1f} MB"
+    return f"{folder}: {len(found) - stored} derived files and {stored} unreferenced artifacts {verb}, {size:.1f} MB"

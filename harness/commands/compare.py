@@ -11,16 +11,18 @@ EXAMPLE = "harness compare results/before results/after --fail-if-regressed 0.05
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("before", type=Path, metavar="RUN_A", help="folder of the run to compare with")
-    parser.add_argument("after", type=Path, nargs="+", metavar="RUN_B", help="folders of the runs compared with it")
-    parser.add_argument("--scoring", choices=("corrected", "webarena"), help="scoring of all; else that of RUN_A")
+    parser.add_argument("before", type=Path, metavar="RUN_A", help="run folder of the baseline")
+    parser.add_argument("after", type=Path, nargs="+", metavar="RUN_B", help="run folders to compare with it")
+    parser.add_argument(
+        "--scoring", choices=("corrected", "webarena"), help="scoring to use for all runs (default: that of RUN_A)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="also write a page")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write an HTML page")
     parser.add_argument(
         "--fail-if-regressed",
         type=float,
         metavar="P",
-        help="exit 1 when a run is worse with an exact p of at most P, 3 when tasks scored in RUN_A are unscored in it",
+        help="exit 1 if a run is worse with an exact p of at most P, 3 if tasks scored in RUN_A are unscored in it",
     )
 
 
@@ -33,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
 
     level = options.fail_if_regressed
     if level is not None and not 0 < level <= 1:
-        raise ConfigError(f"--fail-if-regressed {level:g} is no probability; give a number above 0 and up to 1")
+        raise ConfigError(f"--fail-if-regressed {level:g} is not a probability; give a number above 0 and at most 1")
     found = compare_folders(options.before, options.after, options.scoring)
     if options.html:
         write_page(options.html, found)

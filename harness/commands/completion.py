@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from harness.config import PROJECT
 from harness.errors import ExitCode
 
-HELP = "print a script that completes harness in the shell"
+HELP = "print a shell completion script for harness"
 EXAMPLE = 'eval "$(harness completion bash)"    # in ~/.bashrc; for zsh in ~/.zshrc, after compinit'
 CONFIGURED = ("run", "doctor")
 """Commands that take settings."""

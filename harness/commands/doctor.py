@@ -11,17 +11,19 @@ if TYPE_CHECKING:
 
     from harness.config import Config
 
-HELP = "check machine, disk, browser, endpoint, sites and logins, and say what to mend"
+HELP = "check machine, disk, browser, endpoint, sites and logins, and say how to fix what fails"
 EXAMPLE = "harness doctor task=webarena task.path=test.raw.json llm=openai"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--config-dir", type=Path, metavar="DIR", help="folder of your own configurations, as for run")
+    parser.add_argument(
+        "--config-dir", type=Path, metavar="DIR", help="folder of your own configurations, as for run.py"
+    )
     parser.add_argument(
         "overrides",
         nargs="*",
         metavar="KEY=VALUE",
-        help="the settings to check, as run.py takes them; a model that is not scripted is asked one short question",
+        help="the settings to check, as for run.py; a model that is not scripted gets one short request",
     )
 
 
@@ -51,5 +53,5 @@ async def _check(config: "Config", console: "Console") -> int:
         console.print(f"{finding.about:<14} {finding.says}", markup=False)
         if finding.fix:
             console.print(f"{'':6}{'-> ' + finding.fix}", markup=False)
-    console.print("everything a run needs is there" if not wrong else f"{wrong} to mend, then a run can work")
+    console.print("all checks passed" if not wrong else f"{wrong} check{'s' * (wrong != 1)} failed")
     return ExitCode.BELOW if wrong else ExitCode.DONE

@@ -60,7 +60,7 @@ class Estimator:
         self._courses = dict(_courses(folder, outcomes))
         if not self._courses:
             raise ConfigError(
-                f"{folder} holds no ended episode to take step times from: play some of the tasks first"
+                f"{folder} has no finished episode to take step times from: run some of the tasks first"
                 " (python run.py … task.limit=20), or name another run with --from"
             )
         self._typical = average_profile(list(self._courses.values()))
@@ -119,13 +119,11 @@ def _shared(sites: SitesSettings, tasks: Sequence[Task], wished: Mapping[str, in
     """The sites lanes share; addresses nobody gave yet are made up, for nobody will go there."""
     if sites.embedded:
         if wished:
-            raise ConfigError(
-                f"--instances {next(iter(wished))}=…: of the embedded sites every lane has its own; drop it"
-            )
+            raise ConfigError(f"--instances {next(iter(wished))}=…: each lane has its own embedded sites; drop it")
         return None
     used = {site for task in tasks for site in task.sites} | set(sites.by_name.keys())
     if unknown := sorted(set(wished) - used):
-        raise ConfigError(f"--instances {unknown[0]}=…: no such site; there are {', '.join(sorted(used))}")
+        raise ConfigError(f"--instances {unknown[0]}=…: no such site; choose from {', '.join(sorted(used))}")
     shared = shared_sites(sites, tasks)
     if shared.of_lane is not None:
         shared = LockableSites(instances={})

@@ -15,13 +15,13 @@ EXAMPLE = "harness export art results/demo-prompt-scripted --project shopping"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("format", choices=tuple(FORMATS), metavar="FORMAT", help=", ".join(FORMATS))
-    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders of runs")
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run folders")
     parser.add_argument(
         "--to", type=Path, metavar="DIR", help="where to write (default: .art for art, else export/ in each RUN)"
     )
-    parser.add_argument("--scoring", choices=("corrected", "webarena"), default="corrected", help="scores to take")
+    parser.add_argument("--scoring", choices=("corrected", "webarena"), default="corrected", help="scoring to export")
     art = parser.add_argument_group("art")
-    art.add_argument("--project", default="cairn", help="project the model belongs to (default: cairn)")
+    art.add_argument("--project", default="cairn", help="project of the model (default: cairn)")
     art.add_argument("--name", help="name of the model (default: the run's llm.model)")
     art.add_argument("--split", default="val", help="split to log as (default: val)")
     art.add_argument("--step", type=int, help="checkpoint that was evaluated (default: the run's llm.step)")
@@ -30,7 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     for folder in options.runs:
         if not folder.is_dir():
-            raise ConfigError(f"{folder} is no run folder; give one of those under results/")
+            raise ConfigError(f"{folder} is not a run folder; give a folder under results/")
         for path in FORMATS[options.format](folder, options):
             sys.stdout.write(f"{visible(str(path))}\n")
     return ExitCode.DONE

@@ -7,14 +7,18 @@ from pathlib import Path
 from harness.errors import ExitCode
 from harness.reports.escape import flat
 
-HELP = "take over a WebArena result folder (render_*.html), as far as it tells what happened"
+HELP = "import a WebArena result folder (render_*.html); data it lacks is left out"
 EXAMPLE = "harness import webarena/cache/results_20240101 --to results/gpt-4-cot --log log_files/log_1.log"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", type=Path, metavar="FOLDER", help="WebArena's --result_dir")
-    parser.add_argument("--to", type=Path, metavar="RUN", help="run folder to make (default: results/imported-FOLDER)")
-    parser.add_argument("--log", type=Path, action="append", default=[], metavar="FILE", help="a log with its verdicts")
+    parser.add_argument(
+        "--to", type=Path, metavar="RUN", help="run folder to create (default: results/imported-FOLDER)"
+    )
+    parser.add_argument(
+        "--log", type=Path, action="append", default=[], metavar="FILE", help="WebArena log with the verdicts"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -39,7 +39,7 @@ def machine(root: Path) -> Iterator[DoctorCheck]:
     try:
         proof = probe(next(place for place in (absolute, *absolute.parents) if place.exists()))
     except StorageError as error:
-        yield DoctorCheck(about="disk", says=str(error), fix="choose another place by run.root=DIR", fine=False)
+        yield DoctorCheck(about="disk", says=str(error), fix="choose another folder with run.root=DIR", fine=False)
         return
     yield _disk(root, proof)
     yield _clock(proof)
@@ -67,7 +67,7 @@ def _packages() -> Iterator[DoctorCheck]:
         return
     other = [f"{name} {_installed(name)} (tested with {pin})" for name, pin in _pins(core) if _installed(name) != pin]
     if other:
-        advice = "pip install -c constraints.txt -e . installs the tested ones"
+        advice = "pip install -c constraints.txt -e . installs the tested versions"
         yield DoctorCheck(about="packages", says=f"all required ones; {', '.join(other)}", fix=advice)
     else:
         yield DoctorCheck(about="packages", says=f"all {len(core)} as tested")
@@ -96,15 +96,19 @@ def _disk(root: Path, proof: DiskProbe) -> DoctorCheck:
     free = f"{proof.free_bytes / 1e9:.1f} GB free"
     says = f"{root.absolute()}: {free}, a durable write takes {proof.durable_ms:.1f} ms"
     if proof.free_bytes < LEAST_BYTES:
-        return DoctorCheck(about="disk", says=says, fix="free some space, or choose run.root=DIR elsewhere", fine=False)
+        return DoctorCheck(
+            about="disk", says=says, fix="free some space, or choose another disk with run.root=DIR", fine=False
+        )
     if proof.free_files is not None and proof.free_files < LEAST_FILES:
         left = f"{says}, room for {proof.free_files} more files"
-        return DoctorCheck(about="disk", says=left, fix="delete old runs, or choose run.root=DIR elsewhere", fine=False)
+        return DoctorCheck(
+            about="disk", says=left, fix="delete old runs, or choose another disk with run.root=DIR", fine=False
+        )
     if proof.free_bytes < FEW_BYTES:
         return DoctorCheck(about="disk", says=says, fix="browser.screenshots=false keeps long runs small")
     if proof.durable_ms > SLOW_MS:
         return DoctorCheck(
-            about="disk", says=says, fix="a local disk is faster; journal.durability=task waits less often"
+            about="disk", says=says, fix="a local disk is faster; journal.durability=task syncs less often"
         )
     return DoctorCheck(about="disk", says=says)
 
@@ -112,12 +116,12 @@ def _disk(root: Path, proof: DiskProbe) -> DoctorCheck:
 def _clock(proof: DiskProbe) -> DoctorCheck:
     now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
     if abs(proof.clock_offset_s) > CLOCK_S:
-        says = f"the disk's clock is {proof.clock_offset_s:+.0f} s off this machine's ({now})"
-        return DoctorCheck(about="clock", says=says, fix="set both by NTP", fine=False)
+        says = f"the disk's clock differs by {proof.clock_offset_s:+.0f} s from this machine's ({now})"
+        return DoctorCheck(about="clock", says=says, fix="synchronize both with NTP", fine=False)
     built = Path(__file__).stat().st_mtime
     if time.time() < built - CLOCK_S:
-        says = f"it is {now} here, which is before these files were made"
-        return DoctorCheck(about="clock", says=says, fix="set the clock; certificates are checked by it", fine=False)
+        says = f"the clock says {now}, which is before these files were created"
+        return DoctorCheck(about="clock", says=says, fix="set the clock; certificate checks need it", fine=False)
     return DoctorCheck(about="clock", says=now)
 
 
@@ -132,7 +136,5 @@ class ClockJumpDetector:
         jump = (time.time() - self._wall) - (time.monotonic() - self._monotonic)
         if abs(jump) <= 1.0:
             return None
-        says = f"the clock was moved by {jump:+.1f} s meanwhile"
-        return DoctorCheck(
-            about="clock", says=says, fix="let NTP slew it; times in journals are taken from it", fine=True
-        )
+        says = f"the clock jumped by {jump:+.1f} s during the checks"
+        return DoctorCheck(about="clock", says=says, fix="let NTP slew it; journals record its times", fine=True)

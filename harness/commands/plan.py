@@ -11,30 +11,42 @@ if TYPE_CHECKING:
 
     from harness.commands.estimator import Estimate, Estimator
 
-HELP = "foretell how long a sweep takes, from recorded step times, and how many workers and lanes it is worth"
+HELP = "estimate a sweep's duration from recorded step times, and recommend workers and lanes"
 EXAMPLE = "harness plan task=webarena llm=openai --from results/sample --rpm 500 --instances shop=4"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the sweep, as run.py takes it")
-    parser.add_argument("--config-dir", type=Path, metavar="DIR", help="folder of your own configurations, as for run")
+    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the sweep, as for run.py")
+    parser.add_argument(
+        "--config-dir", type=Path, metavar="DIR", help="folder of your own configurations, as for run.py"
+    )
     parser.add_argument(
         "--from",
         type=Path,
         dest="folder",
         metavar="RUN",
-        help="folder of the run whose step times are taken; else that of the sweep",
+        help="run folder to take step times from (default: that of the sweep)",
     )
-    parser.add_argument("--rpm", type=float, metavar="N", help="requests per minute the model lets through")
-    parser.add_argument("--tpm", type=float, metavar="N", help="tokens per minute the model lets through")
+    parser.add_argument("--rpm", type=float, metavar="N", help="requests per minute that the endpoint allows")
+    parser.add_argument("--tpm", type=float, metavar="N", help="tokens per minute that the endpoint allows")
     parser.add_argument(
-        "--instances", action="append", default=[], metavar="SITE=N", help="how many instances of a site there are"
+        "--instances", action="append", default=[], metavar="SITE=N", help="number of instances of a site; repeatable"
     )
-    parser.add_argument("--lanes", type=int, action="append", metavar="N", help="only so many lanes in all; repeatable")
-    parser.add_argument("--cores", type=int, metavar="N", help="of the machine that is to run it; else of this one")
-    parser.add_argument("--memory-gb", type=float, metavar="N", help="free on it; else what is free on this one")
     parser.add_argument(
-        "--step-cpu-ms", type=float, default=130.0, metavar="MS", help="processor time of a step on your pages (130)"
+        "--lanes", type=int, action="append", metavar="N", help="total number of lanes to consider; repeatable"
+    )
+    parser.add_argument(
+        "--cores", type=int, metavar="N", help="cores of the machine that will run it (default: this machine)"
+    )
+    parser.add_argument(
+        "--memory-gb", type=float, metavar="N", help="free memory of that machine (default: free memory here)"
+    )
+    parser.add_argument(
+        "--step-cpu-ms",
+        type=float,
+        default=130.0,
+        metavar="MS",
+        help="processor time of one step on your pages (default: 130)",
     )
 
 
@@ -51,9 +63,9 @@ def run(options: argparse.Namespace) -> int:
 
     for name in ("rpm", "tpm", "cores", "memory_gb", "step_cpu_ms"):
         if (value := getattr(options, name)) is not None and not value > 0:
-            raise ConfigError(f"--{name.replace('_', '-')} {value:g} leaves nothing to work with; give more than 0")
+            raise ConfigError(f"--{name.replace('_', '-')} {value:g} is too small; give more than 0")
     if lanes := [count for count in options.lanes or () if count < 1]:
-        raise ConfigError(f"--lanes {lanes[0]} plays nothing; give at least 1")
+        raise ConfigError(f"--lanes {lanes[0]} is too small; give at least 1")
     config = configured(options.overrides, options.config_dir)
     wishes = WhatIf(
         limits=replace(
@@ -89,7 +101,7 @@ def _tell(console: "Console", sweep: "Estimator", options: "list[Estimate]") -> 
     from harness.commands.estimator import best
     from harness.reports.format import duration, percent
 
-    console.print(f"{len(sweep.tasks)} tasks, of which {sweep.known} have step times of their own", markup=False)
+    console.print(f"{len(sweep.tasks)} tasks, {sweep.known} of them with recorded step times", markup=False)
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name in ("workers", "lanes each", "expected", "requests/min", "processor", "bound by"):
         table.add_column(name, justify="left" if name == "bound by" else "right")

@@ -10,21 +10,23 @@ if TYPE_CHECKING:
     from harness.config import Config
     from harness.records import Episode
 
-HELP = "perform a recorded episode again, and say for each step how much of the recorded page came back"
+HELP = "replay a recorded episode, and report the page similarity of each step"
 EXAMPLE = "harness replay results/demo-prompt-scripted/12.traj.jsonl --headed --slow-mo 500"
 SLOWEST_MS = 60_000
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("journal", type=Path, help="RUN/TASK.traj.jsonl; its newest attempt is performed")
+    parser.add_argument("journal", type=Path, help="RUN/TASK.traj.jsonl; its latest attempt is replayed")
     parser.add_argument(
         "overrides",
         nargs="*",
         metavar="KEY=VALUE",
-        help="your own settings, as run.py takes them (sites=webarena, browser.executable=…); of a run folder, none of"
+        help="your own settings, as for run.py (sites=webarena, browser.executable=…); of a run folder, none of"
         " its addresses, logins and programs is used",
     )
-    parser.add_argument("--config-dir", type=Path, metavar="DIR", help="folder of your own configurations, as for run")
+    parser.add_argument(
+        "--config-dir", type=Path, metavar="DIR", help="folder of your own configurations, as for run.py"
+    )
     parser.add_argument("--headed", action="store_true", help="show the browser")
     parser.add_argument("--slow-mo", type=float, default=0.0, metavar="MS", help="wait this long before each input")
 
@@ -36,9 +38,9 @@ def run(options: argparse.Namespace) -> int:
     from harness.journal.names import check_name
 
     if not options.journal.exists() and not options.journal.is_symlink():
-        raise ConfigError(f"{options.journal} is no file; give a journal, RUN/TASK.traj.jsonl")
+        raise ConfigError(f"{options.journal} is not a file; give a journal, RUN/TASK.traj.jsonl")
     if not 0 <= options.slow_mo <= SLOWEST_MS:
-        raise ConfigError(f"--slow-mo {options.slow_mo:g} is no wait; give milliseconds from 0 to {SLOWEST_MS}")
+        raise ConfigError(f"--slow-mo {options.slow_mo:g} is out of range; give milliseconds from 0 to {SLOWEST_MS}")
     episode = read(options.journal)
     if episode.opened is not None:
         check_name(options.journal, episode.opened.task.task_id, episode.opened.trial)
@@ -69,5 +71,5 @@ async def _tell(config: "Config", episode: "Episode", folder: Path) -> int:
         console.print(f"{one.step:3}  {alike}  {one.action}{f'  ({said})' if said else ''}", markup=False)
         unfaithful += not one.is_faithful(least)
         steps += 1
-    console.print(f"{steps - unfaithful} of {steps} pages came back (at least {least:g} alike)", markup=False)
+    console.print(f"{steps - unfaithful} of {steps} pages reproduced (similarity of at least {least:g})", markup=False)
     return unfaithful

@@ -64,7 +64,7 @@ async def replay_episode(config: Config, episode: Episode, recorded: Path) -> As
     """
     opened, arrival = episode.opened, episode.arrival
     if opened is None or arrival is None:
-        raise ConfigError("the journal holds no arrival yet: there is nothing to perform again")
+        raise ConfigError("the journal has no recorded page yet, so there is nothing to replay")
     check_sites(config.sites, recorded, opened.task)
     async with AsyncExitStack() as closing:
         folder = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="cairn-replay-")))
@@ -80,7 +80,7 @@ async def replay_episode(config: Config, episode: Episode, recorded: Path) -> As
             if action is None:
                 if not isinstance(step.acted.outcome, Refused):
                     yield StepFidelity(
-                        step=number, action=words, similarity=None, note="its element is not there this time"
+                        step=number, action=words, similarity=None, note="its element is missing this time"
                     )
                     return
                 continue
@@ -128,7 +128,7 @@ def as_recorded(config: Config, folder: Path, given: Collection[str]) -> Config:
             config = _with(config, place, read(text))
         except ValueError as error:
             raise ConfigError(
-                f"{folder / NAME}: {place}={text[:60]!r} is no such setting; give the right one, as in {place}=VALUE"
+                f"{folder / NAME}: {place}={text[:60]!r} is not a valid setting; correct it with {place}=VALUE"
             ) from error
     if "browser.allowed" not in given:
         config = _with(config, "browser.allowed", "sites")
@@ -146,8 +146,8 @@ def check_sites(sites: SitesSettings, folder: Path, task: Task) -> None:
     for name in task.sites:
         if name not in mine or not (name in there or mine[name].is_embedded):
             raise ConfigError(
-                f"task {task.task_id} is on {_named(name)}, of which your settings have no address: give"
-                f" {_setting(name)} (of {folder} no address, login or program is used)"
+                f"task {task.task_id} is on {_named(name)}, but your settings have no address for it: give"
+                f" {_setting(name)} (addresses, logins and programs of {folder} are not used)"
             )
         now, before = mine[name].canonical, recorded_address(theirs.get(name, {}))
         if before is not None and before != now:
@@ -158,7 +158,7 @@ def check_sites(sites: SitesSettings, folder: Path, task: Task) -> None:
     for name in _logins(task):
         if name not in mine or mine[name].login is None:
             raise ConfigError(
-                f"task {task.task_id} is done logged in on {_named(name)}, and your settings have no login for it: "
+                f"task {task.task_id} needs a login to {_named(name)}, but your settings have none: "
                 f"configure sites.{name[:60]}.login"
             )
 

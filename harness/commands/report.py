@@ -11,10 +11,12 @@ EXAMPLE = "harness report results/demo-prompt-scripted"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", type=Path, help="folder of the run")
-    parser.add_argument("--scoring", choices=("corrected", "webarena"), help="scoring to show; else that of the run")
+    parser.add_argument("run", type=Path, help="run folder")
     parser.add_argument(
-        "--single-file", type=Path, metavar="FILE", help="one file with all pages and screenshots in it"
+        "--scoring", choices=("corrected", "webarena"), help="scoring to show (default: that of the run)"
+    )
+    parser.add_argument(
+        "--single-file", type=Path, metavar="FILE", help="write one file that contains all pages and screenshots"
     )
 
 

@@ -64,7 +64,7 @@ class _Recorded:
 
     async def ask(self, messages: Sequence[Message]) -> Reply:
         if not self._replies:
-            raise ModelUnavailable("it has said nothing on this question; give a model with --judge")
+            raise ModelUnavailable("the recorded judge has no reply to this question; give a model with --judge")
         return Reply(text=self._replies.pop(0), model="recorded", usage=Usage())
 
 

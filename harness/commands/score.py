@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from harness.records import Scored
     from harness.reports.terminal import Terminal
 
-HELP = "score a run again from its evidence, without browser or sites; journals stay as they are"
+HELP = "score a run again from its recorded evidence, without browser or sites; journals do not change"
 EXAMPLE = "harness score results/demo-prompt-scripted --dialect webarena --judge gpt-4o-mini"
 DIALECTS = ("corrected", "webarena")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", type=Path, help="folder of the run")
+    parser.add_argument("run", type=Path, help="run folder")
     parser.add_argument(
         "overrides",
         nargs="*",
@@ -29,9 +29,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="your own settings, for evaluators of your own (task=mine, evaluators.NAME._target_=…); what the run"
         " folder says of its settings is not used",
     )
-    parser.add_argument("--config-dir", type=Path, metavar="DIR", help="folder of your own configurations, as for run")
-    parser.add_argument("--dialect", choices=DIALECTS, help="scoring to use; else both, and that of the run is shown")
-    parser.add_argument("--judge", metavar="MODEL", help="model for fuzzy_match; else the run's own judge, as recorded")
+    parser.add_argument(
+        "--config-dir", type=Path, metavar="DIR", help="folder of your own configurations, as for run.py"
+    )
+    parser.add_argument("--dialect", choices=DIALECTS, help="scoring to use (default: both; that of the run is shown)")
+    parser.add_argument(
+        "--judge", metavar="MODEL", help="model for fuzzy_match (default: the recorded replies of the run's judge)"
+    )
     parser.add_argument(
         "--judge-url", metavar="URL", help="OpenAI-compatible endpoint of the judge; its key is JUDGE_API_KEY"
     )
@@ -81,7 +85,7 @@ def _judge(options: argparse.Namespace) -> "JudgeSettings | None":
 
     if options.judge is None:
         if options.judge_url is not None:
-            raise ConfigError("--judge-url is an address for --judge MODEL; give the model, too")
+            raise ConfigError("--judge-url needs --judge MODEL; give the model too")
         return None
     key = os.environ.get("JUDGE_API_KEY") or (os.environ.get("OPENAI_API_KEY") if options.judge_url is None else None)
     return JudgeSettings(model=options.judge, base_url=options.judge_url, api_key=key)

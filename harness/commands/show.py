@@ -10,11 +10,13 @@ EXAMPLE = "harness show results/demo-prompt-scripted 12 3"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", type=Path, help="folder of the run")
+    parser.add_argument("run", type=Path, help="run folder")
     parser.add_argument("task", nargs="?", help="task id")
     parser.add_argument("step", nargs="?", type=int, help="number of a step")
-    parser.add_argument("--trial", type=int, default=0, help="which trial of the task (default: 0, the first)")
-    parser.add_argument("--scoring", choices=("corrected", "webarena"), help="scoring to show; else that of the run")
+    parser.add_argument("--trial", type=int, default=0, help="trial of the task (default: 0, the first)")
+    parser.add_argument(
+        "--scoring", choices=("corrected", "webarena"), help="scoring to show (default: that of the run)"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -34,13 +36,13 @@ def run(options: argparse.Namespace) -> int:
     path = folder / journal_name(options.task, options.trial)
     if not (path.exists() or path.is_symlink()):
         raise ConfigError(
-            f"{folder} has no journal of task {options.task}, trial {options.trial}; `harness show {folder}` lists its"
+            f"{folder} has no journal for task {options.task}, trial {options.trial}; `harness show {folder}` lists its"
             " tasks"
         )
     entry = read_entry(path, path.lstat())
     view = story_of(folder, known, entry) if entry else None
     if view is None:
-        raise ConfigError(f"{path} holds no record yet")
+        raise ConfigError(f"{path} has no record yet")
     if options.step is None:
         show_task(console, view.row, view.story)
         return ExitCode.DONE

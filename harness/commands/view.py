@@ -15,7 +15,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "results", type=Path, nargs="?", default=Path("results"), help="folder of runs, or one run (default: results)"
     )
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default: a free one)")
-    parser.add_argument("--no-token", action="store_true", help="let anybody on this machine look")
+    parser.add_argument("--no-token", action="store_true", help="allow every user of this machine to see it")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -24,9 +24,9 @@ def run(options: argparse.Namespace) -> int:
     from harness.viewer.server import view
 
     if not options.results.is_dir():
-        raise ConfigError(f"{options.results} is not a folder; give the folder of runs, as run.root names it")
+        raise ConfigError(f"{options.results} is not a folder; give the folder that contains runs (run.root)")
     if not 0 <= options.port < 65536:
-        raise ConfigError(f"--port {options.port} is no port; give a number below 65536")
+        raise ConfigError(f"--port {options.port} is not a port; give a number below 65536")
 
     def announce(url: str) -> None:
         sys.stdout.write(f"{url}\n")

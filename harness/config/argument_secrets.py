@@ -104,7 +104,7 @@ def _without_secrets(argument: str, hidden: Callable[[str], str]) -> str:
         place = tuple(key.lstrip("+~").split("."))
         if any(secret_parts(place, text)) or is_login_field((*place, "fields", "")) or "login" in place:
             raise ConfigError(
-                f"{key}: its value cannot be read; quote it ('{key}=\"…\"'), or write it into a file of your own"
+                f"{key}: its value cannot be parsed; quote it ('{key}=\"…\"'), or write it into a file of your own"
                 " (--config-dir)"
             ) from error
         return argument

@@ -131,7 +131,7 @@ def check_inputs(browser: BrowserConfig, executor: ExecutorConfig) -> None:
     uploads = browser.uploads
     if uploads is not None and executor.kind in ("processes", "inline") and not Path(uploads).is_dir():
         raise ConfigError(
-            f"browser.uploads={_cut(uploads)} is no folder; give the one that holds what agents may upload"
+            f"browser.uploads={_cut(uploads)} is not a folder; give the folder of files that agents may upload"
         )
 
 
@@ -147,7 +147,7 @@ def _ask_for_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (granted, hard))
         if granted < _FEWEST_FILES:
             raise ConfigError(
-                f"only {granted} files may be open at once here, and a run with its browsers needs {_FEWEST_FILES}; "
+                f"this process may open only {granted} files, but a run with its browsers needs {_FEWEST_FILES}; "
                 "raise the limit (ulimit -n 1024), then run again"
             )
 
@@ -171,13 +171,13 @@ def _check_text(name: str, value: str) -> None:
     if name in NON_EMPTY and not value.strip():
         raise ConfigError(f"{name} is empty; give it a value, or leave it out for its default")
     if "\0" in value:
-        raise ConfigError(f"{name} holds a character no setting can (U+0000); take it out")
+        raise ConfigError(f"{name} contains the character U+0000; remove it")
     if len(value) > _MOST_TEXT:
         raise ConfigError(f"{name} has {len(value):,} characters; give {_MOST_TEXT:,} at most")
     if name in ADDRESSES:
         check_address(name, value)
     if name in WORDS and value not in WORDS[name]:
-        raise ConfigError(f"{name}={value[:80]} is unknown; it is one of {', '.join(WORDS[name])}")
+        raise ConfigError(f"{name}={value[:80]} is unknown; choose one of {', '.join(WORDS[name])}")
 
 
 def check_address(name: str, value: str) -> None:
@@ -189,7 +189,7 @@ def check_address(name: str, value: str) -> None:
         fits = False
     if not fits or " " in value:
         raise ConfigError(
-            f"{name}={value[:200]!r} is no address; give one that begins with http:// or https:// and a host"
+            f"{name}={value[:200]!r} is not an address; give one that begins with http:// or https:// and a host"
         )
 
 

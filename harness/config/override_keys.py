@@ -36,7 +36,7 @@ def misspelt(name: str, known: Iterable[str]) -> str:
     """What to say of a setting that there is not."""
     near = max(known, key=lambda one: _likeness(name, one), default=name)
     hint = f"; did you mean {near}" if _NEAR <= _likeness(name, near) < 1 else ""
-    return f"{name} is no setting{hint}"
+    return f"{name} is not a setting{hint}"
 
 
 def _likeness(one: str, other: str) -> float:

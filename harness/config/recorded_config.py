@@ -41,9 +41,9 @@ def read_recorded(folder: Path) -> Tree:
             f"{path} cannot be read: {error.strerror}; give the folder of a run, or one of its journals"
         ) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is no YAML: {' '.join(str(error).split())[:300]}") from error
+        raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())[:300]}") from error
     if not isinstance(tree, dict):
-        raise ConfigError(f"{path} must hold one mapping, as a run writes it")
+        raise ConfigError(f"{path} must contain one mapping, as a run writes it")
     return {str(key): value for key, value in tree.items()}
 
 
@@ -75,7 +75,7 @@ def _check_plain(text: str, path: Path) -> None:
     depth = 0
     for event in yaml.parse(text, Loader=_LOADER):
         if isinstance(event, yaml.AliasEvent):
-            raise ConfigError(f"{path} holds an alias (*{str(event.anchor)[:40]}), which no run writes")
+            raise ConfigError(f"{path} contains an alias (*{str(event.anchor)[:40]}), which no run writes")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _DEEPEST:
-            raise ConfigError(f"{path} is more than {_DEEPEST} levels deep, as no run writes it")
+            raise ConfigError(f"{path} is nested more than {_DEEPEST} levels deep, which no run writes")

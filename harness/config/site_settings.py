@@ -96,7 +96,7 @@ def read_sites(tree: Mapping[str, Any]) -> SitesSettings:
     """
     embedded, port = _flag(tree, "sites", "embedded"), tree.get("port")
     if port is not None and type(port) is not int:
-        raise ConfigError(f"sites.port={_cut(port)} is no port; give the one the sites are served on, or null")
+        raise ConfigError(f"sites.port={_cut(port)} is not a port; give the port that serves the sites, or null")
     by_name = {
         name: _site(name, _site_tree(name, site), embedded=embedded)
         for name, site in tree.items()
@@ -119,7 +119,7 @@ def _site_tree(name: str, tree: object) -> Mapping[str, Any]:
     if not isinstance(tree, Mapping):
         raise ConfigError(f"{misspelt(place, map('sites.{}'.format, _RESERVED))}; a site is a mapping, not {tree!r}")
     if not _SITE_KEYS & set(tree) and (near := get_close_matches(name, _RESERVED, 1, 0.75)):
-        raise ConfigError(f"{place}: there is no such site; did you mean sites.{near[0]}")
+        raise ConfigError(f"{place}: no such site; did you mean sites.{near[0]}")
     _check_keys(place, tree, _SITE_KEYS, "a site")
     return tree
 
@@ -129,7 +129,7 @@ def _site(name: str, tree: Mapping[str, Any], *, embedded: bool) -> SiteSettings
     instances, canonical = _instances(place, tree), _optional(tree, place, "canonical")
     if embedded and tree.get("instances"):
         raise ConfigError(
-            f"{place}.instances is for sites of your own; of the embedded ones every lane has its own instance"
+            f"{place}.instances is only for your own sites; each lane has its own instance of the embedded sites"
         )
     if canonical is None and not instances:
         raise ConfigError(f"{place} has no address: set {place}.url, or {place}.canonical if it is embedded")
@@ -186,13 +186,15 @@ def _login(place: str, tree: object) -> "Login | None":
 
 def _reset(tree: object) -> ResetSettings:
     if tree is not None and not isinstance(tree, Mapping):
-        raise ConfigError(f"sites.reset must be a mapping, not {_cut(tree)}; it has {', '.join(sorted(_RESET_KEYS))}")
+        raise ConfigError(
+            f"sites.reset must be a mapping, not {_cut(tree)}; known keys: {', '.join(sorted(_RESET_KEYS))}"
+        )
     known: Mapping[str, Any] = tree or {}
     if unknown := sorted(set(known) - _RESET_KEYS):
-        raise ConfigError(f"sites.reset: unknown {', '.join(unknown)}; it has {', '.join(sorted(_RESET_KEYS))}")
+        raise ConfigError(f"sites.reset: unknown {', '.join(unknown)}; known keys: {', '.join(sorted(_RESET_KEYS))}")
     timeout_s = known.get("timeout_s", ResetSettings().timeout_s)
     if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or timeout_s <= 0:
-        raise ConfigError(f"sites.reset.timeout_s={timeout_s!r} is no time; give seconds")
+        raise ConfigError(f"sites.reset.timeout_s={timeout_s!r} is not a time; give seconds")
     return ResetSettings(
         command=_hook(known, "sites.reset", "command"),
         url=_hook(known, "sites.reset", "url"),
@@ -210,7 +212,9 @@ def _check_reset_urls(reset: ResetSettings, sites: Mapping[str, SiteSettings]) -
             )
     for name, site in sites.items():
         if len(site.instances) > 1 and site.reset_url is not None and URL not in site.reset_url:
-            raise ConfigError(f"sites.{name}.reset_url must hold {URL}: the site has {len(site.instances)} instances")
+            raise ConfigError(
+                f"sites.{name}.reset_url must contain {URL}: the site has {len(site.instances)} instances"
+            )
 
 
 def _check_keys(place: str, tree: Iterable[str], known: set[str], what: str) -> None:
@@ -229,7 +233,7 @@ def _flag(tree: Mapping[str, Any], place: str, key: str) -> bool:
 def _word(tree: Mapping[str, Any], place: str, key: str, default: _Word) -> _Word:
     value, words = tree.get(key, default.value), {word.value: word for word in type(default)}
     if not isinstance(value, str) or value not in words:
-        raise ConfigError(f"{place}.{key}={value!r} is unknown; it is one of {', '.join(words)}")
+        raise ConfigError(f"{place}.{key}={value!r} is unknown; choose one of {', '.join(words)}")
     return words[value]
 
 
@@ -241,7 +245,7 @@ def _text(tree: Mapping[str, Any], place: str, key: str) -> str:
     value = tree.get(key)
     if not isinstance(value, str) or not value:
         raise ConfigError(
-            f"{place}.{key} must be a text, not {value!r}; set it on the command line or in configs/sites"
+            f"{place}.{key} must be a string, not {value!r}; set it on the command line or in configs/sites"
         )
     return value.rstrip("/")
 
@@ -249,7 +253,7 @@ def _text(tree: Mapping[str, Any], place: str, key: str) -> str:
 def _hook(tree: Mapping[str, Any], place: str, key: str) -> str | None:
     value = tree.get(key)
     if value and (not isinstance(value, str) or not value.strip()):
-        raise ConfigError(f"{place}.{key} must be a text, not {value!r}")
+        raise ConfigError(f"{place}.{key} must be a string, not {value!r}")
     return value or None
 
 

@@ -75,10 +75,10 @@ async def _keep_up(server: "_Server", port: int, *, name: str, tell: Callable[[s
         if len(died) == RESTARTS and now - died[0] < RESTARTS_WITHIN_S:
             raise UsageError(
                 f"{name} ended {RESTARTS + 1} times within {now - died[0]:.0f} s, last with code {code}; "
-                f"{server.log} may say why; nothing is lost, the same command goes on"
+                f"{server.log} may say why; nothing is lost, run the same command to continue"
             )
         died.append(now)
-        tell(f"{name} ended with code {code} and {'are' if name.endswith('s') else 'is'} started again on port {port}")
+        tell(f"{name} ended with code {code} and {'are' if name.endswith('s') else 'is'} restarted on port {port}")
         with suppress(ConfigError):  # it has ended, and is counted as the others
             await server.start(port)
 

@@ -189,7 +189,7 @@ class SitesApp:
         if request.url.path == "/__reset__" and request.method == "POST":
             given = request.headers.get(KEY_HEADER, "")
             if _is_of_a_page(request) or not compare_digest(given.encode(), self._key.encode()):
-                return PlainTextResponse("A reset is for whoever started the server.\n", 403)
+                return PlainTextResponse("Only the process that started the server may reset it.\n", 403)
             tenant.restore(site.master)
             return Response(status_code=204)
         if request.url.path == "/__writes__" and request.method == "GET":

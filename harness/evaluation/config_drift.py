@@ -52,21 +52,21 @@ def check_config_drift(
     for outcome in mine:
         if outcome.task_digest != digests[outcome.task_id]:
             raise ResumeMismatch(
-                f"{run.path} was made from another version of task {outcome.task_id}; "
+                f"{run.path} was created with another version of task {outcome.task_id}; "
                 "put the task file back, or choose another folder with run.id=NAME"
             )
     known = _known(run.path / DRIFT_NAME)
     for other in sorted({outcome.config_digest for outcome in mine} - {config_digest}):
         changed = _changed(_settings(run, other), now)
-        names = _named(changed) or "nobody can say which: their artifact is missing or damaged"
+        names = _named(changed) or "unknown which: the settings artifact is missing or damaged"
         if accepted is None:
             raise ResumeMismatch(
-                f"{run.path} was made with other settings ({names}); set them back, choose another"
-                " folder with run.id=NAME, or go on with both in one run by resume.accept_drift=true"
+                f"{run.path} was created with other settings ({names}); restore them, choose another"
+                " folder with run.id=NAME, or continue with the new ones with resume.accept_drift=true"
             )
         if (other, config_digest) not in known:
             _record(run, other, config_digest, changed)
-            accepted(f"goes on with other settings ({names}), as {run.path / DRIFT_NAME} keeps")
+            accepted(f"continuing with changed settings ({names}); recorded in {run.path / DRIFT_NAME}")
     return config_digest
 
 
@@ -112,8 +112,8 @@ def _known(path: Path) -> set[tuple[str, str]]:
                 found.add((before, now))
             case _:
                 raise JournalError(
-                    f"{path}:{number}: this line is damaged; restore the file, or move it away (it only tells which"
-                    " settings were accepted before), then run again"
+                    f"{path}:{number}: this line is damaged; restore the file, or move it away (it only lists"
+                    " accepted settings), then run again"
                 )
     return found
 

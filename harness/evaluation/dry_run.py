@@ -30,21 +30,21 @@ def describe_dry_run(settings: RunSettings, tasks: Sequence[Task], folder: Path,
         said = _counted(Counter(states)) if trials > 1 else states[0]
         starts = " |AND| ".join(task.start_urls)
         sites = ",".join(task.sites) or "no site"
-        lines.append(f"{task.task_id}  {sites}  {starts}  {'+'.join(task.eval.eval_types) or 'unjudged'}  {said}")
+        lines.append(f"{task.task_id}  {sites}  {starts}  {'+'.join(task.eval.eval_types) or 'no evaluator'}  {said}")
     lines += ["", *_missing(settings.sites, tasks, has_judge=has_judge)]
     owed = sum(number for state, number in counts.items() if not state.startswith("ended"))
-    lines.append(f"{len(tasks)} tasks, {owed} of {len(tasks) * trials} episodes owed: {_counted(counts)}")
+    lines.append(f"{len(tasks)} tasks, {owed} of {len(tasks) * trials} episodes pending: {_counted(counts)}")
     return "\n".join(lines)
 
 
 def _state(became: EpisodeResult | None, terms: PendingPolicy) -> str:
     if became is None:
-        return "owed"
+        return "pending"
     if is_finished(became, terms):
-        return f"owed again (run.retry={terms.retry})" if wants_retry(became, terms) else "ended"
+        return f"pending again (run.retry={terms.retry})" if wants_retry(became, terms) else "ended"
     if became.closed is not None:
-        return "owed its score"
-    return f"owed from step {became.steps + 1} on" if became.steps else "owed"
+        return "score pending"
+    return f"pending from step {became.steps + 1}" if became.steps else "pending"
 
 
 def _counted(states: Mapping[str, int]) -> str:
@@ -66,7 +66,7 @@ def _missing(configured: SitesSettings, tasks: Sequence[Task], *, has_judge: boo
         yield f"no judge: {unjudged} tasks need one, set judge.model=…"
     unreset = unresettable(configured, tasks)
     if unreset:
-        yield f"no reset: {len(unreset)} tasks ask for one (require_reset), set sites.reset.command=…"
+        yield f"no reset: {len(unreset)} tasks need one (require_reset), set sites.reset.command=…"
     yield from build_reset_hooks(configured).missing()
 
 

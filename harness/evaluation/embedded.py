@@ -57,8 +57,8 @@ def check_reach(where: EmbeddedServers) -> None:
             socket.create_connection(("127.0.0.1", port), timeout=_REACH_S).close()
         except OSError as error:
             raise ConfigError(
-                f"{what} cannot be reached from {socket.gethostname()}: served is only the machine the run was started"
-                " on; give sites and an endpoint all machines can reach (sites.NAME.url, llm.base_url)"
+                f"{what} cannot be reached from {socket.gethostname()}: they serve only the machine that started the"
+                " run; give sites and an endpoint that all machines can reach (sites.NAME.url, llm.base_url)"
             ) from error
 
 

@@ -29,7 +29,7 @@ def limits_of(llm: LlmConfig) -> RateLimits:
     limits = {name: getattr(llm, name) for name in ("max_concurrency", "requests_per_minute", "tokens_per_minute")}
     for name, limit in limits.items():
         if limit is not None and limit <= 0:
-            raise ConfigError(f"llm.{name}={limit:g} lets nothing through; give more than 0, or null for no limit")
+            raise ConfigError(f"llm.{name}={limit:g} must be more than 0, or null for no limit")
     if not llm.max_answer_mb > 0:
-        raise ConfigError(f"llm.max_answer_mb={llm.max_answer_mb:g} lets no answer through; give more than 0")
+        raise ConfigError(f"llm.max_answer_mb={llm.max_answer_mb:g} must be more than 0")
     return RateLimits(**limits, max_outage_s=llm.max_outage_s, longest_wait_s=llm.max_retry_s)

@@ -82,7 +82,7 @@ class Models:
         if self.llm.kind == "none":
             return NoModel()
         chat = await self.bare_model(
-            base_url, lambda notice: tell(f"{notice.why}; again in {notice.wait_s:.1f} s"), lane
+            base_url, lambda notice: tell(f"{notice.why}; retrying in {notice.wait_s:.1f} s"), lane
         )
         turns = self._lane_turns(self.turns, lane)
         return CircuitBreakerModel(chat, turns, max_outage_s=self.llm.max_outage_s)
@@ -153,16 +153,16 @@ def read_yaml(path: Path, setting: str) -> dict[str, Any]:
     try:
         text = path.read_text("utf-8")
         if (node := yaml.compose(text, yaml.SafeLoader)) is not None and _unfolded(node, {}) > _MOST_NODES:
-            raise ConfigError(f"{setting}: {path} unfolds to more than {_MOST_NODES:,} values by its aliases (*)")
+            raise ConfigError(f"{setting}: {path} expands to more than {_MOST_NODES:,} values through its aliases (*)")
         if not isinstance(node, yaml.MappingNode | None):
-            raise ConfigError(f"{setting}: {path} must hold one mapping")
+            raise ConfigError(f"{setting}: {path} must contain one mapping")
         tree = OmegaConf.to_container(OmegaConf.create(text))
     except OSError as error:
         raise ConfigError(f"{setting}: {path} cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, OmegaConfBaseException, ValueError, RecursionError) as error:
-        raise ConfigError(f"{setting}: {path} is no YAML: {' '.join(str(error).split())[:300]}") from error
+        raise ConfigError(f"{setting}: {path} is not valid YAML: {' '.join(str(error).split())[:300]}") from error
     if not isinstance(tree, dict):
-        raise ConfigError(f"{setting}: {path} must hold one mapping")
+        raise ConfigError(f"{setting}: {path} must contain one mapping")
     return {str(key): value for key, value in tree.items()}
 
 

@@ -113,7 +113,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
         await tracker.log(whole=whole)
         await tracker.close()
         if not whole and not purse.is_empty():
-            console.print("interrupted: nothing is lost; the same command goes on from here")
+            console.print("interrupted; no recorded step is lost; run the same command to continue")
             return ExitCode.INTERRUPTED
         if not left.owed:
             retry_request.settle(settings.policy, run, tasks, found.outcomes, trials=config.trials)
@@ -168,7 +168,7 @@ def _display(wanted: Display, console: Terminal, board: LiveStats) -> LiveDispla
 def _say_what_is_not_reset(sites: SitesSettings, tasks: Sequence[Task], console: Terminal) -> None:
     if unreset := unresettable(sites, tasks):
         console.print(
-            f"{len(unreset)} tasks ask for a reset of their sites (require_reset) and are played without: "
+            f"{len(unreset)} tasks have require_reset, but no reset hook is configured; they run without a reset: "
             "set sites.reset.command, or reset_command or reset_url of the sites",
             markup=False,
         )
@@ -181,8 +181,8 @@ def _jobs_are(trials: int) -> str:
 def _say_who_is_alone(jobs: Scheduler, what: str, console: Terminal) -> None:
     if jobs.believed:
         console.print(
-            f"{jobs.believed} of {len(jobs)} {what} do not say whether they change their sites (mutates) and have them "
-            "alone; sites.X.instances=[…] lets more be played at once, sites.leases=none all",
+            f"{jobs.believed} of {len(jobs)} {what} do not set `mutates`; each gets exclusive access to its sites. "
+            "Add instances (sites.X.instances=[…]) for more parallelism, or disable locking with sites.leases=none.",
             markup=False,
             highlight=False,
         )

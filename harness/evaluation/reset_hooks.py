@@ -78,7 +78,7 @@ class ResetHooks:
         settings = {"sites.reset.command": self.command, **_settings(self.commands, "reset_command")}
         for setting, command in settings.items():
             if command is not None and (word := shell.find_missing_program(command)) is not None:
-                yield f"{setting}: there is no command {word}, or it may not be run; mend it, or give its whole path"
+                yield f"{setting}: there is no command {word}, or it is not executable; correct it or give its path"
 
     async def _run(self, setting: str, command: str, instances: Sequence[SiteInstance], task: Task) -> None:
         told = {
@@ -92,12 +92,12 @@ class ResetHooks:
             if ended.code == 0:
                 return None
             if ended.code is None:
-                return f"it was not done after {self.timeout_s:g} s (sites.reset.timeout_s)"
+                return f"it did not finish within {self.timeout_s:g} s (sites.reset.timeout_s)"
             last = f" ({self.redact(ended.said)[:200]})" if ended.said else ""
             if ended.code in shell.NO_COMMAND:
                 raise ConfigError(
-                    f"{setting}: it ended with code {ended.code}{last}, as a command does that is not there or may not "
-                    "be run; mend it, and the same command goes on"
+                    f"{setting}: it ended with code {ended.code}{last}, so a command is missing or not "
+                    "executable; fix it and run the same command to continue"
                 )
             return f"it ended with code {ended.code}{last}"
 
@@ -120,7 +120,7 @@ class EmbeddedResetHooks:
 
     async def reset(self, wanted: tuple[SiteInstance, ...], _: Task) -> None:
         """Put the instances back, one after the other; it takes milliseconds."""
-        assert self.port is not None, "the embedded sites are started before anything is played"
+        assert self.port is not None, "the embedded sites start before the run begins"
         for one in wanted:
             url = f"{one.url}:{self.port}/__reset__"
             hook = Hook(url, f"reset of {one.site}", {KEY_HEADER: self.key})

@@ -90,7 +90,7 @@ def _read(path: Path, retry: str) -> Asked:
         kept = build(_Asked, loads(data))
     except CodecError as exc:
         raise JournalError(
-            f"{path} is damaged; restore it, or delete it: run.retry={retry} then asks for everything anew"
+            f"{path} is damaged; restore it, or delete it: run.retry={retry} then retries everything again"
         ) from exc
     return {(task_id, trial): attempt for task_id, trial, attempt in kept.asked} if kept.retry == retry else {}
 

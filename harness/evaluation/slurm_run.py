@@ -38,13 +38,13 @@ async def play_shards(game: RunContext, progress: Progress) -> Invocation:
     """
     settings = game.settings
     if settings.shard is not None:
-        raise ConfigError("task.shard is what executor=slurm gives each job; set executor.shards instead")
+        raise ConfigError("executor=slurm sets task.shard for each job; set executor.shards instead")
     jobs = SlurmJobs(game.run.path / "slurm", _order(settings.executor))
     shards = Shards(game, progress)
     shards.collect()
     shards.submit(jobs)
     if not settings.executor.wait:
-        game.say(f"{len(jobs.running())} jobs are under way; the same command brings together what they have done")
+        game.say(f"{len(jobs.running())} jobs are running; run the same command again to collect their results")
         return Invocation()
     with game.stopping.listening():
         try:
@@ -132,7 +132,9 @@ class Shards:
         for shard in sorted(self._summaries.keys() - set(jobs.running())):
             code, log = jobs.code(shard), jobs.log(shard)
             if code is None:
-                self._game.say(f"the job of shard {shard} ended early, {log} may say why; the same command goes on")
+                self._game.say(
+                    f"the job of shard {shard} ended early, {log} may say why; run the same command to continue"
+                )
             elif code == ExitCode.USAGE:
                 said = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
                 raise UsageError(f"shard {shard}: {said[-1] if said else f'see {log}'}")
@@ -148,7 +150,8 @@ class Shards:
         elif left:
             numbers = jobs.numbers(left)
             self._game.say(
-                f"{len(left)} jobs go on: the same command brings together what they did, scancel {numbers} ends them"
+                f"{len(left)} jobs are still running: run the same command to collect their results, or stop them"
+                f" with scancel {numbers}"
             )
 
     def done(self) -> Invocation:
@@ -170,7 +173,7 @@ class Shards:
         given, folder = self._game.arguments, self._folder(shard)
         if any(HIDDEN.search(argument) for argument in given):
             raise ConfigError(
-                "executor=slurm keeps its commands on disk, and one of these settings is a secret: give it by the"
+                "executor=slurm writes its commands to disk, and one of these settings is a secret: give it by the"
                 " environment"
             )
         root = str(folder.parent.absolute()).replace("'", r"\'")

@@ -31,7 +31,7 @@ class Tracker:
     def __init__(self, tracking: TrackingConfig, llm: LlmConfig, dialect: Dialect, folder: Path) -> None:
         """Raises: UsageError: A setting is wrong, or the extra is missing: better now than after hours of a run."""
         if tracking.kind not in KINDS:
-            raise ConfigError(f"tracking.kind={tracking.kind} is unknown; it is one of {', '.join(KINDS)}")
+            raise ConfigError(f"tracking.kind={tracking.kind} is unknown; choose one of {', '.join(KINDS)}")
         if tracking.every < 0 or llm.step < 0:
             raise ConfigError("tracking.every and llm.step must be at least 0")
         self._settings, self._step, self._dialect = tracking, llm.step, dialect
@@ -87,7 +87,7 @@ class Tracker:
             try:
                 await self.log(whole=False)
             except (UsageError, JournalError) as exc:
-                logger.warning("the run goes on, but it could not be logged on the way: %s", exc)
+                logger.warning("the run continues, but its progress could not be logged: %s", exc)
 
 
 class _Counting:

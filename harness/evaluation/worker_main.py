@@ -156,7 +156,7 @@ def _setup(said: Iterator[Received]) -> WorkerSetup | None:
     match next(said, None):
         case Received(message=Hello(harness=version)) if version != __version__:
             raise ConfigError(
-                f"{socket.gethostname()} has harness {__version__}, the run was started with {version}: install the"
+                f"{socket.gethostname()} has harness {__version__}, but the run was started with {version}: install the"
                 " same there"
             )
     match next(said, None):
@@ -168,7 +168,7 @@ def _setup(said: Iterator[Received]) -> WorkerSetup | None:
 def _is_near(shared_fs: bool | None, folder: Path, hold: str | None) -> bool:
     """Whether the run folder can be written to from here."""
     near = bool(hold) and lock_token(folder) == hold if shared_fs is None else shared_fs
-    logging.getLogger(__name__).info("records go %s", f"into {folder}" if near else "through the supervisor")
+    logging.getLogger(__name__).info("records are written %s", f"into {folder}" if near else "through the supervisor")
     return near
 
 

@@ -98,7 +98,7 @@ class JudgeSession:
         if self._judge is None:
             raise EvaluatorError("this task needs a judge: set judge.model=…, then score the run again")
         if len(pred) > MAX_JUDGED:
-            raise EvaluatorError(f"the answer has {len(pred)} characters; a judge is shown at most {MAX_JUDGED}")
+            raise EvaluatorError(f"the answer has {len(pred)} characters; the limit for a judge is {MAX_JUDGED}")
         asked = _PROMPTS[kind].format(pred=_fenced(pred), reference=reference, question=question)
         messages = (Message(role="system", content=_SYSTEM), Message(role="user", content=asked))
         whole = JudgeQuestion(kind=kind, intent=question, reference=reference, answer=pred, messages=messages)

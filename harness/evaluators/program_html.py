@@ -26,7 +26,7 @@ def program_html(task: Task, evidence: Evidence, artifacts: Artifacts, dialect: 
             raise EvaluatorError(f"nothing was gathered for program_html[{index}]")
         text = _selected_text(target, selected, artifacts, dialect)
         misses += [f"program_html[{index}]: {miss}" for miss in _misses(target, text, dialect)]
-    return finding(misses, "the pages hold what the task asks for")
+    return finding(misses, "the pages contain what the task asks for")
 
 
 def _selected_text(target: HtmlTarget, selected: Selected, artifacts: Artifacts, dialect: str) -> str:
@@ -54,7 +54,7 @@ def _as_text(place: str, locator: str, value: Any) -> str:
     if locator.strip() and not locator.startswith("func:"):
         raise EvaluatorError(f"{place}: unknown kind of locator {shown(locator)}")
     if not isinstance(value, str):
-        raise EvaluatorError(f"{place}: gave {shown(value)} where a text was expected")
+        raise EvaluatorError(f"{place}: returned {shown(value)} instead of a string")
     return value
 
 
@@ -63,7 +63,7 @@ def _misses(target: HtmlTarget, text: str, dialect: str) -> list[str]:
     if target.exact_match is not None:
         return [] if clean(target.exact_match) == cleaned else [f"{shown(text)} is not {shown(target.exact_match)}"]
     if target.must_include is None:
-        raise EvaluatorError("required_contents holds neither exact_match nor must_include")
+        raise EvaluatorError("required_contents contains neither exact_match nor must_include")
     fits = _includes if dialect == WEBARENA else includes
     return [f"{shown(text)} lacks {shown(phrase)}" for phrase in target.must_include if not fits(phrase, cleaned)]
 

@@ -46,7 +46,7 @@ class Scorer:
         clock: Callable[[], float] = time.time,
     ) -> None:
         if dialect not in DIALECTS:
-            raise ValueError(f"unknown dialect {dialect!r}; there are {', '.join(DIALECTS)}")
+            raise ValueError(f"unknown dialect {dialect!r}; choose one of {', '.join(DIALECTS)}")
         self._dialect = dialect
         self._judge = judge
         self._further = further

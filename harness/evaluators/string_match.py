@@ -35,7 +35,7 @@ async def string_match(task: Task, answer: str, jury: Jury, dialect: str) -> Fin
     matching = _WebArena(task, answer, jury) if dialect == WEBARENA else _Corrected(task, answer, jury)
     for kind, reference in answers.items():
         await matching.judge(kind, reference)
-    return finding(matching.misses, "the answer is what the task asks for")
+    return finding(matching.misses, "the answer matches the task")
 
 
 class _WebArena:
@@ -87,7 +87,7 @@ class _WebArena:
     async def _expect_meaning(self, reference: Any) -> None:
         for one in _texts("fuzzy_match", reference):
             if not await self._jury.fuzzy(pred=self._pred, reference=one, question=self._task.intent):
-                self.misses.append(f"the judge does not find {shown(one)} in the answer {shown(self._pred)}")
+                self.misses.append(f"the judge did not find {shown(one)} in the answer {shown(self._pred)}")
 
 
 class _Corrected(_WebArena):
@@ -114,11 +114,11 @@ class _Corrected(_WebArena):
 
 def _text(kind: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise EvaluatorError(f"reference_answers.{kind} must be a text, not {shown(value)}")
+        raise EvaluatorError(f"reference_answers.{kind} must be a string, not {shown(value)}")
     return value
 
 
 def _texts(kind: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
-        raise EvaluatorError(f"reference_answers.{kind} must be a list of texts, not {shown(value)}")
+        raise EvaluatorError(f"reference_answers.{kind} must be a list of strings, not {shown(value)}")
     return tuple(_text(kind, item) for item in value)

@@ -28,9 +28,7 @@ def url_match(task: Task, url: str, dialect: str) -> Finding:
         fits = match(reference.split(OR), url)
     except ValueError as exc:
         raise EvaluatorError(f"{shown(url)} and {shown(reference)} cannot be compared ({exc})") from exc
-    return finding(
-        [] if fits else [f"the page {shown(url)} is not at {shown(reference)}"], "the page is the one asked for"
-    )
+    return finding([] if fits else [f"the page {shown(url)} is not at {shown(reference)}"], "the page matches the task")
 
 
 def _webarena(references: list[str], url: str) -> bool:

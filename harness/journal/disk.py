@@ -21,14 +21,14 @@ _WHY = {
     errno.EDQUOT: "the disk quota is used up",
     errno.EFBIG: "the file would grow beyond the size limit of this process (ulimit -f)",
     errno.EIO: "the disk reports an input/output error",
-    errno.EACCES: "permission is denied",
-    errno.EPERM: "permission is denied",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
     errno.EROFS: "the file system is read-only",
     errno.EMFILE: "this process has too many open files (ulimit -n)",
     errno.ENFILE: "this machine has too many open files",
     errno.ENAMETOOLONG: "the name is too long for the file system",
-    errno.ENOTDIR: "a file stands where a folder is needed",
-    errno.EISDIR: "a folder stands where a file is needed",
+    errno.ENOTDIR: "there is a file where a folder is needed",
+    errno.EISDIR: "there is a folder where a file is needed",
 }
 _serial = count()
 
@@ -48,7 +48,7 @@ def storage_error(path: Path, exc: OSError, doing: str = "write") -> StorageErro
     if exc.errno == errno.ENOSPC and _is_out_of_inodes(path):
         why = "the file system has no free inodes left: too many files"
     return StorageError(
-        f"cannot {doing} {path}: {why}; nothing recorded is lost, mend this and run the same command again"
+        f"cannot {doing} {path}: {why}; no recorded data is lost; fix this and run the same command again"
     )
 
 
@@ -65,7 +65,7 @@ def write_whole(fd: int, data: bytes) -> None:
     """Write `data` by one system call; a short write is an OSError, as nothing may follow half a line."""
     written = os.write(fd, data)
     if written != len(data):
-        raise OSError(errno.ENOSPC, f"only {written} of {len(data)} bytes fitted")
+        raise OSError(errno.ENOSPC, f"only {written} of {len(data)} bytes were written")
 
 
 def sync_folder(path: Path) -> None:

@@ -51,9 +51,7 @@ def _prove_lock(path: Path) -> None:
     first, second = os.open(path, os.O_RDWR), os.open(path, os.O_RDWR)
     try:
         if not hold(first) or hold(second):
-            raise StorageError(
-                f"locks do not work in {path.parent.parent}: two processes could write into one run there"
-            )
+            raise StorageError(f"locks do not work in {path.parent.parent}: two processes could write to the same run")
     finally:
         os.close(first)
         os.close(second)

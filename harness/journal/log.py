@@ -107,7 +107,7 @@ class Journal:
             StorageError: The disk refuses; the journal is closed and must be opened anew.
         """
         if self._fd is None:
-            raise JournalError(f"{self.path} is closed; open it anew to append")
+            raise JournalError(f"{self.path} is closed; reopen it to append")
         body, exact = encode(record)
         if self._redactor.touches(body):
             body, exact = encode(record, text=self._redactor.text)

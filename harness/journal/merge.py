@@ -56,7 +56,7 @@ def _copy_journal(source: Path, target: Path) -> None:
         known = safe_files.read_if_there(target, most=safe_files.MAX_BYTES) or b""
     data, known = data[: data.rfind(b"\n") + 1], known[: known.rfind(b"\n") + 1]
     if not data.startswith(known):
-        raise JournalError(f"{source} and {target} went on apart; move one of them away, then run again")
+        raise JournalError(f"journals {source} and {target} have diverged; move one of them away, then run again")
     write_atomic(target, data, within=Within(target.parent))
 
 
@@ -77,7 +77,7 @@ def _copy_file(path: Path, there: Path, *, source: Path, target: Path) -> None:
         safe_files.open_folder(path.parent, source) as out,
     ):
         if safe_files.status(path, below=source) is None:
-            raise UnsafeFile(path, "is no regular file, where a run has an artifact")
+            raise UnsafeFile(path, "is not a regular file, but has the name of an artifact")
         with suppress(FileNotFoundError):
             os.unlink(there.name, dir_fd=into)
         try:

@@ -28,7 +28,7 @@ def check_name(path: Path, task_id: str, trial: int) -> None:
         named = own if is_ours else repr(own[:200])
         raise JournalError(f"{path} is a copy of {named}, or was renamed: move it away, or give it its own name again")
     if not is_ours:
-        raise JournalError(f"{path} has a name that no journal of ours has; move it away, then run again")
+        raise JournalError(f"{path} is not a valid journal name; move it away, then run again")
 
 
 def journals_in(folder: Path) -> list[os.DirEntry[str]]:

@@ -22,10 +22,10 @@ MAX_TOTAL_COST_USD = 1e15
 def invalid_record(record: Record) -> str | None:
     """What in `record` no run can have measured; None when it is sound."""
     if not 0.0 <= record.at < MAX_TIMESTAMP_S:
-        return f"at={record.at:g} is no time"
+        return f"at={record.at:g} is not a time"
     match record:
         case Acted() | Decided() | Resumed() if not 0.0 <= record.elapsed_ms <= MAX_DURATION_MS:
-            return f"elapsed_ms={record.elapsed_ms:g} is no duration"
+            return f"elapsed_ms={record.elapsed_ms:g} is not a duration"
         case Decided() | Judged():
             return invalid_usage(record.usage)
         case Scored():
@@ -51,5 +51,5 @@ def invalid_usage(usage: Usage, *, most: int = MAX_TOKENS, dearest: float = MAX_
         return None
     for name, count in zip(("prompt_tokens", "completion_tokens", "requests"), counts, strict=True):
         if not 0 <= count <= most:
-            return f"{name}={count} is no count"
-    return f"cost_usd={usage.cost_usd:g} is no cost"
+            return f"{name}={count} is not a count"
+    return f"cost_usd={usage.cost_usd:g} is not a cost"

@@ -115,7 +115,7 @@ class ArtifactStore:
         except OSError as exc:
             raise JournalError(f"artifact {path} cannot be read: {exc.strerror}") from exc
         if sha256(data).hexdigest() != digest:
-            raise JournalError(f"artifact {path} is damaged: its bytes are not those it is named after")
+            raise JournalError(f"artifact {path} is damaged: its content does not match its hash")
         return data
 
     def head(self, digest: str, count: int) -> bytes:
@@ -279,4 +279,4 @@ def _empty(staging: Path, run: Path) -> None:
         try:
             safe_files.remove(staging / name, below=run)
         except IsADirectoryError as exc:
-            raise UnsafeFile(staging / name, "is a folder, where a run has unfinished files only") from exc
+            raise UnsafeFile(staging / name, "is a folder, but a run has only temporary files of this name") from exc

@@ -113,8 +113,8 @@ class OpenAIChat:
             completion = await self._retrier.run(attempt, lambda: waited_s)
         except RetryableError as exc:
             raise ModelUnavailable(
-                f"{self._endpoint.label} gave no answer for model {self._settings.model!r} "
-                f"after {requests} request{'s' * (requests != 1)}; the last one: {exc}",
+                f"{self._endpoint.label} did not answer for model {self._settings.model!r} "
+                f"after {requests} request{'s' * (requests != 1)}; last error: {exc}",
                 requests=requests,
             ) from exc
         return replace(self._reply(completion, requests), waited_s=waited_s)

@@ -52,7 +52,7 @@ class CircuitBreaker:
                 return None
             self._since, self._pause_s = now, FIRST_PAUSE_S
             self._ready_at = max(opens_at, now + min(self._pause_s, self._max_outage_s))
-            self._tell(f"{why}; the run is paused, and the endpoint asked again in {self._ready_at - now:.0f} s")
+            self._tell(f"{why}; the run is paused; retrying the endpoint in {self._ready_at - now:.0f} s")
         return now - self._since
 
     def down_s(self, now: float) -> float:
@@ -74,7 +74,7 @@ class CircuitBreaker:
         if self._since is None:
             return
         if outcome.is_heard:
-            self._tell(f"the endpoint answers again, after {now - self._since:.0f} s")
+            self._tell(f"the endpoint answers again after {now - self._since:.0f} s")
             self._since = None
         elif now >= self._ready_at:
             self._pause_s = min(self._pause_s * 2, LONGEST_PAUSE_S)
@@ -130,7 +130,7 @@ class CircuitBreakerModel:
             except RequestRefused as error:
                 if await self._turns.rejection():
                     raise ModelRejected(
-                        f"{error}, and so it did with every request so far; check the llm settings, then run again"
+                        f"{error}, like every request so far; check the llm settings, then run again"
                     ) from error
                 raise
             else:

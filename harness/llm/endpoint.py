@@ -42,16 +42,18 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         if self.azure and not self.base_url:
-            raise ConfigError("llm.base_url is missing: give the Azure resource, https://NAME.openai.azure.com")
+            raise ConfigError("llm.base_url is missing; give the Azure resource, https://NAME.openai.azure.com")
         if self.base_url and not re.match(r"https?://[^/\s]", self.base_url):
             raise ConfigError(f"llm.base_url must begin with http:// or https://, not {self.base_url!r}")
         key = (self.api_key or "").strip()
         if not (key.isascii() and key.isprintable()):
-            raise ConfigError("llm.api_key holds characters that no HTTP header can carry; copy the key again")
+            raise ConfigError(
+                "llm.api_key contains characters that are not allowed in an HTTP header; copy the key again"
+            )
         for name, value in self.headers.items():
             if not _HEADER_NAME.fullmatch(name) or not (value.isascii() and value.isprintable()):
                 raise ConfigError(
-                    f"the header {name!r} (llm.headers, judge.headers) holds characters that no HTTP header can carry;"
+                    f"the header {name!r} (llm.headers, judge.headers) contains characters that no HTTP header allows;"
                     " correct it"
                 )
 

@@ -58,17 +58,17 @@ def translate_errors(endpoint: Endpoint, *, model: str, timeout_s: float) -> Ite
             ) from exc
         if status in _OF_THE_REQUEST and exc.code not in _EXHAUSTED:
             raise RequestRefused(
-                f"{endpoint.label} refuses this request to model {model!r} with HTTP {status} ({said})"
+                f"{endpoint.label} rejected this request to model {model!r} with HTTP {status} ({said})"
             ) from exc
         if exc.response.is_redirect:
             to = endpoint.redact(exc.response.headers["location"])[:200]
             raise ModelRejected(
-                f"{endpoint.label} answers HTTP {status}, a redirect to {to}, and redirects are not followed;"
-                " set the base_url to where the endpoint really is, then run again"
+                f"{endpoint.label} answers HTTP {status}, a redirect to {to}; redirects are not followed:"
+                " set base_url to the final address, then run again"
             ) from exc
         fix = "check the account's quota" if exc.code in _EXHAUSTED else _FIX.get(status, "check the llm settings")
         raise ModelRejected(
-            f"{endpoint.label} refuses model {model!r} with HTTP {status} ({said}); {fix}, then run again"
+            f"{endpoint.label} rejected model {model!r} with HTTP {status} ({said}); {fix}, then run again"
         ) from exc
 
 

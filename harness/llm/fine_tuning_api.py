@@ -167,8 +167,8 @@ class FineTuning:
             return await self._retrier.run(attempt)
         except RetryableError as exc:
             raise ModelUnavailable(
-                f"{self._endpoint.label} does not answer about fine-tuning {model!r}; the last answer: {exc}; "
-                "nothing is lost, the same command goes on from here"
+                f"{self._endpoint.label} does not answer about fine-tuning {model!r}; last error: {exc}; "
+                "nothing is lost, run the same command to continue"
             ) from exc
 
 

@@ -53,7 +53,7 @@ class _Bounded(AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         if self._encoding not in {*_ENCODINGS, "identity"}:
-            raise ReplyRefused(f"is compressed in a way nobody asked for ({self._encoding[:40]})")
+            raise ReplyRefused(f"has a content encoding that was not requested ({self._encoding[:40]})")
         unpacking = zlib.decompressobj(32 + zlib.MAX_WBITS) if self._encoding in _ENCODINGS else None
         left = self._most_bytes
         async for part in self._stream:
@@ -64,7 +64,7 @@ class _Bounded(AsyncByteStream):
             left -= len(data)
             if left < 0:
                 raise ReplyRefused(
-                    f"is longer than {self._most_bytes / (1 << 20):g} MB (llm.max_answer_mb), and was not read further"
+                    f"is longer than {self._most_bytes / (1 << 20):g} MB (llm.max_answer_mb) and was cut off"
                 )
             yield data
 

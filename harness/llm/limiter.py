@@ -58,10 +58,10 @@ class LimiterStats:
     """All lanes together."""
 
     def __str__(self) -> str:
-        closed = f", closed for {self.closed_s:.0f} s" if self.closed_s >= 1 else ""
-        refused = f", {self.refused} refused" if self.refused else ""
-        down = f", paused, the endpoint being down for {self.down_s:.0f} s" if self.down_s else ""
-        return f"{self.in_flight} in flight, {self.last_minute}/min, waiting {self.waiting}{closed}{refused}{down}"
+        closed = f", paused for {self.closed_s:.0f} s" if self.closed_s >= 1 else ""
+        refused = f", {self.refused} rate-limited" if self.refused else ""
+        down = f", paused because the endpoint has been down for {self.down_s:.0f} s" if self.down_s else ""
+        return f"{self.in_flight} in flight, {self.last_minute}/min, {self.waiting} queued{closed}{refused}{down}"
 
 
 class FixedRate:
@@ -244,7 +244,7 @@ class Limiter:
             return
         self._told_until = until
         self._tell(
-            f"the endpoint asks for {asked_s:.0f} s without requests; it is asked again in {wait_s:.0f} s"
+            f"the endpoint asks for a pause of {asked_s:.0f} s; retrying in {wait_s:.0f} s"
             + " (llm.max_retry_s)" * is_cut
         )
 

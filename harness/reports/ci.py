@@ -58,7 +58,7 @@ def markdown(known: RunInfo, rows: Sequence[Row], view: Overview) -> str:
         if len(missed) > _MOST_LISTED:
             lines += ["", f"and {len(missed) - _MOST_LISTED} more"]
     if doubted := [row for row in rows if row.doubts and row.status != UNSCORED]:
-        lines += ["", "| in doubt | outcome | what is not known |", "| --- | --- | --- |"]
+        lines += ["", "| in doubt | outcome | what is unknown |", "| --- | --- | --- |"]
         lines += [
             f"| {_cell(row.name)} | {row.status} | {_cell('; '.join(row.doubts), 300)} |"
             for row in doubted[:_MOST_LISTED]

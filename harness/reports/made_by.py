@@ -29,7 +29,7 @@ def _made(run: Mapping[str, object]) -> MadeBy:
 
 def _facts(run: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     revision, browser, fonts = (_tree(run.get(name)) for name in ("revision", "browser", "fonts"))
-    changed = ", with changes that are not committed" if revision.get("dirty") else ""
+    changed = ", with uncommitted changes" if revision.get("dirty") else ""
     for name, value in (
         ("Cairn", run.get("harness")),
         ("Revision", f"{revision['commit']}{changed}" if revision.get("commit") else None),

@@ -25,7 +25,7 @@ _MOST_ROWS = 1_000_000
 _LONGEST_NAME, _LONGEST_ID = 300, 2000
 _CLOSED = {
     CloseReason.MAX_STEPS: "step limit reached",
-    CloseReason.PARSE_FAILURES: "replies could not be read",
+    CloseReason.PARSE_FAILURES: "unreadable replies",
     CloseReason.REPEATED: "same action repeated",
     CloseReason.BUDGET: "budget spent",
 }
@@ -257,5 +257,5 @@ def run_folder(path: Path) -> Path:
     if not path.is_dir():
         raise ConfigError(f"{path} is not a folder; give the folder of a run, like results/NAME")
     if not ((path / "run.json").exists() or any(path.glob("*.traj.jsonl"))):
-        raise ConfigError(f"{path} holds no run: neither run.json nor a journal (*.traj.jsonl); give results/NAME")
+        raise ConfigError(f"{path} contains no run: neither run.json nor a journal (*.traj.jsonl); give results/NAME")
     return path

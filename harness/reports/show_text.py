@@ -92,7 +92,7 @@ def show_step(console: Console, moment: StepView) -> None:
 
 
 def _verdicts(console: Console, scored: Scored) -> None:
-    value = "cannot be judged" if scored.value is None else f"{scored.value:g}"
+    value = "not scored" if scored.value is None else f"{scored.value:g}"
     _say(console, f"{scored.dialect} scoring: {value}")
     for verdict in scored.verdicts:
         found = "error" if verdict.value is None else f"{verdict.value:g}"

@@ -42,14 +42,14 @@ def print_summary(console: Console, summary: Summary, folder: str, left: StillPe
     if summary.disagreements:
         _say(console, f"the two scoring dialects disagree on: {', '.join(summary.disagreements)}")
     if said := judging(summary.overall.judge):
-        _say(console, f"judge, besides the above: {said}")
+        _say(console, f"judge (not included above): {said}")
     if summary.trials is not None:
         _say(console, f"{summary.overall.counted}; {_at_k(summary.trials)}")
     now, played = summary.invocation, "task" if summary.overall.tasks == summary.overall.episodes else "episode"
     _say(
         console,
-        f"this start: {amount(now.episodes_run, played)}, {now.model_requests} model requests{_limited(now)},"
-        f" {now.browser_starts} browser starts, {now.wall_s:.1f} s; all starts: {summary.working_s:.1f} s of"
+        f"this invocation: {amount(now.episodes_run, played)}, {now.model_requests} model requests{_limited(now)},"
+        f" {now.browser_starts} browser starts, {now.wall_s:.1f} s; total: {summary.working_s:.1f} s of"
         f" work{_doubts(summary.overall)}; {folder}",
     )
     for advice in _advice(summary.overall.unscored, left):
@@ -79,9 +79,9 @@ def _table(console: Console, summary: Summary) -> None:
 
 def _advice(unscored: int, left: StillPending) -> Iterator[str]:
     """What to do next: a retry is for what was given up, not for what was never played, nor without a budget for it."""
-    spent = f"{left.spent} is spent; raise it and " if left.spent else ""
+    spent = f"{left.spent} is reached; raise it and " if left.spent else ""
     if left.owed:
-        yield f"{left.owed} not finished: {spent}run the same command to go on"
+        yield f"{left.owed} not finished: {spent}run the same command to continue"
     if (given_up := unscored - left.owed) and not (spent and left.owed):
         yield f"{given_up} unscored: {spent}run the same command with run.retry=infra to try them again"
 
@@ -109,8 +109,8 @@ def exit_code(console: Console, tally: Totals, fail_under: float | None) -> Exit
 
 def _limited(now: Invocation) -> str:
     """What the endpoint's limits cost, when they cost anything worth a word."""
-    said = [f"{now.model_refused} refused with 429"] if now.model_refused else []
-    said += [f"{now.model_waited_s:.0f} s of waiting for turns"] if now.model_waited_s >= 1 else []
+    said = [f"{now.model_refused} rejected with 429"] if now.model_refused else []
+    said += [f"{now.model_waited_s:.0f} s queued in the rate limiter"] if now.model_waited_s >= 1 else []
     return f" ({', '.join(said)})" if said else ""
 
 

@@ -239,9 +239,9 @@ def _aim(action: Action, shot: Screenshot | None) -> TargetMarker:
 
 
 _WHY_NEXT = {
-    "diverged": "the way back did not lead to the recorded page",
-    "moved": "its sites were not to be had at the same addresses",
-    "retry": "it was asked for again",
+    "diverged": "the restored page differed from the recorded page",
+    "moved": "its sites were no longer at the same addresses",
+    "retry": "a retry was requested",
 }
 
 

@@ -23,4 +23,4 @@ def cancellation_as_error(doing: str) -> Iterator[None]:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        raise InfraError(f"{doing}: what was waited for was cancelled") from exc
+        raise InfraError(f"{doing}: the awaited task was cancelled") from exc

@@ -87,9 +87,9 @@ def choose_parallelism(there: Sequence[MachineCapacity], jobs: int) -> Paralleli
         workers = max(1, -(-jobs // lanes))
         why = f"there are {jobs} tasks" if jobs != 1 else "there is 1 task"
     elif by_memory:
-        why = f"{memory} are free{nodes(there)}, of which a worker takes {WORKER_MB} MB and a lane {LANE_MB} MB"
+        why = f"{memory} free{nodes(there)}, at {WORKER_MB} MB per worker and {LANE_MB} MB per lane"
     else:
-        why = f"{cores_of(there)} cores, and {memory} free{nodes(there)}"
+        why = f"{cores_of(there)} cores and {memory} free{nodes(there)}"
     return Parallelism(workers, lanes, why)
 
 

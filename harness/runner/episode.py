@@ -66,7 +66,7 @@ class EpisodeRunner:
         try:
             if self._job.withheld:
                 raise SiteUnavailable(self._job.withheld)
-            with cancellation_as_error("the episode was broken off"):
+            with cancellation_as_error("the episode was cancelled"):
                 await self._play_in(opening)
         except InfraError as error:
             await self._recorder.failure(error, self._boundary)
@@ -74,9 +74,9 @@ class EpisodeRunner:
         except (UsageError, JournalError):
             raise
         except Exception as error:
-            logger.exception("task %s: unforeseen error", self._job.task.task_id)
+            logger.exception("task %s: unexpected error", self._job.task.task_id)
             await self._recorder.failure(error, self._boundary)
-            raise InfraError(f"unforeseen {type(error).__name__}: {error}") from error
+            raise InfraError(f"unexpected {type(error).__name__}: {error}") from error
 
     async def score(self) -> None:
         """Judge a closed episode from its evidence, in every dialect not yet judged."""
@@ -163,7 +163,7 @@ class EpisodeRunner:
             )
             await self._recorder.append(resumed)
             if restored.strategy == "checkpoint" and restored.doubt is None and restored.similarity[-1] < 1.0:
-                why = f"resumed at step {resumed.step} on a page {restored.similarity[-1]:.2f} like the recorded one"
+                why = f"resumed at step {resumed.step}; page similarity {restored.similarity[-1]:.2f}"
                 accepted = InDoubt(resolution=DoubtResolution.ACCEPTED, why=why)
                 await self._recorder.doubt(0, DoubtReason.PAGE_DIFFERS, accepted)
         if restored.doubt is not None:

@@ -86,7 +86,8 @@ class RunBudget:
         if over and not self._empty:
             self._spent_up, total = over[0]
             self._empty = (
-                f"{self._spent_up} is spent ({total:g}): nothing new begins; raise it and run the same command to go on"
+                f"run budget reached: {self._spent_up} ({total:g} used). Steps under way finish, nothing new begins."
+                " Raise it and run the same command to continue."
             )
             self._on_empty(self._empty)
 

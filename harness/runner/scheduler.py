@@ -162,7 +162,7 @@ class Scheduler:
                 self._leases.hold(lane, self._wanted(stay))
                 waiting.set_result(stay.job)
             else:
-                assert self._stays or self._resetting, "a job waits although nobody is on its sites"
+                assert self._stays or self._resetting, "a job waits although its sites are free"
                 if self._sharing is None or self._sharing.sites.of_lane is None:
                     break  # no other lane can be given anything either
         waiting_lanes = [lane for lane, waiting in self._waiting.items() if not waiting.done()]
@@ -170,7 +170,7 @@ class Scheduler:
 
     def _in_the_way(self) -> str:
         """Who is on the sites the first owed job needs, in words."""
-        assert self._sharing is not None, "without sites that are shared nobody waits"
+        assert self._sharing is not None, "jobs wait only for shared sites"
         if self._sharing.sites.of_lane is not None:
             return "its sites are being reset"
         there = self._sharing.need(self._owed[0]).exclusive
@@ -182,7 +182,7 @@ class Scheduler:
         sites = ", ".join(site for site in there if not on or any(site in used for used in on.values()))
         if not on:
             return f"{sites} {'is' if len(there) == 1 else 'are'} being reset"
-        return f"task{'s' * (len(on) > 1)} {', '.join(on)} {'is' if len(on) == 1 else 'are'} on {sites}"
+        return f"task{'s' * (len(on) > 1)} {', '.join(on)} {'uses' if len(on) == 1 else 'use'} {sites}"
 
     def _wanted(self, stay: _Stay) -> dict[str, bool]:
         if self._sharing is None:
@@ -215,7 +215,7 @@ class Scheduler:
         return None
 
     def _given(self, job: Job, at: Mapping[str, str]) -> Job:
-        assert self._sharing is not None, "a job is given a place only where sites are shared"
+        assert self._sharing is not None, "instances are assigned only for shared sites"
         given = job if self._state is None else self._state.given(job, at)
         left = self._sharing.left_over(job, given.clean)
         return replace(given, instances=self._sharing.played_at(job, at), leftovers=left)

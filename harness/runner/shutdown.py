@@ -80,7 +80,7 @@ class ShutdownSignal:
         def hear(number: signal.Signals) -> None:
             if not self():
                 self.ask()
-                self.tell("stopping: steps under way are finished, nothing new begins; once more to stop at once")
+                self.tell("stopping after the current steps; press Ctrl-C again to stop now")
             elif task is not None and number is not signal.SIGHUP:
                 task.cancel()
 

@@ -28,7 +28,7 @@ class SiteLockTable:
         Nobody is ever given one instance and made to wait for the next, so nothing can lock up.
         """
         assert all(self.allows(instance, exclusive=exclusive) for instance, exclusive in wanted.items()), (
-            "granted what is not free"
+            "granted a lock that is not free"
         )
         for instance, exclusive in wanted.items():
             self._holders[instance][holder] = exclusive

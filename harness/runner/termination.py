@@ -52,5 +52,5 @@ def _overspent(limits: EpisodeLimits, episode: Episode) -> str | None:
     )
     for unit, value, limit in spent:
         if limit is not None and value >= limit:
-            return f"Budget of {limit:g} {unit} is spent ({value:g})"
+            return f"Budget of {limit:g} {unit} is reached ({value:g})"
     return None

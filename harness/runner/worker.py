@@ -90,7 +90,7 @@ class Worker:
             over = became is not None and is_finished(became, self.policy)
             if became is not None and (over or note):
                 kit.progress.tell(self._news(lane, became, over=over, note=note))
-        logger.info("task %s trial %d: %s", job.task.task_id, job.trial, "over" if over else f"still owed: {note}")
+        logger.info("task %s trial %d: %s", job.task.task_id, job.trial, "over" if over else f"still pending: {note}")
         return _Left(over=over, alone=alone)
 
     @asynccontextmanager

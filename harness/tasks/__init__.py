@@ -40,6 +40,6 @@ def load(  # noqa: PLR0913 (the settings of a task group)
     path = Path(path)
     entries = select(read(path), path, ids=ids, wanted_sites=wanted_sites, limit=limit)
     if not entries:
-        raise TaskError(f"{path}: no task is left; ask for other task.ids or task.sites, or for a higher task.limit")
+        raise TaskError(f"{path}: no task is selected; change task.ids or task.sites, or raise task.limit")
     bases = {name: base.rstrip("/") for name, base in sites.items()}
     return tuple(build(entry, bases, evaluators) for entry in entries)

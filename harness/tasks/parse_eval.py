@@ -24,7 +24,7 @@ def build_eval(fields: Fields, evaluators: Collection[str] = ()) -> Eval:
         if name not in known:
             raise fields.wrong(
                 "eval_types",
-                f"holds {name!r}; there are {', '.join(known)} (and classes of your own as evaluators.NAME._target_)",
+                f"contains {name!r}; choose from {', '.join(known)} (or your own: evaluators.NAME._target_)",
             )
     if not eval_types:
         raise fields.wrong("eval_types", f"is empty; name at least one of {', '.join(known)}")
@@ -44,7 +44,7 @@ def build_eval(fields: Fields, evaluators: Collection[str] = ()) -> Eval:
     for name in (name for name in eval_types if name in needs):
         key, value = needs[name]
         if not value:
-            raise fields.wrong(key, f"is empty, but eval_types asks for {name}; fill it in or take {name} out")
+            raise fields.wrong(key, f"is empty, but eval_types contains {name}; fill it in, or remove {name}")
     return judged
 
 
@@ -86,7 +86,7 @@ def _reference_url(fields: Fields) -> str | None:
         for alternative in (reference or "").split(" |OR| "):
             urlsplit(alternative)
     except ValueError as exc:
-        raise fields.wrong("reference_url", f"is {reference!r}, which cannot be read as an address ({exc})") from exc
+        raise fields.wrong("reference_url", f"is {reference!r}, which is not a valid address ({exc})") from exc
     return reference
 
 
@@ -97,7 +97,7 @@ def _reference(answers: Fields, kind: str) -> Any:
         return list(answers.texts(kind))
     if kind == "fuzzy_match":
         return "N/A" if answers.get(kind) == "N/A" else list(answers.texts(kind))
-    raise answers.wrong(kind, "is no known kind of answer; there are exact_match, must_include, fuzzy_match")
+    raise answers.wrong(kind, "is not a known kind of answer; use exact_match, must_include or fuzzy_match")
 
 
 def _url_note(fields: Fields) -> str | None:
@@ -112,7 +112,7 @@ def _target(fields: Fields) -> HtmlTarget:
     exact_match = contents.optional_text("exact_match")
     must_include = contents.texts("must_include") if contents.has("must_include") else None
     if exact_match is None and must_include is None:
-        raise fields.wrong("required_contents", "must hold exact_match or must_include")
+        raise fields.wrong("required_contents", "must contain exact_match or must_include")
     return HtmlTarget(
         url=_target_url(fields),
         locator=_locator(fields),

@@ -24,7 +24,7 @@ def build(entry: TaskEntry, bases: Mapping[str, str], evaluators: Collection[str
     fields.get("task_id")
     intent = fields.text("intent")
     if not intent.strip():
-        raise fields.wrong("intent", "is empty; say what the agent shall do")
+        raise fields.wrong("intent", "is empty; describe the task of the agent")
     judged = fields.inner("eval")
     return Task(
         task_id=entry.task_id,
@@ -52,7 +52,7 @@ def _start_urls(fields: Fields) -> tuple[str, ...]:
     urls = tuple(url.strip() for url in fields.text("start_url").split(_SEVERAL_PAGES))
     for url in urls:
         if url != "about:blank" and not is_web_address(url):
-            raise fields.wrong("start_url", f"holds {url!r}, which is neither a placeholder nor an http(s) address")
+            raise fields.wrong("start_url", f"contains {url!r}, which is neither a placeholder nor an http(s) address")
     return urls
 
 
@@ -81,7 +81,7 @@ def _geolocation(fields: Fields) -> dict[str, float] | None:
     value = fields.mapping("geolocation")
     bounds = {"latitude": (-90, 90), "longitude": (-180, 180), "accuracy": (0, 1e9)}
     if not {"latitude", "longitude"} <= value.keys() <= bounds.keys():
-        raise fields.wrong("geolocation", "must hold latitude and longitude, and may hold accuracy")
+        raise fields.wrong("geolocation", "must contain latitude and longitude, and may contain accuracy")
     for key, number in value.items():
         least, most = bounds[key]
         if not _is_number(number) or not least <= number <= most:
@@ -98,5 +98,5 @@ def _template_id(fields: Fields) -> str:
     if value is None:
         return ""
     if not isinstance(value, str | int) or isinstance(value, bool):
-        raise fields.wrong("intent_template_id", f"must be a number or a text, not {value!r}")
+        raise fields.wrong("intent_template_id", f"must be a number or a string, not {value!r}")
     return str(value)

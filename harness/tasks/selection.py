@@ -33,7 +33,7 @@ def select(
         wanted = _wanted(entries, path, wanted_sites)
         keep = tuple(entry for entry in keep if _sites(entry) <= wanted)
     if limit is not None and limit < 1:
-        raise TaskError(f"task.limit={limit} leaves nothing to run; give a number from 1 on")
+        raise TaskError(f"task.limit={limit} selects no task; give at least 1")
     return keep[:limit]
 
 
@@ -67,8 +67,8 @@ def _within(piece: str) -> Callable[[str], bool]:
 
 def _there_is(known: Sequence[str]) -> str:
     if not known:
-        return "the file holds no tasks"
-    return f"the file holds {len(known)} tasks, from {known[0]} to {known[-1]}"
+        return "the file contains no tasks"
+    return f"the file contains {len(known)} tasks, from {known[0]} to {known[-1]}"
 
 
 def _sites(entry: TaskEntry) -> set[str]:

@@ -27,10 +27,10 @@ def in_shard(tasks: Sequence[Task], shard: str | None) -> tuple[Task, ...]:
         return tuple(tasks)
     found = _SHARD.fullmatch(shard)
     if found is None or int(found[1]) > int(found[2]):
-        raise TaskError(f"task.shard={shard} is no shard; give K/N with K from 1 to N, as in task.shard=1/4")
+        raise TaskError(f"task.shard={shard} is not a shard; give K/N with K from 1 to N, as in task.shard=1/4")
     kept = tuple(task for task in tasks if shard_of(task.task_id, int(found[2])) == int(found[1]))
     if not kept:
         raise TaskError(
-            f"task.shard={shard} holds none of these {len(tasks)} tasks; give fewer shards, or leave this one out"
+            f"task.shard={shard} contains none of these {len(tasks)} tasks; use fewer shards, or skip this one"
         )
     return kept

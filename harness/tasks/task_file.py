@@ -42,9 +42,7 @@ def read(path: Path) -> tuple[TaskEntry, ...]:
     for file, place, value in raw:
         entry = _entry(file, place, value)
         if entry.task_id in first_place:
-            raise TaskError(
-                f"{entry.place}: task id {entry.task_id!r} was already used in {first_place[entry.task_id]}"
-            )
+            raise TaskError(f"{entry.place}: task id {entry.task_id!r} is already used in {first_place[entry.task_id]}")
         first_place[entry.task_id] = place
         entries.append(entry)
     return tuple(entries)
@@ -59,7 +57,7 @@ def _read_folder(folder: Path) -> list[_Raw]:
     numbered = [file for file in files if re.fullmatch(r"\d+", file.stem, re.ASCII)]
     chosen = sorted(numbered or files, key=lambda file: _natural(file.stem))
     if not chosen:
-        raise TaskError(f"{folder}: this folder holds no .json files; set task.path to a folder of {{task_id}}.json")
+        raise TaskError(f"{folder}: this folder contains no .json files; set task.path to a folder of {{task_id}}.json")
     return [(file, str(file), _parse(_bytes(file), str(file))) for file in chosen]
 
 
@@ -76,7 +74,7 @@ def _read_file(file: Path) -> list[_Raw]:
     if isinstance(value, dict):
         return [(file, str(file), value)]
     if not isinstance(value, list):
-        raise TaskError(f"{file}: holds {_kind(value)}; a task file is a JSON array of tasks")
+        raise TaskError(f"{file}: contains {_kind(value)}; a task file is a JSON array of tasks")
     return [(file, f"{file}, entry {index}", item) for index, item in enumerate(value)]
 
 
@@ -85,9 +83,7 @@ def _bytes(file: Path) -> bytes:
     try:
         return safe_files.read_named(file)
     except UnsafeFile as exc:
-        raise TaskError(
-            f"{file}: is no file that can be read whole ({exc.why}); give a file or folder of tasks"
-        ) from exc
+        raise TaskError(f"{file}: the file cannot be read ({exc.why}); give a file or folder of tasks") from exc
 
 
 def _parse(data: bytes, place: str) -> Any:
@@ -99,19 +95,19 @@ def _parse(data: bytes, place: str) -> Any:
 
 def _entry(file: Path, place: str, value: Any) -> TaskEntry:
     if not isinstance(value, dict):
-        raise TaskError(f"{place}: holds {_kind(value)}; a task is a JSON object")
+        raise TaskError(f"{place}: contains {_kind(value)}; a task is a JSON object")
     task_id = value.get("task_id")
     if isinstance(task_id, int) and not isinstance(task_id, bool):
         task_id = str(task_id)
     if not isinstance(task_id, str):
-        raise TaskError(f"{place}: field `task_id` is missing or is neither a number nor a text")
+        raise TaskError(f"{place}: field `task_id` is missing or is neither a number nor a string")
     if not _SAFE_ID.fullmatch(task_id) or _TRIAL_SUFFIX.search(task_id):
         raise TaskError(
             f"{place}: field `task_id` is {task_id!r}; ids become file names, so use 1 to 64 of A-Z a-z 0-9 . _ - "
             "without a leading dot or a `.trial-N` in it"
         )
     if (deep := _deepest(value)) is not None:
-        raise TaskError(f"{place}: field `{deep}` is nested more than {_DEEPEST} levels deep; make it flat")
+        raise TaskError(f"{place}: field `{deep}` is nested more than {_DEEPEST} levels deep; flatten it")
     return TaskEntry(task_id=task_id, place=f"{file}: task {task_id}", file=file, fields=value)
 
 
@@ -134,5 +130,5 @@ def _inside(value: Any) -> Iterable[Any]:
 
 
 def _kind(value: Any) -> str:
-    names = {dict: "an object", list: "an array", str: "a text", bool: "a truth value", type(None): "null"}
+    names = {dict: "an object", list: "an array", str: "a text", bool: "a boolean", type(None): "null"}
     return names.get(type(value), "a number")

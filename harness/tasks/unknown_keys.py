@@ -39,20 +39,16 @@ _TASK = _Place(
     unsupported={
         **dict.fromkeys(
             ("image", "images"),
-            "holds a picture to be shown with the intent, which no agent here is; leave this task out",
+            "contains an image for the intent, which agents here do not receive; leave this task out",
         ),
-        "viewport_size": (
-            "asks for a viewport of its own; take it out, and set browser.width and browser.height for the run"
-        ),
+        "viewport_size": ("sets a viewport; remove it, and set browser.width and browser.height for the run"),
     },
 )
 _EVAL = _Place(
     read=frozenset("eval_types reference_answers reference_url url_note string_note program_html".split()),
     remarks=re.compile(_NOTES),
     unsupported={
-        "page_image_query": (
-            "asks what is to be seen in a page's pictures, which is not judged here; leave this task out"
-        )
+        "page_image_query": ("asks about the images of a page, which is not evaluated here; leave this task out")
     },
 )
 _TARGET = _Place(
@@ -63,7 +59,7 @@ _CONTENTS = _Place(
     remarks=re.compile(_NOTES),
     unsupported=dict.fromkeys(
         ("must_exclude", "required_values", "fuzzy_match"),
-        "is a kind of content that is not judged here; there are exact_match and must_include, so leave this task out",
+        "is a kind of content that is not evaluated here (only exact_match and must_include); leave this task out",
     ),
 )
 
@@ -109,7 +105,5 @@ def _is_empty(value: Any) -> bool:
 
 def _unknown(key: str, known: _Place) -> str:
     near = get_close_matches(key, known.read, 1, 0.75)
-    fix = (
-        f"did you mean `{near[0]}`" if near else "take it out, or put it under `metadata` of the task if it is a remark"
-    )
-    return f"is not known, and a task that asks for more than is done would be scored wrongly; {fix}"
+    fix = f"did you mean `{near[0]}`" if near else "remove it, or move it to `metadata` of the task if it is a remark"
+    return f"is unknown, and ignoring it could give a wrong score; {fix}"

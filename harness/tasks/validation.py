@@ -41,9 +41,9 @@ class Fields:
 
     def text_in(self, key: str, value: Any) -> str:
         if value is None:
-            raise self.wrong(key, "is missing; give a text")
+            raise self.wrong(key, "is missing; give a string")
         if not isinstance(value, str):
-            raise self.wrong(key, f"must be a text, not {_shown(value)}")
+            raise self.wrong(key, f"must be a string, not {_shown(value)}")
         return value
 
     def optional_text(self, key: str) -> str | None:
@@ -58,9 +58,9 @@ class Fields:
     def texts(self, key: str) -> tuple[str, ...]:
         value = self.get(key)
         if value is None:
-            raise self.wrong(key, "is missing; give a list of texts")
+            raise self.wrong(key, "is missing; give a list of strings")
         if not isinstance(value, list):
-            raise self.wrong(key, f"must be a list of texts, not {_shown(value)}")
+            raise self.wrong(key, f"must be a list of strings, not {_shown(value)}")
         return tuple(self.text_in(f"{key}[{index}]", item) for index, item in enumerate(value))
 
     def mapping(self, key: str) -> dict[str, Any]:

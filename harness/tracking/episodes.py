@@ -37,7 +37,9 @@ def trajectory_of(
     """
     opened = episode.opened
     if opened is None or (episode.closed is None and not episode.failures):
-        raise TrackingError("an episode that is still owed has nothing to log: run the same command again to finish it")
+        raise TrackingError(
+            "an episode that is still pending cannot be logged; run the same command again to finish it"
+        )
     scored = episode.scores.get(dialect)
     if scored is None or scored.status is not Status.OK or scored.value is None:
         return _raised(episode, scored, f"task {opened.task.task_id}, trial {opened.trial}")
@@ -73,7 +75,7 @@ def run_groups(folder: Path, *, dialect: str = DIALECT) -> Iterator[TrajectoryGr
         JournalError: A journal is damaged.
     """
     if not folder.is_dir():
-        raise TrackingError(f"{folder} is no run folder: give one of those under results/")
+        raise TrackingError(f"{folder} is not a run folder; give a folder under results/")
     found = scan(folder)
     if found.damaged:
         raise found.damaged[0]
@@ -115,7 +117,7 @@ def _raised(episode: Episode, scored: Scored | None, place: str) -> RolloutError
         why = next((verdict.why for verdict in scored.verdicts if verdict.status is Status.ERROR), "no verdict")
         return RolloutError(type="EvaluatorError", message=f"{place}: {why}")
     if episode.closed is not None:
-        return RolloutError(type="Unscored", message=f"{place}: closed and not yet scored in this dialect")
+        return RolloutError(type="Unscored", message=f"{place}: closed but not yet scored in this dialect")
     failed = episode.failures[-1]
     return RolloutError(type=failed.type, message=f"{place}: {failed.message} (while trying to {failed.boundary})")
 
@@ -151,9 +153,9 @@ def _message(artifacts: Artifacts, digest: str) -> dict[str, Any]:
     try:
         message = loads(artifacts.read(digest))
     except CodecError as exc:
-        raise JournalError(f"artifact {digest} is no message of a prompt: {exc}") from exc
+        raise JournalError(f"artifact {digest} is not a prompt message: {exc}") from exc
     if not isinstance(message, dict):
-        raise JournalError(f"artifact {digest} is no message of a prompt")
+        raise JournalError(f"artifact {digest} is not a prompt message")
     return message
 
 

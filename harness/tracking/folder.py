@@ -152,7 +152,7 @@ class ModelFolder:
 
 def repeated(split: str, step: int, path: Path) -> TrackingError:
     return TrackingError(
-        f"step {step} of split {split!r} was logged already ({path}): give another step, "
+        f"step {step} of split {split!r} was already logged ({path}): give another step, "
         "or on_repeat='version' to keep both"
     )
 

@@ -87,8 +87,8 @@ class History:
                 samples.setdefault(step, []).append(value)
         if not samples:
             raise TrackingError(
-                f"{metric!r} was never logged in {self.path}, so no checkpoint is the best: nothing was deleted; "
-                "name a metric that was, as in best_checkpoint_metric='val/reward'"
+                f"{metric!r} was never logged in {self.path}, so there is no best checkpoint; nothing was deleted; "
+                "name a logged metric, as in best_checkpoint_metric='val/reward'"
             )
         sign = 1.0 if mode == "max" else -1.0
         return min(samples, key=lambda step: (-sign * sum(samples[step]) / len(samples[step]), step))
@@ -101,11 +101,11 @@ class History:
                         yield line[:-1]
                     elif len(line) == _LONGEST:
                         raise TrackingError(
-                            f"{self.path} has a line of more than {_LONGEST >> 20} MB, which is no row of metrics"
+                            f"{self.path} has a line of more than {_LONGEST >> 20} MB, which is not a metrics row"
                         )
 
     def _damaged(self, line: int) -> TrackingError:
-        return TrackingError(f"{self.path}:{line} is no JSON object; mend or remove that line, nothing was changed")
+        return TrackingError(f"{self.path}:{line} is not a JSON object; fix or remove that line; nothing was changed")
 
 
 def line_of(row: Row) -> bytes:

@@ -101,7 +101,7 @@ class MetricTotals:
 
     def _total(self, mean: Mean, name: str) -> float:
         if self._strict and not math.isfinite(mean.total):
-            raise TrackingError(f"the values of {name} are too large to be added up; log them in a smaller unit")
+            raise TrackingError(f"the sum of the values of {name} is too large; log them in a larger unit")
         return mean.total
 
     def _numbers(self, metrics: Mapping[str, Any], place: str, *, reserved: bool) -> dict[str, float]:

@@ -191,7 +191,7 @@ class _Place(NamedTuple):
 def _warning(name: str, place: _Place, odd: Mapping[str, float], tally: MetricTotals | None) -> str:
     parts = [f"model {name}, step {place.step} of split {place.split!r}:"]
     if tally is not None and tally.odd:
-        parts.append(f"values that are not finite were logged as they are ({tally.odd}, the first: {tally.first_odd});")
+        parts.append(f"non-finite values were logged unchanged ({tally.odd}, the first: {tally.first_odd});")
     if odd:
         parts.append(f"not in history.jsonl: {', '.join(f'{key} ({value})' for key, value in odd.items())};")
     return " ".join([*parts, "strict=True refuses such values"])

@@ -31,7 +31,7 @@ def path_part(value: Any, what: str) -> str:
 
 def step_number(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise TrackingError(f"step={value!r} is no step: give a whole number of at least 0")
+        raise TrackingError(f"step={value!r} is not a step; give an integer of at least 0")
     return value
 
 
@@ -55,9 +55,9 @@ def number(value: Any, place: str, *, strict: bool = True) -> float:
 
 def metric_name(name: Any, place: str, *, reserved: bool = True) -> str:
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise TrackingError(f"{place}: {name!r} is no name for a metric; use printable text")
+        raise TrackingError(f"{place}: {name!r} is not a metric name; use printable text")
     if (reserved and name in COMPUTED) or name in ROW_KEYS:
-        raise TrackingError(f"{place}: the name {name!r} is taken by a value that is computed; choose another one")
+        raise TrackingError(f"{place}: the name {name!r} is used by a computed value; choose another name")
     return name
 
 

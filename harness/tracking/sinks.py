@@ -95,7 +95,7 @@ class Reporting:
         except _FAILURES as exc:
             self._given_up.append(sink)
             logger.warning(
-                "%s gets no metrics of %s/%s: %s; they are in history.jsonl all the same",
+                "%s gets no metrics of %s/%s: %s; they are still written to history.jsonl",
                 getattr(sink, "label", type(sink).__name__),
                 self._identity.project,
                 self._identity.name,
@@ -105,7 +105,9 @@ class Reporting:
 
 def _checked(report_metrics: Sequence[Any]) -> Sequence[Any]:
     if isinstance(report_metrics, str | Mapping) or not isinstance(report_metrics, Sequence):
-        raise TrackingError(f"report_metrics={report_metrics!r} is no list; give one, as in ['wandb'], or [] for none")
+        raise TrackingError(
+            f"report_metrics={report_metrics!r} is not a list; give one, as in ['wandb'], or [] for none"
+        )
     return report_metrics
 
 
@@ -117,7 +119,7 @@ def _sink(asked: Any) -> Any:
     if not isinstance(asked, str) and isinstance(asked, Sink):
         return asked
     known = ", ".join(repr(name) for name in NAMED)
-    raise TrackingError(f"report_metrics: {asked!r} is no sink; it is {known}, or {{'_target_': 'package.Class'}}")
+    raise TrackingError(f"report_metrics: {asked!r} is not a sink; choose {known}, or {{'_target_': 'package.Class'}}")
 
 
 def _made(target: str, arguments: Mapping[str, Any]) -> Any:
@@ -125,7 +127,7 @@ def _made(target: str, arguments: Mapping[str, Any]) -> Any:
     try:
         made = getattr(import_module(module), name)(**arguments)
     except (ImportError, AttributeError, ValueError, TypeError) as exc:
-        raise TrackingError(f"report_metrics: {target} cannot be made: {exc}") from exc
+        raise TrackingError(f"report_metrics: {target} cannot be created: {exc}") from exc
     if not isinstance(made, Sink):
-        raise TrackingError(f"report_metrics: {target} is no sink: it needs start, log and close")
+        raise TrackingError(f"report_metrics: {target} is not a sink: it needs start, log and close")
     return made

@@ -87,7 +87,7 @@ def write_tables(folder: Path, into: Path, kind: str, *, dialect: str) -> tuple[
         JournalError: A journal is damaged.
     """
     if not folder.is_dir():
-        raise TrackingError(f"{folder} is no run folder: give one of those under results/")
+        raise TrackingError(f"{folder} is not a run folder; give a folder under results/")
     writer = {"csv": _csv, "parquet": _parquet}[kind]
     tasks, steps = into / f"tasks.{kind}", into / f"steps.{kind}"
     with translate_os_errors(into):

@@ -65,7 +65,7 @@ class TrainableModel(Model):
 
     def backend(self) -> Backend:
         if self._backend is None:
-            raise TrackingError(f"model {self.name!r} has no back end yet: await model.register(backend) first")
+            raise TrackingError(f"model {self.name!r} has no backend yet; await model.register(backend) first")
         return self._backend
 
     async def register(self, backend: Backend) -> None:

@@ -51,7 +51,7 @@ class WandbSink:
 
     def run(self) -> Any:
         """The run; begun again when it was finished meanwhile."""
-        assert self._identity is not None, "start comes first"
+        assert self._identity is not None, "call start first"
         if self._run is None or self._run._is_finished:
             self._run = _begin(self._identity)
             self._defined = set()
@@ -84,7 +84,7 @@ def _begin(identity: Named) -> Any:
     except ImportError as exc:
         raise TrackingError(f"it needs the package wandb, which is not installed: {EXTRA}") from exc
     if not _is_possible():  # asked for all the same, wandb would ask at the terminal and wait
-        raise TrackingError(f"there is no key: set {KEY}, or WANDB_MODE=offline to collect for later")
+        raise TrackingError(f"the API key is missing: set {KEY}, or WANDB_MODE=offline to collect for later")
     with _mapped():
         return wandb.init(
             project=identity.project,

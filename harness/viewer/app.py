@@ -153,7 +153,7 @@ class Viewer:
         standing = catalogue.standing()
         view = story_of(catalogue.folder, standing.about, entry) if entry else None
         if view is None:
-            return self._missing(request, "This task has not begun.")
+            return self._missing(request, "This task has not started.")
         order = [row.page for row in standing.rows if row.page]
         at = order.index(view.row.page) if view.row.page in order else -1
         view = replace(

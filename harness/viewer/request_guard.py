@@ -44,9 +44,9 @@ class RequestGuard:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         host = headers.get(b"host", "")
         if _without_port(host) not in _HOSTS:
-            return _plain(400, "this server answers to 127.0.0.1 and localhost only")
+            return _plain(400, "this server answers only for 127.0.0.1 and localhost")
         if scope["method"] not in ("GET", "HEAD"):
-            return _plain(405, "this server only shows")
+            return _plain(405, "this server is read-only")
         if self._token is None:
             return None
         cookie = f"{_COOKIE}-{scope['server'][1]}"
@@ -60,7 +60,7 @@ class RequestGuard:
             return response
         if scope["path"].startswith(within) and _same(_cookie(headers.get(b"cookie", ""), cookie), self._token):
             return None
-        return _plain(403, "open the address that `harness view` printed: it holds a token")
+        return _plain(403, "open the address that `harness view` printed; it contains a token")
 
 
 def place_of(token: str | None) -> str:

@@ -93,7 +93,7 @@ def test_episodes_are_told_as_far_as_the_files_go(folder: Path, capsys: pytest.C
     assert ArtifactStore(target / "artifacts").read(arrival.observation.screenshot) == PNG
     out = capsys.readouterr().out
     assert "3 episodes" in out
-    assert "render_3.html: is no render file" in out
+    assert "render_3.html: is not a WebArena render file" in out
     assert "missing in 3: prompts, tokens, cost and times" in out
     assert "missing in 1: an end" in out
     assert "on 1 of 2" in out and "disagrees on: 1" in out

@@ -106,7 +106,7 @@ def test_every_ended_trial_is_written_and_what_is_not_is_said(
     for sentence in (
         "left out: task 4 has not ended",
         "left out: task 5 was recorded without browser.har=true",
-        "left out: task six has no number for its id",
+        "left out: task six has an id that is not a number, which the scorer needs",
         "partial trace: task 3, trial 1: begins after step 2",
         "2 episodes: webarena-verified eval-tasks --output-dir",
     ):

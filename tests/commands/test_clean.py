@@ -37,7 +37,7 @@ def test_derived_files_and_unnamed_artifacts_go_and_the_rest_stays(harness: Comm
     assert not any((run / name).exists() for name in ("report", "summary.json", ".index.jsonl"))
     assert (run / "run.json").exists() and (run / "run.log").exists()
     assert scan(run).outcomes == outcomes, "deleting derived files loses nothing"
-    assert "2 artifacts" in done.stdout
+    assert "2 unreferenced artifacts" in done.stdout
 
 
 def test_what_only_a_torn_line_names_is_kept(harness: Command, run: Path) -> None:
@@ -78,7 +78,7 @@ def test_what_is_no_run_folder_is_refused_before_anything_is_removed(harness: Co
     (run.parent / "report").mkdir()
     done = harness("clean", str(run), str(run.parent))
     assert done.returncode == 2
-    assert "no run folder" in done.stderr
+    assert "not a run folder" in done.stderr
     assert (run / "report").exists() and (run.parent / "report").exists()
 
 

@@ -40,7 +40,7 @@ def test_when_all_is_there_it_says_so_and_leaves_nothing(harness: Command, tmp_p
         "site code",
         "site office",
     }
-    assert done.stdout.count("the login takes") == 4
+    assert done.stdout.count("the login works") == 4
     assert list(tmp_path.iterdir()) == []
 
 

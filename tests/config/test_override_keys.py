@@ -11,22 +11,22 @@ from harness.errors import ConfigError
 pytestmark = pytest.mark.integration
 
 MISSPELT = {
-    "+worker=3": "worker is no setting; did you mean workers;",
-    "+max_steps=5": "max_steps is no setting; did you mean limits.max_steps;",
-    "+limits.max_step=5": "limits.max_step is no setting; did you mean limits.max_steps;",
-    "+browser.heedless=false": "browser.heedless is no setting; did you mean browser.headless;",
-    "++browser.heedless=false": "browser.heedless is no setting; did you mean browser.headless;",
-    "+brwser.headless=false": "brwser.headless is no setting; did you mean browser.headless;",
-    "+task.shards={a: 1}": "task.shards.a is no setting; did you mean task.shard;",
-    "+experiment=x": "experiment is no setting; python run.py --help says more",
+    "+worker=3": "worker is not a setting; did you mean workers;",
+    "+max_steps=5": "max_steps is not a setting; did you mean limits.max_steps;",
+    "+limits.max_step=5": "limits.max_step is not a setting; did you mean limits.max_steps;",
+    "+browser.heedless=false": "browser.heedless is not a setting; did you mean browser.headless;",
+    "++browser.heedless=false": "browser.heedless is not a setting; did you mean browser.headless;",
+    "+brwser.headless=false": "brwser.headless is not a setting; did you mean browser.headless;",
+    "+task.shards={a: 1}": "task.shards.a is not a setting; did you mean task.shard;",
+    "+experiment=x": "experiment is not a setting; python run.py --help says more",
     "+sites.mysite.ulr=http://a": (
-        "sites.mysite.ulr is no setting; did you mean sites.mysite.url; a site has canonical, "
+        "sites.mysite.ulr is not a setting; did you mean sites.mysite.url; a site has canonical, "
     ),
     "+sites.shop.login.feilds.a=1": (
-        "sites.shop.login.feilds is no setting; did you mean sites.shop.login.fields; a login has"
+        "sites.shop.login.feilds is not a setting; did you mean sites.shop.login.fields; a login has"
     ),
-    "+sites.lease=none": "sites.lease is no setting; did you mean sites.leases; a site is a mapping, not 'none'",
-    "+sites.rest.command=x": "sites.rest: there is no such site; did you mean sites.reset",
+    "+sites.lease=none": "sites.lease is not a setting; did you mean sites.leases; a site is a mapping, not 'none'",
+    "+sites.rest.command=x": "sites.rest: no such site; did you mean sites.reset",
     "++sites.shop.login=nora": "sites.shop.login must be a mapping, not 'nora'",
 }
 

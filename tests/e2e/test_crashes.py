@@ -124,7 +124,9 @@ async def test_a_setting_that_every_request_is_refused_for_stops_the_run_with_a_
     async with endpoint(faults='[{"do": "400"}]') as world.endpoint_port:
         async with world.playing("task.ids=[0,1,3,6]") as play:
             assert await play.ended() == 2, play.text
-    assert "refuses this request to model 'scripted' with HTTP 400 (injected fault 400), and so it did" in play.text
+    assert (
+        "rejected this request to model 'scripted' with HTTP 400 (injected fault 400), like every request" in play.text
+    )
     assert "Traceback" not in play.text
 
 
@@ -142,7 +144,7 @@ async def test_a_wait_asked_for_is_bounded_and_said(world: World) -> None:
     async with endpoint(faults=day) as world.endpoint_port:
         async with world.playing(f"task.ids=[{PRICE}]", "llm.max_retry_s=3", "limits.max_steps=1") as play:
             assert await play.ended(60) == 0, play.text
-    assert "the endpoint asks for 86400 s without requests; it is asked again in 3 s (llm.max_retry_s)" in play.text
+    assert "the endpoint asks for a pause of 86400 s; retrying in 3 s (llm.max_retry_s)" in play.text
 
 
 class Judging:
@@ -203,7 +205,7 @@ async def test_a_site_that_is_down_for_a_moment_is_waited_for_and_costs_nothing(
     async with world.playing("task.ids=[0]") as play:
         assert await play.ended() == 0, play.text
     assert play.failures(0) == [] and play.summary["passed"] == 1
-    assert "reset of shop: " in play.text and "answers 500; it is tried again" in play.text
+    assert "reset of shop: " in play.text and "answers 500; retrying" in play.text
 
 
 async def test_a_site_that_is_gone_in_the_middle_of_an_episode_is_waited_for_and_the_episode_goes_on(

@@ -28,5 +28,5 @@ def test_every_task_is_told_without_addresses_and_nothing_is_left_behind(start: 
     )
     for words in ("set SHOPPING=", "set REDDIT=", "1 tasks need one, set judge.model", "sites.reset.command"):
         assert words in done.out
-    assert lines[-1] == "1 tasks, 2 of 2 episodes owed: 2 owed"
+    assert lines[-1] == "1 tasks, 2 of 2 episodes pending: 2 pending"
     assert not done.folder.exists()

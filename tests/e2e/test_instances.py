@@ -51,7 +51,7 @@ def test_tasks_that_change_a_site_are_spread_over_its_instances_and_find_each_at
     )
     assert done.code == 0, (done.err, done.out)
     assert done.summary["scoring"] == "webarena"
-    assert "4 of 4 tasks do not say whether they change their sites" in done.out
+    assert "4 of 4 tasks do not set `mutates`" in done.out
     where = {}
     for number in range(4):
         path = done.folder / f"{number}.traj.jsonl"
@@ -134,7 +134,7 @@ def test_a_hook_that_never_works_leaves_its_tasks_unscored_and_the_others_played
 @pytest.mark.parametrize(
     ("command", "why"),
     [
-        ("./no-such-command", "there is no command ./no-such-command, or it may not be run"),
+        ("./no-such-command", "there is no command ./no-such-command, or it is not executable"),
         ("cd / && ./no-such-command", "it ended with code 127 ("),
     ],
 )

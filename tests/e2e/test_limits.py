@@ -89,4 +89,4 @@ async def test_waiting_for_a_turn_is_no_work_and_misses_no_deadline(tmp_path: Pa
     waited_s = play.summary["invocation"]["model_waited_s"]
     assert waited_s > 14, "longer than the deadline, twice"
     assert play.summary["working_s"] < waited_s
-    assert play.failures(1) == [] and "worker ended" not in play.text
+    assert play.failures(1) == [] and "worker stopped" not in play.text

@@ -31,12 +31,12 @@ def test_every_page_of_a_recorded_episode_comes_back_and_its_journal_is_left_alo
     assert [line.split()[:2] for line in done.stdout.splitlines() if line[:3].strip().isdigit()] == [
         [str(number), "1.000"] for number in range(5)
     ]
-    assert "5 of 5 pages came back" in done.stdout
+    assert "5 of 5 pages reproduced" in done.stdout
     assert journal.read_bytes() == before
     journal.write_bytes(with_another_page(before, step=2))
     other = replay(journal)
     assert other.returncode == 1
-    assert "4 of 5 pages came back" in other.stdout and "(differs)" in other.stdout
+    assert "4 of 5 pages reproduced" in other.stdout and "(differs)" in other.stdout
 
 
 def with_another_page(journal: bytes, *, step: int) -> bytes:

@@ -64,7 +64,7 @@ def test_a_judge_is_counted_once_beside_the_model_however_often_the_run_is_start
     assert summary["invocation"]["model_requests"] == done.folder.joinpath("0.traj.jsonl").read_text().count(
         '"decided"'
     )
-    assert "judge, besides the above: 12 tokens, $0.0000" in done.out
+    assert "judge (not included above): 12 tokens, $0.0000" in done.out
     assert main(["score", str(done.folder), "--judge", "gpt-4o", "--judge-url", judge_url]) == 0
     for shortcut in done.folder.glob(".*.json*"):
         shortcut.unlink()

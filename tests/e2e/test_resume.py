@@ -69,14 +69,14 @@ def test_a_budget_of_the_whole_run_holds_over_starts_and_can_be_raised(start: St
     spent = start(*TWO, "run.max_tokens=1000")
     asked = [requests_of(spent)]
     assert spent.code == 3, spent.err
-    assert "run.max_tokens=1000 is spent; raise it and run the same command to go on" in spent.out
+    assert "run.max_tokens=1000 is reached; raise it and run the same command to continue" in spent.out
     assert "run.retry" not in spent.out, "nothing broke: there is nothing to try again"
     assert asked[-1] < 4
     again = start(*TWO, "run.max_tokens=1000")
-    assert again.code == 3 and "is spent" in again.out and requests_of(again) == 0
+    assert again.code == 3 and "is reached" in again.out and requests_of(again) == 0
     further = start(*TWO, "run.max_tokens=3000", "executor=inline")
     asked.append(requests_of(further))
-    assert further.code == 3 and "run.max_tokens=3000 is spent" in further.out
+    assert further.code == 3 and "run.max_tokens=3000 is reached" in further.out
     assert 0 < asked[-1] < 4
     raised = start(*TWO, "run.max_tokens=1000000")
     asked.append(requests_of(raised))
@@ -84,7 +84,7 @@ def test_a_budget_of_the_whole_run_holds_over_starts_and_can_be_raised(start: St
     kept = [line for path in raised.folder.glob("*.traj.jsonl") for line in lines(path)]
     assert sum(asked) == sum(line["kind"] == "decided" for line in kept), "what was paid for was kept"
     done = start(*TWO, "run.max_tokens=1000")
-    assert done.code == 0 and "is spent" not in done.out, "nothing is owed: there is nothing to stop"
+    assert done.code == 0 and "is reached" not in done.out, "nothing is owed: there is nothing to stop"
 
 
 def test_a_retry_is_a_new_attempt_that_leaves_the_old_one_on_disk(start: Starter) -> None:
@@ -125,7 +125,7 @@ def test_trials_are_journals_of_their_own_and_more_can_be_asked_for_later(start:
     tokens = start(*ONE).summary["tokens"]
     more = start(*ONE, "trials=2", f"run.max_tokens={2 * tokens}", "run.report=true")
     assert more.code == 0
-    assert "is spent" in more.out and (more.folder / "report" / "index.html").exists(), (
+    assert "is reached" in more.out and (more.folder / "report" / "index.html").exists(), (
         "by the last decision: all is done"
     )
     assert [path.name for path in sorted(more.folder.glob("*.traj.jsonl"))] == ["0.traj.jsonl", "0.trial-1.traj.jsonl"]

@@ -20,7 +20,7 @@ from harness.runner.shutdown import ShutdownRequested, ShutdownSignal
 
 @pytest.mark.parametrize("name", ["max_concurrency", "requests_per_minute", "tokens_per_minute"])
 def test_a_limit_that_lets_nothing_through_is_refused(name: str) -> None:
-    with pytest.raises(ConfigError, match=f"llm.{name}=0 lets nothing through"):
+    with pytest.raises(ConfigError, match=f"llm.{name}=0 must be more than 0"):
         build_rate_limiter(LlmConfig(**{name: 0}))
 
 
@@ -53,15 +53,15 @@ def test_what_goes_to_the_model_is_said_while_lanes_wait() -> None:
     flow = LimiterStats(in_flight=12, last_minute=58, waiting=20)
     with PlainDisplay(console, LiveStats(2, lambda: flow)) as display:
         display.tell(ProgressEvent(lane=0, task_id="7", phase=Phase.ended, step=3, score=1.0))
-    assert console.export_text().rstrip().endswith("model: 12 in flight, 58/min, waiting 20")
+    assert console.export_text().rstrip().endswith("model: 12 in flight, 58/min, 20 queued")
 
 
 @pytest.mark.parametrize(
     ("invocation", "says"),
     [
         (Invocation(model_requests=9), ""),
-        (Invocation(model_refused=2, model_waited_s=0.4), " (2 refused with 429)"),
-        (Invocation(model_refused=2, model_waited_s=63.2), " (2 refused with 429, 63 s of waiting for turns)"),
+        (Invocation(model_refused=2, model_waited_s=0.4), " (2 rejected with 429)"),
+        (Invocation(model_refused=2, model_waited_s=63.2), " (2 rejected with 429, 63 s queued in the rate limiter)"),
     ],
 )
 def test_the_summary_says_what_limits_cost_when_they_did(invocation: Invocation, says: str) -> None:

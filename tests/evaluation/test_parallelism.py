@@ -11,7 +11,7 @@ THERE = MachineCapacity(2, 24_000)
 @pytest.mark.parametrize(
     ("workers", "lanes", "size", "said"),
     [
-        (None, None, (2, 4), "2 workers × 4 lanes: 2 cores, and 23.4 GB free; set workers= and executor.lanes="),
+        (None, None, (2, 4), "2 workers × 4 lanes: 2 cores and 23.4 GB free; set workers= and executor.lanes="),
         (1, None, (1, 1), ""),
         (3, 5, (3, 5), ""),
         (None, 1, (2, 1), "2 workers × 1 lane: 2 cores; set workers="),

@@ -111,7 +111,7 @@ async def test_a_command_that_fails_at_first_is_run_ever_more_slowly_until_it_wo
     [
         ("echo the disk; echo is full; exit 3", r"ended with code 3 \(is full\)"),
         ("exit 3", r"ended with code 3;"),
-        ("sleep 600", r"not done after 0\.2 s \(sites\.reset\.timeout_s\)"),
+        ("sleep 600", r"did not finish within 0\.2 s \(sites\.reset\.timeout_s\)"),
     ],
 )
 async def test_a_command_that_fails_all_the_time_is_the_worlds_doing(tmp_path: Path, command: str, why: str) -> None:
@@ -154,7 +154,9 @@ async def test_a_command_that_is_not_there_is_a_mistake_and_is_tried_once(
 ) -> None:
     log = tmp_path / "log"
     sites = configured(reset={"command": f"echo tried >> {log}; {command}"})
-    with pytest.raises(ConfigError, match=rf"^sites\.reset\.command for shop: it ended with code {code} .* goes on$"):
+    with pytest.raises(
+        ConfigError, match=rf"^sites\.reset\.command for shop: it ended with code {code} .* to continue$"
+    ):
         await build_reset_hooks(sites).reset(BOTH[:1], a_task("shop"))
     assert log.read_text() == "tried\n"
 
@@ -163,7 +165,7 @@ async def test_a_command_that_is_not_there_is_a_mistake_and_is_tried_once(
 def test_a_command_that_cannot_be_run_is_found_without_running_it(command: str) -> None:
     word = command.partition(" ")[0].rstrip("&x;")
     assert list(build_reset_hooks(configured(shop={"reset_command": command})).missing()) == [
-        f"sites.shop.reset_command: there is no command {word}, or it may not be run; mend it, or give its whole path"
+        f"sites.shop.reset_command: there is no command {word}, or it is not executable; correct it or give its path"
     ]
     (sentence,) = build_reset_hooks(configured(reset={"command": command})).missing()
     assert sentence.startswith("sites.reset.command: ")
@@ -267,7 +269,10 @@ def test_tasks_that_ask_in_vain_are_found() -> None:
         ({"shop": {"reset_url": "/again"}}, "sites.shop.reset_url must be an address with http"),
         ({"shop": {"reset_command": ["x"]}}, "sites.shop.reset_command"),
         ({"reset": {"when": "never"}}, "sites.reset.when='never'"),
-        ({"shop": {"reset_url": "http://x/again", "instances": ["http://b.test"]}}, "must hold {url}: .* 2 instances"),
+        (
+            {"shop": {"reset_url": "http://x/again", "instances": ["http://b.test"]}},
+            "must contain {url}: .* 2 instances",
+        ),
         ({"shop": {"instances": "http://b.test"}}, "sites.shop.instances must be a list"),
         ({"shop": {"instances": ["b.test"]}}, r"sites.shop.instances\[0\] must be an address"),
     ],

@@ -85,7 +85,7 @@ def test_the_same_is_said_again_and_this_start_did_nothing(run: Run) -> None:
     for _ in range(2):
         assert run.start() == 0
     assert 'failed: task 1: the answer was "invocation": 7' in run.said
-    assert "this start: 0 tasks, 0 model requests, 0 browser starts" in run.said
+    assert "this invocation: 0 tasks, 0 model requests, 0 browser starts" in run.said
     assert "12.5 s of work" in run.said
     after = loads((run.folder / "summary.json").read_bytes())
     assert after.pop("invocation") == {**loads(dumps(Invocation())), "wall_s": pytest.approx(0, abs=60)}

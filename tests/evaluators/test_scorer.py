@@ -207,7 +207,7 @@ async def test_a_ten_megabyte_answer_is_scored_or_refused_but_never_hangs() -> N
     assert corrected.value == 0.0
     assert len(corrected.verdicts[0].why) < 1000
     judged = await score(FUZZY, judge=Scripted("correct"), answer=long)
-    assert "a judge is shown at most" in judged.verdicts[0].why
+    assert "the limit for a judge is" in judged.verdicts[0].why
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -222,7 +222,7 @@ async def test_evidence_that_is_missing_damaged_or_failed_is_an_error(dialect: s
         ((damaged,), "cannot be read"),
         ((lost,), "is missing"),
         ((failed,), "the site answered 500"),
-        ((gathered(artifacts, None),), "gave 'None' where a text was expected"),
+        ((gathered(artifacts, None),), "returned 'None' instead of a string"),
     ]:
         scored = await Scorer(dialect).score(judged, closed(selected=selected), artifacts)
         assert scored.status is Status.ERROR

@@ -111,7 +111,7 @@ def test_where_no_file_can_be_made_the_traceback_follows(tmp_path: Path) -> None
         [sys.executable, "-c", program, "show", "nope"], capture_output=True, text=True, check=False, cwd=PROJECT
     )
     assert done.returncode == ExitCode.UNFORESEEN
-    assert "please report it with what follows\nTraceback" in done.stderr
+    assert "please report this with the following traceback\nTraceback" in done.stderr
 
 
 @pytest.mark.parametrize("end", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError()], ids=type)
@@ -130,7 +130,7 @@ def test_a_worker_says_it_in_its_log_and_ends_with_the_code(
         exec_in_function(fault)
     err = capsys.readouterr().err
     assert met.code == 70
-    assert err.startswith("worker: an error of its own") and "Traceback (most recent call last)" in err
+    assert err.startswith("worker: internal error") and "Traceback (most recent call last)" in err
     assert KEY not in err and "\x1b" not in err
 
 
@@ -148,7 +148,7 @@ def test_groups_are_opened() -> None:
 
 DISK = {
     errno.ENOSPC: "the disk is full",
-    errno.EISDIR: "a folder stands",
+    errno.EISDIR: "there is a folder where",
     errno.EMFILE: "ulimit -n",
     errno.EROFS: "read-only",
 }

@@ -92,20 +92,20 @@ def test_nothing_of_it_but_how_pages_were_shown_is_taken(
 
 
 REFUSED: dict[str, tuple[bytes, str]] = {
-    "nothing": (b"", "must hold one mapping"),
-    "a-list": (b"- 1", "must hold one mapping"),
-    "a-text": (b"run", "must hold one mapping"),
-    "half": (b"browser: {width: ", "is no YAML"),
-    "tabs": (b"browser:\n\twidth: 1", "is no YAML"),
-    "not-utf8": (b"browser: \xff\xfe", "is no YAML"),
-    "nul": (b"browser: \0", "is no YAML"),
-    "two-documents": (b"a: 1\n---\nb: 2", "is no YAML"),
-    "alias": (b"a: &a [1]\nb: *a", "holds an alias"),
-    "billion-laughs": (b"a: &a [x,x]\n" + b"".join(b"%c: &%c [*%c,*%c,*%c]\n" % (n + 1, n + 1, n, n, n) for n in range(97, 122)), "holds an alias"),
-    "alias-to-itself": (b"a: &a {b: *a}", "holds an alias"),
+    "nothing": (b"", "must contain one mapping"),
+    "a-list": (b"- 1", "must contain one mapping"),
+    "a-text": (b"run", "must contain one mapping"),
+    "half": (b"browser: {width: ", "is not valid YAML"),
+    "tabs": (b"browser:\n\twidth: 1", "is not valid YAML"),
+    "not-utf8": (b"browser: \xff\xfe", "is not valid YAML"),
+    "nul": (b"browser: \0", "is not valid YAML"),
+    "two-documents": (b"a: 1\n---\nb: 2", "is not valid YAML"),
+    "alias": (b"a: &a [1]\nb: *a", "contains an alias"),
+    "billion-laughs": (b"a: &a [x,x]\n" + b"".join(b"%c: &%c [*%c,*%c,*%c]\n" % (n + 1, n + 1, n, n, n) for n in range(97, 122)), "contains an alias"),
+    "alias-to-itself": (b"a: &a {b: *a}", "contains an alias"),
     "deep": (b"a: " + b"[" * 100_000, "levels deep"),
     "deep-in-keys": (b"? " * 50_000 + b"a", "levels deep"),
-    "key-of-a-tree": (b"? {a: b}\n: c", "is no YAML"),
+    "key-of-a-tree": (b"? {a: b}\n: c", "is not valid YAML"),
     "vast": (b"a: 1\n" * 2_000_000, "MB"),
     "width-0": (b"browser: {width: 0}", "browser.width="),
     "width-1e9": (b"browser: {width: 1000000000}", "browser.width="),
@@ -177,7 +177,7 @@ SITES: dict[str, On] = {
     "logged-in-on-two": On("", sites=("shop", "forum"), state="shop.forum_state.json"),
     "a-site-of-webarena": On("give sites=webarena, and its address by sites.shopping.url=", sites=("shopping",)),
     "that-site-configured": On("", sites=("shopping",), overrides=("sites=webarena", "sites.shopping.url=http://a:1")),
-    "that-site-without-an-address": On("of which your settings have no address", sites=("shopping",), overrides=("sites=webarena",)),
+    "that-site-without-an-address": On("but your settings have no address for it", sites=("shopping",), overrides=("sites=webarena",)),
     "a-site-nobody-knows": On("give +sites.intranet.url=http", sites=("intranet",)),
     "that-site-of-ones-own": On("", sites=("intranet",), overrides=("+sites.intranet.url=http://a:1",)),
     "a-site-beside-embedded-ones": On("", sites=("intranet", "shop"), overrides=("+sites.intranet.url=http://a:1",)),
@@ -196,7 +196,7 @@ SITES: dict[str, On] = {
     "shown-by-url": On("shows intranet at 'http://old:1'", sites=("intranet",), overrides=("+sites.intranet.url=http://new:1",), recorded="sites: {intranet: {url: 'http://old:1'}}"),
     "shown-by-url-and-said-so": On("", sites=("intranet",), overrides=("+sites.intranet.url=http://new:1", "+sites.intranet.canonical=http://old:1"), recorded="sites: {intranet: {url: 'http://old:1'}}"),
     "shown-by-instance": On("", sites=("intranet",), overrides=("+sites.intranet.url=http://a:1",), recorded="sites: {intranet: {instances: ['http://a:1']}}"),
-    "login-not-configured": On("have no login for it: configure sites.intranet.login", sites=("intranet",), state="intranet_state.json", overrides=("+sites.intranet.url=http://a:1",)),
+    "login-not-configured": On("your settings have none: configure sites.intranet.login", sites=("intranet",), state="intranet_state.json", overrides=("+sites.intranet.url=http://a:1",)),
     "login-elsewhere": On("logged in on site evil", state="/home/me/evil_state.json"),
     "login-by-path": On("logged in on a site called", state="../../../etc/passwd"),
     "login-by-nul": On("logged in on a site called", state="\0_state.json"),
@@ -349,20 +349,20 @@ def uploading(number: int, record: dict[str, Any]) -> dict[str, Any]:
 
 
 JOURNALS: dict[str, tuple[Any, set[int], str]] = {
-    "as-it-is": (lambda number, record: record, {1}, "pages came back"),
+    "as-it-is": (lambda number, record: record, {1}, "pages reproduced"),
     "start-page": (lambda watched: setting("opened", "task.start_urls", [f"{watched.address}/start"]), {2}, "outside the sites"),
-    "instances": (lambda watched: setting("opened", "instances", {"shop": watched.address}), {1}, "pages came back"),
-    "goto": (lambda watched: goto(f"{watched.address}/got"), {1}, "pages came back"),
+    "instances": (lambda watched: setting("opened", "instances", {"shop": watched.address}), {1}, "pages reproduced"),
+    "goto": (lambda watched: goto(f"{watched.address}/got"), {1}, "pages reproduced"),
     "start-page-file": (lambda watched: setting("opened", "task.start_urls", ["file:///etc/passwd"]), {2}, "only http and https"),
     "start-page-script": (lambda watched: setting("opened", "task.start_urls", ["javascript:fetch('http://x')"]), {2}, "only http and https"),
     "start-page-odd": (lambda watched: setting("opened", "task.start_urls", ["http://[::1"]), {2}, "cannot be opened"),
-    "start-pages-none": (lambda watched: setting("opened", "task.start_urls", []), {1}, "pages came back"),
-    "goto-file": (lambda watched: goto("file:///etc/passwd"), {1}, "pages came back"),
-    "logged-in": (lambda watched: setting("opened", "task.storage_state", "/x/shop_state.json"), {1}, "pages came back"),
-    "cookies-of-a-file": (lambda watched: setting("opened", "task.storage_state", str(watched.folder / "shop_state.json")), {1}, "pages came back"),
+    "start-pages-none": (lambda watched: setting("opened", "task.start_urls", []), {1}, "pages reproduced"),
+    "goto-file": (lambda watched: goto("file:///etc/passwd"), {1}, "pages reproduced"),
+    "logged-in": (lambda watched: setting("opened", "task.storage_state", "/x/shop_state.json"), {1}, "pages reproduced"),
+    "cookies-of-a-file": (lambda watched: setting("opened", "task.storage_state", str(watched.folder / "shop_state.json")), {1}, "pages reproduced"),
     "upload": (lambda watched: uploading, {1}, "came back"),
     "geolocation": (lambda watched: setting("opened", "task.geolocation", {"latitude": 1e308, "longitude": 0.0}), {1, 2}, ""),
-    "site-of-theirs": (lambda watched: setting("opened", "task.sites", ["theirs"]), {2}, "of which your settings have no address"),
+    "site-of-theirs": (lambda watched: setting("opened", "task.sites", ["theirs"]), {2}, "but your settings have no address for it"),
 }  # fmt: skip
 QUICK = ("start-page", "instances", "goto", "logged-in")
 
@@ -396,7 +396,7 @@ def test_a_site_of_ones_own_is_opened_where_the_person_says_it_is(place: Place, 
         f"+sites.shop.url={watched.address}",
         "sites.shop.canonical=http://shop.localhost",
     )
-    assert "pages came back" in done.stdout, done.stdout + done.stderr
+    assert "pages reproduced" in done.stdout, done.stdout + done.stderr
     assert watched.asked and all(asked.startswith("GET /") for asked in watched.asked)
     watched.asked.clear()
 

@@ -401,7 +401,7 @@ def test_a_journal_of_an_odd_task_is_damaged_and_named(
     journal.unlink()
     (place.run / own).write_bytes(odd)
     if command == "view":
-        assert "renamed" in viewed(place.run)[f"/run/{place.run.name}"] or "no journal of ours" in str(
+        assert "renamed" in viewed(place.run)[f"/run/{place.run.name}"] or "not a valid journal name" in str(
             viewed(place.run)
         )
         return

@@ -273,7 +273,7 @@ def test_what_is_no_secret_is_left_as_it_was_typed(argument: str) -> None:
     ['llm.api_key={}"', "llm.api_key={}=", "llm.base_url=http://me:{}@h?a=b", '++sites.x.login.fields={{"#a": "{}"}}'],
 )
 def test_what_cannot_be_read_is_refused_without_being_told(argument: str) -> None:
-    with pytest.raises(ConfigError, match="its value cannot be read; quote it") as refused:
+    with pytest.raises(ConfigError, match="its value cannot be parsed; quote it") as refused:
         redact_arguments([argument.format(SECRET)])
     assert SECRET not in str(refused.value)
 

@@ -203,18 +203,18 @@ BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"a{level}: &a{level} [{','.join([f'*a{level - 1}'] * 10)}]\n" for level in range(1, 12)
 )
 PRICES = {
-    "a billion laughs": (BOMB, "by its aliases"),
-    "an alias of itself": ("&a [*a]", "by its aliases"),
-    "a mapping of itself": ("a: &a {b: *a}", "by its aliases"),
-    "deep": ("a: " + "[" * 600 + "]" * 600, "is no YAML"),
-    "a null character": ("a\0b", "is no YAML"),
-    "control characters": ("a: \x9b31m", "is no YAML"),
-    "a tab": ("\tx: 1", "is no YAML"),
-    "code": ("a: !!python/object/apply:os.system ['false']", "is no YAML"),
+    "a billion laughs": (BOMB, "through its aliases"),
+    "an alias of itself": ("&a [*a]", "through its aliases"),
+    "a mapping of itself": ("a: &a {b: *a}", "through its aliases"),
+    "deep": ("a: " + "[" * 600 + "]" * 600, "is not valid YAML"),
+    "a null character": ("a\0b", "is not valid YAML"),
+    "control characters": ("a: \x9b31m", "is not valid YAML"),
+    "a tab": ("\tx: 1", "is not valid YAML"),
+    "code": ("a: !!python/object/apply:os.system ['false']", "is not valid YAML"),
     "twice the same": ("a: 1\na: 2", "duplicate key"),
-    "a list": ("- 1", "must hold one mapping"),
-    "a number": ("3", "must hold one mapping"),
-    "a text": ("three", "must hold one mapping"),
+    "a list": ("- 1", "must contain one mapping"),
+    "a number": ("3", "must contain one mapping"),
+    "a text": ("three", "must contain one mapping"),
     "infinite": ("m: {prompt: .inf, completion: 1}", "prompt must be a number from 0"),
     "no number": ("m: {prompt: .nan, completion: 1}", "prompt must be a number from 0"),
     "dear": ("m: {prompt: 1, completion: 1e300}", "completion must be a number from 0"),
@@ -243,7 +243,7 @@ def test_a_wrong_table_of_prices_is_a_sentence_with_its_file(tmp_path: Path, tex
 )
 def test_a_table_of_prices_that_is_no_text_is_a_sentence(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "prices.yaml").write_bytes(data)
-    with pytest.raises(ConfigError, match="is no YAML"):
+    with pytest.raises(ConfigError, match="is not valid YAML"):
         read_yaml(tmp_path / "prices.yaml", "llm.prices")
 
 
@@ -288,7 +288,7 @@ def run(*overrides: str, root: Path, before: str = "") -> tuple[int, str]:
 
 REAL = (
     ("llm.timeout_s=nan", "", "llm.timeout_s=nan cannot be used"),
-    ("task.limit=1", "ulimit -n 40;", "only 40 files may be open at once"),
+    ("task.limit=1", "ulimit -n 40;", "may open only 40 files"),
 )
 
 
@@ -305,9 +305,9 @@ def test_the_command_ends_with_2_and_one_sentence_and_leaves_nothing(
 PROGRAMS = ("/bin/sh", "/bin/true", "/bin/cat", sys.executable)
 UNPLAYED = (
     *((f"browser.executable={path}", "does not start and does not report a version") for path in PROGRAMS),
-    ("browser.executable=/etc/passwd", "is no program"),
-    ("browser.executable=/tmp", "is no program"),
-    ("browser.executable=/nope", "is no program"),
+    ("browser.executable=/etc/passwd", "is not an executable"),
+    ("browser.executable=/tmp", "is not an executable"),
+    ("browser.executable=/nope", "is not an executable"),
     ("browser.timezone=Mars/Phobos", "browser.timezone='Mars/Phobos' is unknown to Chromium"),
     ("browser.timezone=utc", "browser.timezone='utc' is unknown"),
     ("browser.timezone=../../etc/passwd", "browser.timezone"),
@@ -336,5 +336,5 @@ def test_a_log_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "run" / "worker.log").mkdir(parents=True)
     code, said = run("task.limit=1", "workers=1", root=tmp_path)
     assert code == ExitCode.UNSCORED, said
-    assert "worker.log is a folder, where a run has a file of its own" in said and "Traceback" not in said
+    assert "worker.log is a folder, but a run needs a file there" in said and "Traceback" not in said
     os.rmdir(tmp_path / "run" / "worker.log")  # noqa: PTH106

@@ -15,7 +15,7 @@ from harness.journal.log import Journal, read
 from harness.journal.store import RunFolder
 from tests.journal.episodes import PROJECT, acted, decided, folded, opened, write
 
-NEXT_COMMAND = "nothing recorded is lost, mend this and run the same command again"
+NEXT_COMMAND = "no recorded data is lost; fix this and run the same command again"
 NOBODY = 65534
 
 APPENDING = """
@@ -117,7 +117,7 @@ def test_a_folder_without_permission_is_named_as_that(tmp_path: Path, attempt: s
     tmp_path.chmod(0o555)
     become_nobody = f"os.geteuid() or os.seteuid({NOBODY})"  # root is asked for no permission
     said = in_another_process(f"os.chdir(path); {become_nobody}; {attempt}", tmp_path)
-    assert said.endswith(f": permission is denied; {NEXT_COMMAND}")
+    assert said.endswith(f": permission denied; {NEXT_COMMAND}")
 
 
 def test_a_file_size_limit_stops_and_goes_on_without_it(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_half_a_line_is_an_error_even_if_the_kernel_calls_it_success() -> None:
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     try:
-        with pytest.raises(OSError, match="bytes fitted"):
+        with pytest.raises(OSError, match="bytes were written"):
             write_whole(writing, bytes(1 << 20))
     finally:
         os.close(reading)
@@ -168,7 +168,7 @@ def test_half_a_line_is_an_error_even_if_the_kernel_calls_it_success() -> None:
 def test_an_atomic_write_replaces_whole_files_only(tmp_path: Path) -> None:
     path = tmp_path / "summary.json"
     write_atomic(path, b"old")
-    with pytest.raises(StorageError, match="a folder stands where"):
+    with pytest.raises(StorageError, match="there is a folder where"):
         path.with_name("folder").mkdir()
         write_atomic(path.with_name("folder"), b"new")
     write_atomic(path, b"new")

@@ -105,7 +105,7 @@ def test_a_damaged_journal_is_not_touched_by_opening_it(path: Path) -> None:
     whole[200] ^= 1
     path.write_bytes(whole + b'{"kind":"torn')
     for _ in range(2):
-        with pytest.raises(JournalCorrupt, match=r":1: the checksum does not fit.*not touched"):
+        with pytest.raises(JournalCorrupt, match=r":1: the checksum does not match.*not changed"):
             Journal.open(path)
     assert path.read_bytes() == whole + b'{"kind":"torn'
 
@@ -209,7 +209,7 @@ def test_a_killed_writer_loses_at_most_the_line_it_was_writing(path: Path) -> No
 
 
 def test_a_file_that_cannot_be_read_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UnsafeFile, match=r"is a folder, where a run has a file of its own"):
+    with pytest.raises(UnsafeFile, match=r"is a folder, but a run needs a file there"):
         read(tmp_path)
 
 

@@ -137,7 +137,7 @@ async def test_after_the_last_attempt_the_error_tells_the_count_and_the_last_fai
     async with scripted({"do": "503"}, waits=waits) as (model, url):
         with pytest.raises(ModelUnavailable) as caught:
             await model.ask(ASKED)
-        assert "after 8 requests; the last one: HTTP 503: injected fault 503" in str(caught.value)
+        assert "after 8 requests; last error: HTTP 503: injected fault 503" in str(caught.value)
         assert await requests_at(url) == 8
         assert waits.slept == [0.75 * 2**n for n in range(6)] + [45.0], "doubled, with jitter, and capped"
 

@@ -79,8 +79,8 @@ def test_an_outage_is_waited_for_with_growing_pauses_told_twice_and_no_latency_o
     assert world.asked == [0.0, 1.1, 2.2, 17.3, 47.4, 107.5]
     (opened_at, opening), (closed_at, closing) = world.said
     assert (round(opened_at, 1), round(closed_at, 1)) == (2.3, 107.6)
-    assert opening == "no answer; the run is paused, and the endpoint asked again in 15 s"
-    assert closing == "the endpoint answers again, after 105 s"
+    assert opening == "no answer; the run is paused; retrying the endpoint in 15 s"
+    assert closing == "the endpoint answers again after 105 s"
     assert reply.waited_s == pytest.approx(2.3), "all that was in vain; a chat adds what its turns took"
 
 
@@ -176,14 +176,14 @@ def test_the_pause_that_is_told_is_the_one_that_is_kept() -> None:
     office = CircuitBreaker(max_outage_s=5.0, tell=said.append)
     office.end(RequestOutcome.failed, 0.0)
     assert office.open("no answer", 1, 0.0) == 0.0
-    assert office.ready_at(0) == 5.0 and said.pop().endswith("asked again in 5 s"), "an outage may not last longer"
+    assert office.ready_at(0) == 5.0 and said.pop().endswith("retrying the endpoint in 5 s"), (
+        "an outage may not last longer"
+    )
     office.end(RequestOutcome.answered, 6.0)
     said.clear()
     office.end(RequestOutcome.failed, 7.0)
     office.open("HTTP 503", 1, 7.0, opens_at=307.0)
-    assert office.ready_at(0) == 307.0 and said == [
-        "HTTP 503; the run is paused, and the endpoint asked again in 300 s"
-    ]
+    assert office.ready_at(0) == 307.0 and said == ["HTTP 503; the run is paused; retrying the endpoint in 300 s"]
 
 
 class Rejecting:

@@ -57,7 +57,7 @@ def test_turns_go_in_the_order_of_asking_and_never_more_than_allowed_at_once() -
     office.end("b")
     office.end("b")
     assert office.names == "abc", "ending twice frees one place"
-    assert str(office.limiter.flow()) == "2 in flight, 3/min, waiting 1"
+    assert str(office.limiter.flow()) == "2 in flight, 3/min, 1 queued"
 
 
 def test_whoever_leaves_the_queue_or_gives_a_turn_back_holds_up_nobody() -> None:
@@ -131,16 +131,14 @@ def test_no_endpoint_holds_up_a_run_for_longer_than_the_person_allows_and_it_is_
     office.end("a", RequestResult(outcome=outcome, wait_s=2.5e11))
     office.ask("b", again=True)
     office.ask("c")
-    assert office.said == [
-        "the endpoint asks for 250000000000 s without requests; it is asked again in 600 s (llm.max_retry_s)"
-    ]
+    assert office.said == ["the endpoint asks for a pause of 250000000000 s; retrying in 600 s (llm.max_retry_s)"]
     office.events.run(599)
     assert office.names == "a"
     office.events.run(601)
     assert office.names.startswith("ab")
     office.end("b", RequestResult(outcome=outcome, wait_s=40.0))
     office.end("b" if "c" not in office.turns else "c", RequestResult(outcome=outcome, wait_s=40.0))
-    assert office.said[1:] == ["the endpoint asks for 40 s without requests; it is asked again in 40 s"], "once"
+    assert office.said[1:] == ["the endpoint asks for a pause of 40 s; retrying in 40 s"], "once"
 
 
 def test_what_is_said_to_be_left_holds_up_nobody_for_longer_either() -> None:
@@ -150,7 +148,7 @@ def test_what_is_said_to_be_left_holds_up_nobody_for_longer_either() -> None:
     office.end("a", RequestResult(outcome=RequestOutcome.answered, told=nothing_left))
     office.ask("b")
     office.events.run(599)
-    assert office.names == "a" and "it is asked again in 600 s (llm.max_retry_s)" in office.said[0]
+    assert office.names == "a" and "retrying in 600 s (llm.max_retry_s)" in office.said[0]
     office.events.run(601)
     assert office.names == "ab" and len(office.said) == 1
 

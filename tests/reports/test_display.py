@@ -47,7 +47,7 @@ async def test_a_lane_that_can_be_given_nothing_says_who_is_on_the_site() -> Non
         waiting = lanes.create_task(schedule.take(1))
         await asyncio.sleep(0)
         lines = frame(board, ended)
-        assert row(lines, 1) == "1 │ │ │ waiting: task 7 is on shop │"
+        assert row(lines, 1) == "1 │ │ │ waiting: task 7 uses shop │"
         assert any("1 lane waiting for sites" in line for line in lines)
         await schedule.settle(0, schedule.held[0], over=True)
     assert waiting.result() is not None

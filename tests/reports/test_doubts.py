@@ -36,7 +36,7 @@ def test_the_summary_counts_scores_in_doubt_and_names_them(folder: Path) -> None
     print_summary(Console(file=said, width=200), summary, "results/run")
     lines = said.getvalue().splitlines()
     assert "in doubt: task 0: click <b>Order</b> (step 2) was interrupted" in lines
-    assert next(line for line in lines if line.startswith("this start:")).endswith(
+    assert next(line for line in lines if line.startswith("this invocation:")).endswith(
         "; 2 scores carry a doubt; results/run"
     )
 

@@ -112,7 +112,7 @@ def test_both_scorings_can_be_shown(small: Path, capsys: pytest.CaptureFixture[s
 
 def test_a_folder_without_a_run_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(tmp_path)]) == 2
-    assert "holds no run" in capsys.readouterr().err
+    assert "contains no run" in capsys.readouterr().err
 
 
 @pytest.mark.integration
@@ -145,10 +145,10 @@ def test_the_first_page_says_what_made_the_run(small: Path) -> None:
         dumps({**known, **made, "earlier": [{"browser": {"version": "Chromium 149.0.7"}}]})
     )
     index = write_report(small).index.read_text()
-    assert "<dt>Revision</dt><dd>abc123, with changes that are not committed</dd>" in index
+    assert "<dt>Revision</dt><dd>abc123, with uncommitted changes</dd>" in index
     assert "<dt>Browser</dt><dd>Chromium 150.0.1</dd>" in index and f"3 files, {'f' * 64}" in index
     assert "playwright 1.60.0, openai 3.0.0" in index
-    assert "An earlier start was made by something else" in index and "Chromium 149.0.7" in index
+    assert "An earlier invocation used other versions" in index and "Chromium 149.0.7" in index
 
 
 @pytest.mark.parametrize("evil", [None, 3, "x", [], {"x": []}, [{"revision": []}], "<script>alert(1)</script>"])

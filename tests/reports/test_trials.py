@@ -75,7 +75,7 @@ def test_a_summary_of_repeated_trials_says_so_everywhere(tmp_path: Path) -> None
     }
     said = printed(summary)
     assert "4 tasks × 3 trials = 12 episodes; pass@1 66.7%, pass@2 100.0%, pass@3 100.0%, pass^3 0.0%" in said
-    assert "this start: 12 episodes, " in said
+    assert "this invocation: 12 episodes, " in said
     narrow = printed(summary, width=80)
     assert any(line.split()[:5] == ["all", "4", "×", "3", "8"] for line in narrow.splitlines()), narrow
     assert " shop " in narrow, "the name of a site is not cut away"
@@ -91,7 +91,7 @@ def test_one_trial_of_each_task_is_not_called_anything_else(tmp_path: Path) -> N
     folder, summary = run(tmp_path / "run", Shape(steps=1), Shape(steps=1, score=0.0))
     assert as_json(summary)["trials"] is None
     said = printed(summary)
-    assert "this start: 2 tasks, " in said and "episode" not in said
+    assert "this invocation: 2 tasks, " in said and "episode" not in said
     assert "pisode" not in write_report(folder).index.read_text()
 
 
@@ -128,20 +128,23 @@ def test_all_of_few_passed_is_not_certainty(tmp_path: Path, capsys: pytest.Captu
     ("left", "advised", "not_advised"),
     [
         (NOTHING_LEFT, ["2 unscored: run the same command with run.retry=infra to try them again"], ["not finished"]),
-        (StillPending(owed=2), ["2 not finished: run the same command to go on"], ["run.retry"]),
+        (StillPending(owed=2), ["2 not finished: run the same command to continue"], ["run.retry"]),
         (
             StillPending(owed=1),
-            ["1 not finished: run the same command to go on", "1 unscored: run the same command with run.retry=infra"],
-            ["is spent"],
+            [
+                "1 not finished: run the same command to continue",
+                "1 unscored: run the same command with run.retry=infra",
+            ],
+            ["is reached"],
         ),
         (
             StillPending(owed=1, spent="run.max_cost_usd=0.5"),
-            ["1 not finished: run.max_cost_usd=0.5 is spent; raise it and run the same command to go on"],
+            ["1 not finished: run.max_cost_usd=0.5 is reached; raise it and run the same command to continue"],
             ["run.retry"],
         ),
         (
             StillPending(spent="run.max_cost_usd=0.5"),
-            ["2 unscored: run.max_cost_usd=0.5 is spent; raise it and run the same command with run.retry=infra"],
+            ["2 unscored: run.max_cost_usd=0.5 is reached; raise it and run the same command with run.retry=infra"],
             ["not finished"],
         ),
     ],

@@ -22,11 +22,11 @@ def needed_mb(workers: int, lanes: int) -> float:
 @pytest.mark.parametrize(
     ("there", "jobs", "size", "why"),
     [
-        (MachineCapacity(2, 24_000), 40, (2, 4), "2 cores, and 23.4 GB free"),
+        (MachineCapacity(2, 24_000), 40, (2, 4), "2 cores and 23.4 GB free"),
         (MachineCapacity(16, 64_000), 800, (16, 4), "16 cores"),
-        (MachineCapacity(8, 4_000), 800, (5, 1), "3.9 GB are free, of which a worker takes"),
-        (MachineCapacity(1, 800), 800, (1, 1), "0.8 GB are free"),
-        (MachineCapacity(4, 10), 800, (1, 1), "0.0 GB are free"),
+        (MachineCapacity(8, 4_000), 800, (5, 1), "3.9 GB free, at 450 MB per worker"),
+        (MachineCapacity(1, 800), 800, (1, 1), "0.8 GB free"),
+        (MachineCapacity(4, 10), 800, (1, 1), "0.0 GB free"),
         (MachineCapacity(2, 24_000), 3, (2, 2), "there are 3 tasks"),
         (MachineCapacity(8, 64_000), 1, (1, 1), "there is 1 task"),
         (MachineCapacity(4, 64_000), 5, (3, 2), "there are 5 tasks"),
@@ -43,14 +43,14 @@ def test_as_many_as_cores_memory_and_tasks_allow(
 @pytest.mark.parametrize(
     ("there", "size", "why"),
     [
-        ((MachineCapacity(8, 64_000), MachineCapacity(8, 64_000)), (16, 4), "16 cores, and 125.0 GB free on 2 nodes"),
+        ((MachineCapacity(8, 64_000), MachineCapacity(8, 64_000)), (16, 4), "16 cores and 125.0 GB free on 2 nodes"),
         (
             (MachineCapacity(8, 64_000), MachineCapacity(2, 1_600)),
             (10, 1),
-            "64.1 GB are free on 2 nodes, of which a worker takes",
+            "64.1 GB free on 2 nodes, at 450 MB per worker",
         ),
-        ((MachineCapacity(8, 64_000), MachineCapacity(4, 500)), (8, 4), "63.0 GB are free on 2 nodes"),
-        ((), (1, 1), "0.0 GB are free on 0 nodes"),
+        ((MachineCapacity(8, 64_000), MachineCapacity(4, 500)), (8, 4), "63.0 GB free on 2 nodes"),
+        ((), (1, 1), "0.0 GB free on 0 nodes"),
     ],
     ids=["alike", "a small one", "one without room", "none yet"],
 )

@@ -79,7 +79,7 @@ def test_too_much_for_the_line_is_a_failure_of_its_task(monkeypatch: pytest.Monk
     monkeypatch.setattr(ipc, "MOST_DATA", 10)
     put = PutArtifact(id=1, private=False)
     check_data(put, b"x" * 10)
-    with pytest.raises(InfraError, match=r"executor.shared_fs=true lets it write by itself"):
+    with pytest.raises(InfraError, match=r"with executor.shared_fs=true workers write it themselves"):
         check_data(put, b"x" * 11)
 
 

@@ -73,7 +73,10 @@ def test_a_budget_is_over_all_tasks_holds_over_starts_and_can_be_raised(folder: 
         start.tell("8", "ended")
         assert start.stopping() and start.purse.is_empty()
         (sentence,) = start.said
-        assert sentence.startswith(f"run.{name}={limit:g} is spent ({limit:g})") and "run the same command" in sentence
+        assert (
+            sentence.startswith(f"run budget reached: run.{name}={limit:g} ({limit:g} used)")
+            and "run the same command" in sentence
+        )
     with RunFolder.open(folder) as run:
         assert Start(run, **{name: limit}).stopping(), "before anything begins"
         raised = Start(run, **{name: more})
@@ -92,7 +95,7 @@ def test_attempts_and_trials_count_downtime_and_the_way_back_do_not(folder: Path
         start.write("7", opened(trial=1), *ONE_STEP[1:], trial=1)
         start.tell("7", "ended", trial=1)
         assert start.stopping()
-        assert "run.max_tokens=36 is spent (36)" in start.said[0]
+        assert "run.max_tokens=36 (36 used)" in start.said[0]
 
 
 @pytest.mark.parametrize("limit", [{"max_tokens": 18}, {"max_cost_usd": 0.75}])

@@ -232,13 +232,13 @@ async def test_who_is_in_the_way_is_told_of_every_lane_that_waits_and_of_no_othe
     assert schedule.waits == {}
     await asking(schedule, 3)
     await asking(schedule, 4)
-    assert schedule.waits == dict.fromkeys((3, 4), "tasks 1, 2, 3 are on shop, forum")
+    assert schedule.waits == dict.fromkeys((3, 4), "tasks 1, 2, 3 use shop, forum")
     await over(schedule, 2)
-    assert schedule.waits == dict.fromkeys((3, 4), "tasks 1, 2 are on shop")
+    assert schedule.waits == dict.fromkeys((3, 4), "tasks 1, 2 use shop")
     await over(schedule, 0)
     await over(schedule, 1)
     assert ids(schedule.held[3]) == ["4"]
-    assert schedule.waits == {4: "task 4 is on shop"}
+    assert schedule.waits == {4: "task 4 uses shop"}
 
 
 async def test_a_site_that_is_being_put_back_is_told_of_too() -> None:

@@ -50,9 +50,9 @@ def test_any_other_pending_action_is_still_carried_out_whatever_is_spent() -> No
 @pytest.mark.parametrize(
     ("limits", "detail"),
     [
-        (EpisodeLimits(max_tokens=24), "Budget of 24 tokens is spent (24)"),
-        (EpisodeLimits(max_cost_usd=1.0), "Budget of 1 USD is spent (1)"),
-        (EpisodeLimits(max_working_s=0.23), "Budget of 0.23 seconds of work is spent (0.23)"),
+        (EpisodeLimits(max_tokens=24), "Budget of 24 tokens is reached (24)"),
+        (EpisodeLimits(max_cost_usd=1.0), "Budget of 1 USD is reached (1)"),
+        (EpisodeLimits(max_working_s=0.23), "Budget of 0.23 seconds of work is reached (0.23)"),
     ],
 )
 def test_a_budget_is_spent_when_it_is_reached(limits: EpisodeLimits, detail: str) -> None:

@@ -194,7 +194,7 @@ async def test_a_task_that_kills_its_worker_each_time_uses_up_its_own_attempts_a
     await scene.play(*sorted([*others, "3"], key=int), workers=workers)
     episode = scene.episode("3")
     assert [(failed.type, failed.message) for failed in episode.failures] == [
-        ("WorkerLost", "its worker was lost at step 2, while no other task was on it")
+        ("WorkerLost", "its worker was lost at step 2, while it ran no other task")
     ] * ATTEMPTS
     assert episode.attempt == 1 and episode.closed is None
     assert scene.deaths["3"] <= ATTEMPTS + 2
@@ -229,7 +229,7 @@ async def test_a_task_that_kills_its_worker_while_it_is_scored_is_unscored_with_
     await scene.play("0", "1", "2")
     score = scene.episode("0").scores["corrected"]
     assert (score.status, score.value) == (Status.ERROR, None)
-    assert score.verdicts[0].why == "3 workers were lost while it was scored, and no other task was on them"
+    assert score.verdicts[0].why == "3 workers were lost while they scored only this task"
     assert "corrected" in scene.episode("1").scores and scene.episode("2").scores["corrected"].value == 1.0
 
 
@@ -248,7 +248,10 @@ async def test_a_suspect_is_alone_only_until_it_has_got_further(run: RunFolder) 
     with run.journal("1") as journal:
         for record in (opened(of=suspect.task), acted(0), decided(1)):
             journal.append(record)
-        for note in ("its worker was lost", "its worker was lost again; it is played alone until it gets further"):
+        for note in (
+            "its worker was lost",
+            "its worker was lost again; it runs alone on a worker until it gets further",
+        ):
             assert losses.judge(suspect, journal, alone=False).note == note
         assert not journal.episode.failures
     company = GivenJobs(losses)

@@ -118,27 +118,27 @@ def test_what_a_task_changes_is_all_of_its_sites_none_or_some(tmp_path: Path, sa
 WRONG = {
     "intent` is missing": raw(intent=None),
     "intent` is empty": raw(intent=" "),
-    "intent` must be a text, not 5": raw(intent=5),
-    "sites` must be a list of texts": raw(sites="shop"),
-    "sites[0]` must be a text": raw(sites=[1]),
+    "intent` must be a string, not 5": raw(intent=5),
+    "sites` must be a list of strings": raw(sites="shop"),
+    "sites[0]` must be a string": raw(sites=[1]),
     "start_url` is missing": raw(start_url=None),
-    "start_url` holds 'shop.test'": raw(start_url="shop.test"),
-    "start_url` holds 'file:///etc/passwd'": raw(start_url="__SHOP__ |AND| file:///etc/passwd"),
+    "start_url` contains 'shop.test'": raw(start_url="shop.test"),
+    "start_url` contains 'file:///etc/passwd'": raw(start_url="__SHOP__ |AND| file:///etc/passwd"),
     "require_login` must be true or false": raw(require_login="yes"),
     "mutates` must be true or false": raw(mutates="shop"),
     "mutates` names forum, which is not among": raw(mutates=["shop", "forum"]),
-    "mutates[0]` must be a text": raw(mutates=[1]),
+    "mutates[0]` must be a string": raw(mutates=[1]),
     "storage_state` is '/etc/passwd'": raw(storage_state="/etc/passwd"),
-    "geolocation` must hold latitude": raw(geolocation={"latitude": 1}),
+    "geolocation` must contain latitude": raw(geolocation={"latitude": 1}),
     "geolocation.latitude` is 91": raw(geolocation={"latitude": 91, "longitude": 0}),
     "instantiation_dict` must be an object": raw(instantiation_dict=[]),
     "eval` is missing": raw(eval=None),
     "eval` must be an object": raw(eval=[]),
     "eval.eval_types` is empty": judged(eval_types=[]),
-    "eval.eval_types` holds 'vqa'": judged(eval_types=["vqa"]),
+    "eval.eval_types` contains 'vqa'": judged(eval_types=["vqa"]),
     "eval.reference_answers` is a list, as in WebArena's oldest examples": judged(reference_answers=["Lamp"]),
-    "eval.reference_answers` is empty, but eval_types asks for string_match": judged(reference_answers=None),
-    "eval.reference_answers.required_values` is no known kind": judged(reference_answers={"required_values": ["1"]}),
+    "eval.reference_answers` is empty, but eval_types contains string_match": judged(reference_answers=None),
+    "eval.reference_answers.required_values` is not a known kind": judged(reference_answers={"required_values": ["1"]}),
     "eval.reference_answers.must_include` must be a list": judged(reference_answers={"must_include": "a"}),
     "eval.reference_answers.fuzzy_match` must be a list": judged(reference_answers={"fuzzy_match": "n/a"}),
     "eval.url_note` is 'PRED in GOLD'": judged(url_note="PRED in GOLD"),
@@ -146,37 +146,35 @@ WRONG = {
     "eval.reference_url` is 'http://[bad'": judged(reference_url="http://[bad"),
     "eval.program_html` is empty, but": judged(eval_types=["program_html"], program_html=[]),
     "eval.program_html[0]` must be an object": judged(program_html=["x"]),
-    "eval.program_html[0].required_contents` must hold": judged(program_html=[target(fuzzy_match=None)]),
-    "image` holds a picture to be shown with the intent": raw(image="__ELSEWHERE__/kayak.png"),
-    "images` holds a picture": raw(images=["a.png", "b.png"]),
-    "viewport_size` asks for a viewport of its own; take it out, and set browser.width": raw(
-        viewport_size={"width": 1280}
-    ),
-    "require_rest` is not known, and a task that asks for more than is done would be scored wrongly; did you mean `require_reset`": raw(
+    "eval.program_html[0].required_contents` must contain": judged(program_html=[target(fuzzy_match=None)]),
+    "image` contains an image for the intent": raw(image="__ELSEWHERE__/kayak.png"),
+    "images` contains an image": raw(images=["a.png", "b.png"]),
+    "viewport_size` sets a viewport; remove it, and set browser.width": raw(viewport_size={"width": 1280}),
+    "require_rest` is unknown, and ignoring it could give a wrong score; did you mean `require_reset`": raw(
         require_rest=True
     ),
-    "cookies` is not known, and a task that asks for more than is done would be scored wrongly; take it out, or put it under `metadata`": raw(
+    "cookies` is unknown, and ignoring it could give a wrong score; remove it, or move it to `metadata`": raw(
         cookies=[{"name": "a"}]
     ),
-    "eval.page_image_query` asks what is to be seen": judged(page_image_query=[{"eval_image_url": "last"}]),
-    "eval.eval_types` holds 'page_image_query'": judged(eval_types=["page_image_query"]),
-    "eval.url_notes` is not known, and a task that asks for more than is done would be scored wrongly; did you mean `url_note`": judged(
+    "eval.page_image_query` asks about the images of a page": judged(page_image_query=[{"eval_image_url": "last"}]),
+    "eval.eval_types` contains 'page_image_query'": judged(eval_types=["page_image_query"]),
+    "eval.url_notes` is unknown, and ignoring it could give a wrong score; did you mean `url_note`": judged(
         url_notes="EXACT"
     ),
     "eval.url_note` is 'EXACT'": judged(url_note="EXACT"),
-    "eval.reference_answers.must_exclude` is no known kind": judged(
+    "eval.reference_answers.must_exclude` is not a known kind": judged(
         reference_answers={"must_include": ["a"], "must_exclude": ["b"]}
     ),
-    "eval.program_html[1].frame` is not known": judged(
+    "eval.program_html[1].frame` is unknown": judged(
         program_html=[target(exact_match="x"), target(exact_match="x") | {"frame": "main"}]
     ),
-    "eval.program_html[0].required_contents.must_exclude` is a kind of content that is not judged": judged(
+    "eval.program_html[0].required_contents.must_exclude` is a kind of content that is not evaluated": judged(
         program_html=[target(must_include=["x"], must_exclude=["y"])]
     ),
-    "eval.program_html[0].required_contents.required_values` is a kind of content that is not judged": judged(
+    "eval.program_html[0].required_contents.required_values` is a kind of content that is not evaluated": judged(
         program_html=[target(required_values=["> 3"])]
     ),
-    "eval.program_html[0].required_contents.exact_mach` is not known, and a task that asks for more than is done would be scored wrongly; did you mean `exact_match`": judged(
+    "eval.program_html[0].required_contents.exact_mach` is unknown, and ignoring it could give a wrong score; did you mean `exact_match`": judged(
         program_html=[target(must_include=["x"], exact_mach="y")]
     ),
     "eval.program_html[0].locator` starts with 'window.x'": judged(
@@ -241,7 +239,7 @@ def test_ids_that_could_not_be_file_names_are_refused(tmp_path: Path, task_id: A
 
 
 def test_an_id_is_used_once_also_as_number_and_text(tmp_path: Path) -> None:
-    with pytest.raises(TaskError, match=r"task id '7' was already used in .*entry 0"):
+    with pytest.raises(TaskError, match=r"task id '7' is already used in .*entry 0"):
         load(write(tmp_path, raw(7), raw("7")), SITES)
 
 
@@ -270,7 +268,7 @@ def test_ids_are_chosen_in_the_files_order(tmp_path: Path, ids: Any, expected: l
 @pytest.mark.parametrize("ids", [9, "0,9", "7-9", ["x"], "../0", "3-0"])
 def test_ids_that_are_not_there_are_named(tmp_path: Path, ids: Any) -> None:
     file = write(tmp_path, raw(0), raw(1))
-    with pytest.raises(TaskError, match=r"asks for .*, but the file holds 2 tasks, from 0 to 1"):
+    with pytest.raises(TaskError, match=r"asks for .*, but the file contains 2 tasks, from 0 to 1"):
         load(file, SITES, ids=ids)
 
 
@@ -290,9 +288,9 @@ def test_limit_keeps_the_first_and_leaves_something(tmp_path: Path) -> None:
 
 
 def test_nothing_to_run_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(TaskError, match="no task is left"):
+    with pytest.raises(TaskError, match="no task is selected"):
         load(write(tmp_path), SITES)
-    with pytest.raises(TaskError, match="no task is left"):
+    with pytest.raises(TaskError, match="no task is selected"):
         load(write(tmp_path, raw(0)), SITES, ids=[])
 
 
@@ -331,8 +329,8 @@ def test_a_single_task_is_a_file_too(tmp_path: Path) -> None:
         (b"[", "is not valid JSON"),
         (b"", "is not valid JSON"),
         (b"\xff\xfe[]", "is not valid JSON"),
-        (b"3", "holds a number; a task file is a JSON array"),
-        (b"[[]]", "entry 0: holds an array; a task is a JSON object"),
+        (b"3", "contains a number; a task file is a JSON array"),
+        (b"[[]]", "entry 0: contains an array; a task is a JSON object"),
         (b"[" * 100_000, "is not valid JSON"),
     ],
 )
@@ -346,7 +344,7 @@ def test_a_file_that_holds_no_tasks_is_said_so(tmp_path: Path, content: bytes, c
 def test_missing_files_and_empty_folders_are_named(tmp_path: Path) -> None:
     with pytest.raises(TaskError, match=r"nope\.json: there is no such file or folder; set task\.path"):
         load(tmp_path / "nope.json", SITES)
-    with pytest.raises(TaskError, match=r"holds no \.json files"):
+    with pytest.raises(TaskError, match=r"contains no \.json files"):
         load(tmp_path, SITES)
 
 

@@ -32,5 +32,5 @@ def test_what_is_no_shard_is_told(shard: str) -> None:
 
 
 def test_an_empty_shard_is_told() -> None:
-    with pytest.raises(TaskError, match="holds none of these 1 tasks"):
+    with pytest.raises(TaskError, match="contains none of these 1 tasks"):
         in_shard(TASKS[:1], "2/4")

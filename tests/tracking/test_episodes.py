@@ -155,7 +155,7 @@ async def test_a_run_folder_and_episodes_are_logged_as_they_are(run: Path, tmp_p
 
 
 def test_what_is_owed_or_unscored_is_no_reward() -> None:
-    with pytest.raises(TrackingError, match="still owed"):
+    with pytest.raises(TrackingError, match="still pending"):
         trajectory_of(Episode())
     unscored = trajectory_of(folded((opened(), acted(0), decided(1, Stop(answer="x")), closed())))
     assert isinstance(unscored, RolloutError) and unscored.type == "Unscored"
@@ -223,4 +223,4 @@ def test_page_text_is_no_formula_in_a_spreadsheet(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_there_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", "art", str(tmp_path / "no")]) == 2
-    assert capsys.readouterr().err == f"harness: {tmp_path / 'no'} is no run folder; give one of those under results/\n"
+    assert capsys.readouterr().err == f"harness: {tmp_path / 'no'} is not a run folder; give a folder under results/\n"

@@ -109,7 +109,7 @@ async def test_a_repeated_step_can_be_refused_replaced_or_logged_once(tmp_path: 
     first = await logging.log([rollout(0.5)], on_repeat="once")
     assert await logging.log([rollout(0.5)], on_repeat="once") == first
     assert history(tmp_path) == [first]
-    with pytest.raises(TrackingError, match="step 0 of split 'val' was logged already"):
+    with pytest.raises(TrackingError, match="step 0 of split 'val' was already logged"):
         await logging.log([rollout(0.1)], on_repeat="refuse")
     await logging.log([rollout(0.1)], on_repeat="once")
     await logging.log([rollout(0.2)], on_repeat="replace")
@@ -226,16 +226,16 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("an infinite metric", {"metrics": {"loss": math.inf}, "strict": True}, r"metrics\['loss'\] is inf"),
     ("a reward that is text", {"trajectories": [rollout("1.0")]}, "reward is '1.0': give a number"),  # type: ignore[arg-type]
     ("a metric that is none", {"metrics": {"loss": None}}, r"metrics\['loss'\] is None: give a number"),
-    ("a taken name", {"trajectories": [rollout(metrics={"reward": 1})]}, "the name 'reward' is taken"),
-    ("a taken name beside trajectories", {"trajectories": [rollout()], "metrics": {"reward": 1}}, "'reward' is taken"),
-    ("a taken key", {"metrics": {"step": 1}}, "'step' is taken"),
+    ("a taken name", {"trajectories": [rollout(metrics={"reward": 1})]}, "the name 'reward' is used"),
+    ("a taken name beside trajectories", {"trajectories": [rollout()], "metrics": {"reward": 1}}, "'reward' is used"),
+    ("a taken key", {"metrics": {"step": 1}}, "'step' is used"),
     ("metadata that is no JSON", {"trajectories": [rollout(metadata={"at": {1, 2}})]}, r"metadata\['at'\] is a set"),
     ("nested metadata", {"trajectories": [rollout(metadata={"at": {"x": 1}})]}, r"metadata\['at'\] is a dict"),
     ("tools that are no JSON", {"trajectories": [rollout(tools=[object()])]}, "tools cannot be written as JSON"),
     ("a mixture", {"trajectories": [rollout(), TrajectoryGroup([])]}, r"trajectories\[1\] is a group"),
     ("something else", {"trajectories": [3]}, r"trajectories\[0\] is a int"),
     ("no messages", {"trajectories": [rollout(), 3]}, r"trajectories\[1\] is a int"),
-    ("a folder that is not there", {"trajectories": "nowhere"}, "nowhere is no run folder"),
+    ("a folder that is not there", {"trajectories": "nowhere"}, "nowhere is not a run folder"),
     ("a negative step", {"trajectories": [], "step": -1}, "step=-1"),
     ("an unknown policy", {"trajectories": [], "on_repeat": "overwrite"}, "on_repeat='overwrite'"),
 ]
@@ -312,5 +312,5 @@ def test_a_torn_tail_is_cut_by_the_next_row_and_a_damaged_line_decides_nothing(t
     assert found.path.read_bytes().count(b"\n") == 2
     assert found.best_step("val/reward") == 2
     found.append(b'{"val/reward":Infinity,"step":3}')
-    with pytest.raises(TrackingError, match=r"history.jsonl:3 is no JSON object"):
+    with pytest.raises(TrackingError, match=r"history.jsonl:3 is not a JSON object"):
         found.best_step("val/reward")

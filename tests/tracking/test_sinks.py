@@ -74,10 +74,10 @@ async def test_a_sink_that_cannot_be_reached_costs_one_warning(
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (["tensorboard"], "'tensorboard' is no sink; it is 'wandb', 'trackio', or"),
-        ("wandb", "is no list"),
-        ([{"_target_": "nowhere.Class"}], "nowhere.Class cannot be made"),
-        ([{"_target_": "collections.Counter"}], "collections.Counter is no sink: it needs start, log and close"),
+        (["tensorboard"], "'tensorboard' is not a sink; choose 'wandb', 'trackio', or"),
+        ("wandb", "is not a list"),
+        ([{"_target_": "nowhere.Class"}], "nowhere.Class cannot be created"),
+        ([{"_target_": "collections.Counter"}], "collections.Counter is not a sink: it needs start, log and close"),
     ],
 )
 def test_what_is_no_sink_is_refused_at_once(tmp_path: Path, asked: Any, said: str) -> None:
@@ -169,7 +169,7 @@ def test_wandb_offline_gets_all_rows_in_any_order_on_the_axis_of_training(tmp_pa
     [
         ("None", {}, "", ("False", "")),
         ("[]", {"WANDB_API_KEY": "k" * 40}, "sys.modules['wandb'] = None", ("False", "")),
-        ('["wandb"]', {}, "", ("False", "W&B gets no metrics of p/m: there is no key: set WANDB_API_KEY")),
+        ('["wandb"]', {}, "", ("False", "W&B gets no metrics of p/m: the API key is missing: set WANDB_API_KEY")),
         ('["wandb"]', {"WANDB_API_KEY": "k" * 40}, "sys.modules['wandb'] = None", ("False", "needs the package wandb")),
         ("None", {"WANDB_API_KEY": "k" * 40, "WANDB_MODE": "offline"}, "", ("True", "")),
     ],

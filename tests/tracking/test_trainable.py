@@ -226,7 +226,7 @@ async def test_a_cancelled_command_is_ended_with_its_children(tmp_path: Path) ->
     killed = asyncio.create_task(model.train(GROUPS))
     log = root(tmp_path) / "training/0001.log"
     await until(lambda: log.exists() and log.read_text().startswith("1"))
-    with pytest.raises(JournalLocked, match="a trainer of an earlier start"):
+    with pytest.raises(JournalLocked, match="a trainer of an earlier invocation"):
         await command().train(model, GROUPS)
     killed.cancel()
     await asyncio.wait([killed])

@@ -77,7 +77,7 @@ def import_results(source: Path, target: Path, logs: Sequence[Path] = ()) -> Imp
     """
     files = sorted(source.glob("render_*.html"), key=lambda path: (len(path.name), path.name))
     if not files:
-        raise ConfigError(f"{source}: holds no render_*.html; give the folder that was WebArena's --result_dir")
+        raise ConfigError(f"{source}: contains no render_*.html; give the folder that WebArena got as --result_dir")
     if target.exists() and any(target.iterdir()):
         raise ConfigError(f"{target} is not empty; give another folder with --to")
     settings = _settings(source)
@@ -114,10 +114,10 @@ def import_results(source: Path, target: Path, logs: Sequence[Path] = ()) -> Imp
 
 def _task(path: Path, rendered: RenderedTask | None, verdicts: dict[str, str]) -> Task:
     if rendered is None:
-        raise TaskError(f"{path}: is no render file of WebArena's; it was left out")
+        raise TaskError(f"{path}: is not a WebArena render file; it was left out")
     task_id = str(rendered.task.get("task_id", ""))
     if not re.fullmatch("[0-9]{1,9}", task_id):
-        raise TaskError(f"{path}: names no task_id; it was left out")
+        raise TaskError(f"{path}: has no task_id; it was left out")
     entry = TaskEntry(task_id=task_id, place=str(path), file=path, fields=rendered.task)
     task = build(entry, {})
     if task_id in verdicts:
@@ -235,11 +235,11 @@ def _count_missing(task: Task, ended: bool, report: ImportReport) -> None:
     report.missing["prompts, tokens, cost and times"] += 1
     report.missing["whether actions worked, and the addresses of other tabs"] += 1
     if not ended:
-        report.missing["an end: killed, crashed or lost by WebArena"] += 1
+        report.missing["an end: WebArena was killed, crashed or lost it"] += 1
     if "program_html" in task.eval.eval_types:
-        report.missing["the page contents that program_html is judged by"] += 1
+        report.missing["the page contents for program_html"] += 1
     if "fuzzy_match" in (task.eval.reference_answers or {}):
-        report.missing["a judge's word (harness score RUN --judge MODEL asks one)"] += 1
+        report.missing["a judge's verdict (get one with harness score RUN --judge MODEL)"] += 1
 
 
 def _settings(source: Path) -> dict[str, Any]:
@@ -247,7 +247,7 @@ def _settings(source: Path) -> dict[str, Any]:
     try:
         found = loads(safe_files.read_if_there(path) or b"{}")
     except ValueError as exc:
-        raise ConfigError(f"{path}: is not valid JSON ({exc}); mend it or move it away") from exc
+        raise ConfigError(f"{path}: is not valid JSON ({exc}); fix it or move it away") from exc
     except UnsafeFile as exc:
         raise ConfigError(str(exc)) from exc
     return found if isinstance(found, dict) else {}

@@ -56,10 +56,10 @@ def export_verified(folder: Path, into: Path) -> ExportReport:
     found = ExportReport()
     ready = [(ended.opened, closed) for ended in _ended(folder) if (closed := _exportable(ended, found)) is not None]
     if not ready:
-        why = found.left_out[0] if found.left_out else "it holds no journal"
+        why = found.left_out[0] if found.left_out else "it contains no journal"
         raise ConfigError(
             f"{folder} has nothing to export: {why}; network traces are recorded with browser.har=true,"
-            " and run.retry=all plays ended tasks again"
+            " and run.retry=all runs ended tasks again"
         )
     environments = _environments(folder)
     with translate_os_errors(into):
@@ -122,7 +122,7 @@ def _exportable(ended: FinalState, found: ExportReport) -> Closed | None:
     elif closed.evidence.trace is None:
         why = "was recorded without browser.har=true"
     elif not ended.opened.task.task_id.isdecimal():
-        why = "has no number for its id, as the scorer wants one"
+        why = "has an id that is not a number, which the scorer needs"
     if why:
         found.left_out.append(f"{_name(ended.opened)} {why}")
     return None if why else closed
@@ -151,11 +151,11 @@ def _trace(artifacts: ArtifactStore, digest: str) -> dict[str, Any]:
     try:
         har = loads(artifacts.read(digest))
     except CodecError as exc:
-        raise JournalError(f"artifact {digest} is no network trace: {exc}") from exc
+        raise JournalError(f"artifact {digest} is not a network trace: {exc}") from exc
     match har:
         case {"log": {"entries": list(entries)}} if all(map(_is_exchange, entries)):
             return dict(har)
-    raise JournalError(f"artifact {digest} is no network trace of ours")
+    raise JournalError(f"artifact {digest} is not a network trace of Cairn")
 
 
 def _is_exchange(entry: Any) -> bool:

@@ -208,7 +208,7 @@ def _unfit(content: str) -> str:
             messages = loads(line)["messages"]
             roles = [message["role"] for message in messages]
         except (ValueError, KeyError, TypeError):
-            return f"line {count} is no object with messages"
+            return f"line {count} is not an object with messages"
         if "assistant" not in roles:
             return f"line {count} has no message of the assistant"
     return "" if lines else "the file is empty"

@@ -37,7 +37,7 @@ def check_data(message: Message, data: bytes | None) -> None:
     if data is not None and len(data) > MOST_DATA:
         raise InfraError(
             f"what has to be kept ({message.kind}) has {len(data) >> 20} MB, and a worker without the run folder can"
-            f" send {MOST_DATA >> 20} MB at once; executor.shared_fs=true lets it write by itself"
+            f" send {MOST_DATA >> 20} MB at once; with executor.shared_fs=true workers write it themselves"
         )
 
 
@@ -53,7 +53,7 @@ async def read_messages(reader: asyncio.StreamReader) -> AsyncIterator[Received]
     except asyncio.IncompleteReadError:
         return
     except (ValueError, asyncio.LimitOverrunError) as error:
-        logger.error("a worker said what is no message, and is ended: %s", error)
+        logger.error("a worker sent an invalid message and is stopped: %s", error)
 
 
 def read_messages_blocking(stream: BinaryIO) -> Iterator[Received]:
@@ -70,7 +70,7 @@ def read_messages_blocking(stream: BinaryIO) -> Iterator[Received]:
 def _sizes(head: bytes) -> tuple[int, int | None]:
     found = _HEAD.fullmatch(head)
     if found is None:
-        raise ValueError(f"{head[:80]!r} does not say how long a message is")
+        raise ValueError(f"{head[:80]!r} is not the header of a message")
     return int(found[1]), None if found[2] == b"-" else int(found[2])
 
 

@@ -174,7 +174,7 @@ class RayWorker:
                     self._log.write(part[1])
                 writing.cancel()
         except* self._ray.exceptions.RayError as group_of:
-            logger.warning("a worker is lost: %s", str(group_of.exceptions[0]).partition("\n")[0])
+            logger.warning("a worker was lost: %s", str(group_of.exceptions[0]).partition("\n")[0])
         finally:
             self.output.feed_eof()
 
@@ -252,7 +252,7 @@ def _connected(cluster: RayClusterSpec) -> Iterator[Any]:
             )
         except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
             why = str(error).strip().partition("\n")[0]
-            raise ConfigError(f"executor.address={cluster.address}: Ray cannot be reached there: {why}") from error
+            raise ConfigError(f"executor.address={cluster.address}: cannot reach Ray there: {why}") from error
         try:
             yield ray
         finally:
@@ -266,13 +266,13 @@ def _check(address: str | None) -> None:
     host, _, port = str(address).rpartition(":")
     if not host or not port.isdigit() or "/" in host:
         raise ConfigError(
-            f"executor.address={address} is no address; give the host:port of the cluster's head, auto, or null"
+            f"executor.address={address} is not an address; give the host:port of the cluster's head, auto, or null"
         )
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_S).close()
     except (OSError, OverflowError) as error:
         raise ConfigError(
-            f"executor.address={address}: nobody answers there ({error}); is that the head of the cluster?"
+            f"executor.address={address}: no answer ({error}); is that the head of the cluster?"
         ) from error
 
 

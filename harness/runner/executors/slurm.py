@@ -98,7 +98,7 @@ class SlurmJobs:
             )
         except (RuntimeError, NameError, AssertionError, ValueError) as error:
             raise ConfigError(
-                f"executor=slurm: {' '.join(str(error).split())[:300]}; run it where sbatch is, or try it by"
+                f"executor=slurm: {' '.join(str(error).split())[:300]}; run it where sbatch is installed, or try"
                 " executor.cluster=local"
             ) from error
         self.by_shard: dict[int, Any] = {}
@@ -120,7 +120,9 @@ class SlurmJobs:
             with self._executor.batch():
                 jobs = [self._executor.submit(ShardCommand(tuple(command))) for command in commands.values()]
         except (submitit.core.utils.FailedJobError, OSError) as error:
-            raise ConfigError(f"executor=slurm: the cluster refuses: {' '.join(str(error).split())[-300:]}") from error
+            raise ConfigError(
+                f"executor=slurm: the cluster rejected the jobs: {' '.join(str(error).split())[-300:]}"
+            ) from error
         self.by_shard.update(zip(commands, jobs, strict=True))
         places = {
             str(shard): _Known(folder=Path(job.paths.folder).name, number=job.job_id)

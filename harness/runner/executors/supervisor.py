@@ -158,8 +158,7 @@ class Supervisor:
             fruitless = 0 if self._settled or any(begun) else fruitless + 1
             if fruitless >= STARTS_WITHOUT_WORK:
                 raise UsageError(
-                    f"worker {self._number} ended {fruitless} times before it began a task; run.log and worker.log"
-                    " say why"
+                    f"worker {self._number} ended {fruitless} times before it began a task; see run.log and worker.log"
                 )
 
     def _holds(self) -> bool:
@@ -175,7 +174,7 @@ class Supervisor:
             channel.send(encode_message(self._all.setup(self._number)))
             with closing(self._all.turns(lambda reply: channel.send(encode_message(reply)))) as self._turns:
                 await self._attend(channel, desk)
-        logger.info("worker %d ended%s", self._number, "" if self._done else " before it was done")
+        logger.info("worker %d ended%s", self._number, "" if self._done else " before it had finished")
         return self._done
 
     async def _attend(self, channel: WorkerHandle, desk: StoreServer) -> None:
@@ -199,9 +198,9 @@ class Supervisor:
             return
         while (why := self._overdue()) is None:  # noqa: ASYNC110 (what is waited for is that nothing happens)
             await asyncio.sleep(WATCH_EVERY_S)
-        logger.warning("worker %d is ended: %s", self._number, why)
+        logger.warning("worker %d is stopped: %s", self._number, why)
         self._all.progress.tell(
-            ProgressEvent(lane=self._lanes[0], task_id="", phase=Phase.retrying, note=f"worker ended: {why}")
+            ProgressEvent(lane=self._lanes[0], task_id="", phase=Phase.retrying, note=f"worker stopped: {why}")
         )
         await channel.kill()
 
@@ -212,7 +211,7 @@ class Supervisor:
             if self._all.stopping() or not (len(schedule) or schedule.held):
                 return False
             if (looks := looks + 1) == PLACE_LOOKS:
-                note = f"worker {self._number} waits for a place on the cluster"
+                note = f"worker {self._number} waits for resources on the cluster"
                 self._all.progress.tell(ProgressEvent(lane=self._lanes[0], task_id="", phase=Phase.retrying, note=note))
             await asyncio.sleep(WATCH_EVERY_S)
         self._heard = working_s()
@@ -222,7 +221,7 @@ class Supervisor:
         now, terms = working_s(), self._all.terms
         silence_s = terms.silence_s if self._spoke else max(START_S, terms.silence_s)
         if now - self._heard > silence_s:
-            return f"no sign of life for {silence_s:g} s"
+            return f"no heartbeat for {silence_s:g} s"
         for lane, (phase, since, begun) in self._since.items():
             now = self._lane_time(lane)
             if phase in (Phase.acting, Phase.gathering, Phase.restoring) and now - since > terms.step_s:

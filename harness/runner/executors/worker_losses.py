@@ -81,11 +81,11 @@ class WorkerLosses:
         loss = self._noted(job, episode)
         if loss.count > 1 and alone:
             loss.failures += 1
-            note += " again, while no other task was on it"
+            note += " again, while it ran no other task"
             for record in self._records(job, episode, loss.failures):
                 journal.append(record)
         elif loss.count > 1:
-            note += " again; it is played alone until it gets further"
+            note += " again; it runs alone on a worker until it gets further"
         became = result_of(journal.episode)
         over = became is not None and is_finished(became, self._policy)
         usage = episode.usage if over else Usage()
@@ -106,7 +106,7 @@ class WorkerLosses:
         """
         at = self._clock()
         if episode.closed is None:
-            message = f"its worker was lost at step {len(episode.steps) + 1}, while no other task was on it"
+            message = f"its worker was lost at step {len(episode.steps) + 1}, while it ran no other task"
             return (Failed(attempt=episode.attempt, boundary="worker", type="WorkerLost", message=message, at=at),)
         return _unjudged(job, episode, lost=lost, at=at) if lost >= self._policy.max_attempts else ()
 
@@ -161,7 +161,7 @@ def _unjudged(job: Job, episode: Episode, *, lost: int, at: float) -> tuple[Scor
     """That there is no score, in every dialect there is none in yet."""
     from harness.evaluators.scorer import EVALUATOR_VERSION  # evaluators' libraries: supervisors do without
 
-    why = f"{lost} workers were lost while it was scored, and no other task was on them"
+    why = f"{lost} workers were lost while they scored only this task"
     return tuple(
         Scored(
             dialect=dialect.value,

@@ -98,14 +98,14 @@ class CommandBackend:
             fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             if not hold(fd):
-                raise JournalLocked(log.parent, "a trainer of an earlier start")
+                raise JournalLocked(log.parent, "a trainer of an earlier invocation")
             with log.open("ab") as output:
                 code = await _ended(words, output.fileno(), fd)
         finally:
             os.close(fd)
         if code:
             raise TrackingError(
-                f"the trainer {words[0]!r} ended with code {code}: {_last_line(log)} (all of it: {log})"
+                f"the trainer {words[0]!r} ended with code {code}: {_last_line(log)} (full output: {log})"
             )
 
     async def _get_step(self, model: TrainableModel) -> int:
@@ -151,8 +151,8 @@ def _split(command: str) -> tuple[str, ...]:
         raise TrackingError(f"command {command!r} cannot be read: {exc}") from exc
     if not words or not blanks <= set(BLANKS):
         raise TrackingError(
-            f"command {command!r} must be a program with blanks among {', '.join(f'{{{name}}}' for name in BLANKS)}; "
-            "write {{ and }} for braces that are meant"
+            f"command {command!r} must be a program; placeholders are {', '.join(f'{{{name}}}' for name in BLANKS)}; "
+            "write {{ and }} for literal braces"
         )
     return words
 
@@ -187,14 +187,12 @@ def _metrics(path: Path) -> dict[str, float]:
     try:
         found = loads(path.read_bytes())
     except CodecError as exc:
-        raise TrackingError(
-            f"{path} is not JSON: the trainer must leave an object of numbers there, or nothing"
-        ) from exc
+        raise TrackingError(f"{path} is not JSON: the trainer must write a JSON object of numbers, or nothing") from exc
     if not isinstance(found, dict):
-        raise TrackingError(f"{path} is no JSON object: the trainer must leave an object of numbers there, or nothing")
+        raise TrackingError(f"{path} is not a JSON object: the trainer must write a JSON object of numbers, or nothing")
     return {str(name): number(value, f"{path}: {name}") for name, value in found.items()}
 
 
 def _last_line(log: Path) -> str:
     lines = log.read_bytes()[-4096:].decode("utf-8", "replace").split("\n")
-    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "no output")

@@ -84,7 +84,7 @@ class OpenAIBackend:
         if ended.status != "succeeded":
             raise TrackingError(
                 f"fine-tuning job {ended.id} {ended.status}: {ended.error or 'the endpoint does not say why'}; "
-                "the same call begins a new one"
+                "repeat the call to start a new job"
             )
         await self._look(model)
         metrics = {"samples": float(count)}

@@ -26,7 +26,7 @@ CHURN = "let k = 0; setInterval(() => { for (let n = 0; n < 500; n++) localStora
     clicked("a dialog of 5 MB", "alert('d'.repeat(5e6))", notice="more characters)"),
     clicked("a prompt with an answer of 5 MB", "out.textContent = prompt('q', 'a'.repeat(5e6)).length", then="5000000", hostile=True),
     clicked("500 addresses outside", "for (let n = 0; n < 500; n++) fetch('http://outside.invalid/' + n).catch(() => 0)"),
-    clicked("200 frames outside", "for (let n = 0; n < 200; n++) document.body.append(Object.assign(document.createElement('iframe'), { src: 'http://outside.invalid/' + n }))", notice="may not reach", hostile=True),
+    clicked("200 frames outside", "for (let n = 0; n < 200; n++) document.body.append(Object.assign(document.createElement('iframe'), { src: 'http://outside.invalid/' + n }))", notice="was not allowed to request", hostile=True),
     clicked("3,000 requests", "for (let n = 0; n < 3000; n++) fetch('/x', { method: 'POST' }).catch(() => 0)", hostile=True),
     clicked("2,000 beacons", "for (let n = 0; n < 2000; n++) navigator.sendBeacon('/x', 'b')", hostile=True),
     clicked("storage without end", CHURN, notice=""),
