@@ -11,7 +11,8 @@ from typing import Any
 from playwright.async_api import CDPSession, Error
 
 from harness.actions import Box
-from harness.browser.rendering.tree import AXNode, Label, RenderedTree
+from harness.browser.ax_node import AXNode
+from harness.browser.rendering.tree import Label, RenderedTree
 from harness.browser.rendering.tree_webarena import print_tree
 
 MEASURE = """function () {

@@ -64,7 +64,7 @@ class PluginConfig:
 
     _target_: str | None = setting(None, measured=False)
     """Its dotted path, `my_package.module.Class`; null = the shipped one."""
-    arguments: dict[str, Any] = setting(factory=dict, measured=False)
+    arguments: Tree = setting(factory=dict, measured=False)
     """What its constructor is given, by name."""
 
 
@@ -109,7 +109,7 @@ class LlmConfig:
     """Sent as it is (`low`, `medium`, `high`, …); null = not sent."""
     seed: int | None = setting(None, added=True)
     """Sent as it is, for endpoints that sample by it."""
-    extra_body: dict[str, Any] = setting(factory=dict, added=True)
+    extra_body: Tree = setting(factory=dict, added=True)
     """Further keys of the request, as the endpoint documents them."""
     timeout_s: float = setting(120.0, measured=False)
     max_attempts: int = setting(8, measured=False)
@@ -192,7 +192,7 @@ class ExecutorConfig(PluginConfig):
     time_min: int = setting(240, named=False)
     """A job that runs out of time is queued again and goes on."""
     mem_gb: float | None = setting(None, named=False)
-    sbatch: dict[str, Any] = field(default_factory=dict)
+    sbatch: Tree = field(default_factory=dict)
     """Further options of sbatch, as submitit names them: account, qos, constraint…"""
     wait: bool = setting(True, named=False)
     """False = submit only; the same command brings together what jobs have done."""
@@ -310,8 +310,8 @@ class _AllSettings:
 class ConfigSchema(_AllSettings):
     """What hydra composes: `sites` and `evaluators` are trees yet, as what is in them has any name."""
 
-    sites: dict[str, Any] = setting(factory=dict, measured=False, named=False)
-    evaluators: dict[str, Any] = setting(factory=dict, measured=False)
+    sites: Tree = setting(factory=dict, measured=False, named=False)
+    evaluators: Tree = setting(factory=dict, measured=False)
 
 
 @dataclass

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from harness.config.schema_fields import Tree
 from harness.journal.secret_detection import (
     in_addresses,
     in_command,
@@ -66,7 +67,7 @@ def secret_parts(path: ConfigPath, value: Any) -> Iterator[str]:
         yield from in_command(value) if _is_command(path) else in_text(value)
 
 
-def redacted_settings(tree: dict[str, Any]) -> dict[str, Any]:
+def redacted_settings(tree: Tree) -> Tree:
     """The tree without anything that may be secret."""
     return {name: _shown((name,), value) for name, value in tree.items()}
 

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from harness import safe_files
+from harness.config.schema_fields import Tree
 from harness.errors import ConfigError
 
 NAME = "config.yaml"
@@ -19,9 +20,6 @@ _MOST = 1 << 22
 _DEEPEST = 50
 _NOTHING = ("", "~", "null")
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-
-Tree = dict[str, Any]
-"""Texts, lists and further trees."""
 
 
 def read_recorded(folder: Path) -> Tree:

@@ -13,6 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from harness.api import ChatModel, Message, Reply
 from harness.config import PROJECT, JudgeConfig, LlmConfig
+from harness.config.schema_fields import Tree
 from harness.errors import ConfigError
 from harness.llm.chat import ChatSettings, OpenAIChat
 from harness.llm.circuit_breaker import CircuitBreakerModel
@@ -144,7 +145,7 @@ def load_prices(llm: LlmConfig) -> dict[str, Price]:
     return read_prices(read_yaml(path, "llm.prices"), str(path))
 
 
-def read_yaml(path: Path, setting: str) -> dict[str, Any]:
+def read_yaml(path: Path, setting: str) -> Tree:
     """The mapping in a file.
 
     Raises:

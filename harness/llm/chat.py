@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NotRequired, Self, TypedDict
 
 from harness.api import Message, Reply
 from harness.errors import ModelUnavailable, RequestRefused
@@ -57,6 +57,14 @@ class ChatSettings:
             family = {"temperature": self.temperature, "top_p": self.top_p, field_name: self.max_tokens}
         asked = {**family, "reasoning_effort": self.reasoning_effort, "seed": self.seed}
         return {key: value for key, value in asked.items() if value is not None} | dict(self.extra_body)
+
+
+class ChatMessage(TypedDict):
+    """A message as the endpoint takes it."""
+
+    role: str
+    content: str | list[Mapping[str, Any]]
+    name: NotRequired[str]
 
 
 class OpenAIChat:
@@ -119,7 +127,7 @@ class OpenAIChat:
             ) from exc
         return replace(self._reply(completion, requests), waited_s=waited_s)
 
-    async def _in_turn(self, turn: Permit, messages: list[dict[str, Any]]) -> Completion:
+    async def _in_turn(self, turn: Permit, messages: list[ChatMessage]) -> Completion:
         """One HTTP request; whatever comes of it, the turn ends with it."""
         ending = RequestResult(outcome=RequestOutcome.unused)
         try:
@@ -140,7 +148,7 @@ class OpenAIChat:
         finally:
             turn.end(ending)
 
-    async def _request(self, messages: list[dict[str, Any]]) -> Any:
+    async def _request(self, messages: list[ChatMessage]) -> Any:
         """The whole HTTP answer, its bytes read."""
         settings = self._settings
         with translate_errors(self._endpoint, model=settings.model, timeout_s=settings.timeout_s):
@@ -162,15 +170,15 @@ class OpenAIChat:
         return Reply(text=completion.text, model=completion.model or model, usage=with_cost(usage, price))
 
 
-def _plain(message: Message) -> dict[str, Any]:
+def _plain(message: Message) -> ChatMessage:
     content = message.content if isinstance(message.content, str) else list(message.content)
-    plain: dict[str, Any] = {"role": message.role, "content": content}
+    plain: ChatMessage = {"role": message.role, "content": content}
     if message.name is not None:
         plain["name"] = message.name
     return plain
 
 
-def _tokens(messages: list[dict[str, Any]]) -> int:
+def _tokens(messages: list[ChatMessage]) -> int:
     """A guess at what a prompt costs: four characters a token, pictures all the same."""
     parts = [part for message in messages for part in _parts(message["content"])]
     texts = sum(len(part) for part in parts if isinstance(part, str))

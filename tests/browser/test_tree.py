@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from harness.browser.ax_node import AXNode
 from harness.browser.rendering import tree_cairn, tree_webarena
-from harness.browser.rendering.tree import AXNode, RenderedTree
+from harness.browser.rendering.tree import RenderedTree
 
 GOLDEN = Path(os.environ.get("GOLDEN_DIR", Path(__file__).parents[3] / "shared" / "golden"))
 VIEWPORT = (1280, 720)

@@ -14,6 +14,7 @@ from typing import Any
 from playwright.async_api import CDPSession, Error
 
 from harness.actions import Box
+from harness.browser.ax_node import AXNode
 from harness.browser.driver.cdp_send import sender
 from harness.browser.reading.dom_index import DomIndex, LoneNode, Region, build_index
 
@@ -96,17 +97,17 @@ class DocumentClient:
         """Give back the handles of what was walked."""
         await self._send("Runtime.releaseObjectGroup", objectGroup=_GROUP)
 
-    async def tree(self) -> Sequence[dict[str, Any]]:
+    async def tree(self) -> Sequence[AXNode]:
         """All accessibility nodes, the root first."""
         return await self._nodes("getFullAXTree", frameId=self._frame_id)
 
-    async def subtree(self, handle: str) -> Sequence[dict[str, Any]]:
+    async def subtree(self, handle: str) -> Sequence[AXNode]:
         """Accessibility nodes of and below a node. Chromium answers with its next frame."""
         return await self._nodes("queryAXTree", objectId=handle)
 
-    async def node(self, handle: str = "", *, backend: int = 0) -> dict[str, Any]:
+    async def node(self, handle: str = "", *, backend: int = 0) -> AXNode:
         """The accessibility node of one DOM node."""
-        which: dict[str, Any] = {"objectId": handle} if handle else {"backendNodeId": backend}
+        which: dict[str, str | int] = {"objectId": handle} if handle else {"backendNodeId": backend}
         return (await self._nodes("getPartialAXTree", fetchRelatives=False, **which))[0]
 
     async def outline(self, handle: str) -> DomIndex:
@@ -169,8 +170,8 @@ class DocumentClient:
         self._measured[backend] = handle
         return handle
 
-    async def _nodes(self, method: str, **parameters: Any) -> Sequence[dict[str, Any]]:
-        nodes: list[dict[str, Any]] = (await self._send(f"Accessibility.{method}", **parameters))["nodes"]
+    async def _nodes(self, method: str, **parameters: Any) -> Sequence[AXNode]:
+        nodes: list[AXNode] = (await self._send(f"Accessibility.{method}", **parameters))["nodes"]
         return nodes
 
     async def _run(self, expression: str, **more: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.actions import Box
+from harness.browser.ax_node import AXNode
 from harness.browser.reading.document_client import DocumentClient, Walk, together
 from harness.browser.reading.dom_index import DomIndex, LoneNode, Region, ShadowTree
 
@@ -36,7 +37,7 @@ class Frame:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentSnapshot:
     title: str
-    nodes: Sequence[dict[str, Any]]
+    nodes: Sequence[AXNode]
     """Root first; no other nodes are named as children."""
     rects: Mapping[str, Box]
     """By AX node id; nodes outside the view may have none."""
@@ -85,7 +86,7 @@ def _everything(ask: DocumentClient) -> tuple[Awaitable[Any], ...]:
 class _Reader:
     def __init__(self, ask: DocumentClient) -> None:
         self._ask = ask
-        self._nodes: dict[str, dict[str, Any]] = {}
+        self._nodes: dict[str, AXNode] = {}
         self._root = ""
         self._rects: dict[int, Box] = {}
         self._settled: set[int] = set()
@@ -95,7 +96,7 @@ class _Reader:
         """Frame id and contents by the element that holds the frame."""
 
     async def finish_whole(
-        self, walk: Walk, outline: DomIndex, nodes: Sequence[dict[str, Any]], changed: bool
+        self, walk: Walk, outline: DomIndex, nodes: Sequence[AXNode], changed: bool
     ) -> DocumentSnapshot:
         """Put together what was fetched of a whole document."""
         self._place(walk.regions[0], outline)
@@ -123,7 +124,7 @@ class _Reader:
         self._root = nodes[0]["nodeId"]
         return await self._close_gaps()
 
-    def _reading(self, walk: Walk, nodes: Sequence[dict[str, Any]], *, changed: bool) -> DocumentSnapshot:
+    def _reading(self, walk: Walk, nodes: Sequence[AXNode], *, changed: bool) -> DocumentSnapshot:
         rects: dict[str, Box] = {}
         frames: list[Frame] = []
         for node in nodes:
@@ -142,9 +143,9 @@ class _Reader:
         described: DomIndex = outline
         return described
 
-    async def _fetch_one(self, single: LoneNode) -> dict[str, Any]:
+    async def _fetch_one(self, single: LoneNode) -> AXNode:
         """Fetch a node, and with it the closed shadow tree it may have."""
-        node: dict[str, Any]
+        node: AXNode
         if single.may_host:
             node, has_closed_tree = await together(
                 self._ask.node(single.handle), self._ask.has_closed_tree(single.handle)
@@ -161,7 +162,7 @@ class _Reader:
             self._inners.extend(inner for inner in outline.inners if inner.host is None)
         return node
 
-    def _add(self, nodes: Iterable[dict[str, Any]]) -> None:
+    def _add(self, nodes: Iterable[AXNode]) -> None:
         for node in nodes:
             if node["nodeId"] in self._nodes:
                 continue
@@ -210,13 +211,13 @@ class _Reader:
                 return False
         return False
 
-    def _links(self, node: Mapping[str, Any]) -> Iterable[str]:
+    def _links(self, node: AXNode) -> Iterable[str]:
         """Nodes that must be there because this one is: its parent, and children in view."""
         if node["nodeId"] != self._root and "parentId" in node:
             yield node["parentId"]
         yield from (key for key in node["childIds"] if int(key) in self._rects)
 
-    def _reachable(self) -> list[dict[str, Any]]:
+    def _reachable(self) -> list[AXNode]:
         """The fetched nodes in tree order, without references to others."""
         nodes = []
         stack = [self._root]
@@ -227,7 +228,7 @@ class _Reader:
             stack.extend(reversed(node["childIds"]))
         return nodes
 
-    async def _measure(self, nodes: Iterable[Mapping[str, Any]]) -> None:
+    async def _measure(self, nodes: Iterable[AXNode]) -> None:
         """Measure by themselves nodes of which nothing is known yet."""
         backends = {node["backendDOMNodeId"] for node in nodes if _may_say(node)} - self._settled
         wanted: dict[int, Sequence[int]] = {
@@ -238,7 +239,7 @@ class _Reader:
             self._settle(backend, rect)
 
 
-def _may_say(node: Mapping[str, Any]) -> bool:
+def _may_say(node: AXNode) -> bool:
     """Whether a node may be printed, in any dialect."""
     if node["ignored"] or "backendDOMNodeId" not in node or "name" not in node:
         return False

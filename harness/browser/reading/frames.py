@@ -5,15 +5,15 @@ are those of the page's viewport; what the edge of a frame hides has none. A fra
 an upright one in the same place.
 """
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary, WeakSet
 
 from playwright.async_api import CDPSession, Error, Page
 
 from harness.actions import Box
+from harness.browser.ax_node import AXNode
 from harness.browser.driver.cdp_send import sender
 from harness.browser.reading.document_client import DocumentClient
 from harness.browser.reading.document_snapshot import read_document
@@ -57,14 +57,14 @@ class PageSnapshot:
     """A page's documents as one tree, its root first; ids of nodes in frames are `FRAME.ID`."""
 
     title: str = ""
-    nodes: list[dict[str, Any]] = field(default_factory=list)
+    nodes: list[AXNode] = field(default_factory=list)
     rects: dict[str, Box] = field(default_factory=dict)
     documents: dict[str, Document] = field(default_factory=dict)
     """By frame; "" is the page's own document."""
     torn: list[str] = field(default_factory=list)
     """Frames whose document changed while it was read."""
 
-    def document_of(self, node: Mapping[str, Any]) -> Document:
+    def document_of(self, node: AXNode) -> Document:
         return self.documents[node["nodeId"].rpartition(".")[0]]
 
 
@@ -73,7 +73,7 @@ class _Place:
     """Where a document stands in its page."""
 
     document: Document
-    owner: dict[str, Any] | None = None
+    owner: AXNode | None = None
     """The node that holds it."""
     corner: tuple[float, float] = (0.0, 0.0)
     view: Box
@@ -208,7 +208,7 @@ class _Inner(NamedTuple):
     """A frame to be read, in the page's coordinates."""
 
     frame_id: str
-    owner: dict[str, Any]
+    owner: AXNode
     box: Box
     view: Box
 
@@ -217,7 +217,7 @@ def _key(key: str, frame: str) -> str:
     return f"{frame}.{key}" if frame else key
 
 
-def _renamed(node: dict[str, Any], frame: str) -> dict[str, Any]:
+def _renamed(node: AXNode, frame: str) -> AXNode:
     return {
         **node,
         "nodeId": _key(node["nodeId"], frame),

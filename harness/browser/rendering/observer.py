@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from playwright.async_api import CDPSession, Page
 
+from harness.browser.ax_node import AXNode
 from harness.browser.reading.document_client import WORLD
 from harness.browser.reading.document_snapshot import EVERYTHING
 from harness.browser.reading.frames import Collector, FrameDocument, PageSnapshot, ReadHints
@@ -21,7 +22,7 @@ from harness.browser.rendering import tree_cairn, tree_webarena
 from harness.browser.rendering.dom_elements import read_elements
 from harness.browser.rendering.dom_text import HtmlText, TextElement, by_position, print_html
 from harness.browser.rendering.similarity import entries
-from harness.browser.rendering.tree import AXNode, RenderedTree
+from harness.browser.rendering.tree import RenderedTree
 from harness.records import Node
 
 _DIALECTS = {"webarena": tree_webarena.print_tree, "cairn": tree_cairn.print_tree}

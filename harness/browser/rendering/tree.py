@@ -7,13 +7,13 @@ from, and which id a line shows, is the caller's business.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from harness.actions import Box
 from harness.actions.truncate import cut
+from harness.browser.ax_node import AXNode
 from harness.browser.text_limits import MAX_NAME_CHARS
 
-AXNode = Mapping[str, Any]
 Rects = Mapping[str, Box]
 Label = Callable[[AXNode], str]
 """The id to print for a node; asked once per line, from top to bottom."""
@@ -45,7 +45,7 @@ def index(nodes: Sequence[AXNode]) -> dict[str, AXNode]:
     return {node["nodeId"]: node for node in reversed(nodes)}
 
 
-def value_of(node: AXNode, field: str) -> Any:
+def value_of(node: AXNode, field: Literal["role", "name", "value"]) -> Any:
     """The value of a node's `role`, `name` or `value`, as far as a record takes it; None when it has none."""
     value = node.get(field, {}).get("value")
     return cut(value, MAX_NAME_CHARS) if isinstance(value, str) else value

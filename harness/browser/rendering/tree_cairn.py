@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from harness.actions import Box
 from harness.actions.truncate import cut
-from harness.browser.rendering.tree import AXNode, Label, Rects, RenderedLine, RenderedTree, index, overlap, value_of
+from harness.browser.ax_node import AXNode
+from harness.browser.rendering.tree import Label, Rects, RenderedLine, RenderedTree, index, overlap, value_of
 from harness.browser.text_limits import MAX_LINE_CHARS
 
 _SILENT_ROLES = frozenset({"InlineTextBox", "LineBreak", "ListMarker"})

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from harness.actions import Box
 from harness.actions.truncate import cut
-from harness.browser.rendering.tree import AXNode, Label, Rects, RenderedLine, RenderedTree, index, overlap, value_of
+from harness.browser.ax_node import AXNode
+from harness.browser.rendering.tree import Label, Rects, RenderedLine, RenderedTree, index, overlap, value_of
 from harness.browser.text_limits import MAX_LINE_CHARS
 
 ROOT_BOX: Box = (0.0, 0.0, 10.0, 10.0)
