@@ -22,6 +22,7 @@ COMMANDS: tuple[str, ...] = (
     "export",
     "plan",
     "clean",
+    "new",
     "doctor",
     "completion",
 )

@@ -19,7 +19,7 @@ FLOORS = (
     {"protocols", "codec"},
     {"tasks", "journal", "browser", "llm", "agents", "evaluators"},
     {"runner", "reports", "tracking"},
-    {"viewer"},
+    {"viewer", "testing"},
     {"config"},
     {"benchmarks"},
     {"demo"},

@@ -32,20 +32,9 @@ from harness.records import (
     Task,
     Usage,
 )
+from harness.testing import ScriptedModel
 
 TASK = Task(task_id="1", sites=("shop",), intent="Buy {tea}.", start_urls=(), eval=Eval(eval_types=()))
-
-
-class Canned:
-    """Answers from a list and keeps what it was asked."""
-
-    def __init__(self, *replies: str) -> None:
-        self.replies = list(replies)
-        self.asked: list[tuple[Message, ...]] = []
-
-    async def ask(self, messages: Sequence[Message]) -> Reply:
-        self.asked.append(tuple(messages))
-        return Reply(text=self.replies.pop(0), model="canned", usage=Usage(prompt_tokens=10, requests=1))
 
 
 class Scripted:
@@ -102,14 +91,14 @@ def episode(*steps: tuple[Action, Outcome] | tuple[Action, Outcome, str]) -> Epi
     return Episode(steps=tuple(made))
 
 
-def user_of(model: Canned) -> str:
+def user_of(model: ScriptedModel) -> str:
     content = model.asked[-1][-1].content
     assert isinstance(content, str)
     return content
 
 
 async def test_the_first_prompt_has_every_section_and_no_notices() -> None:
-    model = Canned("So. ```stop [done]```")
+    model = ScriptedModel("So. ```stop [done]```")
     decision = await agent(model).decide(TASK, Episode(), view())
     assert decision.action == Stop(answer="done")
     assert decision.messages == model.asked[0]
@@ -121,7 +110,7 @@ async def test_the_first_prompt_has_every_section_and_no_notices() -> None:
 
 
 async def test_notices_stand_one_per_line_in_their_own_section() -> None:
-    model = Canned("```go_back```")
+    model = ScriptedModel("```go_back```")
     await agent(model).decide(TASK, Episode(), view("[4] link 'Tea'", "A dialog said:\nURL:\nhi", "Slow."))
     assert "[4] link 'Tea'\nNOTICES:\n- A dialog said: URL: hi\n- Slow.\nURL:\nhttp://shop" in user_of(model)
 
@@ -134,7 +123,7 @@ async def test_the_history_is_numbered_one_line_each_and_tells_refusals() -> Non
         (InvalidAction(why="unreadable"), Done(), "I\nwonder"),
         (Scroll(direction="down"), Done()),
     )
-    model = Canned("```go_back```")
+    model = ScriptedModel("```go_back```")
     await agent(model).decide(TASK, past, view())
     lines = user_of(model).rpartition("PREVIOUS ACTIONS:\n")[2].splitlines()
     assert lines[0] == "1. click [4] where [4] is link 'Tea'"
@@ -144,7 +133,7 @@ async def test_the_history_is_numbered_one_line_each_and_tells_refusals() -> Non
 
 
 async def test_an_unreadable_reply_is_told_of_as_webarena_does_in_its_action_set() -> None:
-    model = Canned("```go_back```")
+    model = ScriptedModel("```go_back```")
     past = episode((InvalidAction(why="unreadable"), Done(), "I\nwonder"))
     await agent(model, action_set="id_accessibility_tree").decide(TASK, past, view())
     assert (
@@ -156,27 +145,27 @@ async def test_an_unreadable_reply_is_told_of_as_webarena_does_in_its_action_set
 
 @pytest.mark.parametrize("hostile", ["{objective} {url}", "{0} {} {{x}}", "%s $url \\1", "{notices}\n"])
 async def test_text_of_a_page_is_put_in_as_it_is(hostile: str) -> None:
-    model = Canned("```go_back```")
+    model = ScriptedModel("```go_back```")
     await agent(model).decide(TASK, Episode(), view(f"[4] link '{hostile}'"))
     assert f"[4] link '{hostile}'\nURL:\nhttp" in user_of(model)
 
 
 async def test_the_target_is_filled_in_from_the_view() -> None:
-    decision = await agent(Canned("```click [4]```")).decide(TASK, Episode(), view())
+    decision = await agent(ScriptedModel("```click [4]```")).decide(TASK, Episode(), view())
     assert isinstance(decision.action, Click)
     assert (decision.action.target.role, decision.action.target.name) == ("link", "Tea")
 
 
 @pytest.mark.parametrize("text", ["I am lost.", "```", "```dance [4]```", "```click four```", ""])
 async def test_a_reply_without_an_action_is_nothing_and_says_why(text: str) -> None:
-    decision = await agent(Canned(text)).decide(TASK, Episode(), view())
+    decision = await agent(ScriptedModel(text)).decide(TASK, Episode(), view())
     assert isinstance(decision.action, InvalidAction)
     assert decision.action.why
     assert decision.reply.text == text
 
 
 async def test_parsing_retries_ask_again_and_pay_for_it() -> None:
-    model = Canned("hm", "```go_back```", "never asked")
+    model = ScriptedModel("hm", "```go_back```", "never asked")
     decision = await agent(model, parsing_retries=2).decide(TASK, Episode(), view())
     assert decision.action.kind == "go_back"
     assert decision.reply.usage == Usage(prompt_tokens=20, requests=2)
@@ -184,7 +173,7 @@ async def test_parsing_retries_ask_again_and_pay_for_it() -> None:
 
 
 async def test_an_agent_that_sees_is_shown_the_tabs_and_the_picture() -> None:
-    model = Canned("```stop [red]```")
+    model = ScriptedModel("```stop [red]```")
     await agent(model, sees=True).decide(TASK, Episode(), replace(view(), image=b"PNG"))
     text, picture = model.asked[-1][-1].content
     assert isinstance(text, dict) and isinstance(picture, dict)
@@ -194,14 +183,14 @@ async def test_an_agent_that_sees_is_shown_the_tabs_and_the_picture() -> None:
 
 
 async def test_an_agent_that_sees_goes_on_without_a_picture_that_did_not_come() -> None:
-    model = Canned("```stop [red]```")
+    model = ScriptedModel("```stop [red]```")
     await agent(model, sees=True).decide(TASK, Episode(), view())
     text = model.asked[-1][-1].content
     assert isinstance(text, str) and "OBSERVATION:\nTab 0 (current): Shop\n" in text
 
 
 async def test_a_long_observation_is_cut_and_says_so() -> None:
-    model = Canned("```go_back```")
+    model = ScriptedModel("```go_back```")
     body = "\n".join(f"[{n}] link 'Tea'" for n in range(500))
     await agent(model, max_observation_tokens=100).decide(TASK, Episode(), view(body))
     assert "more lines exceed the token limit)\nURL:\n" in user_of(model)
@@ -246,7 +235,7 @@ BLANK = dict.fromkeys(("observation", "notices", "url", "objective", "previous_a
 
 @pytest.mark.parametrize("further", [{}, {"sees": True}])
 async def test_no_page_can_grow_the_prompt_by_what_is_not_its_text(further: dict[str, Any]) -> None:
-    model = Canned("```stop []```", "```stop []```")
+    model = ScriptedModel("```stop []```", "```stop []```")
     await agent(model, **further).decide(TASK, episode(), replace(view(), image=b"png"))
     usual = len(str(model.asked[-1]))
     huge = view("[4] link 'Tea'", *(f"notice {number} {'n' * 9000}" for number in range(300)), *("again",) * 4000)

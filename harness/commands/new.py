@@ -1,0 +1,40 @@
+"""`harness new`: a package to begin a plug-in with."""
+
+import argparse
+import keyword
+import re
+import sys
+from pathlib import Path
+
+from harness.errors import ConfigError, ExitCode
+
+HELP = "write a package with an agent, an evaluator or a site of your own, its configuration and a passing test"
+EXAMPLE = "harness new agent my_agent"
+_CHOICE = {"agent": "agent", "evaluator": "+evaluators", "site": "task"}
+"""Kind to the group of settings it is chosen in."""
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,59}", re.ASCII)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kind", choices=tuple(_CHOICE), help="what it brings")
+    parser.add_argument("name", metavar="NAME", help="of the package and what it brings: small letters, digits and _")
+    parser.add_argument("--into", type=Path, default=Path(), metavar="DIR", help="where its folder is made; else here")
+
+
+def run(options: argparse.Namespace) -> int:
+    from harness.commands.scaffold import files_of
+
+    name, folder = options.name, options.into / options.name
+    if not _NAME.fullmatch(name) or keyword.iskeyword(name) or name in sys.stdlib_module_names or name == "harness":
+        raise ConfigError(
+            f"{name[:80]!r} cannot be the name of a package; give small letters, digits and _, as in my_{options.kind}"
+        )
+    if folder.exists():
+        raise ConfigError(f"{folder} is already there; give another name, or another place with --into")
+    for path, text in files_of(options.kind, name).items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+        sys.stdout.write(f"{folder / path}\n")
+    then = f"pip install -e {folder}, then harness run {_CHOICE[options.kind]}={name}"
+    sys.stdout.write(f"next: pytest {folder}, then {then}\n")
+    return ExitCode.DONE

@@ -1,0 +1,186 @@
+"""The files of a new plug-in package, each small enough to be read before it is changed."""
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+_COMMON = {
+    "pyproject.toml": """[build-system]
+requires = ["setuptools>=77"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "NAME"
+version = "0.1.0"
+dependencies = ["cairn-harness"]
+
+[project.entry-points."cairn.plugins"]
+NAME = "NAME"
+
+[tool.setuptools.packages.find]
+include = ["NAME*"]
+
+[tool.setuptools.package-data]
+NAME = ["configs/**/*.yaml", "*.json"]
+
+[tool.pytest.ini_options]
+pythonpath = ["."]
+asyncio_mode = "auto"
+""",
+    "NAME/__init__.py": '"""KIND NAME, a plug-in of Cairn."""\n',
+}
+_AGENT = {
+    "NAME/agent.py": '''"""An agent that asks the model once per step, and remembers which pages it was on."""
+
+from harness.api import (
+    ActionSyntaxError,
+    CairnActionSet,
+    ChatModel,
+    Decision,
+    Episode,
+    InvalidAction,
+    LiveObservation,
+    Message,
+    Task,
+    extract,
+    resolve,
+)
+
+
+class CLASS:
+    """`model` is given by Cairn; the other arguments are those of configs/agent/NAME.yaml."""
+
+    def __init__(self, model: ChatModel, most_pages: int = 20) -> None:
+        self._model = model
+        self._most_pages = most_pages
+        self._actions = CairnActionSet()
+
+    async def decide(self, task: Task, episode: Episode, observation: LiveObservation, /) -> Decision:
+        seen = observation.observation
+        pages = [*(episode.memory or []), seen.url][-self._most_pages :]
+        prompt = (
+            f"Objective: {task.intent}\\nYou were on: {' '.join(pages)}\\nThe page:\\n{seen.text}\\n"
+            "Answer with one action between triple backticks: click [id], type [id] [text] [1], goto [url] or"
+            " stop [answer]."
+        )
+        messages = (Message(role="user", content=prompt),)
+        reply = await self._model.ask(messages)
+        try:
+            action = resolve(self._actions.parse(extract(reply.text, "```")), observation.nodes)
+        except ActionSyntaxError as error:
+            action = InvalidAction(why=str(error))
+        return Decision(action=action, messages=messages, reply=reply, memory=pages)
+''',
+    "NAME/configs/agent/NAME.yaml": """# The agent of this package: harness run agent=NAME llm=openai llm.model=MODEL
+name: NAME
+_target_: NAME.agent.CLASS
+arguments:
+  most_pages: 20
+""",
+    "tests/test_NAME.py": """from harness.testing import MemoryJournal, ScriptedModel, play
+from NAME.agent import CLASS
+
+
+async def test_it_stops_with_the_answer() -> None:
+    episode = await play(CLASS(ScriptedModel("```stop [7]```")), "[1] link 'Tea'")
+    assert episode.closed is not None and episode.closed.answer == "7"
+
+
+async def test_its_memory_is_there_after_a_resume() -> None:
+    journal = MemoryJournal()
+    await play(CLASS(ScriptedModel("```goto [http://site.test/]```")), "one", "two", journal=journal, most_steps=1)
+    episode = await play(CLASS(ScriptedModel("```stop []```")), "one", "two", journal=journal)
+    assert len(episode.memory) == 2
+""",
+}
+_EVALUATOR = {
+    "NAME/evaluator.py": '''"""An evaluator of the length of the answer; a task has the most as "eval": {"NAME": 80}."""
+
+from harness.api import Artifacts, Closed, EvaluatorError, Finding, Task
+
+
+class CLASS:
+    """The arguments are those of configs/evaluators/NAME.yaml."""
+
+    def __init__(self, tolerance: int = 0) -> None:
+        self._tolerance = tolerance
+
+    async def evaluate(self, task: Task, closed: Closed, artifacts: Artifacts, /) -> Finding:
+        most = task.metadata.get("eval.NAME")
+        if not isinstance(most, int):
+            raise EvaluatorError("the task has no number as eval.NAME")
+        length = len(closed.answer)
+        fits = length <= most + self._tolerance
+        return Finding(value=float(fits), why=f"the answer has {length} characters, {most} are allowed")
+''',
+    "NAME/configs/evaluators/NAME.yaml": """# The eval type NAME of tasks: harness run +evaluators=NAME task.path=FILE
+NAME:
+  _target_: NAME.evaluator.CLASS
+  arguments:
+    tolerance: 0
+""",
+    "tests/test_NAME.py": """from harness.testing import MemoryArtifacts, a_task, closed
+from NAME.evaluator import CLASS
+
+
+async def test_the_length_of_the_answer_decides() -> None:
+    task = a_task(eval_types=("NAME",), **{"eval.NAME": 3})
+    assert (await CLASS().evaluate(task, closed("abc"), MemoryArtifacts())).value == 1.0
+    assert (await CLASS().evaluate(task, closed("abcd"), MemoryArtifacts())).value == 0.0
+""",
+}
+_SITE = {
+    "NAME/configs/sites/NAME.yaml": """# The site NAME: UPPER=http://host:8000 harness run task=NAME
+NAME:
+  url: ${oc.env:UPPER,null}
+  canonical: http://NAME.test  # the address that agents, tasks and journals have for it
+  read_only: false
+""",
+    "NAME/configs/task/NAME.yaml": """# @package _global_
+# The tasks of this package: UPPER=http://host:8000 harness run task=NAME llm=openai llm.model=MODEL
+defaults:
+  - override /sites: NAME
+task:
+  name: NAME
+  path: ${package:NAME,tasks.json}
+""",
+    "NAME/tasks.json": """[
+  {
+    "task_id": 0, "sites": ["NAME"], "start_url": "__UPPER__/", "intent": "What is the title of the page?",
+    "mutates": false, "eval": {"eval_types": ["string_match"], "reference_answers": {"exact_match": "Welcome"}}
+  }
+]
+""",
+    "tests/test_NAME.py": """from pathlib import Path
+
+from harness.cli import configured
+from harness.config.deployment import load_tasks
+
+CONFIGS = Path(__file__).parents[1] / "NAME" / "configs"
+
+
+def test_its_tasks_are_sound() -> None:
+    config = configured(["task=NAME"], CONFIGS)
+    (task,) = load_tasks(config.task, config.sites)
+    assert task.start_urls == ("http://NAME.test/",)
+""",
+}
+KINDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {"agent": _COMMON | _AGENT, "evaluator": _COMMON | _EVALUATOR, "site": _COMMON | _SITE}
+)
+"""Kind to its files, path to text; both with NAME, CLASS, UPPER and KIND to be replaced."""
+
+
+def files_of(kind: str, name: str) -> dict[str, str]:
+    """Path to text of a package."""
+    words = {
+        "NAME": name,
+        "CLASS": "".join(part.capitalize() for part in name.split("_")),
+        "UPPER": name.upper(),
+        "KIND": kind.capitalize(),
+    }
+    any_word = re.compile("|".join(words))
+    return {
+        any_word.sub(lambda found: words[found[0]], path): any_word.sub(lambda found: words[found[0]], text)
+        for path, text in KINDS[kind].items()
+    }

@@ -1,0 +1,212 @@
+"""Test doubles for plug-in authors: a scripted model, pages without a browser, and a journal in memory.
+
+The engine is the real one: `play` runs an agent through the same episode as a run does, and each record goes through
+the codec of the journal, so that a memory that cannot be stored fails here as it would there.
+
+    async def test_it_stops() -> None:
+        episode = await play(MyAgent(ScriptedModel("```stop [7]```")), "[1] link 'Tea'")
+        assert episode.closed.answer == "7"
+
+    async def test_its_memory_survives() -> None:
+        journal = MemoryJournal()
+        await play(MyAgent(...), *pages, journal=journal, most_steps=2)   # as if it was killed after two steps
+        episode = await play(MyAgent(...), *pages, journal=journal)       # another object, as in another process
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from hashlib import sha256
+from typing import Any
+
+from harness.actions import Action
+from harness.api import Agent, Evaluator, Message, Reply
+from harness.codec import decode, encode
+from harness.errors import JournalError, ModelUnavailable
+from harness.evaluators.scorer import NO_EVALUATORS, Scorer
+from harness.journal.fold import check, fold
+from harness.protocols import ProgressEvent, RawEvidence, RestoreResult, StepResult
+from harness.records import (
+    Closed,
+    CloseReason,
+    Done,
+    Episode,
+    EpisodeLimits,
+    Eval,
+    Evidence,
+    LiveObservation,
+    Observation,
+    Record,
+    SideEffect,
+    TabRecord,
+    Task,
+    Usage,
+)
+from harness.runner.episode import EpisodeRunner
+from harness.runner.job import Job
+from harness.runner.recorder import EpisodeDeps
+
+URL = "http://site.test/"
+_LIMITS = EpisodeLimits()
+
+
+class ScriptedModel:
+    """A `ChatModel` that answers from a list, and keeps what it was asked."""
+
+    def __init__(self, *replies: str) -> None:
+        self.replies = list(replies)
+        self.asked: list[tuple[Message, ...]] = []
+
+    async def ask(self, messages: Sequence[Message]) -> Reply:
+        """The next reply; ModelUnavailable when there is none left."""
+        self.asked.append(tuple(messages))
+        if not self.replies:
+            raise ModelUnavailable("the scripted model has no reply left")
+        return Reply(text=self.replies.pop(0), model="scripted", usage=Usage(prompt_tokens=10, requests=1))
+
+
+class MemoryArtifacts:
+    """`Artifacts` in memory."""
+
+    def __init__(self) -> None:
+        self._data: dict[str, bytes] = {}
+
+    def put(self, data: bytes) -> str:
+        digest = sha256(data).hexdigest()
+        self._data[digest] = data
+        return digest
+
+    def read(self, digest: str) -> bytes:
+        if digest not in self._data:
+            raise JournalError(f"there is no artifact {digest}")
+        return self._data[digest]
+
+
+class MemoryJournal:
+    """A journal in memory, as strict as one on disk."""
+
+    def __init__(self, records: Iterable[Record] = ()) -> None:
+        self.records: list[Record] = []
+        self.artifacts = MemoryArtifacts()
+        self._episode = Episode()
+        for record in records:
+            self.append(record)
+
+    @property
+    def episode(self) -> Episode:
+        return self._episode
+
+    def append(self, record: Record) -> Episode:
+        """Raises JournalError for a record that may not come next."""
+        stored = decode(encode(record).body)
+        if (why := check(self._episode, stored)) is not None:
+            raise JournalError(why)
+        self.records.append(stored)
+        self._episode = fold(self._episode, stored)
+        return self._episode
+
+
+class ScriptedPages:
+    """An `Environment` without a browser: each action leads to the next page, and the last page stays."""
+
+    def __init__(self, *pages: str, url: str = URL) -> None:
+        self.pages = pages or ("",)
+        self.url = url
+        self.performed: list[Action] = []
+        self._at = 0
+
+    async def restore(self, task: Task, episode: Episode, clean: Collection[str] = ()) -> RestoreResult:
+        self._at = len(episode.steps)
+        pending = None if episode.pending is None else episode.pending.action
+        fresh = episode.arrival is None
+        return RestoreResult(
+            view=self._view(),
+            strategy="reset" if fresh else "replay",
+            similarity=() if fresh else (1.0,),
+            pending=pending,
+        )
+
+    async def act(self, action: Action) -> StepResult:
+        self.performed.append(action)
+        self._at += 1
+        return StepResult(outcome=Done(), view=self._view())
+
+    async def gather(self, task: Task) -> RawEvidence:
+        return RawEvidence(url=self.url, title="", html=self._view().observation.text)
+
+    async def ask_sites(self, action: Action) -> Mapping[str, str]:
+        return {}
+
+    async def effects_begun(self) -> None:
+        """Never returns, as there are no effects; it is cancelled when the agent has decided."""
+        from asyncio import Event
+
+        await Event().wait()
+
+    def take_effects(self) -> tuple[SideEffect, ...]:
+        return ()
+
+    def _view(self) -> LiveObservation:
+        return observation(self.pages[min(self._at, len(self.pages) - 1)], url=self.url)
+
+
+class _Silent:
+    def tell(self, news: ProgressEvent) -> None:
+        return
+
+
+def observation(text: str = "", *, url: str = URL, title: str = "Page") -> LiveObservation:
+    """What an agent is shown, with `text` as the page."""
+    tabs = (TabRecord(url=url, title=title, current=True),)
+    shown = f"Tab 0 (current): {title}\n\n{text}"
+    seen = Observation(url=url, title=title, tabs=tabs, text=shown, fingerprint=sha256(shown.encode()).hexdigest())
+    return LiveObservation(observation=seen, nodes={})
+
+
+def a_task(intent: str = "Do it", *, eval_types: tuple[str, ...] = (), **metadata: Any) -> Task:
+    """A task; `metadata` as an evaluator of yours finds it, `**{"eval.mine": 3}`."""
+    judged = Eval(eval_types=eval_types)
+    return Task(task_id="1", sites=(), intent=intent, start_urls=(URL,), eval=judged, metadata=metadata)
+
+
+def closed(answer: str = "", *, url: str = URL, html: str | None = None) -> Closed:
+    """The end of an episode that the agent ended itself; `html` is the hash of an artifact."""
+    evidence = Evidence(url=url, title="", html=html)
+    return Closed(reason=CloseReason.STOPPED, detail="", answer=answer, evidence=evidence, at=0.0)
+
+
+async def play(
+    agent: Agent,
+    *pages: str,
+    task: Task | None = None,
+    journal: MemoryJournal | None = None,
+    evaluators: Mapping[str, Evaluator] = NO_EVALUATORS,
+    most_steps: int | None = None,
+) -> Episode:
+    """Play one episode as a run does, and score it in the `corrected` dialect.
+
+    Args:
+        agent: Yours.
+        pages: What it sees, one after the other; each action leads to the next.
+        task: What it is asked.
+        journal: Where records go; one that holds some is gone on with.
+        evaluators: By eval type.
+        most_steps: The run is stopped after this many steps; the same journal can be gone on with.
+    Raises:
+        InfraError: The episode failed, as the journal's last record says.
+    """
+    kept = journal or MemoryJournal()
+    deps = EpisodeDeps(
+        agent=agent,
+        evaluators={"corrected": Scorer("corrected", further=evaluators)},
+        artifacts=kept.artifacts,
+        checkpoints=kept.artifacts,
+        limits=_LIMITS,
+        config_digest="",
+        seed=0,
+        progress=_Silent(),
+        stopping=lambda: most_steps is not None and len(kept.episode.steps) >= most_steps,
+    )
+    runner = EpisodeRunner(deps, Job(task=task or a_task()), kept)
+    await runner.play(nullcontext(ScriptedPages(*pages)))
+    await runner.score()
+    return kept.episode

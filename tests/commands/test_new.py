@@ -1,0 +1,42 @@
+"""What `harness new` writes is a package whose own test passes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.main import main
+from tests.e2e.conftest import PROJECT, environment
+
+
+@pytest.mark.parametrize("kind", ["agent", "evaluator", "site"])
+def test_a_new_package_passes_its_test(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = f"my_{kind}_x"
+    assert main(["new", kind, name, "--into", str(tmp_path)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert all(Path(line).is_file() for line in said[:-1]) and said[-1].startswith("next: pytest ")
+    assert "NAME" not in "".join(path.read_text() for path in (tmp_path / name).rglob("*") if path.is_file())
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(tmp_path / name)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path / name,
+        env={**environment(), "PYTHONPATH": str(PROJECT)},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", ["My", "../x", "class", "json", "harness", "a-b", ""])
+def test_a_name_that_no_package_can_have_is_one_sentence(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["new", "agent", name, "--into", str(tmp_path)]) == 2
+    assert "cannot be the name of a package" in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+def test_what_is_there_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine").mkdir()
+    assert main(["new", "agent", "mine", "--into", str(tmp_path)]) == 2
+    assert "is already there" in capsys.readouterr().err

@@ -1,0 +1,115 @@
+"""The shipped test doubles, and with them what a plug-in that breaks its protocol costs: its own task."""
+
+from typing import Any
+
+import pytest
+
+from harness.api import Agent, Decision, EvaluatorError, Finding, Goto, InvalidAction, Message, Reply, Stop
+from harness.errors import InfraError, JournalError, ModelRejected, PluginFailed
+from harness.evaluators.scorer import Scorer
+from harness.records import Episode, Status
+from harness.testing import MemoryArtifacts, MemoryJournal, ScriptedModel, a_task, closed, play
+
+PAGES = ("[1] link 'one'", "[1] link 'two'", "[1] link 'three'")
+
+
+class Counts:
+    """Goes to another page until it has seen three."""
+
+    async def decide(self, task: Any, episode: Episode, observation: Any, /) -> Decision:
+        seen = [*(episode.memory or []), observation.observation.text.split("'")[1]]
+        if len(seen) == 3:
+            return Decision(action=Stop(answer=" ".join(seen)), memory=seen)
+        return Decision(action=Goto(url=f"http://site.test/{len(seen)}"), memory=seen)
+
+
+class Gives:
+    def __init__(self, given: Any) -> None:
+        self.given = given
+
+    async def decide(self, *_: Any) -> Any:
+        if isinstance(self.given, Exception):
+            raise self.given
+        return self.given
+
+
+class Finds(Gives):
+    async def evaluate(self, *_: Any) -> Any:
+        return await self.decide()
+
+
+async def test_an_agent_is_played_and_its_memory_goes_on_in_another_object() -> None:
+    whole = await play(Counts(), *PAGES)
+    assert whole.closed is not None and whole.closed.answer == "one two three"
+    journal = MemoryJournal()
+    broken_off = await play(Counts(), *PAGES, journal=journal, most_steps=1)
+    assert broken_off.closed is None and broken_off.memory == ["one"]
+    resumed = await play(Counts(), *PAGES, journal=journal)
+    assert resumed.closed is not None and resumed.closed.answer == "one two three"
+    assert len(resumed.resumed) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "message"),
+    [
+        (ZeroDivisionError("by zero"), "ZeroDivisionError", "by zero"),
+        ("stop", "PluginFailed", "the agent returned str, not a Decision"),
+        (Decision(action=Stop(answer=""), memory={1: 2}), "PluginFailed", "the agent's memory"),
+        (Decision(action=Stop(answer=""), memory="x" * 50_000_000), "PluginFailed", "has 50,000,002 bytes as JSON"),
+        (Decision(action=Stop(answer="")).__class__, "PluginFailed", "returned type, not a Decision"),
+    ],
+    ids=["raises", "wrong type", "no JSON", "50 MB", "a class"],
+)
+async def test_an_agent_that_breaks_its_protocol_fails_its_own_task(given: Any, kind: str, message: str) -> None:
+    journal = MemoryJournal()
+    agent: Agent = Gives(given)
+    with pytest.raises(InfraError):
+        await play(agent, "page", journal=journal)
+    (failed,) = journal.episode.failures
+    assert (failed.boundary, failed.type) == ("decide", kind) and message in failed.message
+    assert journal.episode.closed is None
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (ZeroDivisionError("by zero"), "evaluator mine raised ZeroDivisionError: by zero"),
+        (EvaluatorError("no page"), "no page"),
+        (1.0, "evaluator mine returned float, not a Finding"),
+        (Finding(value=float("nan"), why=""), "evaluator mine gave value='nan'; a value is from 0 to 1"),
+        (Finding(value=2.0, why=""), "evaluator mine gave value='2.0'; a value is from 0 to 1"),
+    ],
+)
+async def test_an_evaluator_that_fails_leaves_its_own_verdict_unscored(given: Any, why: str) -> None:
+    evaluators = {"mine": Finds(given), "good": Finds(Finding(value=1.0, why="fine"))}
+    scorer = Scorer("corrected", further=evaluators)
+    scored = await scorer.score(a_task(eval_types=("mine", "good")), closed("7"), MemoryArtifacts())
+    bad, good = scored.verdicts
+    assert (bad.status, bad.why, good.value) == (Status.ERROR, why, 1.0) and scored.value is None
+
+
+async def test_what_a_person_must_act_on_still_stops_the_run() -> None:
+    scorer = Scorer("corrected", further={"mine": Finds(ModelRejected("wrong key"))})
+    with pytest.raises(ModelRejected):
+        await scorer.score(a_task(eval_types=("mine",)), closed(), MemoryArtifacts())
+
+
+async def test_an_eval_type_without_its_class_says_what_to_give() -> None:
+    scored = await Scorer("corrected").score(a_task(eval_types=("mine",)), closed(), MemoryArtifacts())
+    assert "evaluators.mine._target_=" in scored.verdicts[0].why
+
+
+async def test_a_scripted_model_answers_in_order_and_then_no_more() -> None:
+    model = ScriptedModel("a")
+    assert (await model.ask([Message(role="user", content="?")])).text == "a" and len(model.asked) == 1
+    with pytest.raises(InfraError, match="no reply left"):
+        await model.ask([])
+
+
+def test_a_journal_in_memory_is_as_strict_as_one_on_disk() -> None:
+    with pytest.raises(JournalError, match="before the episode was opened"):
+        MemoryJournal([closed()])
+
+
+def test_a_fault_of_a_plugin_is_infrastructure() -> None:
+    assert issubclass(PluginFailed, InfraError) and InvalidAction(why="").kind and Reply().text == ""
