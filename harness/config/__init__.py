@@ -360,7 +360,7 @@ def _evaluators(tree: Mapping[str, Any]) -> dict[str, PluginConfig]:
         if not isinstance(target, str):
             raise ConfigError(f"{place}._target_ is not set; give the dotted path of a class, my_package.module.Class")
         if unknown := sorted(settings.keys() - {"_target_", "arguments"}):
-            raise ConfigError(f"{place}.{unknown[0]} is no setting; what the class is given is in {place}.arguments")
+            raise ConfigError(f"{place}.{unknown[0]} is not a setting; what the class is given is in {place}.arguments")
         if not isinstance(arguments := settings.get("arguments") or {}, Mapping):
             raise ConfigError(f"{place}.arguments must be a mapping of names to values")
         found[name] = PluginConfig(_target_=target, arguments=dict(arguments))
