@@ -125,7 +125,7 @@ class ChatModel(Protocol):
         """Answer one chat request.
 
         Raises:
-            ModelRejected: The endpoint refuses everybody; the run must stop.
+            ModelRejected: The endpoint rejects all requests; the run must stop.
             RequestRefused: It refuses this request as such.
             ModelUnavailable: No answer after all retries.
         """
@@ -153,7 +153,7 @@ MAX_MEMORY_BYTES = 1 << 20
 
 @runtime_checkable
 class Agent(Protocol):
-    """Chooses the actions. One instance per lane plays many episodes, one after the other.
+    """Chooses the actions. One instance per lane runs many episodes, one after the other.
 
         class Patient:
             def __init__(self, model: ChatModel, most_waits: int = 3) -> None:

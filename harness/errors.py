@@ -5,18 +5,18 @@
     │  ├─ ConfigError        a setting is wrong or missing
     │  ├─ TaskError          a task or plan file is wrong
     │  ├─ ResumeMismatch     the run folder was made from other tasks or measuring settings
-    │  ├─ ModelRejected      the endpoint refuses everybody (401, 403, 404 …): no retry can help
+    │  ├─ ModelRejected      the endpoint rejects all requests (401, 403, 404 …): no retry can help
     │  ├─ JournalLocked      another process holds the run folder
     │  ├─ StorageError       the disk refuses (full, read-only, no permission): free it, run again
     │  └─ TrackingError      what was given to be logged, exported or trained on is wrong, or its library is missing
     ├─ AgentError            the model's doing, so part of the measurement
     │  ├─ ActionSyntaxError  the reply holds no action of the action set
     │  └─ ActionFailed       the action cannot be done on this page
-    ├─ InfraError            the world's doing: recorded, the episode stays owed
+    ├─ InfraError            an infrastructure failure: recorded, the episode stays pending
     │  ├─ ModelUnavailable   no answer after all retries
     │  ├─ RequestRefused     the endpoint refuses this prompt (400, 413, 422), or its answer is beyond all bounds
     │  ├─ BrowserCrashed     the browser or its page is gone or hangs
-    │  │  └─ BrowserLost     and other episodes were in that browser: nobody knows whose doing it was
+    │  │  └─ BrowserLost     with other episodes in that browser, so the cause is unknown
     │  ├─ SiteUnavailable    a site does not answer, or a login does not take
     │  ├─ EnvironmentDiverged  replaying the journal did not lead back to the recorded page
     │  ├─ PluginFailed       a class of the person's own broke its protocol: that costs the task it happened in
@@ -94,7 +94,7 @@ class ActionFailed(AgentError):
 
 
 class InfraError(HarnessError):
-    """The world's doing; recorded as `Failed`, and the episode stays owed."""
+    """An infrastructure failure; recorded as `Failed`, and the episode stays pending."""
 
 
 class ModelUnavailable(InfraError):

@@ -1,4 +1,4 @@
-"""Errors nobody foresaw: an exit code of their own, one sentence, and the traceback in a file that can be passed on.
+"""Internal errors: their own exit code, one sentence, and the traceback in a file for the bug report.
 
 They are faults of ours, and neither of what was measured (exit 1) nor of the person (exit 2). Python would print the
 whole traceback and end with 1, which says that an agent got worse.
@@ -41,7 +41,7 @@ class InternalErrorGuard:
         if not isinstance(error, Exception):
             return False
         told = self.redact("".join(traceback.format_exception(error)))
-        with suppress(OSError):  # nobody reads it
+        with suppress(OSError):  # stderr is closed
             sys.stderr.write(f"{self._program}: {_sentence(self.redact, error)}; {self._kept(told)}\n")
         return True
 

@@ -99,7 +99,7 @@ class Environment(Protocol):
             clean: Names of the sites that are at their seed: whatever this attempt did there is gone.
         Raises:
             EnvironmentDiverged: The page reached is not the recorded one.
-            ActionInDoubt: Nobody knows whether the pending action was performed, and the settings say to leave it.
+            ActionInDoubt: It is unknown whether the pending action was performed, and `resume.in_doubt=unscored`.
             InfraError: Browser or site gave way.
         """
         ...
@@ -113,15 +113,11 @@ class Environment(Protocol):
         ...
 
     async def gather(self, task: Task) -> RawEvidence:
-        """Collect everything the task's evaluators will ask for, from the live pages; nothing leaves the browser
-        after.
-        """
+        """Collect all evidence for the evaluators from the live pages; no request leaves the browser afterwards."""
         ...
 
     async def ask_sites(self, action: Action) -> Mapping[str, str]:
-        """Site to what its `effects_url` answers now, of the sites that have one; {} for an action that changes
-        nothing.
-        """
+        """Site to the current answer of its `effects_url`, if set; {} for an action that changes nothing."""
         ...
 
     async def effects_begun(self) -> None:
@@ -167,13 +163,13 @@ class EpisodeScorer(Protocol):
 
 
 class Progress(Protocol):
-    """Whoever watches a run; telling is cheap, may be lost, and nothing depends on it."""
+    """A listener for progress events; events are cheap, may be lost, and nothing depends on them."""
 
     def tell(self, news: "ProgressEvent") -> None: ...
 
 
 MAX_EVENT_CHARS = 1000
-"""Characters of a text that nobody reads to the end."""
+"""Characters; longer texts are cut."""
 
 
 class Phase(StrEnum):

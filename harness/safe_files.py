@@ -1,10 +1,11 @@
-"""Regular files in real folders: how everything in a run folder is opened, for somebody else may have made it.
+"""Regular files in real folders: every file of a run folder is opened here, because the folder may be foreign.
 
-Invariant: what lies in a run folder chooses no file outside it and holds nobody up. No link is followed below the
-folder itself, which may be one, as the person named it; FIFOs, sockets and devices are not opened; a file that has
-other names (hard links) is not written in place; nothing beyond a bound is read. Folders are walked by descriptor, so
-one that becomes a link meanwhile is not followed either. What stands in the way is refused by name and left as it is.
-Knows no formats.
+Invariant: the content of a run folder cannot select a file outside it, and cannot block a reader. No link is followed
+below the folder itself, which may be a link that the user named. FIFOs, sockets and devices are not opened, a file
+with hard links is not written in place, and reads are bounded. Folders are opened by descriptor, so a folder that is
+replaced by a link meanwhile is not followed either. A forbidden entry is refused by name and not changed. Knows no
+formats.
+Why: docs/decisions/security.md#only-regular-files-in-real-folders-opened-by-descriptor
 """
 
 import errno
@@ -168,9 +169,7 @@ def names_in(path: Path, below: Path) -> list[str]:
 
 
 def remove(path: Path, *, below: Path) -> None:
-    """Take away a file, or of a link the link, wherever the folders above it have gone since; a missing one is no
-    error.
-    """
+    """Remove a file or a link itself, even if folders above it were moved; a missing one is not an error."""
     with suppress(FileNotFoundError), open_folder(path.parent, below) as fd:
         os.unlink(path.name, dir_fd=fd)
 

@@ -18,8 +18,7 @@ from harness.errors import ActionSyntaxError
 from harness.records import Episode, LiveObservation, Refused, Step, Task, Unknown, Usage
 
 MOST_OF_AN_ADDRESS = 2000
-"""Characters; so the next three. No page may fill the prompt with what is not its text, for which there is a limit of
-its own.
+"""Characters, like the next three. Only the text of a page may fill the prompt; it has its own limit.
 """
 MOST_OF_A_LINE = 500
 """A notice, a tab's title, an element's name, why an action was refused."""
@@ -95,9 +94,7 @@ class PromptAgent:
 
 
 def _with_picture(messages: Sequence[Message], view: LiveObservation) -> tuple[Message, ...]:
-    """The last message with the page's picture behind its text; without one where the page gave none, as a notice
-    says.
-    """
+    """The last message with the screenshot after its text; without one if the page gave none (there is a notice)."""
     if view.image is None:
         return tuple(messages)
     *before, last = messages

@@ -2,7 +2,7 @@
 
 Invariant: `decode(encode(r)) == r` for every record of `harness.records`, and nothing else decodes. Strict both ways:
 an unknown kind, a newer schema, a missing or unknown field or a wrong type is a `CodecError`, when writing as when
-reading. Sole owner of orjson; everybody else calls `dumps` and `loads`. Knows nothing of files.
+reading. Sole owner of orjson; other modules call `dumps` and `loads`. Knows nothing of files.
 
 A line is `{"kind":…,"schema":1,…,"crc":"xxxxxxxx"}`; `crc` is the CRC-32 of the bytes before it, seeded with the crc of
 the line before, so a changed, removed, added or swapped line breaks the chain at that line.
@@ -62,9 +62,7 @@ def _instances(tree: dict[str, Any]) -> dict[str, Any]:
 
 
 def _doubts(tree: dict[str, Any]) -> dict[str, Any]:
-    """Before schema 3 nobody looked at form fields, at what a failure had done already, or asked a site for its
-    effects.
-    """
+    """Before schema 3, form fields, effects of a failed step and `effects_url` were not recorded."""
     match tree.get("kind"):
         case "acted":
             return {**tree, "observation": {"fields": "", **tree["observation"]}}

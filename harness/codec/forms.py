@@ -113,9 +113,7 @@ def _encode_free(value: Any, text: Text | None) -> Any:  # noqa: PLR0911 (one ca
 
 
 def _decode_free(value: Any) -> Any:
-    """Free values are walked by whoever shows or writes them, and nothing of ours is nested as deeply as walking can
-    fail.
-    """
+    """Free values are walked recursively when shown or written; this is far below the recursion limit."""
     level = [value]
     for _ in range(_DEEPEST):
         level = [inner for outer in level for inner in _inside(outer)]

@@ -1,9 +1,9 @@
-"""What a run has come to, kept so that a start that owes nothing can say it at once.
+"""The cached summary of a finished run, so that a start without pending tasks can print it immediately.
 
-Invariant: a conclusion counts only while all it was drawn from is as it was: the settings, the harness itself, the size
-and time of the task file and of every journal, and the reports beside them. So it is a shortcut, never a truth:
-deleting it loses nothing but seconds. It is forgotten before anything is played, and only whoever holds the run folder
-believes it.
+Invariant: the cache is valid only while its key is unchanged: the settings, the code of Cairn, size and time of the
+task file and of every journal, and the reports. It can be deleted. It is invalidated before anything runs, and only
+the holder of the run lock uses it.
+Why: docs/decisions/journal.md#the-summary-of-a-finished-run-is-cached
 """
 
 import os

@@ -53,9 +53,7 @@ def storage_error(path: Path, exc: OSError, doing: str = "write") -> StorageErro
 
 
 def foreseen(exc: OSError) -> StorageError | None:
-    """The same for one that was not expected where it happened; None when it is not of a file, or means something
-    else.
-    """
+    """The same for an unexpected OSError; None if it has no file or another meaning."""
     if exc.errno in _WHY or exc.errno in (errno.ENOENT, errno.ELOOP):
         return storage_error(Path(os.fsdecode(exc.filename)), exc, "use") if exc.filename else None
     return None
@@ -129,9 +127,7 @@ def write_atomic(
 def replacing(
     path: Path, *, mode: int = 0o644, durable: bool = True, within: Within | None = None
 ) -> Iterator[BinaryIO]:
-    """A file to write, which becomes the one at `path` at the end, and nothing if something is raised; see
-    `write_atomic`.
-    """
+    """A file to write that replaces `path` at the end, or vanishes if an error is raised; see `write_atomic`."""
     unfinished = f".{os.getpid()}-{next(_serial)}.tmp"
     below, staging = (within.run, within.staging) if within else (None, None)
     with translate_os_errors(path), _at(staging or path.parent, below) as source, _at(path.parent, below) as target:
@@ -159,7 +155,7 @@ def _at(folder: Path, below: Path | None) -> AbstractContextManager[int]:
 
 
 def _create(name: str, mode: int, folder: int) -> int:
-    """A file that was not there: what somebody put in its place, or a killed process left, is not written through."""
+    """Create a new file; an existing file at this path is never written to."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return os.open(name, flags, mode, dir_fd=folder)

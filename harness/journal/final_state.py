@@ -24,7 +24,7 @@ class FinalState:
 
     opened: Opened
     closed: Closed | None = None
-    """None = still owed."""
+    """None = still pending."""
     scores: Mapping[str, Scored] = field(default_factory=dict)
     """By dialect."""
 

@@ -42,7 +42,7 @@ def find_garbage(folder: Path, *, logs: bool = False) -> Iterator[Garbage]:
         logs: Logs too; they are for people, and nothing makes them again.
 
     Raises:
-        UnsafeFile: A journal or a folder of artifacts is a link, or something else: then nobody can say what is named.
+        UnsafeFile: A journal or a folder of artifacts is a link or a special file, so references are unknown.
     """
     for name in DERIVED:
         path = folder / name

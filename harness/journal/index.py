@@ -1,10 +1,9 @@
-"""What became of each task of a run folder, without reading gigabytes of journals at every start.
+"""The state of each task of a run folder, without reading gigabytes of journals at every start.
 
-Invariant: an index line counts only while the journal it was made from has the same size and modification time, and
-only if
-its own checksum fits; everything else is read out of the journal itself. So the index is a shortcut, never a truth:
-deleting it loses nothing but seconds. Lines are added as journals are closed; the last one for a name wins. `scan` only
-reads; writing is left to whoever holds the run folder.
+Invariant: an index line is valid only while its journal has the same size and modification time, and only if its own
+checksum matches; everything else is read from the journal. The index is a cache and can be deleted. Lines are appended
+as journals are closed; the last line of a name wins. `scan` only reads; only the holder of the run lock writes.
+Why: docs/decisions/journal.md#the-index-is-a-cache-and-is-never-trusted-alone
 """
 
 import os
@@ -58,12 +57,11 @@ class EpisodeResult:
     steps: int
     """Decisions of this attempt, a final stop included."""
     closed: CloseReason | None
-    """None = still owed."""
+    """None = still pending."""
     scores: Mapping[str, Score]
     """By dialect."""
     failures: int
-    """Infrastructure failures since the person last asked for an attempt, those left out that may be another's
-    doing.
+    """Infrastructure failures since the last requested attempt, except shared ones.
     """
     failure: str
     """What the last of them was, in a sentence; "" without any."""
@@ -84,17 +82,17 @@ class EpisodeResult:
     effects: tuple[str, ...]
     """Where the effects of all attempts went, see `Episode.total_effects`."""
     instances: Mapping[str, str]
-    """Of its sites, on which this attempt is played, see `Opened.instances`."""
+    """The site instances of this attempt, see `Opened.instances`."""
     goes_on: bool
     """Whether this attempt has arrived somewhere and is to be led back there."""
     has_acted: bool
     """See `Episode.has_acted`."""
     is_in_doubt: bool
-    """Whether its pending action may have reached a site without anybody knowing."""
+    """Whether its pending action may have reached a site unrecorded."""
     pages: tuple[str, ...]
     """Where its tabs were when it was last observed: canonical URLs without their queries."""
     doubts: tuple[str, ...]
-    """What nobody knows of this attempt, a sentence for each; () = nothing."""
+    """The doubts of this attempt, one sentence each; () = none."""
     is_set_aside: bool
     """Whether it ended without a score because of a doubt (`resume.in_doubt=unscored`)."""
 

@@ -1,7 +1,7 @@
-"""Brings what one run folder holds into another of the same run: its shards, or what was played elsewhere.
+"""Merges a run folder into another folder of the same run: its shards, or episodes that ran elsewhere.
 
 Invariant: journals only ever grow, so of two of one name the shorter must be how the longer begins, and the longer is
-kept; two that went on apart are a mistake somebody has to look at, and neither is touched. Artifacts are named after
+kept; two that diverged are an error for the user, and neither is changed. Artifacts are named after
 their content, so merging them is copying. Safe while the source is being written to: only whole lines are taken.
 """
 
@@ -24,7 +24,7 @@ def merge(source: Path, target: Path, names: Collection[str] | None = None) -> i
 
     Args:
         source: A run folder, or nothing.
-        target: A run folder that exists; whoever calls holds it.
+        target: An existing run folder; the caller holds its lock.
         names: Of the journals that may be copied; None = all.
 
     Returns:

@@ -1,7 +1,7 @@
 """What this process says to people on stdout and stderr, tracebacks and other libraries' lines included, without
 secrets.
 
-Everything that is written to `sys.stdout` and `sys.stderr` goes through one wall here, whoever writes it. Not what
+Everything that is written to `sys.stdout` and `sys.stderr` passes this redacting stream. Not what
 child processes write to the same terminal by themselves, nor bytes written to a file descriptor.
 """
 

@@ -1,11 +1,14 @@
-"""Secrets stay out of run folders: what is written is looked through first, here.
+"""Keeps secrets out of run folders: everything is redacted here before it is written.
 
-Invariant: no value of a named secret, in any form we know of (`disguises`), passes `text` or `data`, nor does a
+Invariant: no value of a named secret, in any known encoding (`encoded_secrets`), passes `text` or `data`, nor does a
 credential in an Authorization or Cookie header or an `sk-…` key. A named secret becomes `[redacted:NAME]`, which
-`reveal` undoes for whoever holds the same secrets, exactly: a marker that was already in the text is written as
-`[redacted::NAME]`, so a page cannot smuggle one in. What only a pattern recognised becomes `[redacted]`, for good.
+`reveal` undoes exactly, given the same secrets: a marker that was already in the text is written as
+`[redacted::NAME]`, so a page cannot smuggle one in. A secret that only a pattern recognised becomes `[redacted]`, for
+good.
 
-Does not touch what is not text (screenshots), field names and tags of records, or secrets shorter than four characters.
+It does not change binary data (screenshots), field names and tags of records, or secrets shorter than four
+characters.
+Why: docs/decisions/security.md#redaction-can-be-undone-with-the-secret
 """
 
 import logging
@@ -31,8 +34,7 @@ _VALUE = r"[^\s\"',;\\<>]+"
 _LONGEST_NAME = 256
 """Of a cookie, in characters: a `cookie:` is a name's beginning, too."""
 _CLUES = ("sk-", "ookie", "OOKIE", "earer ", "EARER ", "uthorization", "UTHORIZATION")
-"""What a text must hold for the patterns to be tried: headers are written in lower case, in capitals or with one
-capital.
+"""A text must contain one of these before the patterns are tried: headers in lower, upper or title case.
 """
 _PATTERNS = (
     re.compile(
@@ -49,7 +51,7 @@ _PATTERNS = (
     ),
     re.compile(r"((?<![A-Za-z0-9_-]))sk-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}"),
 )
-"""Credentials nobody named; the first group of each stays.
+"""Credentials without a known name; the first group of each stays.
 
 Pages and models write what is looked through, so each takes time in proportion to it: what may be long before something
 else must follow is bounded, or ends where the next one could begin.

@@ -67,9 +67,7 @@ _LAST_COMPOUND = re.compile(r"[\s>+~]+(?![^\[]*\])")
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether what is given under this name is a secret: `OPENAI_API_KEY`, `accessToken`, `AWS_ACCESS_KEY_ID`,
-    `pin`.
-    """
+    """Whether a value of this name is a secret: `OPENAI_API_KEY`, `accessToken`, `AWS_ACCESS_KEY_ID`, `pin`."""
     words = [word.lower() for word in _WORDS.findall(name)]
     while len(words) > 1 and words[-1] in _NUMBERING:
         words.pop()
@@ -112,9 +110,7 @@ def in_command(command: str) -> Iterator[str]:
 
 
 def in_header(name: str, value: str) -> Iterator[str]:
-    """Secrets in a header somebody has set: all of it, but for its scheme and for headers that are known to hold
-    none.
-    """
+    """Secrets in a configured header: its value without the scheme, except for known harmless headers."""
     if name.lower() in _HARMLESS_HEADERS:
         return
     secret = _SCHEME.sub("", value, count=1).strip()
@@ -128,7 +124,7 @@ def in_header(name: str, value: str) -> Iterator[str]:
 
 
 def in_login(fields: Mapping[str, object]) -> Iterator[str]:
-    """The values of a login form that are secrets: all but those of fields that ask who somebody is.
+    """The values of a login form that are secrets: all except those of fields that ask for a user name or the like.
 
     When every field seems to, all are secrets.
     """
@@ -137,9 +133,7 @@ def in_login(fields: Mapping[str, object]) -> Iterator[str]:
 
 
 def secrets_in(environment: Mapping[str, str]) -> dict[str, str]:
-    """Secrets in the environment, by variable: the values of some, and what stands in the addresses and headers of
-    others.
-    """
+    """Secrets in the environment, by variable: the values of some, addresses and headers in others."""
     found: dict[str, str] = {}
     for name, value in environment.items():
         if is_secret_name(name.upper()):
@@ -170,9 +164,7 @@ def _header(line: str) -> tuple[str, str]:
 
 
 def _asks_who(place: str) -> bool:
-    """Whether a place of a login form (a label, a placeholder or a CSS selector) asks for a name, an address or the
-    like.
-    """
+    """Whether a field of a login form (label, placeholder or CSS selector) asks for a name, an address or the like."""
     kind, found, text = place.partition("=")
     if not (found and kind in {"label", "placeholder"}):
         text = _LAST_COMPOUND.split(place)[-1]

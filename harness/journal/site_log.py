@@ -46,7 +46,7 @@ class SiteUse:
 class _Line:
     instance: str
     left: SiteUse | None
-    """None = nobody knows."""
+    """None = unknown."""
 
 
 class SiteLog:
@@ -71,7 +71,7 @@ class SiteLog:
         return {key: left for key, left in found.items() if left is not None}
 
     def write(self, states: Mapping[SiteInstance, SiteUse | None]) -> None:
-        """Make states durable, all at once; None = nobody knows it.
+        """Make states durable, all at once; None = unknown.
 
         Raises:
             StorageError: The disk refuses.

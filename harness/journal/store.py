@@ -1,7 +1,7 @@
 """The run folder: where each journal, artifact and small file of a run lives, and who may write there.
 
 Invariant: one process tree holds a run folder at a time; a task id or a digest never chooses a path outside it;
-artifacts are whole, durable before their digest is known to anybody, and verified when read. Checkpoints (storage
+artifacts are complete, durable before their digest is used, and verified when read. Checkpoints (storage
 states, cookies and all) live apart in `private/`, readable by the owner only, never redacted and never exported.
 
     <run>/<task_id>.traj.jsonl            trial 0; trial k is <task_id>.trial-<k>.traj.jsonl
@@ -138,7 +138,7 @@ class ArtifactStore:
 
 
 class RunFolder:
-    """One run's folder. Make it with `RunFolder.open`; whoever only reads uses `scan`, `read` and `ArtifactStore`."""
+    """One run's folder. Create it with `RunFolder.open`; readers use `scan`, `read` and `ArtifactStore`."""
 
     def __init__(self, path: Path, lock: RunLock | None, *, durability: Durability, redactor: Redactor) -> None:
         self.path = path
@@ -231,9 +231,7 @@ class RunFolder:
 
 
 def lock_token(folder: Path) -> str:
-    """What the lock file of a run folder says, "" without one; no two starts say the same, so equal texts are one
-    folder.
-    """
+    """The content of a run folder's lock file, or ""; unique per invocation, so equal texts mean one folder."""
     try:
         return safe_files.read(folder / LOCK_NAME, most=safe_files.MAX_SIDE_FILE_BYTES).decode()
     except (OSError, JournalError, UnicodeDecodeError):

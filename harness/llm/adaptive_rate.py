@@ -6,7 +6,7 @@ CUBIC's, counted in requests instead of seconds): it stays near the last known l
 late, so that one request in about two hundred is refused and not one in ten. A refusal also closes the endpoint for
 everybody, for as long as it asks, or for growing pauses when it does not say.
 
-Pure: the time is given, nobody is waited for. Source of the curve: RFC 9438, section 4.2.
+Pure: the time is a parameter, and nothing sleeps. Source of the curve: RFC 9438, section 4.2.
 """
 
 import math

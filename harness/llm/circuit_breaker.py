@@ -1,11 +1,12 @@
-"""Pauses a run while the endpoint stays down, instead of burning one task after the other.
+"""Pauses a run while the endpoint is down, so that its tasks do not fail one after the other.
 
-When a request has failed all its retries and nobody else was answered meanwhile, the circuit opens for all lanes of the
-run, wherever they run, for it is part of the limiter they share: one request at a time goes out, ever more seldom,
-whoever's turn it is. The first answer closes it. After `max_outage_s` the outage is given up and told as what it is.
+When a request has failed all its retries and no other was answered meanwhile, the circuit opens for all lanes of the
+run, because it is part of their shared rate limiter: one request at a time is sent, at growing intervals. The first
+answer closes it. After `max_outage_s` the outage becomes an error.
 
-An endpoint that refuses a request as such is there, and the request's own business; one that has done nothing else,
-ever, refuses the settings.
+An endpoint that rejects a single request is up, and the rejection concerns only that request. If it has rejected every
+request so far, the settings are wrong.
+Why: docs/decisions/models.md#the-circuit-breaker-is-part-of-the-rate-limiter
 """
 
 import math
@@ -20,8 +21,7 @@ from harness.llm.permits import RateLimiter, RequestOutcome
 FIRST_PAUSE_S = 15.0
 LONGEST_PAUSE_S = 240.0
 REJECTED = 8
-"""Requests refused as such while nobody was ever answered: more than the attempts at two tasks, which may be at
-fault.
+"""Rejected requests without any answer so far: more than the attempts at two tasks, which may be at fault.
 """
 
 
@@ -43,7 +43,7 @@ class CircuitBreaker:
         self._pause_s = FIRST_PAUSE_S
         self._ready_at = -math.inf
         self._unanswered = 0
-        """Requests in a row, of everybody."""
+        """Unanswered requests in a row, over all lanes."""
 
     def open(self, why: str, requests: int, now: float, opens_at: float = -math.inf) -> float | None:
         """See `RateLimiter.outage`; `opens_at`: nothing is sent before then anyway, as the endpoint asked for."""
@@ -86,7 +86,7 @@ class CircuitBreaker:
 
 
 class CircuitBreakerModel:
-    """A `ChatModel` that sits outages out."""
+    """A `ChatModel` that waits until an outage is over."""
 
     def __init__(
         self,
@@ -98,9 +98,9 @@ class CircuitBreakerModel:
     ) -> None:
         """
         Args:
-            model: Takes the turns it sends its requests in from `turns`.
-            turns: They are few while the endpoint is down.
-            max_outage_s: When an outage is given up.
+            model: Acquires a permit from `turns` for each request.
+            turns: The rate limiter; it grants few permits while the endpoint is down.
+            max_outage_s: After this time an outage is an error.
             monotonic: The clock.
         """
         self._model = model
@@ -109,12 +109,12 @@ class CircuitBreakerModel:
         self._monotonic = monotonic
 
     async def ask(self, messages: Sequence[Message]) -> Reply:
-        """See `ChatModel.ask`; what was in vain is told as waiting.
+        """See `ChatModel.ask`; time lost in an outage counts as waiting.
 
         Raises:
             ModelUnavailable: The endpoint stayed down for `max_outage_s`; or it answers others, and not this request.
             RequestRefused: It refuses this request as such.
-            ModelRejected: It refuses everybody.
+            ModelRejected: The endpoint rejects all requests.
         """
         begun = asked_at = self._monotonic()
         while True:

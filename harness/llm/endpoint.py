@@ -91,9 +91,7 @@ class Endpoint:
 
 @contextmanager
 def _without_variables() -> Iterator[None]:
-    """The package reads its variables when a client is made, by names that grow in number; so they are away
-    meanwhile.
-    """
+    """The package reads a growing list of variables when a client is created; they are removed meanwhile."""
     away = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(_VARIABLES)}
     try:
         yield

@@ -1,10 +1,9 @@
-"""The mapper of this room: what the openai package raises becomes `RetryableError`, `RequestRefused` or
-`ModelRejected`.
+"""Maps errors of the openai package to `RetryableError`, `RequestRefused` or `ModelRejected`.
 
-Retried (an allow-list): timeouts, connection errors, 408, 409, 429 and 5xx. 400, 413 and 422 refuse this one request,
-be its prompt too long, or filtered; that it was a setting shows in nobody being answered, which the limiter sees. Every
-other status refuses everybody, and so does a 429 for an exhausted account (`insufficient_quota`): no waiting mends it,
-a person must act. The key never gets into a message.
+Retried (an allow-list): timeouts, connection errors, 408, 409, 429 and 5xx. 400, 413 and 422 reject one request,
+because its prompt is too long or was filtered; if the cause is a setting, no request is ever answered, which the rate
+limiter detects. Every other status rejects all requests, and so does a 429 for an exhausted account
+(`insufficient_quota`): the user must act. The key never gets into a message.
 """
 
 import re
@@ -36,7 +35,7 @@ def translate_errors(endpoint: Endpoint, *, model: str, timeout_s: float) -> Ite
     Raises:
         RetryableError: Another attempt may succeed.
         RequestRefused: No attempt can; another prompt may.
-        ModelRejected: Nobody's can.
+        ModelRejected: No request can succeed.
     """
     try:
         yield
@@ -73,9 +72,7 @@ def translate_errors(endpoint: Endpoint, *, model: str, timeout_s: float) -> Ite
 
 
 def _said(exc: APIStatusError, endpoint: Endpoint) -> str:
-    """The server's own message in one line, without the key: taken out before anything is cut, as half a key is one,
-    too.
-    """
+    """The server's message on one line, redacted before it is cut, because half a key is a secret, too."""
     match exc.body:
         case {"message": str(message)} if message.strip():
             text = message

@@ -19,7 +19,7 @@ _ENCODINGS = {"gzip", "x-gzip", "deflate"}
 
 
 class ReplyRefused(Exception):
-    """An answer nobody should read; the message says why, after `the answer`."""
+    """An answer that is not read; the message gives the reason and continues `the answer …`."""
 
 
 def bounded_client(most_bytes: int = MOST_BYTES) -> Any:

@@ -1,9 +1,10 @@
-"""One limiter for all lanes of a run, wherever they run: who may send the next request, and when.
+"""The rate limiter of a run, shared by all its lanes in all worker processes.
 
-It keeps to the limits that were configured, to what the endpoint says is left (`allowance`) and to what it has been
-seen to refuse (`pace`), whichever is the slowest; turns are granted in the order of asking. It starts slowly (`ramp`),
-at the beginning and after an outage, so that many lanes never arrive at once, and pauses while the endpoint is down
-(`breaker`). Crash-only: it holds nothing that must survive, and a new one learns again what it has to know.
+It follows the configured limits, the limits in the endpoint's headers (`rate_limit_headers`) and the rate learnt from
+rejections (`adaptive_rate`), whichever is slowest. Permits are granted in the order of requests. It starts slowly
+(`slow_start`), at the beginning and after an outage, so that lanes do not send all at once, and pauses while the
+endpoint is down (`circuit_breaker`). Crash-only: it stores nothing, and a new one learns the limits again.
+Why: docs/decisions/models.md#the-rate-limiter-adapts-a-rate-not-a-concurrency-window
 """
 
 import asyncio
@@ -22,8 +23,7 @@ from harness.llm.slow_start import SlowStart
 
 MINUTE_S = 60.0
 LONG_WAIT_S = 30.0
-"""A wait the endpoint asks for is said from here on, or when it is cut; what a limit per minute holds back is
-everyday.
+"""A requested pause is reported from this length on, or if it is cut short; shorter ones are normal.
 """
 
 
@@ -35,25 +35,25 @@ class RateLimits:
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
     max_outage_s: float = math.inf
-    """For so long at most everybody pauses while the endpoint is down."""
+    """Longest pause while the endpoint is down."""
     longest_wait_s: float = math.inf
-    """For so long at most everybody waits because the endpoint asks for it."""
+    """Longest pause that the endpoint can ask for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimiterStats:
-    """For whoever watches, and for the summary."""
+    """For the display and the summary."""
 
     in_flight: int = 0
     waiting: int = 0
     last_minute: int = 0
     """Requests sent within the last minute."""
     closed_s: float = 0.0
-    """Nothing is sent for so long, because the endpoint asked for it."""
+    """Remaining pause that the endpoint asked for."""
     sent: int = 0
     refused: int = 0
     down_s: float = 0.0
-    """The run has been paused for so long, because nobody is answered."""
+    """How long the run has been paused because no request is answered."""
     waited_s: float = 0.0
     """All lanes together."""
 
@@ -142,7 +142,7 @@ class Limiter:
         granted: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
 
         def grant(turn: Permit) -> None:
-            if granted.done():  # whoever asked was cancelled a moment ago
+            if granted.done():  # the waiter was just cancelled
                 turn.end(RequestResult(outcome=RequestOutcome.unused))
             else:
                 granted.set_result(turn)

@@ -60,7 +60,7 @@ class Permit:
     end: Callable[[RequestResult], None]
     waited_s: float
     closed_s: float | None
-    """For how long the endpoint has refused everybody; 0 = it does not, None = nobody keeps watch over refusals."""
+    """Seconds since the endpoint began to reject all requests; 0 = it does not, None = not tracked."""
 
 
 class RateLimiter(Protocol):
@@ -77,7 +77,7 @@ class RateLimiter(Protocol):
         ...
 
     async def rejection(self) -> bool:
-        """Say that a request was refused as such; gives whether it is the settings, as nobody was ever answered."""
+        """Report a rejected request; returns whether the settings are at fault (no request was ever answered)."""
         ...
 
 
@@ -189,7 +189,7 @@ class RemoteRateLimiter:
         return reply.rejects_all
 
     def hear(self, message: PermitReply) -> None:
-        """A turn was granted, or something noted; a turn nobody waits for any more has been given back already."""
+        """A permit was granted, or a report answered; a permit without a waiter was already returned."""
         waiting = self._waiting.pop(message.id, None)
         if waiting is not None and not waiting.done():
             waiting.set_result(message)

@@ -6,7 +6,7 @@ exponentially. Attempts and total time are both capped: no attempt begins after 
 is `refusing`'s business.
 
 A request that a limiter watches over waits in it after a 429, and not here; such a refusal is no failed attempt, unless
-the endpoint has refused everybody for `max_total_s`.
+the endpoint has rejected all requests for `max_total_s`.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class RetryableError(Exception):
         self.told = told
         """What the server said is left of its limits."""
         self.closed_s: float | None = None
-        """A limiter sees to the waiting: for how long everybody is refused; None = nobody does."""
+        """Set if the rate limiter handles the back-off: how long all requests have been rejected; None = no limiter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ class Retrier:
         self._timing = timing or Timing()
 
     async def run(self, attempt: Callable[[], Awaitable[T]], waited_s: Callable[[], float] = lambda: 0.0) -> T:
-        """Run attempts; `waited_s`: how long they waited for their turns so far, which is nobody's failure.
+        """Run attempts; `waited_s`: how long they were queued so far, which is not a failure.
 
         Raises:
             RetryableError: The last attempt's, when the policy is exhausted.

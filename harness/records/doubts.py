@@ -1,4 +1,4 @@
-"""What a journal says of things nobody knows: whether an interrupted action reached its site."""
+"""Doubts in a journal: it is unknown whether an interrupted action reached its site."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,7 +6,7 @@ from typing import ClassVar
 
 
 class DoubtReason(StrEnum):
-    """Why nobody knows what state the sites are in."""
+    """Why the state of the sites is unknown."""
 
     INTERRUPTED = "interrupted"
     """An action was interrupted on a site that cannot be reset."""
@@ -22,7 +22,7 @@ class DoubtResolution(StrEnum):
     ASK_PAGE = "ask_page"
     """The page was opened again and the agent decides upon it; the action was not repeated."""
     SKIP = "skip"
-    """The same, but the agent is not told."""
+    """The same, but the agent is not notified."""
     REPEAT = "repeat"
     """The action was performed, perhaps for the second time."""
     RESTART = "restart"
@@ -30,7 +30,7 @@ class DoubtResolution(StrEnum):
     UNSCORED = "unscored"
     """The episode was set aside without a score."""
     PERFORMED = "performed"
-    """The site had received the action: there is proof. What page it had led to is not known."""
+    """The site had received the action: there is proof. The resulting page is unknown."""
     ACCEPTED = "accepted"
     """The episode went on from there."""
     NOT_PERFORMED = "not_performed"
@@ -39,7 +39,7 @@ class DoubtResolution(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doubt:
-    """Nobody knows whether an action reached a site that cannot be reset, or what an earlier attempt left there."""
+    """It is unknown whether an action reached a site that cannot be reset, or what an earlier attempt changed there."""
 
     kind: ClassVar[str] = "doubt"
     step: int

@@ -67,7 +67,7 @@ class Episode:
 
     @property
     def is_in_doubt(self) -> bool:
-        """Whether the pending action may have reached a site without anybody knowing."""
+        """Whether the pending action may have reached a site unrecorded."""
         return self.pending is not None and self.pending.action.may_change_sites()
 
     @property

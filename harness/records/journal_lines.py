@@ -58,8 +58,7 @@ class Opened:
     attempt: int
     """1-based."""
     why: str = "first"
-    """`first`, `diverged` (a restore did not lead back), `moved` (to other instances of its sites) or `retry` (the
-    person asked for it).
+    """`first`, `diverged` (a restore failed), `moved` (to other instances of its sites) or `retry` (by `run.retry`).
     """
     trial: int
     """0-based."""
@@ -68,7 +67,7 @@ class Opened:
     config_digest: str
     seed: int
     instances: Mapping[str, str] = field(default_factory=dict)
-    """Site to the real base URL this attempt is played on, for sites of which there are several."""
+    """Site to the real base URL of this attempt, for sites with several instances."""
     at: float
     """Seconds since the epoch, UTC; so in every record."""
 
@@ -189,8 +188,7 @@ class Selected:
     content: str | None
     """Artifact hash of the JSON value selected (page HTML as a JSON string); None when there is none."""
     error: str = ""
-    """Why the value is missing or not to be trusted: an evaluator error, not an empty text. WebArena trusts what there
-    is.
+    """Why the value is missing or doubtful: an evaluator error, not an empty text. WebArena uses the value anyway.
     """
     last_content: str | None = None
     """For a `last` target that follows a navigating one: what WebArena's own order would have selected."""
@@ -225,7 +223,7 @@ class Closed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """Infrastructure gave way. Does not close: the episode stays owed."""
+    """An infrastructure failure. Does not close: the episode stays pending."""
 
     kind: ClassVar[str] = "failed"
     attempt: int
@@ -237,8 +235,7 @@ class Failed:
     effects: tuple[SideEffect, ...] = ()
     """Effects seen since the last record."""
     shared: bool = False
-    """Other episodes failed with it, in the same browser: nobody knows whose doing it was, and it uses up no
-    attempt.
+    """Other episodes failed with it in the same browser, so the cause is unknown and it uses up no attempt.
     """
     at: float
 

@@ -41,8 +41,7 @@ class Observation:
     notices: tuple[str, ...] = ()
     """What happened that the page does not show: a failed action, an answered dialog, a page that never settled."""
     fields: str = ""
-    """Number and hash of what the page's form fields hold (hidden ones left out, of passwords the length); "" =
-    unknown.
+    """Number and hash of the form fields' values (without hidden ones; of passwords the length); "" = unknown.
     """
     screenshot: str | None = None
     """Artifact hash of a PNG of the viewport."""

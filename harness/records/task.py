@@ -74,7 +74,7 @@ class Login:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """One site of a deployment: where it really is, and the address everybody is shown."""
+    """One site of a deployment: its real address and its canonical one."""
 
     name: str
     """As in a task's `sites`; its placeholder is `__NAME__` in capitals."""

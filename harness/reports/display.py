@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: one live table, or plain lines when nobody watches a terminal.
+"""The display of a running evaluation: a live table, or plain lines without a terminal.
 
 It only listens; nothing depends on it, and the truth stays in the journals.
 """

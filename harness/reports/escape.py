@@ -16,18 +16,14 @@ _UNSEEN = re.compile(
 
 
 def visible(text: str) -> str:
-    """`text` with every character that acts instead of being seen replaced by a sign for it; line ends and tabs
-    stay.
-    """
+    """`text` with control and other invisible characters replaced by visible signs; line ends and tabs stay."""
     if text.isascii() and text.isprintable():
         return text
     return _UNSEEN.sub(_sign, text.replace("\r\n", "\n"))
 
 
 def flat(text: str) -> str:
-    """`visible(text)` with its line ends as blanks: nobody can write a second line of ours, and a path keeps its
-    blanks.
-    """
+    """`visible(text)` on one line, so that it cannot forge a second line; a path keeps its blanks."""
     return visible(text).replace("\n", " ")
 
 

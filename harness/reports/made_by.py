@@ -14,9 +14,7 @@ class MadeBy:
 
 
 def made_by(run: Mapping[str, object]) -> tuple[MadeBy, ...]:
-    """What `run.json` says of the machine of the latest start, then of earlier ones where it was another; the latest
-    first.
-    """
+    """Provenance from `run.json`: the latest invocation first, then earlier ones that differed."""
     earlier = run.get("earlier")
     others = [one for one in earlier if isinstance(one, dict)] if isinstance(earlier, list) else []
     return tuple(made for made in map(_made, (run, *reversed(others))) if made.facts)

@@ -55,7 +55,7 @@ class Row:
     resumes: int
     divergences: int
     doubts: tuple[str, ...]
-    """What nobody knows of the actions its score was made from, a sentence for each."""
+    """The doubts of its score, one sentence each."""
     failures: int
     tokens: int
     cost_usd: float
@@ -87,14 +87,14 @@ class RunInfo:
     model: str
     agent: str
     tasks: tuple[str, ...]
-    """Task ids of the run, begun or not; empty when nobody wrote them down."""
+    """Task ids of the run, begun or not; empty if unknown."""
     trials: int
     made: tuple[MadeBy, ...] = ()
     """By what the latest start was made, then earlier ones where that was something else."""
 
 
 def run_info(folder: Path, dialect: str | None = None) -> RunInfo:
-    """Read the small files of a run folder; each may be missing, torn, of another version, or somebody's invention.
+    """Read the small files of a run folder; each may be missing, torn, of another version, or forged.
 
     Args:
         folder: The run folder.
@@ -128,8 +128,8 @@ def rows_of(entries: Iterable[IndexEntry], known: RunInfo) -> tuple[Row, ...]:
     """Rows in task order, those of tasks not begun yet included."""
     rows = [row_of(entry, known.dialect) for entry in entries]
     begun = {(row.task_id, row.trial) for row in rows}
-    owed = ((task, trial) for trial in range(known.trials) for task in known.tasks)
-    rows += [_not_begun(*pair) for pair in owed if pair not in begun]
+    expected = ((task, trial) for trial in range(known.trials) for task in known.tasks)
+    rows += [_not_begun(*pair) for pair in expected if pair not in begun]
     return tuple(sorted(rows, key=lambda row: (_natural(row.task_id), row.trial)))
 
 

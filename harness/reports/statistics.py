@@ -1,7 +1,8 @@
-"""The few formulas behind every comparison, in plain Python, each with the rule it follows.
+"""The formulas behind comparisons, in plain Python, each with its source.
 
-Exact where exact is possible; what is random takes a seed and gives the same numbers everywhere. Tests hold them
-against scipy and statsmodels. Knows nothing of runs and tasks.
+Exact where possible; random ones take a seed and give the same numbers everywhere. Tests compare them with scipy and
+statsmodels. Knows nothing of runs and tasks.
+Why: docs/decisions/scoring.md#intervals-of-repeated-trials-use-wilsons-formula-with-an-effective-sample-size
 """
 
 import random

@@ -33,7 +33,7 @@ class Result:
     why: str = ""
     """Why it is unscored or was closed for the agent."""
     doubts: tuple[str, ...] = ()
-    """What nobody knows of the actions its score was made from, a sentence for each."""
+    """The doubts of its score, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +57,7 @@ class Totals:
     failed: int = 0
     unscored: int = 0
     doubts: int = 0
-    """Scores that carry a doubt: an action may have been performed or not, or began on what an earlier attempt had
-    left.
+    """Scores with a doubt: an action in doubt, or a site that an earlier attempt may have changed.
     """
     tokens: int = 0
     """Of the model under test; so `cost_usd`."""

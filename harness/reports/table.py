@@ -29,9 +29,7 @@ NOTHING_LEFT = StillPending()
 
 
 def print_summary(console: Console, summary: Summary, folder: str, left: StillPending = NOTHING_LEFT) -> None:
-    """Print counts per site and overall, what went wrong, what this start cost, and what to do about what has no
-    score.
-    """
+    """Print counts per site and overall, failures, the cost of this invocation, and what to do about unscored tasks."""
     _table(console, summary)
     for result in summary.results:
         if result.status != "passed":
@@ -78,7 +76,7 @@ def _table(console: Console, summary: Summary) -> None:
 
 
 def _advice(unscored: int, left: StillPending) -> Iterator[str]:
-    """What to do next: a retry is for what was given up, not for what was never played, nor without a budget for it."""
+    """What to do next: a retry is for tasks that were given up, not for pending ones, and needs a budget."""
     spent = f"{left.spent} is reached; raise it and " if left.spent else ""
     if left.owed:
         yield f"{left.owed} not finished: {spent}run the same command to continue"

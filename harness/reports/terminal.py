@@ -1,7 +1,7 @@
 """The console of every command: its reader may go away (`| head`, a closed window), which ends nothing by itself.
 
-What is printed afterwards is dropped, and whoever asked to be told is told once. What is printed may be a page's, a
-model's or an endpoint's: no character of it acts on the terminal, whoever forgot to see to that. Knows nothing of runs.
+Later output is dropped, and the callback is called once. What is printed may be a page's, a
+model's or an endpoint's: no character of it controls the terminal. Knows nothing of runs.
 """
 
 import os
@@ -17,14 +17,14 @@ from harness.reports.escape import flat, visible
 
 
 class Terminal(Console):
-    """Writes to stdout for as long as somebody reads it."""
+    """Writes to stdout until it is closed."""
 
     def __init__(self, *, highlight: bool = True, soft_wrap: bool = False) -> None:
         super().__init__(
             file=cast("IO[str]", _Output(sys.stdout)), highlight=highlight, soft_wrap=soft_wrap, emoji=False
         )
         self.lost: Callable[[], object] = lambda: None
-        """Told when nobody reads any more; maybe in another thread."""
+        """Called when stdout is closed; maybe in another thread."""
 
     def say(self, text: str) -> None:
         """One sentence, as it is, on one line."""

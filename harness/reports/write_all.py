@@ -1,6 +1,4 @@
-"""What a run leaves for others when it ends: junit.xml, summary.md, annotations where they are wanted, the HTML
-report.
-"""
+"""Files written at the end of a run: junit.xml, summary.md, CI annotations if wanted, the HTML report."""
 
 import os
 

@@ -1,8 +1,8 @@
 """How many workers and lanes there is room for, and why: from the cores and the memory of one machine, or of several.
 
 A browser does its work on about one core, so there is one worker for each; lanes mostly wait for the model, so there
-are several to a worker. Memory decides when there is little of it: what one browser and one lane take was measured (see
-`docs/decisions.md`).
+are several to a worker. Memory decides when there is little of it: what one browser and one lane take was measured.
+Why: docs/decisions/running.md#one-worker-per-core-and-four-lanes-per-worker
 """
 
 import os

@@ -1,9 +1,9 @@
-"""How long a sweep would take: recorded episodes played again in a time of their own, by the schedule and the limiter
-of a run.
+"""Estimates the duration of a sweep: simulates recorded episodes in virtual time with the real scheduler and limiter.
 
-What is known of an episode is how long the model thought before each step and how long the step took. Thinking costs
-nobody anything; a step keeps the processor busy for `step_cpu_s` of its time, which lanes must share. Infrastructure
-failures, resets of sites and retries are not foreseen.
+An episode is described by the model time before each step and the time of each step. Model time uses no processor; a
+step uses the processor for `step_cpu_s` of its time, which lanes must share. Infrastructure failures, site resets and
+retries are not simulated.
+Why: docs/decisions/running.md#harness-plan-simulates-instead-of-computing
 """
 
 import asyncio

@@ -1,7 +1,8 @@
-"""What a job may find on its sites, and what it leaves there: reset, kept, or never reset at all.
+"""The state in which a job finds its sites and leaves them: reset, kept, or never reset.
 
-A job whose sites can all be reset finds them at their seed, also when it comes back: it replays its steps. A job one of
-whose sites cannot be reset keeps all of them as they are, since what it did there cannot be undone either.
+A job whose sites can all be reset finds them reset, also when it is resumed: it replays its steps. If one site of a job
+cannot be reset, all its sites keep their state, because the job's changes there cannot be undone either.
+Why: docs/decisions/resume.md#with-a-reset-hook-a-resumed-job-is-always-reset-and-replayed
 """
 
 from collections.abc import Mapping

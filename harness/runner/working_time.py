@@ -1,9 +1,8 @@
-"""A clock that stands still while this process does not run: stopped (SIGSTOP, Ctrl-Z), frozen with its container,
-asleep.
+"""A clock that stops while this process does not run: stopped (SIGSTOP, Ctrl-Z), frozen with its container, asleep.
 
-A thread looks at the time twice a second. A gap between two looks that is far longer, and in which the process used
-next to no processor time, is time in which it did not run. What it computed in a gap counts: a library may hold the
-interpreter for long.
+A thread reads the time twice a second. A much longer gap in which the process used almost no processor time is time in
+which it did not run. A gap with processor time counts as work: a library may hold the interpreter for long.
+Why: docs/decisions/running.md#suspended-time-is-detected-by-a-gap
 """
 
 import threading

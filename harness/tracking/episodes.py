@@ -1,9 +1,9 @@
 """Episodes as trajectories: what a run's journals hold, in the shape training code expects.
 
-Reads journals and artifacts only, and never writes there. Reward is the score in one dialect; an episode that was ended
-but could not be scored is an exception, never a reward of 0, and one that is still owed is left out. Each prompt stands
-in the conversation as the model saw it: a beginning shared with the prompt before it (introduction, examples) is not
-said again, and `seen` keeps which messages each answer answered.
+Reads journals and artifacts, and never writes them. The reward is the score in one dialect. A finished episode
+without a score is an exception, never a reward of 0, and a pending one is left out. The conversation contains each
+prompt as the model saw it, without the beginning it shares with the previous prompt (introduction, examples); `seen`
+lists the messages of each request.
 """
 
 from collections.abc import Iterator, Sequence

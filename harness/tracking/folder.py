@@ -138,7 +138,7 @@ class ModelFolder:
 
     @contextmanager
     def _held(self) -> Iterator[None]:
-        """The model's lock; waits for whoever has it, so never call this on the event loop."""
+        """The model's lock; blocks until it is free, so never call this on the event loop."""
         with translate_os_errors(self.root):
             _make_folder(self.root)
             fd = safe_files.open_regular(self.root / ".lock", os.O_RDWR | os.O_CREAT)
@@ -170,7 +170,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _remove_if_left(path: Path) -> None:
-    """Remove an unfinished file whose writer is gone: nobody holds it any more."""
+    """Remove an unfinished file whose writer is gone, so its lock is free."""
     with suppress(FileNotFoundError):
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         try:

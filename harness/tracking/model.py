@@ -168,9 +168,7 @@ class Model:
     def _row(
         self, metrics: Mapping[str, float], place: "_Place", tally: MetricTotals | None = None
     ) -> tuple[Row, Mapping[str, float]]:
-        """The history line, and what is left out of it: NaN and infinity are no JSON, and would spoil the whole
-        file.
-        """
+        """The history line, and the values left out of it: NaN and infinity are not JSON and would break the file."""
         named = prefixed(metrics, place.split)
         odd = {name: value for name, value in named.items() if not math.isfinite(value)}
         if odd or (tally is not None and tally.odd):

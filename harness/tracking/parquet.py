@@ -55,9 +55,7 @@ def schema() -> Any:
 
 
 class TrajectoryFile:
-    """A file being written. `add` entries, `flush` whenever it `is_full`, then `close`; a file that was not closed is
-    no parquet file.
-    """
+    """A file being written. `add` entries, `flush` whenever it `is_full`, then `close`; an unclosed file is invalid."""
 
     def __init__(self, path: Path) -> None:
         self._pa = pyarrow()

@@ -31,9 +31,7 @@ def samples(groups: Iterable[Any], *, min_reward: float) -> Iterator[dict[str, A
 
 
 def write_samples(path: Path, groups: Iterable[Any], *, min_reward: float) -> tuple[int, str]:
-    """Write them as JSONL; returns how many there are and the sha256 of the file. The same groups give the same
-    bytes.
-    """
+    """Write them as JSONL; returns their number and the file's sha256. Equal groups give equal bytes."""
     lines = [dumps(sample) + b"\n" for sample in samples(groups, min_reward=min_reward)]
     data = b"".join(lines)
     path.parent.mkdir(parents=True, exist_ok=True)

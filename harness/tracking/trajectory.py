@@ -18,8 +18,7 @@ class Trajectory:
     """One rollout: a conversation and what it was worth."""
 
     messages_and_choices: Sequence[Any] = ()
-    """Chat messages, and OpenAI's `Choice` objects (or dicts with `finish_reason`) where the model being trained
-    spoke.
+    """Chat messages; replies of the trained model are OpenAI's `Choice` objects or dicts with `finish_reason`.
     """
     tools: Sequence[Any] | None = None
     reward: float = 0.0

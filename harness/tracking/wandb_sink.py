@@ -93,7 +93,7 @@ def _begin(identity: Named) -> Any:
             config=dict(identity.config) or None,
             resume=None if _mode() in _OFFLINE else "allow",
             reinit="create_new",
-            # Neither the command nor the terminal of a run is a metric, and either may show what nobody should read
+            # Neither the command nor the terminal of a run is a metric, and either may contain secrets
             # there.
             settings=wandb.Settings(console="off", x_disable_meta=True, disable_git=True, save_code=False),
         )

@@ -80,7 +80,7 @@ class Viewer:
         }
 
     def app(self, token: str | None) -> ASGIApp:
-        """The whole application; `token` None = anybody on this machine may look."""
+        """The application; `token` None = every user of this machine has access."""
         routes = [
             Route("/", self.runs),
             Route("/run/{run}", self.run),

@@ -64,7 +64,7 @@ class RunWatcher:
     def refresh(self, budget_s: float) -> int:
         """Look at journals for about `budget_s` seconds; gives the version, which grows with every change seen."""
         if not self._guard.acquire(timeout=budget_s):
-            return self.version  # somebody else is looking, and sees the same
+            return self.version  # another request is already scanning
         try:
             until = time.monotonic() + budget_s
             while time.monotonic() < until and self._advance():

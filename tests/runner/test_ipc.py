@@ -64,7 +64,7 @@ async def test_what_is_no_message_ends_the_worker_that_said_it_and_nothing_else(
     said: Callable[[], bytes], caplog: pytest.LogCaptureFixture
 ) -> None:
     assert await read(encode_message(BEAT) + said() + encode_message(BEAT)) == [Received(BEAT)]
-    assert "is ended: " in caplog.text and len(caplog.text) < 2000
+    assert "is stopped: " in caplog.text and len(caplog.text) < 2000
 
 
 async def test_news_are_cut_whatever_a_page_or_a_model_wrote() -> None:

@@ -1,4 +1,7 @@
-"""What the driver says, heard for less: it says hundreds of things for every page."""
+"""Parses the driver's messages with orjson: there are hundreds for every page.
+
+Why: docs/decisions/browser.md#driver-messages-are-parsed-by-orjson
+"""
 
 from collections.abc import Callable
 from inspect import Parameter, Signature

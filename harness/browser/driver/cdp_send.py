@@ -1,9 +1,10 @@
-"""CDP calls for little more than the cost of their message.
+"""Sends CDP commands at little more than the cost of the message.
 
-For every call playwright looks at the whole stack and validates what is sent, and it searches every corner of an answer
-for objects of its own. CDP's answers have none, and a step makes a dozen calls: without all that a call takes half the
-time, an answer of a thousand accessibility nodes a third less. Where playwright has changed inside, its public `send`
-does the same.
+For every call Playwright inspects the stack, validates the parameters, and searches the answer for its own objects,
+which CDP answers never contain. A step makes a dozen calls. Without this overhead a call takes half the time, and an
+answer of a thousand accessibility nodes a third less. If Playwright's internals have changed, its public `send` is
+used.
+Why: docs/decisions/browser.md#commands-to-chromium-bypass-playwrights-public-send
 """
 
 from collections.abc import Awaitable

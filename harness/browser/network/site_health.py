@@ -1,7 +1,8 @@
-"""Tells a site that is gone from an address that is no good: the world answers for the one, the agent for the other.
+"""Distinguishes a site outage (infrastructure failure) from a bad URL (shown to the agent).
 
-A page that could not be had is what the agent sees, as long as the site it belongs to still answers at its front. A
-site that does not is waited for, so that the attempts of a task are not spent while it is being started again.
+A page that cannot be loaded is shown to the agent as long as the front page of its site answers. If the site is down,
+Cairn waits for it, so that a restart of the site does not use up the attempts of a task.
+Why: docs/decisions/sites.md#a-site-is-down-if-its-front-page-does-not-answer
 """
 
 import asyncio

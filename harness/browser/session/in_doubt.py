@@ -1,8 +1,8 @@
-"""What is done about an action that may have reached a site before it was interrupted. Pure.
+"""Resolves an action that may have reached a site before it was interrupted. Pure.
 
-First what is known counts: a request of the action that the site answered, or what the site itself says of its effects.
-Where nothing is known, `resume.in_doubt` decides. By default an action that may change something is not performed
-again.
+Known facts come first: a request of the action that the site answered, or the site's own report of its effects.
+Otherwise `resume.in_doubt` decides. By default an action that may change something is not repeated.
+Why: docs/decisions/resume.md#by-default-the-agent-decides-about-an-action-in-doubt
 """
 
 from collections.abc import Collection, Mapping

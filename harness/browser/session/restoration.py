@@ -2,8 +2,8 @@
 
 Pure but for `replay`, which performs recorded actions through a function it is given. The rule behind all of it: an
 action that may change a site is performed again only where the site was reset since. Elsewhere its pages are opened
-again from a checkpoint, and an action that was interrupted there is in doubt. Decisions with an alternative:
-docs/decisions.md.
+again from a checkpoint, and an action that was interrupted there is in doubt.
+Why: docs/decisions/resume.md#an-action-is-repeated-only-if-the-site-was-reset-since
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence

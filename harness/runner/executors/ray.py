@@ -1,9 +1,10 @@
-"""Workers on the nodes of a Ray cluster, spoken to through an actor beside each.
+"""Workers on the nodes of a Ray cluster, each behind an actor.
 
-The actor starts the worker process any supervisor starts, on the node Ray gave it, and carries its bytes: a pipe with
-Ray in the middle. So a browser is no part of Ray's processes; when an actor, its node or the driver is lost, the pipe
-ends and the worker ends itself. A node that is only cut off does the same before its supervisor gives the jobs to
-another: an actor nobody has listened to for half the silence allowed ends its worker. Nothing else imports Ray.
+The actor starts the usual worker process on its node and forwards its bytes, like a pipe through Ray. So browsers are
+not part of Ray's processes. If an actor, its node or the driver is lost, the pipe closes and the worker exits. The
+same happens on a disconnected node before its supervisor reassigns the jobs: an actor that had no contact for half
+the heartbeat timeout stops its worker. Nothing else imports Ray.
+Why: docs/decisions/running.md#a-ray-actor-starts-the-worker-process-and-is-not-the-worker
 """
 
 import asyncio

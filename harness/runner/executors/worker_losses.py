@@ -1,9 +1,10 @@
-"""Whose fault a lost worker was, when several jobs were on it.
+"""Attributes a lost worker to one of the jobs that ran on it.
 
-A worker takes all its jobs with it, and at most one of them is the cause. So the first loss of a job at a point of its
-journal is nobody's. A job that loses a second worker at the same point is a suspect: it is played alone on its worker
-until it has got further, and a worker lost while a job is alone at such a point counts as the job's failure. No job
-uses up an attempt because of what another one on its worker does.
+All jobs of a lost worker are interrupted, and at most one of them is the cause. So the first loss of a job at a point
+of its journal does not count. A job that loses a second worker at the same point is a suspect: it runs alone on a
+worker until it gets further, and a worker lost meanwhile counts as a failure of that job. No job uses up an attempt
+because of another job on its worker.
+Why: docs/decisions/resume.md#how-a-lost-worker-is-attributed
 """
 
 import asyncio
