@@ -138,7 +138,7 @@ OVERRIDES = (
     ("agent.examples=3", "agent.examples"),
     ("agent.actions=3", "agent.actions"),
     ("llm.faults=3", "llm.faults"),
-    ("llm.base_url=ftp://model.test", "llm.base_url='ftp://model.test' is no address"),
+    ("llm.base_url=ftp://model.test", "llm.base_url='ftp://model.test' is not an address"),
     ("llm.base_url=model.test", "llm.base_url"),
     ("llm.base_url='http://[::1'", "llm.base_url"),
     ("llm.base_url=http://", "llm.base_url"),
