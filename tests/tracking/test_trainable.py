@@ -209,7 +209,7 @@ async def test_a_command_trains_numbered_checkpoints(tmp_path: Path) -> None:
 async def test_a_command_that_fails_leaves_no_checkpoint(tmp_path: Path) -> None:
     model = learner(tmp_path)
     await model.register(command("import sys; print('CUDA out of memory'); sys.exit(3)"))
-    with pytest.raises(TrackingError, match=r"ended with code 3: CUDA out of memory \(all of it: .*0001\.log\)"):
+    with pytest.raises(TrackingError, match=r"ended with code 3: CUDA out of memory \(full output: .*0001\.log\)"):
         await model.train(GROUPS)
     assert await model.get_step() == 0
     await model.register(command())
