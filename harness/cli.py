@@ -183,7 +183,7 @@ def _evaluate(config: Config, folder: Path) -> int:
 
     check_shape(folder)
     console = Terminal()
-    if (summary := load_summary(folder, settings=config.tree())) is not None:
+    if (summary := load_summary(folder, settings=config.tree() | config.measured())) is not None:
         print_summary(console, summary, str(folder))
         return exit_code(console, summary.overall, config.fail_under)
     from harness.evaluation.orchestrator import evaluate  # the heavy half of the house: who owes nothing does without

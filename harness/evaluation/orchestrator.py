@@ -117,7 +117,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
             return ExitCode.INTERRUPTED
         if not left.owed:
             retry_request.settle(settings.policy, run, tasks, found.outcomes, trials=config.trials)
-            save_summary(run, summary, settings=config.tree())
+            save_summary(run, summary, settings=config.tree() | config.measured())
         return exit_code(console, summary.overall, config.fail_under)
 
 

@@ -1,6 +1,6 @@
-"""A stranger's package beside Cairn: agent, evaluator, site and tasks, with nothing changed in this repository.
+"""A stranger's package beside Cairn: agent, evaluator, action, site and tasks, with nothing changed in this repository.
 
-An action set and a benchmark of a plug-in belong here, too, once their classes can be named in the settings.
+A benchmark of a plug-in belongs here, too, once its class can be named in the settings.
 """
 
 import hashlib
@@ -61,7 +61,9 @@ def wheel(folder: Path, *, version: str = "1.0", without: str = "none") -> Path:
     }
     files[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: lantern\nVersion: {version}\n".encode()
     files[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-    files[f"{info}/entry_points.txt"] = b"[cairn.plugins]\nlantern = lantern\n"
+    files[f"{info}/entry_points.txt"] = (
+        b"[cairn.plugins]\nlantern = lantern\n[cairn.actions]\nturn_to = lantern.action:TurnTo\n"
+    )
     files[f"{info}/top_level.txt"] = b"lantern\n"
     record = "".join(f"{name},,\n" for name in (*files, f"{info}/RECORD"))
     path = folder / f"lantern-{version}-py3-none-any.whl"
@@ -113,7 +115,7 @@ def state_of_the_repository() -> str:
 
 @pytest.mark.browser
 def test_an_installed_plugin_is_run_killed_resumed_reported_and_compared(
-    start: Starter, tmp_path: Path, beside: Path
+    start: Starter, tmp_path: Path, beside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = state_of_the_repository()
     results = tmp_path / "results"
@@ -131,12 +133,14 @@ def test_an_installed_plugin_is_run_killed_resumed_reported_and_compared(
 
         resumed = start(*chosen, "fail_under=1.0")
         assert resumed.code == 0, resumed.out + resumed.err
+        monkeypatch.syspath_prepend(beside)  # so that this process, too, knows the kind of its action
         episodes = [read(path) for path in sorted(folder.glob("*.traj.jsonl"))]
         assert [episode.closed and episode.closed.answer for episode in episodes] == ["21", "21"]
         assert decided(folder) == 12, "a decision was made twice"
         memory = episodes[0].memory
         assert memory["numbers"] == [1, 2, 3, 4, 5, 6]
         assert len(set(memory["processes"])) == 2, "its memory came back in another process"
+        assert {step.decided.action.kind for step in episodes[0].steps} == {"turn_to"}
         (total,) = episodes[0].scores["corrected"].verdicts
         assert (total.evaluator, total.value, total.why) == ("total", 1.0, "the answer is '21', the total 21")
 

@@ -3,7 +3,8 @@
 import os
 import re
 
-from harness.api import Action, ChatModel, Decision, Episode, Goto, LiveObservation, Reply, Stop, Task
+from harness.api import Action, ChatModel, Decision, Episode, LiveObservation, Reply, Stop, Task
+from lantern.action import TurnTo
 
 
 class Adder:
@@ -16,7 +17,7 @@ class Adder:
         found = re.search(r"number (\d+)", seen.text)
         memory["numbers"].append(int(found[1]) if found else 0)
         memory["processes"].append(os.getpid())
-        action: Action = Goto(url=f"{seen.url.rpartition('/')[0]}/{len(memory['numbers']) + 1}")
+        action: Action = TurnTo(number=len(memory["numbers"]) + 1)
         if len(memory["numbers"]) == self._pages:
             action = Stop(answer=str(sum(memory["numbers"])))
         return Decision(action=action, reply=Reply(text=action.kind, model="adder"), memory=memory)
