@@ -123,7 +123,7 @@ def test_an_installed_plugin_is_run_killed_resumed_reported_and_compared(
         chosen = (*RUN, f"executor={executor}", f"run.id={executor}")
         folder = results / executor
         with running(*chosen, root=results) as process:
-            wait_until(lambda folder=folder: decided(folder) >= 3)
+            wait_until(lambda folder=folder: decided(folder) >= 3, within_s=180)
             family = psutil.Process(process.pid).children(recursive=True)
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
