@@ -102,7 +102,7 @@ class Scorer:
                 return await _found(name, self._further[name], task, closed, artifacts)
             case _:
                 raise EvaluatorError(
-                    f"there is no evaluator for eval type {name!r}; name its class, evaluators.{name}._target_=…"
+                    f"there is no evaluator for eval type {name[:80]!r}; name its class with evaluators.NAME._target_=…"
                 )
 
 

@@ -68,7 +68,7 @@ async def test_sites_that_are_killed_come_back_on_their_port_with_what_was_done_
             assert (await one.get("/__writes__")).json() == writes
             assert (await one.post("/__reset__")).status_code == 204
             assert (await one.get("/__writes__")).json()[0] == writes[0]
-    assert told == [f"the embedded sites ended with code -{signal.SIGKILL:d} and are started again on port {port}"]
+    assert told == [f"the embedded sites ended with code -{signal.SIGKILL:d} and are restarted on port {port}"]
     assert not state.exists()
 
 

@@ -24,7 +24,7 @@ def test_every_task_is_told_without_addresses_and_nothing_is_left_behind(start: 
     assert done.code == 0, done.err
     lines = done.out.splitlines()
     assert lines[0] == (
-        "431  shopping,reddit  http://onestopmarket.com/a |AND| http://reddit.com/b  string_match  2 owed"
+        "431  shopping,reddit  http://onestopmarket.com/a |AND| http://reddit.com/b  string_match  2 pending"
     )
     for words in ("set SHOPPING=", "set REDDIT=", "1 tasks need one, set judge.model", "sites.reset.command"):
         assert words in done.out

@@ -71,7 +71,7 @@ def test_smoke_passes_and_a_second_start_does_nothing(start: Starter, tmp_path: 
         assert again.summary["results"] == first.summary["results"]
         done = again.summary["invocation"]
         assert (done["model_requests"], done["browser_starts"], done["episodes_run"]) == (0, 0, 0)
-        found.append(((again.folder / ".concluded.json").stat().st_ino, again.out.partition("this start")[0]))
+        found.append(((again.folder / ".concluded.json").stat().st_ino, again.out.partition("this invocation")[0]))
     assert found[0] == found[1], "the second was found out anew, or said something else"
     with running("task=smoke", "run.retry=all", root=tmp_path / "results"):
         # Written again only when all is played, so it is gone for as long as that takes.
@@ -129,7 +129,7 @@ def test_an_interrupted_run_ends_cleanly_and_says_how_to_go_on(start: Starter, t
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert b"the same command goes on" in out
+    assert b"run the same command to continue" in out
     assert b"Traceback" not in out
     assert not any(read(path).failures for path in folder.glob("*.traj.jsonl"))
     assert start("task=smoke").code == 0

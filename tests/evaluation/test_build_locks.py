@@ -64,7 +64,7 @@ def test_of_the_embedded_sites_every_lane_has_its_own() -> None:
         ("http://t0.shop.localhost",),
         ("http://t7.shop.localhost",),
     ]
-    with pytest.raises(ConfigError, match=r"sites\.shop\.instances is for sites of your own"):
+    with pytest.raises(ConfigError, match=r"sites\.shop\.instances is only for your own sites"):
         configured(embedded=True, shop={**A_SHOP, "instances": ["http://a.test"]})
 
 

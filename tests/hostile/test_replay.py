@@ -182,8 +182,8 @@ SITES: dict[str, On] = {
     "that-site-of-ones-own": On("", sites=("intranet",), overrides=("+sites.intranet.url=http://a:1",)),
     "a-site-beside-embedded-ones": On("", sites=("intranet", "shop"), overrides=("+sites.intranet.url=http://a:1",)),
     "only-one-of-two": On("is on site intranet", sites=("shop", "intranet")),
-    "reserved-name": On("is on site reset, of which", sites=("reset",)),
-    "embedded-as-a-name": On("is on site embedded, of which", sites=("embedded",)),
+    "reserved-name": On("is on site reset, but your settings have no address", sites=("reset",)),
+    "embedded-as-a-name": On("is on site embedded, but your settings have no address", sites=("embedded",)),
     "name-with-dots": On("a site called 'a.url=http://evil'", sites=("a.url=http://evil",)),
     "name-with-escapes": On(r"a site called '\x1b[2J'", sites=("\x1b[2J",)),
     "name-with-lines": On(r"a site called 'a\nb'", sites=("a\nb",)),
@@ -197,9 +197,9 @@ SITES: dict[str, On] = {
     "shown-by-url-and-said-so": On("", sites=("intranet",), overrides=("+sites.intranet.url=http://new:1", "+sites.intranet.canonical=http://old:1"), recorded="sites: {intranet: {url: 'http://old:1'}}"),
     "shown-by-instance": On("", sites=("intranet",), overrides=("+sites.intranet.url=http://a:1",), recorded="sites: {intranet: {instances: ['http://a:1']}}"),
     "login-not-configured": On("your settings have none: configure sites.intranet.login", sites=("intranet",), state="intranet_state.json", overrides=("+sites.intranet.url=http://a:1",)),
-    "login-elsewhere": On("logged in on site evil", state="/home/me/evil_state.json"),
-    "login-by-path": On("logged in on a site called", state="../../../etc/passwd"),
-    "login-by-nul": On("logged in on a site called", state="\0_state.json"),
+    "login-elsewhere": On("needs a login to site evil", state="/home/me/evil_state.json"),
+    "login-by-path": On("needs a login to a site called", state="../../../etc/passwd"),
+    "login-by-nul": On("needs a login to a site called", state="\0_state.json"),
 }  # fmt: skip
 
 

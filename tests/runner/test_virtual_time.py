@@ -35,7 +35,7 @@ def test_whoever_waits_for_nobody_is_told() -> None:
     async def forever() -> None:
         await asyncio.Event().wait()
 
-    with pytest.raises(RuntimeError, match="everybody waits"):
+    with pytest.raises(RuntimeError, match="every task waits for another"):
         run_virtual(forever())
 
 
