@@ -360,7 +360,7 @@ JOURNALS: dict[str, tuple[Any, set[int], str]] = {
     "goto-file": (lambda watched: goto("file:///etc/passwd"), {1}, "pages reproduced"),
     "logged-in": (lambda watched: setting("opened", "task.storage_state", "/x/shop_state.json"), {1}, "pages reproduced"),
     "cookies-of-a-file": (lambda watched: setting("opened", "task.storage_state", str(watched.folder / "shop_state.json")), {1}, "pages reproduced"),
-    "upload": (lambda watched: uploading, {1}, "came back"),
+    "upload": (lambda watched: uploading, {1}, "pages reproduced"),
     "geolocation": (lambda watched: setting("opened", "task.geolocation", {"latitude": 1e308, "longitude": 0.0}), {1, 2}, ""),
     "site-of-theirs": (lambda watched: setting("opened", "task.sites", ["theirs"]), {2}, "but your settings have no address for it"),
 }  # fmt: skip
