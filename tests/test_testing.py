@@ -96,7 +96,7 @@ async def test_what_a_person_must_act_on_still_stops_the_run() -> None:
 
 async def test_an_eval_type_without_its_class_says_what_to_give() -> None:
     scored = await Scorer("corrected").score(a_task(eval_types=("mine",)), closed(), MemoryArtifacts())
-    assert "evaluators.mine._target_=" in scored.verdicts[0].why
+    assert "evaluators.NAME._target_=" in scored.verdicts[0].why
 
 
 async def test_a_scripted_model_answers_in_order_and_then_no_more() -> None:

@@ -127,7 +127,7 @@ class TestInABrowser:
         web.pages["/home"] = html(
             "<link rel=stylesheet href=/look.css><a href=/next>Next</a>"
             "<form method=post action=/next><label>Note <input name=note></label><button>Send</button></form>"
-            "<script>fetch('/count.json')</script>"
+            "<script>fetch('/count.json').then((answer) => answer.text())</script>"
         )
         web.pages["/count.json"] = saved
         web.page("/next", "next")
