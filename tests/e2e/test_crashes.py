@@ -233,7 +233,7 @@ async def test_interrupting_twice_ends_at_once_and_the_run_goes_on_later(world: 
         async with world.playing("task.ids=[0]") as play:
             await play.until(lambda: b'"kind":"acted"' in b"".join(p.read_bytes() for p in play.folder.glob("0.traj*")))
             play.process.send_signal(signal.SIGINT)
-            await play.until(lambda: "once more" in play.text)
+            await play.until(lambda: "again to stop now" in play.text)
             play.process.send_signal(signal.SIGINT)
             assert await play.ended(15) == 130, play.text
     assert "Traceback" not in play.text

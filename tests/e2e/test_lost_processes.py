@@ -97,8 +97,8 @@ async def test_an_embedded_server_that_dies_is_started_again_and_the_run_goes_on
         assert len(victims) == 1
         victims[0].kill()
         assert await play.ended() == 0, play.text
-    (line,) = [line for line in play.text.splitlines() if "started again" in line]
-    assert line.startswith("the ") and f"{name.split()[0]} ended with code -9 and {name.split()[1]} started" in line
+    (line,) = [line for line in play.text.splitlines() if "restarted" in line]
+    assert line.startswith("the ") and f"{name.split()[0]} ended with code -9 and {name.split()[1]} restarted" in line
     assert play.episode(WISHLIST).scores["corrected"].value == 1.0
 
 
