@@ -20,7 +20,7 @@ from harness.evaluators.scorer import NO_EVALUATORS, Scorer
 from harness.journal.final_state import FinalState, read_final_state
 from harness.journal.names import journals_in
 from harness.journal.store import ArtifactStore
-from harness.llm.chat import ChatSettings, OpenAIChat
+from harness.llm.chat import OpenAIChat, judge_settings
 from harness.llm.endpoint import Endpoint
 from harness.llm.prices import read_prices
 from harness.llm.retry import Retrier, RetryPolicy
@@ -125,7 +125,7 @@ def _judge_model(settings: JudgeSettings) -> OpenAIChat:
     prices = PROJECT / "configs" / "prices.yaml"
     return OpenAIChat(
         Endpoint(base_url=settings.base_url, api_key=settings.api_key),
-        ChatSettings(model=settings.model, temperature=0.0, max_tokens=768),
+        judge_settings(settings.model),
         retrier=Retrier(RetryPolicy()),
         prices=read_prices(read_yaml(prices, "prices"), str(prices)),
     )

@@ -110,7 +110,7 @@ class LlmConfig:
     seed: int | None = setting(None, added=True)
     """Sent as it is, for endpoints that sample by it."""
     extra_body: Tree = setting(factory=dict, added=True)
-    """Further keys of the request, as the endpoint documents them."""
+    """Further keys of the request, as the endpoint documents them: `+llm.extra_body.KEY=VALUE`."""
     timeout_s: float = setting(120.0, measured=False)
     max_attempts: int = setting(8, measured=False)
     max_retry_s: float = setting(600.0, measured=False)

@@ -4,6 +4,7 @@ Every number of `config` is looked at, whichever it is: a field that is added to
 the first day. What has closer bounds than its kind stands in one table. Raised before anything is made or played.
 """
 
+import json
 import resource
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -95,6 +96,8 @@ WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Settings that are one of a few words."""
 
 ADDRESSES = ("llm.base_url", "judge.base_url")
+RESERVED = frozenset({"messages", "model", "stream"})
+"""Keys of a request that settings cannot replace: the journal says what was asked, and whom."""
 NON_EMPTY = (
     *("task.name", "task.path", "agent.name", "agent.splitter", "agent.example_role", "llm.name"),
     *("llm.model", "llm.max_tokens_field", "browser.locale", "browser.timezone", "run.id", "run.root"),
@@ -116,6 +119,8 @@ def check_values(config: object) -> None:
                 raise ConfigError(f"{name}={_shown(value)} cannot be used; give a number {bounds}")
         elif isinstance(value, str):
             _check_text(name, value)
+        elif name == "llm.extra_body":
+            _check_request_keys(name, value)
     known = dict(settings(config))
     if known.get("agent._target_") is None and not known.get("agent.template", "-").strip():
         raise ConfigError("agent.template is empty; give the user message, or a class of your own as agent._target_")
@@ -165,6 +170,16 @@ def settings(tree: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 def range_of(name: str) -> ValueRange:
     """Of a setting that is a number."""
     return BOUNDS.get(name) or (_TIME if name.endswith("_s") else _COUNT)
+
+
+def _check_request_keys(name: str, keys: Mapping[str, object]) -> None:
+    """What the journal says was asked, and of whom, cannot be replaced; and a request is JSON."""
+    if reserved := sorted(RESERVED.intersection(map(str, keys))):
+        raise ConfigError(f"{name}.{reserved[0]} cannot be given: Cairn sets it itself; take it out")
+    try:
+        json.dumps(keys, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{name} cannot be sent as JSON: {error}; correct its value") from error
 
 
 def _check_text(name: str, value: str) -> None:

@@ -15,7 +15,7 @@ from harness.api import ChatModel, Message, Reply
 from harness.config import PROJECT, JudgeConfig, LlmConfig
 from harness.config.schema_fields import Tree
 from harness.errors import ConfigError
-from harness.llm.chat import ChatSettings, OpenAIChat
+from harness.llm.chat import ChatSettings, OpenAIChat, judge_settings
 from harness.llm.circuit_breaker import CircuitBreakerModel
 from harness.llm.endpoint import Endpoint
 from harness.llm.http_client import bounded_client
@@ -120,7 +120,7 @@ class Models:
         endpoint = Endpoint(
             base_url=judge.base_url, api_key=judge.api_key, headers=judge.headers, http_client=self._connections
         )
-        settings = ChatSettings(model=judge.model, temperature=0.0, max_tokens=768, timeout_s=judge.timeout_s)
+        settings = judge_settings(judge.model, timeout_s=judge.timeout_s)
         turns = LaneLimiter(turns=Unlimited(), lane=0, requests=RequestCounter(), stopping=self.stopping)
         return await self._open(endpoint, settings, self._retrier(None), turns)
 

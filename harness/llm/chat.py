@@ -67,6 +67,11 @@ class ChatMessage(TypedDict):
     name: NotRequired[str]
 
 
+def judge_settings(model: str, *, timeout_s: float = 120.0) -> ChatSettings:
+    """What a judge is asked with, as WebArena asks its own: temperature 0, and at most 768 tokens."""
+    return ChatSettings(model=model, temperature=0.0, max_tokens=768, timeout_s=timeout_s)
+
+
 class OpenAIChat:
     """A `ChatModel` on any OpenAI-compatible endpoint; close it by leaving its context."""
 

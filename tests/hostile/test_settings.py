@@ -138,6 +138,8 @@ OVERRIDES = (
     ("agent.examples=3", "agent.examples"),
     ("agent.actions=3", "agent.actions"),
     ("llm.faults=3", "llm.faults"),
+    ("+llm.extra_body.messages=[]", "llm.extra_body.messages cannot be given"),
+    ("+llm.extra_body.a=nan", "llm.extra_body cannot be sent as JSON"),
     ("llm.base_url=ftp://model.test", "llm.base_url='ftp://model.test' is not an address"),
     ("llm.base_url=model.test", "llm.base_url"),
     ("llm.base_url='http://[::1'", "llm.base_url"),
