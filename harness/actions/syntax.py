@@ -23,7 +23,7 @@ def form_of_fields(verb: str, action: type) -> str:
     return " ".join((verb, *(f"[{name}]" for name in names))) if names else f"{verb}, without arguments"
 
 
-def read_fields(action: type, arguments: str) -> dict[str, Any] | None:
+def read_fields(action: type, arguments: str) -> dict[str, Target | str | int] | None:
     """The values of an action's fields from its arguments, in the order of the fields; None = they do not fit.
 
     Raises:

@@ -27,7 +27,7 @@ from zlib import crc32
 
 import orjson
 
-from harness.codec.forms import CodecError, Text, UnknownKind, form_of
+from harness.codec.forms import CodecError, JsonObject, Text, UnknownKind, form_of
 from harness.records import Opened, Record
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "UPGRADES",
     "CodecError",
     "Encoded",
+    "JsonObject",
     "NewerSchema",
     "Text",
     "UnknownKind",
@@ -53,15 +54,15 @@ __all__ = [
 SCHEMA = 4
 """Version of the lines written; bump it, and add to UPGRADES, when a record changes shape."""
 
-Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
+Upgrade = Callable[[JsonObject], JsonObject]
 
 
-def _instances(tree: dict[str, Any]) -> dict[str, Any]:
+def _instances(tree: JsonObject) -> JsonObject:
     """Before schema 2 no site had more than one instance."""
     return {**tree, "instances": {}} if tree.get("kind") == "opened" else tree
 
 
-def _doubts(tree: dict[str, Any]) -> dict[str, Any]:
+def _doubts(tree: JsonObject) -> JsonObject:
     """Before schema 3, form fields, effects of a failed step and `effects_url` were not recorded."""
     match tree.get("kind"):
         case "acted":
@@ -75,7 +76,7 @@ def _doubts(tree: dict[str, Any]) -> dict[str, Any]:
     return tree
 
 
-def _memory(tree: dict[str, Any]) -> dict[str, Any]:
+def _memory(tree: JsonObject) -> JsonObject:
     """Before schema 4 agents had no memory."""
     return {"memory": None, **tree} if tree.get("kind") == "decided" else tree
 

@@ -17,6 +17,8 @@ from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 Text = Callable[[str], str]
+JsonObject = dict[str, Any]
+"""A JSON object of any shape: read from a file or a reply, so what reads a key of it checks the value."""
 _INT64 = range(-(2**63), 2**63)
 _DEEPEST = 120
 """Levels of free values; a task file may have a hundred."""
@@ -292,7 +294,7 @@ def _dataclass(cls: Any) -> Form:
     def encode(value: Any, text: Text | None) -> Any:
         if type(value) is not cls:
             raise _wrong(value, cls.__name__)
-        tree: dict[str, Any] = dict(tag)
+        tree: JsonObject = dict(tag)
         name = ""
         try:
             for name, as_it_is, encode_field in encoders:

@@ -13,16 +13,18 @@ from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from harness.codec import SCHEMA, dumps
+from harness.codec import SCHEMA, JsonObject, dumps
 from harness.records import Record
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+Definitions = dict[str, JsonObject]
+"""The classes described so far, by their names."""
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 
 
-def journal_schema() -> dict[str, Any]:
+def journal_schema() -> JsonObject:
     """The schema of one journal line."""
-    known: dict[str, Any] = {}
+    known: Definitions = {}
     lines = [_line(record, known) for record in get_args(Record)]
     return {
         "$schema": DIALECT,
@@ -34,7 +36,7 @@ def journal_schema() -> dict[str, Any]:
     }
 
 
-def _line(record: Any, known: dict[str, Any]) -> dict[str, Any]:
+def _line(record: Any, known: Definitions) -> JsonObject:
     tree = _object(record, known)
     tree["properties"] |= {
         "schema": {"const": SCHEMA, "description": "Version of the shape of this line."},
@@ -44,10 +46,10 @@ def _line(record: Any, known: dict[str, Any]) -> dict[str, Any]:
     return tree
 
 
-def _object(cls: Any, known: dict[str, Any]) -> dict[str, Any]:
+def _object(cls: Any, known: Definitions) -> JsonObject:
     """A dataclass: all of its fields, and no others."""
     hints, said = get_type_hints(cls), _said(cls)
-    properties: dict[str, Any] = {}
+    properties: JsonObject = {}
     if isinstance(kind := getattr(cls, "kind", None), str):
         properties["kind"] = {"const": kind}
     for field in fields(cls):
@@ -64,7 +66,7 @@ def _object(cls: Any, known: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _value(annotation: Any, known: dict[str, Any]) -> dict[str, Any]:  # noqa: PLR0911 (one case per type)
+def _value(annotation: Any, known: Definitions) -> JsonObject:  # noqa: PLR0911 (one case per type)
     origin, args = get_origin(annotation), get_args(annotation)
     if annotation is Any:
         return {}
@@ -93,14 +95,14 @@ def _family(base: Any) -> list[Any]:
     return sorted(mine, key=lambda one: str(one.kind))
 
 
-def _tuple(args: tuple[Any, ...], known: dict[str, Any]) -> dict[str, Any]:
+def _tuple(args: tuple[Any, ...], known: Definitions) -> JsonObject:
     if args[1:] == (...,):
         return {"type": "array", "items": _value(args[0], known)}
     items = [_value(arg, known) for arg in args]
     return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
 
 
-def _named(cls: Any, known: dict[str, Any]) -> dict[str, Any]:
+def _named(cls: Any, known: Definitions) -> JsonObject:
     if cls.__name__ not in known:
         known[cls.__name__] = {}  # before its fields, as one of them may be of its own kind
         known[cls.__name__] = _object(cls, known)

@@ -4,7 +4,6 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from harness.errors import ConfigError, ExitCode
 from harness.reports.escape import flat, visible
@@ -43,7 +42,7 @@ def _art(folder: Path, options: argparse.Namespace) -> list[Path]:
     from harness.tracking.episodes import RunTrajectories, settings_of
     from harness.tracking.model import Model
 
-    settings: dict[str, Any] = settings_of(folder)
+    settings = settings_of(folder)
     step = settings.get("llm.step", 0) if options.step is None else options.step
     model = Model(
         name=options.name or slug(settings.get("llm.model", "model")),

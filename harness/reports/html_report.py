@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from harness import __version__, safe_files
-from harness.codec import CodecError, dumps, loads, plain
+from harness.codec import CodecError, JsonObject, dumps, loads, plain
 from harness.errors import JournalError
 from harness.journal.disk import Within, translate_os_errors, write_atomic
 from harness.journal.index import IndexEntry, Scan, scan
@@ -124,7 +124,7 @@ def selected_text(artifacts: ArtifactStore, digest: str) -> str:
     return value if isinstance(value, str) else dumps(value).decode()
 
 
-def _facts(found: Scan, known: RunInfo, rows: Sequence[Row]) -> dict[str, Any]:
+def _facts(found: Scan, known: RunInfo, rows: Sequence[Row]) -> JsonObject:
     """All that the report depends on, as JSON: the same facts, the same report."""
     stamps = {page_name(entry.name): [entry.size, entry.mtime_ns] for entry in found.entries}
     order = [row.page for row in rows if row.page]
@@ -153,7 +153,7 @@ def _task_pages(
             yield name, printer.task(replace(view, before=before, after=after), place)
 
 
-def _made(path: Path) -> dict[str, Any]:
+def _made(path: Path) -> JsonObject:
     try:
         made = loads(safe_files.read(path, most=safe_files.MAX_SIDE_FILE_BYTES))
     except (OSError, CodecError):

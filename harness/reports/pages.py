@@ -204,5 +204,5 @@ def _hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
-def _fields(view: RunView | TaskView) -> dict[str, Any]:
+def _fields(view: RunView | TaskView) -> dict[str, object]:
     return {name: getattr(view, name) for name in view.__slots__}

@@ -5,9 +5,9 @@ is no call of a known function is an error of that one task, found when its evid
 """
 
 from collections.abc import Collection
-from typing import Any
 from urllib.parse import urlsplit
 
+from harness.codec import JsonObject
 from harness.records import Eval, HtmlTarget
 from harness.tasks.validation import Fields
 
@@ -48,7 +48,7 @@ def build_eval(fields: Fields, evaluators: Collection[str] = ()) -> Eval:
     return judged
 
 
-def unknown_in_targets(fields: Fields) -> dict[str, Any]:
+def unknown_in_targets(fields: Fields) -> JsonObject:
     """Keys of `program_html` entries that mean nothing to us, by their place."""
     raw = fields.get("program_html") or []
     return {
@@ -67,7 +67,7 @@ def is_web_address(url: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.netloc)
 
 
-def _reference_answers(fields: Fields) -> dict[str, Any] | None:
+def _reference_answers(fields: Fields) -> dict[str, str | list[str]] | None:
     value = fields.get("reference_answers")
     if value is None:
         return None
@@ -90,7 +90,7 @@ def _reference_url(fields: Fields) -> str | None:
     return reference
 
 
-def _reference(answers: Fields, kind: str) -> Any:
+def _reference(answers: Fields, kind: str) -> str | list[str]:
     if kind == "exact_match":
         return answers.text(kind)
     if kind == "must_include":

@@ -8,12 +8,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from harness.codec import JsonObject
 from harness.errors import TaskError
 
 _PLACEHOLDER = re.compile(r"__([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)__")
 
 
-def expand(place: str, value: Mapping[str, Any], bases: Mapping[str, str]) -> dict[str, Any]:
+def expand(place: str, value: Mapping[str, Any], bases: Mapping[str, str]) -> JsonObject:
     """A copy of a raw task with every placeholder in every string replaced.
 
     Args:
@@ -40,5 +41,5 @@ def expand(place: str, value: Mapping[str, Any], bases: Mapping[str, str]) -> di
             )
         return base
 
-    expanded: dict[str, Any] = walk(value, "")
+    expanded: JsonObject = walk(value, "")
     return expanded

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import safe_files
-from harness.codec import loads
+from harness.codec import JsonObject, loads
 from harness.errors import TaskError, UnsafeFile
 
 _DEEPEST = 100
@@ -26,7 +26,7 @@ class TaskEntry:
     place: str
     """Where it stands, as a complaint names it."""
     file: Path
-    fields: dict[str, Any]
+    fields: JsonObject
 
 
 def read(path: Path) -> tuple[TaskEntry, ...]:
@@ -111,7 +111,7 @@ def _entry(file: Path, place: str, value: Any) -> TaskEntry:
     return TaskEntry(task_id=task_id, place=f"{file}: task {task_id}", file=file, fields=value)
 
 
-def _deepest(task: dict[str, Any]) -> str | None:
+def _deepest(task: JsonObject) -> str | None:
     """A field that is nested too deeply to be walked through and written down; None when there is none."""
     for key, value in task.items():
         level = [value]

@@ -7,6 +7,7 @@ know, and `rest` gives it back.
 from collections.abc import Mapping
 from typing import Any
 
+from harness.codec import JsonObject
 from harness.errors import TaskError
 
 
@@ -21,7 +22,7 @@ class Fields:
         """The complaint about one field, to be raised by the caller."""
         return TaskError(f"{self._place}: field `{self._prefix}{key}` {why}")
 
-    def rest(self) -> dict[str, Any]:
+    def rest(self) -> JsonObject:
         return {key: value for key, value in self._values.items() if key not in self._asked}
 
     def has(self, key: str) -> bool:
@@ -63,7 +64,7 @@ class Fields:
             raise self.wrong(key, f"must be a list of strings, not {_shown(value)}")
         return tuple(self.text_in(f"{key}[{index}]", item) for index, item in enumerate(value))
 
-    def mapping(self, key: str) -> dict[str, Any]:
+    def mapping(self, key: str) -> JsonObject:
         """A JSON object; {} when absent."""
         value = self.get(key)
         if value is None:

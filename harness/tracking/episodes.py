@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.api import Artifacts
-from harness.codec import CodecError, loads
+from harness.codec import CodecError, JsonObject, loads
 from harness.errors import JournalError, TrackingError
 from harness.journal.index import EpisodeResult, scan
 from harness.journal.log import read
@@ -86,7 +86,7 @@ def run_groups(folder: Path, *, dialect: str = DIALECT) -> Iterator[TrajectoryGr
         yield TrajectoryGroup(items, metadata={"task_id": task_id, "scenario_id": task_id})
 
 
-def settings_of(folder: Path) -> dict[str, Any]:
+def settings_of(folder: Path) -> JsonObject:
     """The measuring settings a run was made with, by dotted key; {} when they are not there any more."""
     for outcome in scan(folder).outcomes.values():
         try:
@@ -148,7 +148,7 @@ class _Conversation:
         self.messages.append({"finish_reason": "stop", "index": 0, "message": reply})
 
 
-def _message(artifacts: Artifacts, digest: str) -> dict[str, Any]:
+def _message(artifacts: Artifacts, digest: str) -> JsonObject:
     """Raises: JournalError: The artifact of that name is no message."""
     try:
         message = loads(artifacts.read(digest))
@@ -164,7 +164,7 @@ def _shared(one: Sequence[str], other: Sequence[str]) -> int:
     return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
-def _shown(decided: Decided, episode: Episode) -> dict[str, Any]:
+def _shown(decided: Decided, episode: Episode) -> JsonObject:
     assert episode.opened is not None
     before = episode.arrival if decided.step == 1 else episode.steps[decided.step - 2].acted
     page = before.observation.text if before else ""

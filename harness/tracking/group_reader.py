@@ -4,12 +4,22 @@ import json
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from harness.codec import CodecError, loads
+from harness.codec import CodecError, JsonObject, loads
 from harness.errors import TrackingError
 from harness.tracking.lazy import pyarrow
 from harness.tracking.trajectory import RolloutError, Trajectory, TrajectoryGroup
+
+
+class _Message(TypedDict):
+    """A message as ART's format has it: `tool_calls` is JSON."""
+
+    role: str | None
+    content: str | None
+    tool_calls: str | None
+    tool_call_id: str | None
+    trainable: bool
 
 
 def read_groups(path: Path) -> Iterator[TrajectoryGroup]:
@@ -27,12 +37,12 @@ def read_groups(path: Path) -> Iterator[TrajectoryGroup]:
         raise TrackingError(f"{path} cannot be read as trajectories: {exc}") from exc
 
 
-def _rows(file: Any) -> Iterator[dict[str, Any]]:
+def _rows(file: Any) -> Iterator[JsonObject]:
     for batch in file.iter_batches(batch_size=256):
         yield from batch.to_pylist()
 
 
-def _group(rows: list[dict[str, Any]]) -> TrajectoryGroup:
+def _group(rows: list[JsonObject]) -> TrajectoryGroup:
     first = rows[0]
     items = [item for row in rows if (item := _item(row)) is not None]
     return TrajectoryGroup(
@@ -43,7 +53,7 @@ def _group(rows: list[dict[str, Any]]) -> TrajectoryGroup:
     )
 
 
-def _item(row: dict[str, Any]) -> Trajectory | RolloutError | None:
+def _item(row: JsonObject) -> Trajectory | RolloutError | None:
     if row["reward"] is None and row["messages"] is None:
         if (kind := row.get("exception_type")) is None:
             return None
@@ -59,8 +69,8 @@ def _item(row: dict[str, Any]) -> Trajectory | RolloutError | None:
     )
 
 
-def _message(flat: dict[str, Any]) -> dict[str, Any]:
-    message = {"role": flat["role"], "content": flat["content"]}
+def _message(flat: _Message) -> JsonObject:
+    message: JsonObject = {"role": flat["role"], "content": flat["content"]}
     if flat["tool_calls"]:
         message["tool_calls"] = loads(flat["tool_calls"])
     if flat["tool_call_id"]:

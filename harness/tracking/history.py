@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from harness import safe_files
 from harness.codec import CodecError, dumps, loads
@@ -18,7 +18,8 @@ from harness.errors import TrackingError
 from harness.journal.disk import sync_folder, translate_os_errors, write_whole
 
 Mode = Literal["max", "min"]
-Row = dict[str, Any]
+Row = dict[str, object]
+"""One line of the file; what stands in a line that is read back is checked where it is used."""
 _LONGEST = 1 << 26
 """Bytes of a line."""
 

@@ -256,7 +256,7 @@ def _given_metrics(metrics: Mapping[str, Any], *, computed: bool, strict: bool) 
 
 
 def _numbers(row: Row) -> dict[str, float]:
-    return {key: value for key, value in row.items() if key not in ("recorded_at", "step")}
+    return {key: value for key, value in row.items() if key != "step" and isinstance(value, int | float)}
 
 
 def _plain_config(config: Any) -> Mapping[str, Any]:

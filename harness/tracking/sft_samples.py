@@ -8,26 +8,43 @@ out.
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
-from harness.codec import dumps, loads
+from harness.codec import JsonObject, dumps, loads
 from harness.journal.disk import write_atomic
 from harness.tracking.inputs import entries
 from harness.tracking.messages import Flat, flat
 from harness.tracking.trajectory import RolloutError
 
 
-def samples(groups: Iterable[Any], *, min_reward: float) -> Iterator[dict[str, Any]]:
-    """`{"messages": […], "tools": […]}` of each trajectory whose reward is at least `min_reward`."""
+class SampleMessage(TypedDict):
+    """A message of a sample."""
+
+    role: str | None
+    content: str | None
+    name: NotRequired[str]
+    """Tells examples of a prompt from its instructions."""
+    tool_calls: NotRequired[list[JsonObject]]
+    tool_call_id: NotRequired[str]
+
+
+class Sample(TypedDict):
+    """One line of a training file."""
+
+    messages: list[SampleMessage]
+    tools: NotRequired[list[Any]]
+
+
+def samples(groups: Iterable[Any], *, min_reward: float) -> Iterator[Sample]:
+    """The samples of each trajectory whose reward is at least `min_reward`."""
     for entry in entries(groups):
         item = entry.item
         if item is None or isinstance(item, RolloutError) or not item.reward >= min_reward:  # NaN is not enough either
             continue
         messages = [flat(message, position, "a sample") for position, message in enumerate(item.messages_and_choices)]
-        tools = {"tools": list(item.tools)} if item.tools else {}
         for chosen in _conversations(messages, getattr(item, "seen", None)):
-            turns = [_message(messages[position], item.messages_and_choices[position]) for position in chosen]
-            yield {"messages": turns, **tools}
+            spoken = [_message(messages[position], item.messages_and_choices[position]) for position in chosen]
+            yield {"messages": spoken, "tools": list(item.tools)} if item.tools else {"messages": spoken}
 
 
 def write_samples(path: Path, groups: Iterable[Any], *, min_reward: float) -> tuple[int, str]:
@@ -51,11 +68,11 @@ def _conversations(messages: list[Flat], seen: Any) -> Iterator[list[int]]:
         yield [*positions, answer]
 
 
-def _message(message: Flat, logged: Any) -> dict[str, Any]:
+def _message(message: Flat, logged: Any) -> SampleMessage:
     role, content, tool_calls, tool_call_id, _ = message
-    plain: dict[str, Any] = {"role": role, "content": content}
+    plain: SampleMessage = {"role": role, "content": content}
     if name := logged.get("name") if isinstance(logged, Mapping) else getattr(logged, "name", None):
-        plain["name"] = name  # examples of a prompt are told from its instructions by it
+        plain["name"] = name
     if tool_calls:
         plain["tool_calls"] = loads(tool_calls)
     if tool_call_id:

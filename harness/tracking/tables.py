@@ -4,7 +4,7 @@ Rows are made one episode at a time and never held; CSV needs no library. Statis
 """
 
 import csv
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
@@ -18,7 +18,7 @@ from harness.journal.store import journal_name
 from harness.records import Acted, Decided, Episode, Refused, Scored, Status
 from harness.tracking.lazy import pyarrow
 
-Row = dict[str, Any]
+Row = dict[str, str | int | float | bool | None]
 Write = Callable[[Row], None]
 
 
@@ -197,7 +197,7 @@ def _csv(path: Path, table: type, within: Within) -> Iterator[Write]:
 def _safe(row: Row) -> Row:
     """Page text must not become a formula when a spreadsheet opens the file."""
 
-    def is_formula(value: Any) -> bool:
+    def is_formula(value: object) -> bool:
         return isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
 
     return {name: f"'{value}" if is_formula(value) else value for name, value in row.items()}
@@ -208,7 +208,7 @@ def _parquet(path: Path, table: type, within: Within) -> Iterator[Write]:
     pa = pyarrow()
     kinds = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
     schema = pa.schema([(name, kinds[_kind(hint)]) for name, hint in get_type_hints(table).items()])
-    rows: list[Mapping[str, Any]] = []
+    rows: list[Row] = []
     with (
         replacing(path, durable=False, within=within) as file,
         pa.parquet.ParquetWriter(file, schema, compression="zstd") as writer,

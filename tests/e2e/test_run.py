@@ -159,7 +159,8 @@ def test_a_broken_plan_fails_visibly(start: Starter, broken_plans: Path) -> None
 
 @pytest.mark.slow
 def test_retries_are_paid_for_and_shown(start: Starter) -> None:
-    fault = "llm.faults=[{do: '429', retry_after: 0.1, on: {first: 1}}, {do: '500', on: {task_id: '1', first: 1}}]"
+    refused = "{do: '429', retry_after: 0.1, on: {task_id: '1', step: 5, first: 1}}"
+    fault = f"llm.faults=[{refused}, {{do: '500', on: {{task_id: '1', step: 1, first: 1}}}}]"
     done = start("task.ids=[0,1]", fault, "run.display=plain")
     assert done.code == 0, done.out + done.err
     steps = sum(result["steps"] for result in done.summary["results"])

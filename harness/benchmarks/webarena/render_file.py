@@ -11,6 +11,8 @@ from binascii import Error as Base64Error
 from dataclasses import dataclass
 from typing import Any
 
+from harness.codec import JsonObject
+
 _CONFIG = re.compile(r"<body>\s*<pre>")
 _LINE = re.compile(
     r"^(sites|task_id|require_login|storage_state|start_url|geolocation|intent_template|instantiation_dict|intent"
@@ -42,7 +44,7 @@ class RenderedStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedTask:
-    task: dict[str, Any]
+    task: JsonObject
     """The task's configuration, as far as the file prints it."""
     steps: tuple[RenderedStep, ...]
 
@@ -86,7 +88,7 @@ def _picture(part: str) -> bytes | None:
         return None
 
 
-def _config(text: str) -> dict[str, Any]:
+def _config(text: str) -> JsonObject:
     """Keys and values as printed: texts bare, everything else as Python writes it."""
     starts = list(_LINE.finditer(text))
     ends = [start.start() for start in starts[1:]] + [len(text)]

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from harness import safe_files
 from harness.actions import Action, InvalidAction, Stop, extract, resolve
@@ -19,7 +18,7 @@ from harness.benchmarks.webarena.id_action_set import IdActionSet
 from harness.benchmarks.webarena.playwright_action_set import PlaywrightActionSet
 from harness.benchmarks.webarena.render_file import RenderedStep, RenderedTask, read_render
 from harness.browser.rendering.similarity import fingerprint
-from harness.codec import digest, dumps, loads
+from harness.codec import JsonObject, digest, dumps, loads
 from harness.errors import ActionSyntaxError, ConfigError, TaskError, UnsafeFile
 from harness.evaluators.scorer import Scorer
 from harness.journal.record_limits import MAX_TIMESTAMP_S
@@ -242,7 +241,7 @@ def _count_missing(task: Task, ended: bool, report: ImportReport) -> None:
         report.missing["a judge's verdict (get one with harness score RUN --judge MODEL)"] += 1
 
 
-def _settings(source: Path) -> dict[str, Any]:
+def _settings(source: Path) -> JsonObject:
     path = source / "config.json"
     try:
         found = loads(safe_files.read_if_there(path) or b"{}")
@@ -277,7 +276,7 @@ def _written_at(path: Path) -> float:
     return min(max(path.lstat().st_mtime, 0.0), MAX_TIMESTAMP_S - 1)
 
 
-def _described(source: Path, settings: dict[str, Any], tasks: list[str]) -> dict[str, Any]:
+def _described(source: Path, settings: JsonObject, tasks: list[str]) -> JsonObject:
     return {
         "imported_from": source.resolve().name,
         "scoring": "webarena",

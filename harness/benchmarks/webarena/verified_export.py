@@ -15,13 +15,13 @@ UNKNOWN_ERROR.
 Source: https://github.com/ServiceNow/webarena-verified, version 1.2.3.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from harness import safe_files
-from harness.codec import CodecError, dumps, loads
+from harness.codec import CodecError, JsonObject, dumps, loads
 from harness.config.recorded_config import read_recorded, recorded_address, recorded_sites
 from harness.errors import ConfigError, JournalError
 from harness.journal.disk import Within, prepared, translate_os_errors, write_atomic
@@ -77,7 +77,7 @@ def export_verified(folder: Path, into: Path) -> ExportReport:
     return found
 
 
-def response_of(task: Task, closed: Closed, har: Mapping[str, Any]) -> dict[str, Any]:
+def response_of(task: Task, closed: Closed, har: JsonObject) -> JsonObject:
     """The scorer's form, filled in."""
     answer = closed.answer.strip()
     said = _parsed(answer)
@@ -93,13 +93,13 @@ def response_of(task: Task, closed: Closed, har: Mapping[str, Any]) -> dict[str,
     return {"task_type": kind, "status": status, "retrieved_data": data, "error_details": details}
 
 
-def with_cookies(har: Mapping[str, Any]) -> dict[str, Any]:
+def with_cookies(har: JsonObject) -> JsonObject:
     """The trace with a `Cookie` header on each request that had cookies; values stay as they were kept."""
     log = har["log"]
     return {"log": {**log, "entries": [_with_cookies(entry) for entry in log["entries"]]}}
 
 
-def _with_cookies(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _with_cookies(entry: JsonObject) -> JsonObject:
     request = entry["request"]
     if not request["cookies"]:
         return dict(entry)
@@ -107,7 +107,7 @@ def _with_cookies(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {**entry, "request": {**request, "headers": [*request["headers"], {"name": "Cookie", "value": value}]}}
 
 
-def _kind(task: Task, har: Mapping[str, Any]) -> str:
+def _kind(task: Task, har: JsonObject) -> str:
     if "string_match" in task.eval.eval_types:
         return "RETRIEVE"
     sent = any(entry["request"]["method"] not in _SAFE for entry in har["log"]["entries"])
@@ -146,7 +146,7 @@ def _ended(folder: Path) -> Iterator[FinalState]:
             yield ended
 
 
-def _trace(artifacts: ArtifactStore, digest: str) -> dict[str, Any]:
+def _trace(artifacts: ArtifactStore, digest: str) -> JsonObject:
     """Raises: JournalError: The artifact is no trace as we record them."""
     try:
         har = loads(artifacts.read(digest))
@@ -165,7 +165,7 @@ def _is_exchange(entry: Any) -> bool:
     return False
 
 
-def _environments(folder: Path) -> dict[str, Any]:
+def _environments(folder: Path) -> dict[str, dict[str, list[str]]]:
     """Placeholder to the address its site has in traces: the canonical one, whatever the site was served at."""
     sites = recorded_sites(read_recorded(folder))
     shown = {name: recorded_address(sites[name]) for name in SITES if name in sites}

@@ -7,7 +7,7 @@ the model's call. Only a page that is gone is nobody's mistake.
 
 import ast
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from playwright.async_api import Error, FrameLocator, Locator, Page
 
@@ -33,7 +33,15 @@ _LOCATORS: Mapping[str, frozenset[str]] = {
 _SHARE = 0.8
 """Of the time for an action, in which its element has to be found and ready."""
 _MOST_OF_A_REASON = 500
-_Step = tuple[str, list[Any], dict[str, Any]]
+_Literal = str | int | bool
+
+
+class _Call(NamedTuple):
+    """One call of the chain, as the agent wrote it."""
+
+    name: str
+    arguments: list[_Literal]
+    named: dict[str, _Literal]
 
 
 async def call(page: Page, verb: str, code: str, text: str, *, limit_s: float) -> None:
@@ -51,16 +59,16 @@ async def call(page: Page, verb: str, code: str, text: str, *, limit_s: float) -
     if not steps:
         raise ActionFailed(f"{code!r} performs no action on an element")
     place: Any = page
-    for name, arguments, named in steps[:-1]:
+    for step in steps[:-1]:
+        name, _, named = step
         allowed = _LOCATORS.get(name)
         if allowed is None or not set(named) <= allowed or not isinstance(place, Page | Locator | FrameLocator):
             raise ActionFailed(f"{name}({', '.join(named)}) is not one of the calls that find an element")
-        place = _found(place, name, arguments, named)
+        place = _found(place, step)
     if not isinstance(place, Locator):
         raise ActionFailed(f"{code!r} does not select an element")
-    _, arguments, _ = steps[-1]
     try:
-        await _perform(place, verb, text, arguments, timeout_ms=limit_s * _SHARE * 1000)
+        await _perform(place, verb, text, steps[-1].arguments, timeout_ms=limit_s * _SHARE * 1000)
     except Error as exc:
         if gone(exc):
             raise
@@ -69,8 +77,9 @@ async def call(page: Page, verb: str, code: str, text: str, *, limit_s: float) -
         raise ActionFailed(f"{code!r} has arguments of the wrong type") from exc
 
 
-def _found(place: Any, name: str, arguments: list[Any], named: dict[str, Any]) -> Any:
+def _found(place: Any, step: _Call) -> Any:
     """What a call finds in a place."""
+    name, arguments, named = step
     found = getattr(place, name, None)
     if found is None:
         raise ActionFailed(f"{name} cannot be used there")
@@ -83,7 +92,7 @@ def _found(place: Any, name: str, arguments: list[Any], named: dict[str, Any]) -
         raise ActionFailed(cut(f"{name} does not accept the arguments ({', '.join(said)})", _MOST_OF_A_REASON)) from exc
 
 
-async def _perform(place: Locator, verb: str, text: str, arguments: list[Any], *, timeout_ms: float) -> None:
+async def _perform(place: Locator, verb: str, text: str, arguments: list[_Literal], *, timeout_ms: float) -> None:
     match verb:
         case "click":
             await place.click(timeout=timeout_ms)
@@ -97,27 +106,27 @@ async def _perform(place: Locator, verb: str, text: str, arguments: list[Any], *
             await place.select_option(label=[str(argument) for argument in arguments], timeout=timeout_ms)
 
 
-def _parse(code: str) -> list[_Step]:
+def _parse(code: str) -> list[_Call]:
     """The chain of calls after `page`, in order."""
     try:
         node: ast.expr = ast.parse(code.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
         raise ActionFailed(f"{code!r} is not a Playwright call") from exc
-    steps: list[_Step] = []
+    steps: list[_Call] = []
     while not isinstance(node, ast.Name):
         function = node.func if isinstance(node, ast.Call) else node
         if not isinstance(function, ast.Attribute):
             raise ActionFailed(f"{code!r} is not a chain of calls on `page`")
         arguments = [_literal(argument) for argument in node.args] if isinstance(node, ast.Call) else []
         keywords = node.keywords if isinstance(node, ast.Call) else []
-        steps.append((function.attr, arguments, {str(word.arg): _literal(word.value) for word in keywords}))
+        steps.append(_Call(function.attr, arguments, {str(word.arg): _literal(word.value) for word in keywords}))
         node = function.value
     if node.id != "page":
         raise ActionFailed(f"{code!r} does not begin with `page`")
     return steps[::-1]
 
 
-def _literal(node: ast.expr) -> Any:
+def _literal(node: ast.expr) -> _Literal:
     if isinstance(node, ast.Constant) and isinstance(node.value, str | int | bool):
         return node.value
     raise ActionFailed("arguments must be plain strings or numbers")

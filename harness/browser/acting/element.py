@@ -6,12 +6,12 @@ listens is asked in the page's own, as listeners are known there only; a page ca
 
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypedDict
 
 from playwright.async_api import CDPSession, Error
 
 from harness.actions import Box
-from harness.browser.driver.cdp_send import sender
+from harness.browser.driver.cdp_send import RemoteObject, sender
 from harness.browser.driver.playwright_errors import first_line, moved
 from harness.browser.reading.document_client import together
 from harness.errors import ActionFailed
@@ -37,6 +37,13 @@ _TYPING = frozenset(
     " compositionend".split()
 )
 """Events that text put in at once does not send, or sends once instead of for every character."""
+
+
+class _Listener(TypedDict):
+    """What CDP says of an event listener, as far as it is read here."""
+
+    type: str
+    backendNodeId: int
 
 
 class Element:
@@ -131,18 +138,18 @@ class Element:
         except Error:
             return True
 
-    async def _listeners(self, handle: str) -> list[dict[str, Any]]:
+    async def _listeners(self, handle: str) -> list[_Listener]:
         """Who would hear typing, of an object and, if it is a document, all that is in it."""
         found = await self._send("DOMDebugger.getEventListeners", objectId=handle, depth=-1, pierce=True)
         return [listener for listener in found["listeners"] if listener["type"] in _TYPING]
 
-    async def _call(self, handle: str, function: str, *others: str) -> dict[str, Any]:
+    async def _call(self, handle: str, function: str, *others: str) -> RemoteObject:
         """What a function of the element gives, by its handle; nothing when it throws."""
         arguments = [{"objectId": other} for other in others]
         answer = await self._send(
             "Runtime.callFunctionOn", objectId=handle, functionDeclaration=function, arguments=arguments
         )
-        result: dict[str, Any] = {} if "exceptionDetails" in answer else answer["result"]
+        result: RemoteObject = {} if "exceptionDetails" in answer else answer["result"]
         return result
 
     def _check_enabled(self, answer: Mapping[str, Any]) -> None:

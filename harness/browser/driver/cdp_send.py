@@ -10,15 +10,27 @@ Why: docs/decisions/browser.md#commands-to-chromium-bypass-playwrights-public-se
 from collections.abc import Awaitable
 from functools import cache
 from inspect import signature
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 from playwright.async_api import CDPSession
+
+from harness.codec import JsonObject
+
+
+class RemoteObject(TypedDict, total=False):
+    """A value of a page's script, as CDP's `Runtime` domain describes it."""
+
+    type: str
+    value: Any
+    """The value itself, if it was asked for."""
+    objectId: str
+    """Its handle, if it is an object that stays in the page."""
 
 
 class Send(Protocol):
     """Sends one command; gives its result, raises `playwright.async_api.Error`."""
 
-    def __call__(self, method: str, /, **parameters: Any) -> Awaitable[dict[str, Any]]: ...
+    def __call__(self, method: str, /, **parameters: Any) -> Awaitable[JsonObject]: ...
 
 
 def sender(cdp: CDPSession) -> Send:
@@ -27,16 +39,16 @@ def sender(cdp: CDPSession) -> Send:
     connection: Any = getattr(session, "_connection", None)
     if not _is_known(connection.__class__):
 
-        async def send(method: str, /, **parameters: Any) -> dict[str, Any]:
+        async def send(method: str, /, **parameters: Any) -> JsonObject:
             return await cdp.send(method, parameters)
 
         return send
 
-    async def send_at_once(method: str, /, **parameters: Any) -> dict[str, Any]:
+    async def send_at_once(method: str, /, **parameters: Any) -> JsonObject:
         answer = await connection.send_message_to_server(
             session, "send", {"method": method, "params": parameters}, {"internal": True, "timeout": 0}
         )
-        result: dict[str, Any] = answer["result"]
+        result: JsonObject = answer["result"]
         return result
 
     return send_at_once

@@ -16,7 +16,7 @@ from typing import Any
 from playwright.async_api import BrowserContext
 
 from harness.browser.network.addresses import Addresses
-from harness.codec import dumps, loads
+from harness.codec import JsonObject, dumps, loads
 
 WANTED = re.compile(r"^https?://(?![^?#]*\.(?:css|js|png|jpg|jpeg|gif|svg|webp|ico|ttf|woff|woff2)(?:[?#]|$))")
 """Addresses in a trace: all but those of static files."""
@@ -64,7 +64,7 @@ class Trace:
         return dumps({"log": {"version": log["version"], "creator": log["creator"], "entries": entries, **comment}})
 
 
-def cleaned(entry: Mapping[str, Any], shown: Callable[[str], str]) -> dict[str, Any]:
+def cleaned(entry: JsonObject, shown: Callable[[str], str]) -> JsonObject:
     """An entry of a HAR without anything that should not be kept.
 
     Args:
@@ -87,7 +87,7 @@ def _header(header: Mapping[str, str]) -> dict[str, str]:
     return {"name": header["name"], "value": GONE if is_secret else header["value"]}
 
 
-def _cookie(cookie: Mapping[str, Any]) -> dict[str, Any]:
+def _cookie(cookie: JsonObject) -> JsonObject:
     return {**cookie, "value": cookie["value"] if cookie["name"] in HARMLESS else GONE}
 
 

@@ -15,7 +15,7 @@ from playwright.async_api import CDPSession, Error
 
 from harness.actions import Box
 from harness.browser.ax_node import AXNode
-from harness.browser.driver.cdp_send import sender
+from harness.browser.driver.cdp_send import RemoteObject, sender
 from harness.browser.reading.dom_index import DomIndex, LoneNode, Region, build_index
 
 _WALK, _CALM, _MEASURE = (
@@ -174,15 +174,15 @@ class DocumentClient:
         nodes: list[AXNode] = (await self._send(f"Accessibility.{method}", **parameters))["nodes"]
         return nodes
 
-    async def _run(self, expression: str, **more: Any) -> dict[str, Any]:
+    async def _run(self, expression: str, **more: Any) -> RemoteObject:
         more = {"contextId": self.world, "objectGroup": _GROUP, **more}
         return await self._call("Runtime.evaluate", expression=expression, **more)
 
-    async def _call(self, method: str, **parameters: Any) -> dict[str, Any]:
+    async def _call(self, method: str, **parameters: Any) -> RemoteObject:
         answer = await self._send(method, **parameters)
         if "exceptionDetails" in answer:
             raise Error(f"the document cannot be read: {answer['exceptionDetails']}")
-        result: dict[str, Any] = answer["result"]
+        result: RemoteObject = answer["result"]
         return result
 
 

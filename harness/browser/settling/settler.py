@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from playwright.async_api import Error, Frame
 
@@ -28,10 +28,22 @@ from harness.errors import BrowserCrashed
 INIT_SCRIPT = files("harness.browser.settling").joinpath("settling.js").read_text(encoding="utf-8")
 _ASK = "(asked) => window.__cairn ? window.__cairn.quiet(...asked) : null"
 _RESTED = "(ignored) => window.__cairn ? window.__cairn.rested(ignored) : true"
-_NOTHING_KNOWN = {"busy": "", "ticking": False, "requests": []}
 _ARRIVES = "the document"
 """What settling.js calls one that is still being parsed."""
 _MOST_DOCUMENTS = 10
+
+
+class _FrameState(TypedDict):
+    """What settling.js says of one frame."""
+
+    busy: str
+    """What it waits for; "" if for nothing."""
+    ticking: bool
+    requests: list[str]
+    elements: NotRequired[int]
+
+
+_NOTHING_KNOWN: _FrameState = {"busy": "", "ticking": False, "requests": []}
 _RETRY_S = 0.25
 """Upper bound of one wait for an event: an event that never comes must not cost more than this."""
 
@@ -201,7 +213,7 @@ class Settler:
             self._tabs.notice("the page was still busy: it keeps changing on its own")
         return busy
 
-    async def _ask(self, tab: Tab, frame: Frame, deadline: float, *, early: bool) -> dict[str, Any] | None:
+    async def _ask(self, tab: Tab, frame: Frame, deadline: float, *, early: bool) -> _FrameState | None:
         """One frame's answer; None when it went away meanwhile, or runs no script."""
         budget = max(0.0, deadline - time.monotonic())
         try:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from playwright.async_api import BrowserContext, CDPSession, Error
+from playwright.async_api import BrowserContext, CDPSession, Cookie, Error, StorageState
 
 from harness.browser.driver.cdp_receive import fast_listener
 from harness.browser.network.addresses import Addresses
@@ -39,12 +39,12 @@ class Storage:
             origin["origin"]: {item["name"]: item["value"] for item in origin.get("localStorage", [])}
             for origin in (initial or {}).get("origins", [])
         }
-        self._cookies: list[dict[str, Any]] = []
+        self._cookies: list[Cookie] = []
         self._last: bytes | None = None
 
     async def refresh(self) -> None:
         """Ask for the cookies there are now."""
-        self._cookies = [dict(cookie) for cookie in await self._context.cookies()]
+        self._cookies = await self._context.cookies()
 
     def checkpoint(self) -> bytes | None:
         """The canonical state as JSON, when it is another than the last time; expiry dates alone do not count."""
@@ -148,19 +148,20 @@ class Feed:
             await self._cdp.send("DOMStorage.disable")
 
 
-def real_state(checkpoint: bytes, addresses: Addresses) -> dict[str, Any]:
+def real_state(checkpoint: bytes, addresses: Addresses) -> StorageState:
     """A checkpoint in playwright's shape, for the deployment of these addresses.
 
     Raises:
         EnvironmentDiverged: It does not hold all there was.
     """
-    state: dict[str, Any] = loads(checkpoint)
+    state = loads(checkpoint)
     if state.get(_PARTIAL):
         raise EnvironmentDiverged("the pages had stored more than a checkpoint holds")
-    return {
-        "cookies": [{**cookie, "domain": addresses.host_to_real(cookie["domain"])} for cookie in state["cookies"]],
-        "origins": [{**origin, "origin": addresses.to_real(origin["origin"])} for origin in state["origins"]],
-    }
+    for cookie in state["cookies"]:
+        cookie["domain"] = addresses.host_to_real(cookie["domain"])
+    for origin in state["origins"]:
+        origin["origin"] = addresses.to_real(origin["origin"])
+    return {"cookies": state["cookies"], "origins": state["origins"]}
 
 
 def _origin(place: Mapping[str, Any]) -> str:
