@@ -26,6 +26,7 @@ from harness.choices import (
     ObservationType,
     Strategy,
 )
+from harness.config.agent_settings import AgentConfig, PluginConfig
 from harness.config.schema_fields import Tree, as_plain, measured, setting, unnamed
 from harness.config.site_settings import SitesSettings, read_sites
 from harness.errors import ConfigError
@@ -53,36 +54,6 @@ class TaskConfig:
     limit: int | None = setting(None, named=False)
     shard: str | None = None
     """`K/N`: of these tasks one N-th, by a hash of their ids; null = all."""
-
-
-@dataclass
-class PluginConfig:
-    """A class that takes the place of a shipped one; see `harness.api` for what it must look like.
-
-    Measured by `plugin_packages.measured_plugin`, and only where there is one: a run made before is measured the same.
-    """
-
-    _target_: str | None = setting(None, measured=False)
-    """Its dotted path, `my_package.module.Class`; null = the shipped one."""
-    arguments: Tree = setting(factory=dict, measured=False)
-    """What its constructor is given, by name."""
-
-
-@dataclass
-class AgentConfig(PluginConfig):
-    name: str = MISSING
-    system: str = ""
-    """Introduction; `{actions}` stands for the description of the action set."""
-    actions: dict[str, str] = field(default_factory=dict)
-    """Action set to its description."""
-    examples: list[Any] = field(default_factory=list)
-    template: str = ""
-    """User message with `{observation} {notices} {url} {objective} {previous_actions}`."""
-    splitter: str = "```"
-    example_role: str = "system"
-    max_observation_tokens: int = 4000
-    parsing_retries: int = 0
-    """How often a step is asked again after an unreadable reply, before that counts as a step."""
 
 
 @dataclass

@@ -85,8 +85,10 @@ BOUNDS: Mapping[str, ValueRange] = MappingProxyType(
 )
 """Of numbers whose kind says too little."""
 
+AGENT_KINDS = ("prompt", "null", "random")
 WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
+        "agent.kind": AGENT_KINDS,
         "llm.kind": ("openai", "azure", "scripted", "none"),
         "browser.allowed": ("auto", "sites", "any"),
         "executor.kind": ("processes", "inline", "ray", "slurm"),
@@ -122,7 +124,8 @@ def check_values(config: object) -> None:
         elif name == "llm.extra_body":
             _check_request_keys(name, value)
     known = dict(settings(config))
-    if known.get("agent._target_") is None and not known.get("agent.template", "-").strip():
+    by_template = known.get("agent._target_") is None and known.get("agent.kind") == "prompt"
+    if by_template and not known.get("agent.template", "-").strip():
         raise ConfigError("agent.template is empty; give the user message, or a class of your own as agent._target_")
 
 

@@ -20,6 +20,7 @@ from harness.errors import ConfigError
 from harness.journal.secret_detection import is_secret_name
 
 GROUP = "cairn.plugins"
+_NULL_AGENT = re.compile(r"(agent=(?:[\w.-]+,)*)null(?=,|$)")
 _CHOSEN = re.compile(r"\+(agent|llm|browser|sites|executor|resume|task|tracking)=[\w./,-]+")
 
 
@@ -72,8 +73,13 @@ class PluginSearchPath(SearchPathPlugin):
 
 
 def choose_plainly(arguments: Sequence[str]) -> tuple[str, ...]:
-    """`+agent=mine` as `agent=mine`: hydra's plus is for groups that have no choice yet, and these always have one."""
-    return tuple(argument[1:] if _CHOSEN.fullmatch(argument) else argument for argument in arguments)
+    """Choices as hydra reads them.
+
+    `+agent=mine` is `agent=mine`: hydra's plus is for groups that have no choice yet, and these always have one. The
+    agent `null` is a text, and no absence of a choice.
+    """
+    plain = (argument[1:] if _CHOSEN.fullmatch(argument) else argument for argument in arguments)
+    return tuple(_NULL_AGENT.sub(r"\1'null'", argument) for argument in plain)
 
 
 def _folder_of(point: EntryPoint) -> Path:

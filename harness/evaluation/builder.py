@@ -12,13 +12,11 @@ from typing import Any
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 
-from harness.agents.prompt import Prompt, read_prompt
-from harness.agents.prompt_agent import PromptAgent
 from harness.api import Agent, ChatModel, Evaluator, Executor, Judge, Sink
-from harness.choices import ObservationType
 from harness.config import Config, ExecutorConfig, PluginConfig
 from harness.errors import ConfigError
-from harness.evaluation.action_classes import action_set_of, prompt_lines
+from harness.evaluation.action_classes import action_set_of
+from harness.evaluation.agent_kinds import check_agent, shipped_agent
 from harness.tasks.parse_eval import EVAL_TYPES
 
 _CANNOT_BE_MADE = (
@@ -38,7 +36,7 @@ def check_plugins(config: Config) -> None:
     if config.agent._target_ is not None:
         _factory("agent", config.agent, Agent, given=("model",))
     else:
-        _prompt(config)
+        check_agent(config)
     if config.judge._target_ is not None:
         _factory("judge", config.judge, Judge)
     build_evaluators(config)
@@ -50,18 +48,7 @@ def build_agent(config: Config, model: ChatModel) -> Agent:
     if config.agent._target_ is not None:
         agent: Agent = _make("agent", config.agent, Agent, model=model)
         return agent
-    return PromptAgent(
-        model=model,
-        prompt=_prompt(config),
-        action_set=action_set_of(config.action_set.value, config.actions),
-        max_observation_tokens=config.agent.max_observation_tokens,
-        parsing_retries=config.agent.parsing_retries,
-        sees=config.observation.type is ObservationType.image,
-    )
-
-
-def _prompt(config: Config) -> Prompt:
-    return read_prompt(vars(config.agent), action_set=config.action_set.value, more=prompt_lines(config.actions))
+    return shipped_agent(config, model)
 
 
 def build_judge(config: Config) -> Judge | None:

@@ -6,8 +6,10 @@ dropped in silence. With several trials a task counts by its mean, so each task 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
 
+from harness.reports.baselines import Baseline, baselines_of
 from harness.reports.overview import doubtful, repeated
 from harness.reports.rows import Row, RunInfo
 from harness.reports.statistics import Interval, clustered_bootstrap, sign_test
@@ -21,6 +23,8 @@ class Side:
 
     about: RunInfo
     rows: tuple[Row, ...]
+    folder: Path | None = None
+    """Where baselines are looked for beside it; None = nowhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +95,8 @@ class Comparison:
     doubts_after: int
     trials_before: Trials | None
     trials_after: Trials | None
+    baselines: tuple[Baseline, ...] = ()
+    """Of the tasks that are compared; none where the folders are not known."""
 
     @property
     def counted(self) -> str:
@@ -141,7 +147,12 @@ def compare(before: Side, after: Side, *, seed: int = 0) -> Comparison:
         doubts_after=doubtful(row for task in paired for row in new[task]),
         trials_before=repeated(before.rows),
         trials_after=repeated(after.rows),
+        baselines=_baselines(after, [row for task in paired for row in new[task]]),
     )
+
+
+def _baselines(side: Side, rows: Sequence[Row]) -> tuple[Baseline, ...]:
+    return () if side.folder is None else baselines_of(side.folder, rows, side.about.dialect)
 
 
 def _by_task(rows: Iterable[Row]) -> Mapping[str, list[Row]]:

@@ -32,7 +32,7 @@ def side(folder: Path, dialect: str | None) -> Side:
     if found.damaged:
         raise found.damaged[0]
     known = run_info(folder, dialect)
-    return Side(about=known, rows=rows_of(found.entries, known))
+    return Side(about=known, rows=rows_of(found.entries, known), folder=folder)
 
 
 def write_page(path: Path, comparisons: Sequence[Comparison]) -> None:

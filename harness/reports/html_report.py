@@ -19,6 +19,7 @@ from harness.journal.disk import Within, translate_os_errors, write_atomic
 from harness.journal.index import IndexEntry, Scan, scan
 from harness.journal.log import attempts
 from harness.journal.store import ArtifactStore
+from harness.reports.baselines import Baseline, baselines_of
 from harness.reports.overview import overview
 from harness.reports.pages import Pages, RunView, TaskView, version
 from harness.reports.rows import Row, RunInfo, page_name, row_of, rows_of, run_info
@@ -83,7 +84,8 @@ def write_report(folder: Path, *, dialect: str | None = None, found: Scan | None
     found = found or scan(folder)
     known = run_info(folder, dialect)
     rows = rows_of(found.entries, known)
-    facts = _facts(found, known, rows)
+    baselines = baselines_of(folder, rows, known.dialect)
+    facts = _facts(found, known, rows, baselines)
     made = _made(target / MADE)
     if made == facts and (target / "index.html").exists():
         return WrittenReport(index=target / "index.html", pages=0)
@@ -94,7 +96,9 @@ def write_report(folder: Path, *, dialect: str | None = None, found: Scan | None
     stale = {name for name, fact in facts["pages"].items() if right.get(name) != fact}
     for name, text in _task_pages(folder, known, found, stale=stale, pages=facts["pages"]):
         write_atomic(target / "tasks" / name, text.encode(), durable=False, within=within)
-    view = RunView(run=known, view=overview(rows), rows=rows, count=len(rows), damaged=facts["damaged"])
+    view = RunView(
+        run=known, view=overview(rows), rows=rows, count=len(rows), damaged=facts["damaged"], baselines=baselines
+    )
     index = Pages().run(view, DiskUrls(ArtifactStore(folder / "artifacts")))
     write_atomic(target / "index.html", index.encode(), durable=False, within=within)
     write_atomic(target / MADE, dumps(facts), durable=False, within=within)
@@ -124,7 +128,7 @@ def selected_text(artifacts: ArtifactStore, digest: str) -> str:
     return value if isinstance(value, str) else dumps(value).decode()
 
 
-def _facts(found: Scan, known: RunInfo, rows: Sequence[Row]) -> JsonObject:
+def _facts(found: Scan, known: RunInfo, rows: Sequence[Row], baselines: Sequence[Baseline]) -> JsonObject:
     """All that the report depends on, as JSON: the same facts, the same report."""
     stamps = {page_name(entry.name): [entry.size, entry.mtime_ns] for entry in found.entries}
     order = [row.page for row in rows if row.page]
@@ -135,6 +139,7 @@ def _facts(found: Scan, known: RunInfo, rows: Sequence[Row]) -> JsonObject:
     return {
         "version": f"{__version__} {version()} {known.dialect}",
         "run": plain(known),
+        "baselines": [plain(one) for one in baselines],
         "pages": pages,
         "damaged": [str(damage) for damage in found.damaged],
     }

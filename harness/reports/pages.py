@@ -20,6 +20,7 @@ import jinja2
 from markupsafe import Markup
 
 from harness.codec import dumps
+from harness.reports.baselines import Baseline
 from harness.reports.escape import one_line, visible
 from harness.reports.format import duration, judging, measure, percent, points
 from harness.reports.overview import Overview
@@ -76,6 +77,8 @@ class RunView:
     page: Page | None = None
     """None = all are listed, and filtered in the browser."""
     chosen: Filters = Filters()
+    baselines: Sequence[Baseline] = ()
+    """Of the same tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from harness.errors import JournalError
 from harness.journal.disk import translate_os_errors
 from harness.journal.index import scan
 from harness.journal.store import ArtifactStore
+from harness.reports.baselines import baselines_of
 from harness.reports.html_report import selected_text, story_of
 from harness.reports.overview import overview
 from harness.reports.pages import Pages, RunView
@@ -63,7 +64,12 @@ def write_single_file(folder: Path, target: Path, *, dialect: str | None = None)
     order = [row.page for row in rows if row.page]
     around = {page: (before, after) for before, page, after in zip(["", *order], order, [*order[1:], ""], strict=False)}
     view = RunView(
-        run=known, view=overview(rows), rows=rows, count=len(rows), damaged=[str(damage) for damage in found.damaged]
+        run=known,
+        view=overview(rows),
+        rows=rows,
+        count=len(rows),
+        damaged=[str(damage) for damage in found.damaged],
+        baselines=baselines_of(folder, rows, known.dialect),
     )
     head, foot = pages.around(view, place)
     with translate_os_errors(target), target.open("w", encoding="utf-8") as file:

@@ -142,7 +142,9 @@ def write(run: RunFolder, of: Task, records: Sequence[Record], trial: int = 0) -
     return journal.path
 
 
-def fill(folder: Path, shapes: Sequence[Shape], *, trials: int = 1, screenshots: bool = True) -> Path:
+def fill(
+    folder: Path, shapes: Sequence[Shape], *, trials: int = 1, screenshots: bool = True, agent: str = "prompt"
+) -> Path:
     """A run folder with one task for each shape; trials alternate between the shape and its opposite."""
     with RunFolder.open(folder, durability=Durability.none) as run:
         for number, shape in enumerate(shapes):
@@ -153,7 +155,7 @@ def fill(folder: Path, shapes: Sequence[Shape], *, trials: int = 1, screenshots:
         tasks = [str(number) for number in range(len(shapes))]
         run.write(
             "run.json",
-            dumps({"scoring": "corrected", "tasks": tasks, "trials": trials, "model": "gpt-4o", "agent": "prompt"}),
+            dumps({"scoring": "corrected", "tasks": tasks, "trials": trials, "model": "gpt-4o", "agent": agent}),
         )
     return folder
 

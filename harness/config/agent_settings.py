@@ -1,0 +1,40 @@
+"""The settings of the agent, and of a class that takes the place of a shipped one."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from omegaconf import MISSING
+
+from harness.config.schema_fields import Tree, setting
+
+
+@dataclass
+class PluginConfig:
+    """A class that takes the place of a shipped one; see `harness.api` for what it must look like.
+
+    Measured by `plugin_packages.measured_plugin`, and only where there is one: a run made before is measured the same.
+    """
+
+    _target_: str | None = setting(None, measured=False)
+    """Its dotted path, `my_package.module.Class`; null = the shipped one."""
+    arguments: Tree = setting(factory=dict, measured=False)
+    """What its constructor is given, by name."""
+
+
+@dataclass
+class AgentConfig(PluginConfig):
+    name: str = MISSING
+    kind: str = setting("prompt", added=True)
+    """Which shipped agent: `prompt`, or one of the baselines `null` and `random`."""
+    system: str = ""
+    """Introduction; `{actions}` stands for the description of the action set."""
+    actions: dict[str, str] = field(default_factory=dict)
+    """Action set to its description."""
+    examples: list[Any] = field(default_factory=list)
+    template: str = ""
+    """User message with `{observation} {notices} {url} {objective} {previous_actions}`."""
+    splitter: str = "```"
+    example_role: str = "system"
+    max_observation_tokens: int = 4000
+    parsing_retries: int = 0
+    """How often a step is asked again after an unreadable reply, before that counts as a step."""
