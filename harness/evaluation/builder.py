@@ -13,7 +13,8 @@ from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 
 from harness.api import Agent, ChatModel, Evaluator, Executor, Judge, Sink
-from harness.config import Config, ExecutorConfig, PluginConfig
+from harness.config import Config, ExecutorConfig
+from harness.config.agent_settings import PluginConfig
 from harness.errors import ConfigError
 from harness.evaluation.action_classes import action_set_of
 from harness.evaluation.agent_kinds import check_agent, shipped_agent
