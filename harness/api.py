@@ -35,14 +35,19 @@ from harness.errors import ActionSyntaxError, EvaluatorError, ModelUnavailable, 
 from harness.records import (
     Closed,
     CloseReason,
+    ComputerTool,
     Episode,
     Evidence,
     LiveObservation,
+    Message,
     Node,
     Observation,
     Refused,
+    Reply,
     Step,
     Task,
+    Tool,
+    ToolCall,
     Unknown,
     Usage,
 )
@@ -60,6 +65,7 @@ __all__ = [
     "Click",
     "CloseReason",
     "Closed",
+    "ComputerTool",
     "Decision",
     "Episode",
     "Evaluator",
@@ -88,6 +94,8 @@ __all__ = [
     "Stop",
     "Target",
     "Task",
+    "Tool",
+    "ToolCall",
     "Type",
     "Unknown",
     "Usage",
@@ -97,32 +105,11 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
-    """One chat message in OpenAI's shape."""
-
-    role: str
-    content: str | tuple[Mapping[str, Any], ...]
-    """Text, or content parts (`{"type": "text"…}`, `{"type": "image_url"…}`)."""
-    name: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
-    """A model's answer and what it cost."""
-
-    text: str = ""
-    model: str = ""
-    usage: Usage = field(default_factory=Usage)
-    waited_s: float = 0.0
-    """For the right to ask, before it was asked: no latency of the model's."""
-
-
 class ChatModel(Protocol):
     """A chat model; the one an agent is given is rate limited, retried, counted and priced."""
 
-    async def ask(self, messages: Sequence[Message]) -> Reply:
-        """Answer one chat request.
+    async def ask(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> Reply:
+        """Answer one chat request; `tools` may be called by the answer.
 
         Raises:
             ModelRejected: The endpoint rejects all requests; the run must stop.

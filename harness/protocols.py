@@ -148,7 +148,9 @@ class JudgeReplies(Protocol):
 
     def said(self, key: str) -> Judged | None: ...
 
-    async def keep(self, judged: Judged) -> None: ...
+    async def keep(self, judged: Judged, raw: bytes) -> None:
+        """`raw`: the endpoint's answer; its artifact becomes `Judged.response`."""
+        ...
 
 
 class EpisodeScorer(Protocol):

@@ -19,7 +19,7 @@ from hashlib import sha256
 from typing import Any
 
 from harness.actions import Action
-from harness.api import Agent, Evaluator, Message, Reply
+from harness.api import Agent, ComputerTool, Evaluator, Message, Reply, Tool
 from harness.codec import decode, encode
 from harness.errors import JournalError, ModelUnavailable
 from harness.evaluators.scorer import NO_EVALUATORS, Scorer
@@ -50,18 +50,26 @@ _LIMITS = EpisodeLimits()
 
 
 class ScriptedModel:
-    """A `ChatModel` that answers from a list, and keeps what it was asked."""
+    """A `ChatModel` that answers from a list, and keeps what it was asked.
 
-    def __init__(self, *replies: str) -> None:
+    A text is answered as it is; a whole `Reply` may hold tool calls, a refusal or a finish reason.
+    """
+
+    def __init__(self, *replies: str | Reply) -> None:
         self.replies = list(replies)
         self.asked: list[tuple[Message, ...]] = []
+        self.offered: list[tuple[Tool | ComputerTool, ...]] = []
 
-    async def ask(self, messages: Sequence[Message]) -> Reply:
+    async def ask(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> Reply:
         """The next reply; ModelUnavailable when there is none left."""
         self.asked.append(tuple(messages))
+        self.offered.append(tuple(tools))
         if not self.replies:
             raise ModelUnavailable("the scripted model has no reply left")
-        return Reply(text=self.replies.pop(0), model="scripted", usage=Usage(prompt_tokens=10, requests=1))
+        reply = self.replies.pop(0)
+        if isinstance(reply, Reply):
+            return reply
+        return Reply(text=reply, model="scripted", usage=Usage(prompt_tokens=10, requests=1))
 
 
 class MemoryArtifacts:

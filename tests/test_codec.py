@@ -27,6 +27,7 @@ from harness.codec import (
     unseal,
 )
 from harness.records import CloseReason, Opened, Record, Scored, Status, Task
+from harness.records.optional import OMITTED
 from tests.journal.episodes import acted, closed, decided, opened, scored, task, whole_episode
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -146,10 +147,27 @@ def test_what_is_not_a_record_is_refused_by_name(record: Record, path: str, valu
 
 
 @pytest.mark.parametrize("record", whole_episode(), ids=lambda record: record.kind)
-def test_every_missing_field_is_refused_even_one_with_a_default(record: Record) -> None:
+def test_every_missing_field_is_refused_unless_it_is_optional(record: Record) -> None:
     for field in fields(record):
+        if OMITTED in field.metadata:
+            continue
         with pytest.raises(CodecError, match=f"field {field.name} is missing"):
             decode(changed(record, lambda tree, name=field.name: tree.pop(name)))
+
+
+def test_an_optional_field_is_written_only_when_it_says_something() -> None:
+    silent = decided(1)
+    assert b"response" not in encode(silent).body and b"cached_tokens" not in encode(silent).body
+    usage = replace(silent.usage, cached_tokens=7, saved_usd=0.5)
+    said = replace(silent, response="ab" * 32, earlier_responses=("cd" * 32,), finish_reason="length", usage=usage)
+    assert decode(encode(said).body) == said
+    assert decode(encode(silent).body).response is None  # type: ignore[union-attr]
+
+
+def test_an_optional_field_of_a_wrong_type_is_refused() -> None:
+    for name, value in (("response", 3), ("earlier_responses", "x"), ("finish_reason", None), ("surplus", 1)):
+        with pytest.raises(CodecError, match=name):
+            decode(changed(decided(1), lambda tree, name=name, value=value: tree.update({name: value})))
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[1", b"3", b'{"kind":"acted"', b'{"a":NaN', b'{"a":"\xff"'])
@@ -160,7 +178,7 @@ def test_bytes_that_are_no_object_are_refused(body: bytes) -> None:
 
 def test_a_newer_schema_asks_for_an_upgrade_of_the_program() -> None:
     body = changed(acted(1), lambda tree: set_(tree, "schema", SCHEMA + 1))
-    with pytest.raises(NewerSchema, match=r"made by a newer version of cairn \(schema 5, this one reads 4\); upgrade"):
+    with pytest.raises(NewerSchema, match=r"made by a newer version of cairn \(schema 6, this one reads 5\); upgrade"):
         decode(body)
 
 

@@ -56,9 +56,10 @@ async def test_an_agent_is_played_and_its_memory_goes_on_in_another_object() -> 
         ("stop", "PluginFailed", "the agent returned str, not a Decision"),
         (Decision(action=Stop(answer=""), memory={1: 2}), "PluginFailed", "the agent's memory"),
         (Decision(action=Stop(answer=""), memory="x" * 50_000_000), "PluginFailed", "has 50,000,002 bytes as JSON"),
+        (Decision(action=Stop(answer=""), reply=Reply(raw="text")), "PluginFailed", "are not bytes"),  # type: ignore[arg-type]
         (Decision(action=Stop(answer="")).__class__, "PluginFailed", "returned type, not a Decision"),
     ],
-    ids=["raises", "wrong type", "no JSON", "50 MB", "a class"],
+    ids=["raises", "wrong type", "no JSON", "50 MB", "no bytes", "a class"],
 )
 async def test_an_agent_that_breaks_its_protocol_fails_its_own_task(given: Any, kind: str, message: str) -> None:
     journal = MemoryJournal()

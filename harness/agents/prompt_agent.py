@@ -15,7 +15,7 @@ from harness.agents.prompt import Prompt
 from harness.agents.token_limit import trim
 from harness.api import ChatModel, Decision, Message, Reply
 from harness.errors import ActionSyntaxError
-from harness.records import Episode, LiveObservation, Refused, Step, Task, Unknown, Usage
+from harness.records import Episode, LiveObservation, Refused, Step, Task, Unknown
 
 MOST_OF_AN_ADDRESS = 2000
 """Characters, like the next three. Only the text of a page may fill the prompt; it has its own limit.
@@ -46,23 +46,21 @@ class PromptAgent:
         messages = self.prompt.messages(self._values(task, episode, view))
         if self.sees:
             messages = _with_picture(messages, view)
-        usage, waited_s = Usage(), 0.0
+        reply = Reply()
         for _ in range(self.parsing_retries + 1):
-            reply = await self.model.ask(messages)
-            usage += reply.usage
-            waited_s += reply.waited_s
-            action = self._read(reply.text)
+            reply = (await self.model.ask(messages)).after(reply)
+            action = self._read(reply)
             if not isinstance(action, InvalidAction):
                 break
-        total = Reply(text=reply.text, model=reply.model, usage=usage, waited_s=waited_s)
-        return Decision(action=resolve(action, view.nodes), messages=messages, reply=total)
+        return Decision(action=resolve(action, view.nodes), messages=messages, reply=reply)
 
     def _values(self, task: Task, episode: Episode, view: LiveObservation) -> dict[str, str]:
         seen = view.observation
+        notices = (*_unfinished(episode), *seen.notices)
         history = [f"{number}. {self._line(step)}" for number, step in enumerate(episode.steps, start=1)]
         return {
             "observation": self._observation(seen.text),
-            "notices": "\n".join(["NOTICES:", *(f"- {one}" for one in _notices(seen.notices))]) if seen.notices else "",
+            "notices": "\n".join(["NOTICES:", *(f"- {one}" for one in _notices(notices))]) if notices else "",
             "url": cut(seen.url, MOST_OF_AN_ADDRESS),
             "objective": task.intent,
             "previous_actions": "\n".join(history) or "None",
@@ -86,9 +84,11 @@ class PromptAgent:
             line = f"{line} -> outcome unknown: {outcome.why}"
         return _on_one_line(line)
 
-    def _read(self, text: str) -> Action:
+    def _read(self, reply: Reply) -> Action:
+        if reply.unfinished:
+            return InvalidAction(why=reply.why_unfinished)
         try:
-            return self.action_set.parse(extract(text, self.prompt.splitter))
+            return self.action_set.parse(extract(reply.text, self.prompt.splitter))
         except ActionSyntaxError as exc:
             return InvalidAction(why=str(exc))
 
@@ -101,6 +101,14 @@ def _with_picture(messages: Sequence[Message], view: LiveObservation) -> tuple[M
     url = f"data:image/png;base64,{b64encode(view.image).decode()}"
     parts = ({"type": "text", "text": last.content}, {"type": "image_url", "image_url": {"url": url}})
     return (*before, replace(last, content=parts))
+
+
+def _unfinished(episode: Episode) -> tuple[str, ...]:
+    """What is said of the last reply when it was cut off, filtered or a refusal."""
+    last = episode.steps[-1].decided if episode.steps else None
+    if last is None or not last.finish_reason or not isinstance(last.action, InvalidAction):
+        return ()
+    return (f"Your last reply was not read: {last.action.why}.",)
 
 
 def _notices(notices: Sequence[str]) -> list[str]:

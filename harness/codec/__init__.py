@@ -51,8 +51,9 @@ __all__ = [
     "unseal",
 ]
 
-SCHEMA = 4
-"""Version of the lines written; bump it, and add to UPGRADES, when a record changes shape."""
+SCHEMA = 5
+"""Version of the lines written; bump it, and add to UPGRADES, when a record changes shape (`records.optional` fields,
+once it is unreleased, need neither)."""
 
 Upgrade = Callable[[JsonObject], JsonObject]
 
@@ -81,7 +82,12 @@ def _memory(tree: JsonObject) -> JsonObject:
     return {"memory": None, **tree} if tree.get("kind") == "decided" else tree
 
 
-UPGRADES: Mapping[int, Upgrade] = MappingProxyType({1: _instances, 2: _doubts, 3: _memory})
+def _responses(tree: dict[str, Any]) -> dict[str, Any]:
+    """What is new since schema 4 may be missing: responses of endpoints, tokens of caches and of reasoning."""
+    return tree
+
+
+UPGRADES: Mapping[int, Upgrade] = MappingProxyType({1: _instances, 2: _doubts, 3: _memory, 4: _responses})
 """Schema version to the function that turns its tree into one of the next version."""
 
 T = TypeVar("T")

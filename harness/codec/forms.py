@@ -10,11 +10,14 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum, StrEnum
+from itertools import filterfalse
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from harness.records.optional import OMITTED
 
 Text = Callable[[str], str]
 JsonObject = dict[str, Any]
@@ -288,8 +291,11 @@ def _dataclass(cls: Any) -> Form:
     names = forms.keys() | tag.keys()
     # Most fields hold a text that stands in the tree as it is; seeing that here saves a call for each.
     plain = {name: hints[name] if hints[name] in (str, bool) else None for name in forms}
-    encoders = [(name, plain[name], form.encode) for name, form in forms.items()]
-    decoders = [(name, plain[name], form.decode) for name, form in forms.items()]
+    omitted = _omitted(cls)
+    required = names - omitted.keys()
+    encoders = [(name, plain[name], forms[name].encode) for name in filterfalse(omitted.__contains__, forms)]
+    further = [(name, default, forms[name].encode) for name, default in omitted.items()]
+    decoders = {name: (plain[name], form.decode) for name, form in forms.items()}
 
     def encode(value: Any, text: Text | None) -> Any:
         if type(value) is not cls:
@@ -302,16 +308,17 @@ def _dataclass(cls: Any) -> Form:
                 tree[name] = item if text is None and type(item) is as_it_is else encode_field(item, text)
         except CodecError as exc:
             raise exc.within(name) from None
-        return tree
+        return tree if not further else tree | _encode_further(value, further, text)
 
     def decode(value: Any) -> Any:
-        _check_fields(value, names, tag)
+        _check_fields(value, names, required, tag)
         known: dict[str, Any] = {}
         name = ""
         try:
-            for name, as_it_is, decode_field in decoders:
-                item = value[name]
-                known[name] = item if type(item) is as_it_is else decode_field(item)
+            for name, item in value.items():
+                if name in decoders:
+                    as_it_is, decode_field = decoders[name]
+                    known[name] = item if type(item) is as_it_is else decode_field(item)
         except CodecError as exc:
             raise exc.within(name) from None
         return cls(**known)
@@ -319,12 +326,35 @@ def _dataclass(cls: Any) -> Form:
     return Form(encode, decode)
 
 
-def _check_fields(value: Any, names: AbstractSet[str], tag: Mapping[str, str]) -> None:
+def _encode_further(value: Any, further: list[tuple[str, Any, Any]], text: Text | None) -> dict[str, Any]:
+    """The fields that are written only when they do not have their default."""
+    tree = {}
+    for name, default, encode_field in further:
+        item = getattr(value, name)
+        if type(item) is not type(default) or item != default:
+            try:
+                tree[name] = encode_field(item, text)
+            except CodecError as exc:
+                raise exc.within(name) from None
+    return tree
+
+
+def _omitted(cls: Any) -> dict[str, Any]:
+    """The fields that are left out when they have their default, and this default."""
+    return {
+        field.name: field.default if field.default_factory is MISSING else field.default_factory()
+        for field in fields(cls)
+        if OMITTED in field.metadata
+    }
+
+
+def _check_fields(value: Any, names: AbstractSet[str], required: AbstractSet[str], tag: Mapping[str, str]) -> None:
     if type(value) is not dict:
         raise _wrong(value, "an object")
-    if value.keys() != names:
-        if missing := sorted(names - value.keys()):
+    if value.keys() != required:
+        if missing := sorted(required - value.keys()):
             raise CodecError(f"field {missing[0]} is missing")
-        raise CodecError(f"unknown field {min(value.keys() - names)}")
+        if unknown := value.keys() - names:
+            raise CodecError(f"unknown field {min(unknown)}")
     if tag and value["kind"] != tag["kind"]:
         raise CodecError(f"kind {tag['kind']!r} expected, not {value['kind']!r}")

@@ -15,6 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from harness.codec import SCHEMA, JsonObject, dumps
 from harness.records import Record
+from harness.records.optional import OMITTED
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Definitions = dict[str, JsonObject]
@@ -47,11 +48,12 @@ def _line(record: Any, known: Definitions) -> JsonObject:
 
 
 def _object(cls: Any, known: Definitions) -> JsonObject:
-    """A dataclass: all of its fields, and no others."""
+    """A dataclass: all of its fields but optional ones, and no others."""
     hints, said = get_type_hints(cls), _said(cls)
     properties: JsonObject = {}
     if isinstance(kind := getattr(cls, "kind", None), str):
         properties["kind"] = {"const": kind}
+    omitted = {field.name for field in fields(cls) if OMITTED in field.metadata}
     for field in fields(cls):
         properties[field.name] = _value(hints[field.name], known)
         if field.name in said:
@@ -61,7 +63,7 @@ def _object(cls: Any, known: Definitions) -> JsonObject:
         "description": inspect.cleandoc(cls.__doc__ or ""),
         "type": "object",
         "properties": properties,
-        "required": list(properties),
+        "required": [name for name in properties if name not in omitted],
         "additionalProperties": False,
     }
 

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.api import ChatModel, Evaluator, Message, Reply
+from harness.api import ChatModel, ComputerTool, Evaluator, Message, Reply, Tool
 from harness.config import PROJECT
 from harness.errors import ConfigError, ModelUnavailable
 from harness.evaluation.models import read_yaml
@@ -62,7 +62,7 @@ class _Recorded:
     def __init__(self, replies: Sequence[str]) -> None:
         self._replies = list(replies)
 
-    async def ask(self, messages: Sequence[Message]) -> Reply:
+    async def ask(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> Reply:
         if not self._replies:
             raise ModelUnavailable("the recorded judge has no reply to this question; give a model with --judge")
         return Reply(text=self._replies.pop(0), model="recorded", usage=Usage())

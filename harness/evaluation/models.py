@@ -11,7 +11,7 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from harness.api import ChatModel, Message, Reply
+from harness.api import ChatModel, ComputerTool, Message, Reply, Tool
 from harness.config import PROJECT, JudgeConfig, LlmConfig
 from harness.config.schema_fields import Tree
 from harness.errors import ConfigError
@@ -37,7 +37,7 @@ class RequestCounter:
 class NoModel:
     """With `llm=none`."""
 
-    async def ask(self, messages: Sequence[Message]) -> Reply:
+    async def ask(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> Reply:
         raise ConfigError("the agent asks a model, and llm.kind is none; choose one, as in llm=openai llm.model=NAME")
 
 

@@ -120,7 +120,7 @@ class JudgeSession:
             raise EvaluatorError(f"the judge did not answer ({exc}); score the run again") from exc
         judged = Judged(key=key, reply=reply.text, model=reply.model, usage=reply.usage, at=self._clock())
         if self._hearing is not None:
-            await self._hearing.keep(judged)
+            await self._hearing.keep(judged, reply.raw)
         return judged
 
 

@@ -8,11 +8,11 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Any, NotRequired, Self, TypedDict
+from typing import Any, Self
 
-from harness.api import Message, Reply
 from harness.errors import ModelUnavailable, RequestRefused
-from harness.llm.chat_completion import Completion, read_completion
+from harness.llm.answer import Answer
+from harness.llm.chat_completion import plain_message, plain_tools, read_completion
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_errors import translate_errors
 from harness.llm.model_family import REASONING_TOKENS, is_reasoning_model
@@ -20,7 +20,7 @@ from harness.llm.permits import Permit, PermitRequest, RateLimiter, RequestOutco
 from harness.llm.prices import Price, with_cost
 from harness.llm.rate_limit_headers import read_headers
 from harness.llm.retry import Retrier, RetryableError
-from harness.records import Usage
+from harness.records import ComputerTool, Message, Reply, Tool, Usage
 
 GUESSED_REPLY_TOKENS = 256
 PICTURE_TOKENS = 1000
@@ -57,14 +57,6 @@ class ChatSettings:
             family = {"temperature": self.temperature, "top_p": self.top_p, field_name: self.max_tokens}
         asked = {**family, "reasoning_effort": self.reasoning_effort, "seed": self.seed}
         return {key: value for key, value in asked.items() if value is not None} | dict(self.extra_body)
-
-
-class ChatMessage(TypedDict):
-    """A message as the endpoint takes it."""
-
-    role: str
-    content: str | list[Mapping[str, Any]]
-    name: NotRequired[str]
 
 
 def judge_settings(model: str, *, timeout_s: float = 120.0) -> ChatSettings:
@@ -105,14 +97,17 @@ class OpenAIChat:
     ) -> None:
         await self._client.close()
 
-    async def ask(self, messages: Sequence[Message]) -> Reply:
+    async def ask(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> Reply:
         """See `ChatModel.ask`."""
         requests, waited_s, again = 0, 0.0, False
-        body = [_plain(message) for message in messages]
+        body: dict[str, Any] = {"messages": [plain_message(message) for message in messages]}
+        if tools:
+            body["tools"] = plain_tools(tools)
+        tokens = guessed_tokens(body)
 
-        async def attempt() -> Completion:
+        async def attempt() -> tuple[Answer, bytes]:
             nonlocal requests, waited_s, again
-            turn = await self._turns.acquire(PermitRequest(tokens=_tokens(body) + self._reply_tokens, again=again))
+            turn = await self._turns.acquire(PermitRequest(tokens=tokens + self._reply_tokens, again=again))
             requests += 1
             waited_s += turn.waited_s
             try:
@@ -123,26 +118,26 @@ class OpenAIChat:
                 raise
 
         try:
-            completion = await self._retrier.run(attempt, lambda: waited_s)
+            answer, raw = await self._retrier.run(attempt, lambda: waited_s)
         except RetryableError as exc:
             raise ModelUnavailable(
                 f"{self._endpoint.label} did not answer for model {self._settings.model!r} "
                 f"after {requests} request{'s' * (requests != 1)}; last error: {exc}",
                 requests=requests,
             ) from exc
-        return replace(self._reply(completion, requests), waited_s=waited_s)
+        return replace(self._reply(answer, requests), waited_s=waited_s, raw=raw)
 
-    async def _in_turn(self, turn: Permit, messages: list[ChatMessage]) -> Completion:
+    async def _in_turn(self, turn: Permit, body: Mapping[str, Any]) -> tuple[Answer, bytes]:
         """One HTTP request; whatever comes of it, the turn ends with it."""
         ending = RequestResult(outcome=RequestOutcome.unused)
         try:
-            answer = await self._request(messages)
-            ending = replace(ending, told=read_headers(answer.headers))
-            completion = read_completion(answer.content)
-            counted = completion.prompt_tokens + completion.completion_tokens
+            response = await self._request(body)
+            ending = replace(ending, told=read_headers(response.headers))
+            answer = read_completion(response.content)
+            counted = answer.prompt_tokens + answer.completion_tokens
             ending = replace(ending, outcome=RequestOutcome.answered, tokens=counted or None)
-            self._reply_tokens = completion.completion_tokens or self._reply_tokens
-            return completion
+            self._reply_tokens = answer.completion_tokens or self._reply_tokens
+            return answer, response.content
         except RetryableError as exc:
             outcome = RequestOutcome.refused if exc.refused else RequestOutcome.failed
             ending = RequestResult(outcome=outcome, wait_s=exc.wait_s, told=exc.told or ending.told)
@@ -153,7 +148,7 @@ class OpenAIChat:
         finally:
             turn.end(ending)
 
-    async def _request(self, messages: list[ChatMessage]) -> Any:
+    async def _request(self, body: Mapping[str, Any]) -> Any:
         """The whole HTTP answer, its bytes read."""
         settings = self._settings
         with translate_errors(self._endpoint, model=settings.model, timeout_s=settings.timeout_s):
@@ -162,35 +157,42 @@ class OpenAIChat:
                 # The messages have their shape already: as `messages` the package would rebuild every one of them,
                 # which takes as long as all the rest of a request.
                 answer = await self._client.chat.completions.with_raw_response.create(
-                    model=settings.model, messages=[], extra_body={"messages": messages, **settings.body()}
+                    model=settings.model, messages=[], extra_body={**body, **settings.body()}
                 )
         return answer.http_response
 
-    def _reply(self, completion: Completion, requests: int) -> Reply:
+    def _reply(self, answer: Answer, requests: int) -> Reply:
         model = self._settings.model
         usage = Usage(
-            prompt_tokens=completion.prompt_tokens, completion_tokens=completion.completion_tokens, requests=requests
+            prompt_tokens=answer.prompt_tokens,
+            completion_tokens=answer.completion_tokens,
+            requests=requests,
+            cached_tokens=answer.cached_tokens,
+            cache_write_tokens=answer.cache_write_tokens,
+            reasoning_tokens=answer.reasoning_tokens,
         )
-        price = self._prices.get(model) or self._prices.get(completion.model)
-        return Reply(text=completion.text, model=completion.model or model, usage=with_cost(usage, price))
+        price = self._prices.get(model) or self._prices.get(answer.model)
+        return Reply(
+            text=answer.text,
+            model=answer.model or model,
+            usage=with_cost(usage, price),
+            tool_calls=answer.tool_calls,
+            finish_reason=answer.finish_reason,
+            refusal=answer.refusal,
+            reasoning=answer.reasoning,
+            items=answer.items,
+        )
 
 
-def _plain(message: Message) -> ChatMessage:
-    content = message.content if isinstance(message.content, str) else list(message.content)
-    plain: ChatMessage = {"role": message.role, "content": content}
-    if message.name is not None:
-        plain["name"] = message.name
-    return plain
+def guessed_tokens(body: Any) -> int:
+    """A guess at what a request's prompt costs: four characters a token, pictures all the same."""
+    characters, pictures = _sizes(body)
+    return characters // 4 + PICTURE_TOKENS * pictures
 
 
-def _tokens(messages: list[ChatMessage]) -> int:
-    """A guess at what a prompt costs: four characters a token, pictures all the same."""
-    parts = [part for message in messages for part in _parts(message["content"])]
-    texts = sum(len(part) for part in parts if isinstance(part, str))
-    return texts // 4 + PICTURE_TOKENS * sum(not isinstance(part, str) for part in parts)
-
-
-def _parts(content: Any) -> list[Any]:
-    if isinstance(content, str):
-        return [content]
-    return [part["text"] if part.get("type") == "text" else part for part in content]
+def _sizes(value: Any) -> tuple[int, int]:
+    if isinstance(value, str):
+        return (0, 1) if value.startswith("data:image/") else (len(value), 0)
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    sizes = [_sizes(one) for one in inner]
+    return sum(size for size, _ in sizes), sum(pictures for _, pictures in sizes)

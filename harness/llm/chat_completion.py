@@ -1,85 +1,121 @@
-"""Reading a chat completion from the bytes an endpoint answered with.
+"""Chat completions: messages and tools as such a request has them, and reading the answer's bytes.
 
 OpenAI-compatible servers differ in what they leave out, so only what we need is demanded: a first choice with a
 message. Anything less is `RetryableError`: proxies answer with half JSON, HTML or an empty list when they are in
 trouble.
+
+Source: https://platform.openai.com/docs/api-reference/chat.
 """
 
-import json
-import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.codec import CodecError, loads
+from harness.errors import ConfigError
+from harness.llm.answer import Answer, count, excerpt, mappings, parsed, short, whole
 from harness.llm.retry import RetryableError
+from harness.records import ComputerTool, Message, Tool, ToolCall
 
-_HALF = re.compile("[\ud800-\udfff]")
-_LONGEST_NAME = 200
-_MOST_TOKENS = 1 << 40
-"""Beyond it an endpoint does not count."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Completion:
-    text: str
-    """"" when the model said nothing, for example because its tokens ran out while thinking."""
-    model: str
-    prompt_tokens: int
-    """0 when the endpoint does not count."""
-    completion_tokens: int
+_FINISHES = ("stop", "length", "tool_calls", "content_filter")
+_REASONING = ("reasoning_content", "reasoning")
+"""What servers call the text of a model's reasoning: DeepSeek and vLLM; OpenRouter and newer vLLM."""
+_ECHOED = ("reasoning_details", "extra_content")
+"""What some servers want back: OpenRouter on the message, Gemini (a signature) on each call."""
 
 
-def read_completion(content: bytes) -> Completion:
+def plain_message(message: Message) -> Mapping[str, Any]:
+    """A message as the endpoint takes it."""
+    if message.items:
+        return message.items[0]
+    content = message.content if isinstance(message.content, str) else list(message.content)
+    plain: dict[str, Any] = {"role": message.role, "content": content}
+    if message.name is not None:
+        plain["name"] = message.name
+    if message.tool_calls:
+        plain["tool_calls"] = [plain_call(call) for call in message.tool_calls]
+    if message.tool_call_id is not None:
+        plain["tool_call_id"] = message.tool_call_id
+    return plain
+
+
+def plain_call(call: ToolCall) -> dict[str, Any]:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+
+
+def plain_tools(tools: Sequence[Tool | ComputerTool]) -> list[dict[str, Any]]:
+    """Raises: ConfigError: chat completions know no computer tool."""
+    if any(isinstance(tool, ComputerTool) for tool in tools):
+        raise ConfigError("chat completions have no computer tool; choose llm.api=responses or llm.api=messages")
+    return [_plain_tool(tool) for tool in tools if isinstance(tool, Tool)]
+
+
+def _plain_tool(tool: Tool) -> dict[str, Any]:
+    strict = {"strict": True} if tool.strict else {}
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters, **strict}
+    return {"type": "function", "function": function}
+
+
+def read_completion(content: bytes) -> Answer:
     """Raises: RetryableError: not JSON, or not a chat completion."""
-    try:
-        data = _parsed(content)
-    except (ValueError, RecursionError) as exc:
-        raise RetryableError(f"malformed answer, not JSON: {_excerpt(content)}") from exc
-    message = _message(data)
+    data = parsed(content)
+    choice, message = _choice(data)
     if message is None:
-        raise RetryableError(f"malformed answer, no choices[0].message: {_excerpt(content)}")
+        raise RetryableError(f"malformed answer, no choices[0].message: {excerpt(content)}")
     usage = data.get("usage")
     counts = usage if isinstance(usage, dict) else {}
-    return Completion(
+    prompt, completion = (_details(counts, kind) for kind in ("prompt", "completion"))
+    finish = choice.get("finish_reason")
+    refusal = whole(message.get("refusal"))
+    return Answer(
         text=_text(message.get("content")),
-        model=_whole(str(data.get("model") or ""))[:_LONGEST_NAME],
-        prompt_tokens=_count(counts.get("prompt_tokens")),
-        completion_tokens=_count(counts.get("completion_tokens")),
+        model=short(data.get("model")),
+        prompt_tokens=count(counts.get("prompt_tokens")),
+        completion_tokens=count(counts.get("completion_tokens")),
+        cached_tokens=count(prompt.get("cached_tokens")),
+        reasoning_tokens=count(completion.get("reasoning_tokens")),
+        tool_calls=tuple(_calls(message.get("tool_calls"))),
+        finish_reason="refusal" if refusal else finish if finish in _FINISHES else "",
+        refusal=refusal,
+        reasoning=next((text for name in _REASONING if (text := whole(message.get(name)))), ""),
+        items=_items(message),
     )
 
 
-def _parsed(content: bytes) -> Any:
-    try:
-        return loads(content)
-    except CodecError:  # half a surrogate pair is what a model may say, and no JSON to the codec
-        return json.loads(content)
-
-
-def _message(data: Any) -> dict[str, Any] | None:
+def _choice(data: Any) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
     match data:
-        case {"choices": [{"message": dict(message)}, *_]}:
-            return message
+        case {"choices": [{"message": dict(message)} as choice, *_]}:
+            return choice, message
         case _:
-            return None
+            return {}, None
+
+
+def _details(counts: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    details = counts.get(f"{kind}_tokens_details")
+    return details if isinstance(details, dict) else {}
+
+
+def _calls(calls: Any) -> list[ToolCall]:
+    """The calls of functions; what is none of them stands in the raw answer only."""
+    found = []
+    for call in mappings(calls):
+        function = call.get("function")
+        if isinstance(function, dict):
+            name, arguments = whole(function.get("name")), whole(function.get("arguments"))
+            found.append(ToolCall(id=whole(call.get("id")), name=name, arguments=arguments))
+    return found
+
+
+def _items(message: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """The turn as it has to be sent back, where that is more than its text and calls."""
+    calls = mappings(message.get("tool_calls"))
+    if not any(key in part for key in _ECHOED for part in (message, *calls)):
+        return ()
+    kept = ("role", "content", "tool_calls", *_ECHOED)
+    return ({"role": "assistant", **{key: message[key] for key in kept if key in message}},)
 
 
 def _text(content: Any) -> str:
     """Some servers answer in content parts, as requests may."""
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, dict)]
-        return _whole("".join(part for part in parts if isinstance(part, str)))
-    return _whole(content) if isinstance(content, str) else ""
-
-
-def _whole(text: str) -> str:
-    """With U+FFFD for what is no character: half a surrogate pair."""
-    return text if text.isascii() else _HALF.sub("\ufffd", text)
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and 0 < value <= _MOST_TOKENS else 0
-
-
-def _excerpt(content: bytes) -> str:
-    text = " ".join(content[:400].decode("utf-8", "replace").split())
-    return repr(text[:200])
+        return whole("".join(part for part in parts if isinstance(part, str)))
+    return whole(content)

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from harness.api import ChatModel, Message, Reply
+from harness.api import ChatModel, ComputerTool, Message, Reply, Tool
 from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
 from harness.llm.permits import RateLimiter, RequestOutcome
 
@@ -108,7 +108,7 @@ class CircuitBreakerModel:
         self._max_outage_s = max_outage_s
         self._monotonic = monotonic
 
-    async def ask(self, messages: Sequence[Message]) -> Reply:
+    async def ask(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> Reply:
         """See `ChatModel.ask`; time lost in an outage counts as waiting.
 
         Raises:
@@ -119,7 +119,7 @@ class CircuitBreakerModel:
         begun = asked_at = self._monotonic()
         while True:
             try:
-                reply = await self._model.ask(messages)
+                reply = await self._model.ask(messages, tools)
             except ModelUnavailable as error:
                 down_s = await self._turns.outage(str(error), error.requests)
                 if down_s is None:

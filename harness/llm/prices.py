@@ -1,11 +1,12 @@
 """What tokens cost, by a table the user owns.
 
-A model that is not in the table has no price: its cost is 0 and marked as unpriced, never guessed. Prices are upper
-bounds where an endpoint gives discounts (cached prompts, batches), which this table does not know.
+A model that is not in the table has no price: its cost is 0 and marked as unpriced, never guessed. Tokens that were
+read from the provider's cache, or written into it, have their own prices; where the table has none, they cost what
+others do, so that a cost is an upper bound (as it is where an endpoint gives other discounts, for batches).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.errors import ConfigError
@@ -18,13 +19,18 @@ class Price:
 
     prompt_per_mtok: float
     completion_per_mtok: float
+    cached_per_mtok: float | None = None
+    """Of the prompt's tokens that were read from the cache; None = as others."""
+    cache_write_per_mtok: float | None = None
+    """Of those that were written into it; None = as others."""
 
 
 _DEAREST = 1e9
+_REQUIRED, _FURTHER = {"prompt", "completion"}, {"cached", "cache_write"}
 
 
 def read_prices(table: Mapping[str, Any], source: str) -> dict[str, Price]:
-    """Turn `{model: {prompt, completion}}` (US dollars per million tokens) into prices.
+    """Turn `{model: {prompt, completion[, cached][, cache_write]}}` (US dollars per million tokens) into prices.
 
     Args:
         table: Plain data, as read from the YAML.
@@ -36,24 +42,28 @@ def read_prices(table: Mapping[str, Any], source: str) -> dict[str, Price]:
 
 
 def _price(entry: Any, place: str) -> Price:
-    if not isinstance(entry, Mapping) or set(entry) != {"prompt", "completion"}:
-        raise ConfigError(f"{place}: expected exactly the keys prompt and completion, in US dollars per million tokens")
-    for key in ("prompt", "completion"):
-        value = entry[key]
+    if not isinstance(entry, Mapping) or not _REQUIRED <= set(entry) <= _REQUIRED | _FURTHER:
+        raise ConfigError(
+            f"{place}: expected the keys prompt and completion, and perhaps cached and cache_write, in US dollars per"
+            " million tokens"
+        )
+    for key, value in entry.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _DEAREST:
             raise ConfigError(f"{place}: {key} must be a number from 0 to {_DEAREST:,.0f}, not {value!r}")
-    return Price(prompt_per_mtok=float(entry["prompt"]), completion_per_mtok=float(entry["completion"]))
+    return Price(**{f"{key}_per_mtok": float(value) for key, value in entry.items()})
 
 
 def with_cost(usage: Usage, price: Price | None) -> Usage:
-    """The same usage with its cost; without a price it says so."""
-    cost = 0.0
-    if price is not None:
-        cost = usage.prompt_tokens * price.prompt_per_mtok + usage.completion_tokens * price.completion_per_mtok
-    return Usage(
-        prompt_tokens=usage.prompt_tokens,
-        completion_tokens=usage.completion_tokens,
-        cost_usd=cost / 1e6,
-        priced=price is not None,
-        requests=usage.requests,
-    )
+    """The same usage with its cost and what the cache saved of it; without a price it says so."""
+    if price is None:
+        return replace(usage, cost_usd=0.0, saved_usd=0.0, priced=False)
+    cached, written = usage.cached_tokens, usage.cache_write_tokens
+    discount = cached * (price.prompt_per_mtok - _or(price.cached_per_mtok, price.prompt_per_mtok))
+    surcharge = written * (_or(price.cache_write_per_mtok, price.prompt_per_mtok) - price.prompt_per_mtok)
+    full = usage.prompt_tokens * price.prompt_per_mtok + usage.completion_tokens * price.completion_per_mtok
+    saved = discount - surcharge
+    return replace(usage, cost_usd=(full - saved) / 1e6, saved_usd=saved / 1e6, priced=True)
+
+
+def _or(price: float | None, other: float) -> float:
+    return other if price is None else price

@@ -1,10 +1,12 @@
 """Everything the harness knows, as frozen records.
 
-Task is what was asked; Opened, Decided, Acted, Resumed, Late, Doubt, Closed, Failed, Judged and Scored are the lines of
-a journal, each with its `kind` tag; Episode is what the fold makes of them and is never written. Records hold no
-behaviour beyond reading themselves. URLs in records are canonical (see `Site`), never those of one deployment.
+Task is what was asked; Message, Tool and Reply are what passes between an agent and its model; Opened, Decided, Acted,
+Resumed, Late, Doubt, Closed, Failed, Judged and Scored are the lines of a journal, each with its `kind` tag; Episode is
+what the fold makes of them and is never written. Records hold no behaviour beyond reading themselves. URLs in records
+are canonical (see `Site`), never those of one deployment.
 """
 
+from harness.records.chat import ComputerTool, Message, Reply, Tool, ToolCall
 from harness.records.doubts import Doubt, DoubtReason, DoubtResolution
 from harness.records.episode import Episode, Step
 from harness.records.journal_lines import (
@@ -37,6 +39,7 @@ __all__ = [
     "Acted",
     "CloseReason",
     "Closed",
+    "ComputerTool",
     "Decided",
     "Done",
     "Doubt",
@@ -52,12 +55,14 @@ __all__ = [
     "Late",
     "LiveObservation",
     "Login",
+    "Message",
     "Node",
     "Observation",
     "Opened",
     "Outcome",
     "Record",
     "Refused",
+    "Reply",
     "Resumed",
     "Scored",
     "Selected",
@@ -67,6 +72,8 @@ __all__ = [
     "Step",
     "TabRecord",
     "Task",
+    "Tool",
+    "ToolCall",
     "Unknown",
     "Usage",
     "Verdict",

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from harness.actions import Action
 from harness.records.doubts import Doubt
 from harness.records.observation import Observation
+from harness.records.optional import optional
 from harness.records.task import Task
 
 
@@ -35,6 +36,14 @@ class Usage:
     priced: bool = True
     requests: int = 0
     """HTTP requests made, retries included."""
+    cached_tokens: int = optional(0)
+    """Of the prompt's: read from the provider's cache."""
+    cache_write_tokens: int = optional(0)
+    """Of the prompt's: written into it."""
+    reasoning_tokens: int = optional(0)
+    """Of the completion's: spent on reasoning."""
+    saved_usd: float = optional(0.0)
+    """How much more it would have cost without the cache; negative when writing cost more than reading saved."""
 
     @property
     def tokens(self) -> int:
@@ -47,6 +56,10 @@ class Usage:
             cost_usd=self.cost_usd + other.cost_usd,
             priced=self.priced and other.priced,
             requests=self.requests + other.requests,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            saved_usd=self.saved_usd + other.saved_usd,
         )
 
 
@@ -91,6 +104,12 @@ class Decided:
     """Site to what its `effects_url` answered just before this decision was recorded, for sites that have one."""
     memory: Any = None
     """JSON value the agent keeps until its next decision; null = nothing."""
+    finish_reason: str = optional("")
+    """`length`, `content_filter` or `refusal`: the reply was not finished, and was not read as an action."""
+    response: str | None = optional(None)
+    """Artifact hash of the endpoint's answer as it came, which the decision was read from."""
+    earlier_responses: tuple[str, ...] = optional(())
+    """Artifact hashes of answers to earlier requests of this step, in order."""
     elapsed_ms: float
     at: float
 
@@ -267,6 +286,8 @@ class Judged:
     """Verbatim."""
     model: str
     usage: Usage
+    response: str | None = optional(None)
+    """Artifact hash of the endpoint's answer as it came."""
     at: float
 
 

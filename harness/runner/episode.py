@@ -36,7 +36,7 @@ from harness.runner.cancellation import cancellation_as_error
 from harness.runner.decisions import checked_decision
 from harness.runner.job import Job, task_digest
 from harness.runner.judge_replies import JournalJudgeReplies
-from harness.runner.persist import store_evidence, store_message
+from harness.runner.persist import store_evidence, store_message, store_response
 from harness.runner.recorder import EpisodeDeps, JournalWriter, Recorder
 from harness.runner.termination import Termination, check_termination
 from harness.runner.working_time import working_s
@@ -84,7 +84,7 @@ class EpisodeRunner:
         if closed is None:
             return
         self._tell(Phase.scoring)
-        hearing = JournalJudgeReplies(lambda: self._journal.episode, self._recorder.append)
+        hearing = JournalJudgeReplies(lambda: self._journal.episode, self._recorder, self._kit.artifacts)
         for dialect, evaluator in self._kit.evaluators.items():
             if dialect not in self._journal.episode.scores:
                 await self._recorder.append(await evaluator.score(self._job.task, closed, self._kit.artifacts, hearing))
@@ -210,6 +210,9 @@ class EpisodeRunner:
                 usage=decision.reply.usage,
                 effects_seen=effects_seen,
                 memory=decision.memory,
+                finish_reason=decision.reply.unfinished,
+                response=store_response(decision.reply.raw, self._kit.artifacts),
+                earlier_responses=tuple(self._kit.artifacts.put(raw) for raw in decision.reply.earlier),
                 elapsed_ms=took_ms,
                 at=self._kit.clock(),
             )

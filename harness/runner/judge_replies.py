@@ -1,19 +1,23 @@
 """What judges have said about an attempt, in its journal; fits `JudgeReplies`."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from harness.records import Episode, Judged, Record
+from harness.api import Artifacts
+from harness.records import Episode, Judged
+from harness.runner.persist import store_response
+from harness.runner.recorder import Recorder
 
 
 @dataclass(frozen=True, slots=True)
 class JournalJudgeReplies:
     episode: Callable[[], Episode]
     """As the journal tells it now."""
-    append: Callable[[Record], Awaitable[None]]
+    recorder: Recorder
+    artifacts: Artifacts
 
     def said(self, key: str) -> Judged | None:
         return self.episode().judged.get(key)
 
-    async def keep(self, judged: Judged) -> None:
-        await self.append(judged)
+    async def keep(self, judged: Judged, raw: bytes) -> None:
+        await self.recorder.keep(lambda: replace(judged, response=store_response(raw, self.artifacts)))

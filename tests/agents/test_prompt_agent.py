@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 from harness.actions import Action, Click, InvalidAction, Scroll, Stop, Target, Type, extract
 from harness.agents.prompt import Prompt, read_prompt
 from harness.agents.prompt_agent import PromptAgent
-from harness.api import Message, Reply
+from harness.api import ComputerTool, Message, Reply, Tool
 from harness.config import PROJECT
 from harness.demo.model.scripted_policy import reply as scripted_reply
 from harness.demo.model.scripts import Script, Scripts
@@ -32,7 +32,7 @@ from harness.records import (
     Task,
     Usage,
 )
-from harness.testing import ScriptedModel
+from harness.testing import MemoryJournal, ScriptedModel, play
 
 TASK = Task(task_id="1", sites=("shop",), intent="Buy {tea}.", start_urls=(), eval=Eval(eval_types=()))
 
@@ -43,7 +43,7 @@ class Scripted:
     def __init__(self, *steps: PlanStep) -> None:
         self.plans = Scripts(by_intent={TASK.intent: Script(task_id="1", steps=steps)})
 
-    async def ask(self, messages: Sequence[Message]) -> Reply:
+    async def ask(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> Reply:
         text = scripted_reply([asdict(message) for message in messages], self.plans).text
         return Reply(text=text, model="scripted", usage=Usage(requests=1))
 
@@ -170,6 +170,36 @@ async def test_parsing_retries_ask_again_and_pay_for_it() -> None:
     assert decision.action.kind == "go_back"
     assert decision.reply.usage == Usage(prompt_tokens=20, requests=2)
     assert model.asked[0] == model.asked[1] and len(model.asked) == 2
+
+
+UNFINISHED = [
+    Reply(text="```click [4]```", finish_reason="length"),
+    Reply(text="```click [4]```", finish_reason="content_filter"),
+    Reply(text="", refusal="I cannot help with that.", finish_reason="stop"),
+]
+
+
+@pytest.mark.parametrize("reply", UNFINISHED, ids=lambda reply: reply.unfinished)
+async def test_a_reply_that_was_not_finished_is_no_action_and_the_next_prompt_says_so(reply: Reply) -> None:
+    journal = MemoryJournal()
+    model = ScriptedModel(reply, "```go_back```", "```stop []```")
+    ended = await play(agent(model), "[4] link 'Tea'", journal=journal)
+    assert [step.decided.action.kind for step in ended.steps] == ["none", "go_back"]
+    assert [step.decided.finish_reason for step in ended.steps] == [reply.unfinished, ""]
+    shown = [str(asked[-1].content) for asked in model.asked]
+    assert "NOTICES:\n- Your last reply was not read: " in shown[1] and reply.refusal in shown[1]
+    assert "NOTICES" not in shown[0] and "NOTICES" not in shown[2]
+
+
+async def test_every_answer_of_a_step_is_kept_byte_for_byte() -> None:
+    journal = MemoryJournal()
+    raw = [b'{"choices": [] }\n', b'{"b":2}', b"3"]
+    texts = ("?", "??", "```stop []```")
+    model = ScriptedModel(*(Reply(text=text, raw=one) for text, one in zip(texts, raw, strict=True)))
+    await play(agent(model, parsing_retries=2), "page", journal=journal)
+    decided = next(one for one in journal.records if isinstance(one, Decided))
+    assert decided.response is not None
+    assert [journal.artifacts.read(one) for one in (*decided.earlier_responses, decided.response)] == raw
 
 
 async def test_an_agent_that_sees_is_shown_the_tabs_and_the_picture() -> None:

@@ -9,6 +9,7 @@ import pytest
 from harness.api import (
     Artifacts,
     Closed,
+    ComputerTool,
     Decision,
     Episode,
     Executor,
@@ -21,6 +22,7 @@ from harness.api import (
     Reply,
     Stop,
     Task,
+    Tool,
 )
 from harness.cli import configured
 from harness.config import Config
@@ -40,7 +42,7 @@ MINE = ("agent.name=mine", f"agent._target_={HERE}.Mine")
 
 
 class Silent:
-    async def ask(self, messages: Sequence[Message]) -> Reply:
+    async def ask(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> Reply:
         return Reply()
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from harness.api import Message, Reply
+from harness.api import ComputerTool, Message, Reply, Tool
 from harness.errors import ModelRejected, ModelUnavailable, RequestRefused, StorageError
 from harness.evaluators import DIALECTS, ModelJudge, Scorer
 from harness.records import Closed, CloseReason, HtmlTarget, Judged, Scored, Selected, Status, Task, Usage
@@ -18,7 +18,7 @@ class Scripted:
         self.asked: list[str] = []
         self._replies = list(replies)
 
-    async def ask(self, messages: Sequence[Message]) -> Reply:
+    async def ask(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> Reply:
         self.asked.append(str(messages[-1].content))
         reply = self._replies.pop(0)
         if isinstance(reply, Exception):
@@ -114,7 +114,7 @@ class Kept:
     def said(self, key: str) -> Judged | None:
         return self.known.get(key)
 
-    async def keep(self, judged: Judged) -> None:
+    async def keep(self, judged: Judged, raw: bytes) -> None:
         if len(self.known) + 1 == self.gives_way_at:
             raise StorageError("the disk is full")
         self.known[judged.key] = judged

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.choices import Durability
-from harness.codec import CodecError, encode, seal
+from harness.codec import SCHEMA, CodecError, encode, seal
 from harness.errors import JournalCorrupt, JournalError, JournalLocked, UnsafeFile
 from harness.journal.log import Journal, episode_in, read
 from harness.records import Episode
@@ -120,7 +120,7 @@ def test_lines_in_an_order_that_makes_no_sense_are_named(path: Path) -> None:
 
 
 def test_a_newer_schema_says_to_upgrade(path: Path) -> None:
-    newer = encode(opened()).body.replace(b'"schema":4', b'"schema":9')
+    newer = encode(opened()).body.replace(b'"schema":%d' % SCHEMA, b'"schema":9')
     path.write_bytes(seal(newer, 0)[0])
     with pytest.raises(JournalError, match=r":1: made by a newer version of cairn \(schema 9, .*upgrade") as refused:
         read(path)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.api import ChatModel, Message, Reply
+from harness.api import ChatModel, ComputerTool, Message, Reply, Tool
 from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
 from harness.llm.circuit_breaker import LONGEST_PAUSE_S, REJECTED, CircuitBreaker, CircuitBreakerModel
 from harness.llm.limiter import Clock, Limiter, RateLimits
@@ -54,7 +54,7 @@ class Retried:
     def __init__(self, world: World, turns: RateLimiter, poison: bool) -> None:
         self.world, self.turns, self.poison = world, turns, poison
 
-    async def ask(self, messages: Sequence[Message]) -> Reply:
+    async def ask(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> Reply:
         for attempt in range(ATTEMPTS):
             await asyncio.sleep(1.0 if attempt else 0.0)
             turn = await self.turns.acquire(PermitRequest())
@@ -193,7 +193,7 @@ class Rejecting:
         self.turns = turns
         self.answered = False
 
-    async def ask(self, messages: Sequence[Message]) -> Reply:
+    async def ask(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> Reply:
         turn = await self.turns.acquire(PermitRequest())
         turn.end(RequestResult(outcome=RequestOutcome.answered if self.answered else RequestOutcome.rejected))
         if not self.answered:

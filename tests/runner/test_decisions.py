@@ -8,7 +8,7 @@ import pytest
 
 from harness.actions import Stop
 from harness.api import MAX_MEMORY_BYTES, Decision, Message
-from harness.codec import decode, encode
+from harness.codec import SCHEMA, decode, encode
 from harness.errors import PluginFailed
 from harness.journal.log import read
 from harness.records import Record
@@ -70,5 +70,5 @@ def test_an_episode_gives_the_newest_memory_of_its_attempt_as_a_copy(tmp_path: P
 
 def test_a_decision_of_schema_3_has_no_memory() -> None:
     body = encode(decided(1)).body
-    older = body.replace(b'"schema":4', b'"schema":3').replace(b'"memory":null,', b"")
+    older = body.replace(b'"schema":%d' % SCHEMA, b'"schema":3').replace(b'"memory":null,', b"")
     assert older != body and decode(older) == decided(1)

@@ -1,0 +1,75 @@
+"""What an endpoint answered, whichever interface it spoke; and reading JSON that nobody vouches for."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.codec import CodecError, loads
+from harness.llm.retry import RetryableError
+from harness.records import ToolCall
+
+_HALF = re.compile("[\ud800-\udfff]")
+_LONGEST_NAME = 200
+_MOST_TOKENS = 1 << 40
+"""Beyond it an endpoint does not count."""
+_MOST_PARTS = 10_000
+"""Calls or items of one answer that are looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One answer as it was read; the fields are those of `Reply`."""
+
+    text: str
+    """"" when the model said nothing, for example because its tokens ran out while thinking."""
+    model: str
+    prompt_tokens: int
+    """All of them, cached ones included; 0 when the endpoint does not count."""
+    completion_tokens: int
+    """All of them, reasoning included."""
+    cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: str = ""
+    refusal: str = ""
+    reasoning: str = ""
+    items: tuple[Mapping[str, Any], ...] = ()
+
+
+def parsed(content: bytes) -> Any:
+    """Raises: RetryableError: not JSON."""
+    try:
+        return loads(content)
+    except CodecError:  # half a surrogate pair is what a model may say, and no JSON to the codec
+        try:
+            return json.loads(content)
+        except (ValueError, RecursionError) as exc:
+            raise RetryableError(f"malformed answer, not JSON: {excerpt(content)}") from exc
+
+
+def whole(text: Any) -> str:
+    """A text with U+FFFD for what is no character (half a surrogate pair); "" for what is no text."""
+    if not isinstance(text, str):
+        return ""
+    return text if text.isascii() else _HALF.sub("\ufffd", text)
+
+
+def short(name: Any) -> str:
+    return whole(str(name or ""))[:_LONGEST_NAME]
+
+
+def mappings(values: Any) -> list[Mapping[str, Any]]:
+    """The objects in a list; of anything else none."""
+    return [value for value in values[:_MOST_PARTS] if isinstance(value, dict)] if isinstance(values, list) else []
+
+
+def count(value: Any) -> int:
+    return value if isinstance(value, int) and 0 < value <= _MOST_TOKENS else 0
+
+
+def excerpt(content: bytes) -> str:
+    text = " ".join(content[:400].decode("utf-8", "replace").split())
+    return repr(text[:200])
