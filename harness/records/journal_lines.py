@@ -110,6 +110,8 @@ class Decided:
     """Artifact hash of the endpoint's answer as it came, which the decision was read from."""
     earlier_responses: tuple[str, ...] = optional(())
     """Artifact hashes of answers to earlier requests of this step, in order."""
+    pictures: tuple[str, ...] = optional(())
+    """Artifact hashes of the pictures in `prompt`, each once; the messages name them by these."""
     elapsed_ms: float
     at: float
 

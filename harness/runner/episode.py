@@ -5,12 +5,14 @@ from an empty file, and being killed anywhere is safe. Scoring reads the evidenc
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import replace
 
 from harness.actions import Action
+from harness.api import Decision
 from harness.errors import InfraError, JournalError, SiteUnavailable, UsageError
+from harness.journal.prompt_store import put_messages
 from harness.protocols import (
     Environment,
     InDoubt,
@@ -36,7 +38,7 @@ from harness.runner.cancellation import cancellation_as_error
 from harness.runner.decisions import checked_decision
 from harness.runner.job import Job, task_digest
 from harness.runner.judge_replies import JournalJudgeReplies
-from harness.runner.persist import store_evidence, store_message, store_response
+from harness.runner.persist import store_evidence, store_response
 from harness.runner.recorder import EpisodeDeps, JournalWriter, Recorder
 from harness.runner.termination import Termination, check_termination
 from harness.runner.working_time import working_s
@@ -200,22 +202,26 @@ class EpisodeRunner:
         decision = checked_decision(decided)
         effects_seen = await env.ask_sites(decision.action)
         took_ms = max(0.0, elapsed_ms() - decision.reply.waited_s * 1000)
-        await self._recorder.keep(
-            lambda: Decided(
-                step=len(self._journal.episode.steps) + 1,
-                action=decision.action,
-                reply=decision.reply.text,
-                prompt=tuple(store_message(message, self._kit.artifacts) for message in decision.messages),
-                model=decision.reply.model,
-                usage=decision.reply.usage,
-                effects_seen=effects_seen,
-                memory=decision.memory,
-                finish_reason=decision.reply.unfinished,
-                response=store_response(decision.reply.raw, self._kit.artifacts),
-                earlier_responses=tuple(self._kit.artifacts.put(raw) for raw in decision.reply.earlier),
-                elapsed_ms=took_ms,
-                at=self._kit.clock(),
-            )
+        await self._recorder.keep(lambda: self._decided(decision, effects_seen, took_ms))
+
+    def _decided(self, decision: Decision, effects_seen: Mapping[str, str], took_ms: float) -> Decided:
+        """The record of a decision, with what it names among the artifacts."""
+        prompt = put_messages(decision.messages, self._kit.artifacts)
+        return Decided(
+            step=len(self._journal.episode.steps) + 1,
+            action=decision.action,
+            reply=decision.reply.text,
+            prompt=prompt.messages,
+            pictures=prompt.pictures,
+            model=decision.reply.model,
+            usage=decision.reply.usage,
+            effects_seen=effects_seen,
+            memory=decision.memory,
+            finish_reason=decision.reply.unfinished,
+            response=store_response(decision.reply.raw, self._kit.artifacts),
+            earlier_responses=tuple(self._kit.artifacts.put(raw) for raw in decision.reply.earlier),
+            elapsed_ms=took_ms,
+            at=self._kit.clock(),
         )
 
     async def _watch_for_late(self, env: Environment) -> None:

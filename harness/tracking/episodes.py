@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.api import Artifacts
-from harness.codec import CodecError, JsonObject, loads
+from harness.codec import JsonObject, loads
 from harness.errors import JournalError, TrackingError
 from harness.journal.index import EpisodeResult, scan
 from harness.journal.log import read
+from harness.journal.prompt_store import read_message
 from harness.journal.store import ArtifactStore, journal_name
 from harness.records import Decided, Episode, Scored, Status
 from harness.tracking.trajectory import RolloutError, Scalar, Trajectory, TrajectoryGroup
@@ -138,7 +139,7 @@ class _Conversation:
             shared, new = 0, [_shown(decided, episode)]
         else:
             shared = min(_shared(self._prompt, decided.prompt), max(len(decided.prompt) - 1, 0))
-            new = [_message(self._artifacts, digest) for digest in decided.prompt[shared:]]
+            new = [read_message(digest, self._artifacts) for digest in decided.prompt[shared:]]
         first = len(self.messages)
         self._prompt = decided.prompt
         self._positions = (*self._positions[:shared], *range(first, first + len(new)))
@@ -146,17 +147,6 @@ class _Conversation:
         self.seen.append(self._positions)
         reply = {"role": "assistant", "content": decided.reply}
         self.messages.append({"finish_reason": "stop", "index": 0, "message": reply})
-
-
-def _message(artifacts: Artifacts, digest: str) -> JsonObject:
-    """Raises: JournalError: The artifact of that name is no message."""
-    try:
-        message = loads(artifacts.read(digest))
-    except CodecError as exc:
-        raise JournalError(f"artifact {digest} is not a prompt message: {exc}") from exc
-    if not isinstance(message, dict):
-        raise JournalError(f"artifact {digest} is not a prompt message")
-    return message
 
 
 def _shared(one: Sequence[str], other: Sequence[str]) -> int:
