@@ -8,9 +8,12 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from harness.actions import Action, ActionSet, InvalidAction, Target, extract, resolve
 from harness.actions.truncate import cut
+from harness.agents import note
+from harness.agents.history import first_kept, rough_tokens
 from harness.agents.prompt import Prompt
 from harness.agents.token_limit import trim
 from harness.api import ChatModel, Decision, Message, Reply
@@ -24,6 +27,8 @@ MOST_OF_A_LINE = 500
 """A notice, a tab's title, an element's name, why an action was refused."""
 MOST_OF_AN_ACTION = 4000
 """A line of the history; the agent may have typed that much."""
+MOST_OF_A_REPLY = 20_000
+"""A past answer that is repeated."""
 MOST_NOTICES = 20
 
 
@@ -40,10 +45,16 @@ class PromptAgent:
     """How often the same prompt is sent again within one step after an unreadable reply."""
     sees: bool = False
     """The page is shown as a picture; of its text only the tabs are left."""
+    history: int = 0
+    """Past steps that are repeated as turns of the conversation, at most; their pictures are not."""
+    history_tokens: int = 120_000
+    """What they may take of the prompt, by the rule of `history.rough_tokens`."""
+    keeps_note: bool = False
+    """See `note`."""
 
     async def decide(self, task: Task, episode: Episode, view: LiveObservation) -> Decision:
         """See `Agent.decide`; the reply's usage covers all requests of the step."""
-        messages = self.prompt.messages(self._values(task, episode, view))
+        messages = self._messages(task, episode, view)
         if self.sees:
             messages = _with_picture(messages, view)
         reply = Reply()
@@ -52,7 +63,46 @@ class PromptAgent:
             action = self._read(reply)
             if not isinstance(action, InvalidAction):
                 break
-        return Decision(action=resolve(action, view.nodes), messages=messages, reply=reply)
+        memory = self._memory(episode, reply)
+        return Decision(action=resolve(action, view.nodes), messages=messages, reply=reply, memory=memory)
+
+    def _messages(self, task: Task, episode: Episode, view: LiveObservation) -> tuple[Message, ...]:
+        """The prompt, with past turns between its beginning and the question of this step."""
+        *beginning, question = self._prompted(task, episode, view)
+        if self.keeps_note:
+            beginning[0] = replace(beginning[0], content=f"{beginning[0].content}\n{note.RULE}")
+        first = first_kept(self._sizes(episode), most=self.history, budget=self.history_tokens) if self.history else 0
+        past = range(first, len(episode.steps)) if self.history else ()
+        return (*beginning, *(message for at in past for message in self._turn(task, episode, at)), question)
+
+    def _prompted(self, task: Task, episode: Episode, view: LiveObservation) -> tuple[Message, ...]:
+        *beginning, question = self.prompt.messages(self._values(task, episode, view))
+        if self.keeps_note and episode.steps and (kept := note.noted(episode.steps[-1].decided.memory)):
+            question = replace(question, content=f"{note.section(kept)}{question.content}")
+        return (*beginning, question)
+
+    def _turn(self, task: Task, episode: Episode, at: int) -> tuple[Message, Message]:
+        """A past step as it was asked and answered."""
+        before = replace(episode, steps=episode.steps[:at], pending=None)
+        assert before.last is not None
+        asked = self._prompted(task, before, LiveObservation(observation=before.last.observation, nodes={}))[-1]
+        answer = cut(episode.steps[at].decided.reply, MOST_OF_A_REPLY) or "(no answer)"
+        return asked, Message(role="assistant", content=answer)
+
+    def _sizes(self, episode: Episode) -> list[int]:
+        """Of past steps, about."""
+        seen = [one.observation.text for one in (episode.arrival, *(step.acted for step in episode.steps)) if one]
+        pages = [min(rough_tokens(text), self.max_observation_tokens or MOST_OF_A_REPLY) for text in seen]
+        replies = [rough_tokens(step.decided.reply[:MOST_OF_A_REPLY]) for step in episode.steps]
+        return [page + reply for page, reply in zip(pages, replies, strict=False)]
+
+    def _memory(self, episode: Episode, reply: Reply) -> Any:
+        """What the next decision finds: the note of this reply, or the one before."""
+        if not self.keeps_note:
+            return None
+        _, written = note.split(reply.text)
+        kept = written if written is not None else note.noted(episode.memory)
+        return {"note": kept} if kept else None
 
     def _values(self, task: Task, episode: Episode, view: LiveObservation) -> dict[str, str]:
         seen = view.observation
@@ -88,7 +138,8 @@ class PromptAgent:
         if reply.unfinished:
             return InvalidAction(why=reply.why_unfinished)
         try:
-            return self.action_set.parse(extract(reply.text, self.prompt.splitter))
+            said = note.split(reply.text)[0] if self.keeps_note else reply.text
+            return self.action_set.parse(extract(said, self.prompt.splitter))
         except ActionSyntaxError as exc:
             return InvalidAction(why=str(exc))
 

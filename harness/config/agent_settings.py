@@ -38,3 +38,9 @@ class AgentConfig(PluginConfig):
     max_observation_tokens: int = 4000
     parsing_retries: int = 0
     """How often a step is asked again after an unreadable reply, before that counts as a step."""
+    history: int = setting(0, added=True)
+    """Past steps repeated in the prompt as turns of the conversation, at most."""
+    history_tokens: int = setting(120_000, added=True)
+    """What they may take of the prompt, in tokens of three bytes; half of them goes at once when it is too much."""
+    memory: bool = setting(False, added=True)
+    """Whether the agent may keep a note from step to step."""

@@ -43,6 +43,9 @@ def _prompt_agent(config: Config, model: ChatModel) -> Agent:
         max_observation_tokens=config.agent.max_observation_tokens,
         parsing_retries=config.agent.parsing_retries,
         sees=config.observation.type is ObservationType.image,
+        history=config.agent.history,
+        history_tokens=config.agent.history_tokens,
+        keeps_note=config.agent.memory,
     )
 
 

@@ -1,0 +1,37 @@
+"""A note that an agent keeps for itself: written in one reply, shown in every prompt until it writes another.
+
+It is stored in the journal with the decision (`Decision.memory`), so that it outlives the process.
+"""
+
+import re
+from typing import Any
+
+from harness.actions.truncate import cut
+
+MOST_OF_A_NOTE = 4000
+"""Characters; so much of a prompt may be the model's own."""
+RULE = f"""\
+You may keep a note. Write it between <note> and </note> in your reply, outside the action. It replaces your earlier
+note and is shown to you above every later observation, under NOTE. It holds at most {MOST_OF_A_NOTE} characters.
+"""
+_NOTE = re.compile(r"<note>((?:(?!<note>).)*?)</note>", re.DOTALL)
+_LINE = "| "
+"""Before each line, so that no line of a note can pass for the header of another section."""
+
+
+def split(reply: str) -> tuple[str, str | None]:
+    """A reply without its notes, and the last of them; None = there is none."""
+    notes = _NOTE.findall(reply)
+    return (_NOTE.sub("", reply), cut(notes[-1].strip(), MOST_OF_A_NOTE)) if notes else (reply, None)
+
+
+def noted(memory: Any) -> str:
+    """The note in what a decision left; "" without one."""
+    note = memory.get("note") if isinstance(memory, dict) else None
+    return note if isinstance(note, str) else ""
+
+
+def section(note: str) -> str:
+    """The note as it stands above the observation; "" without one."""
+    lines = [_LINE + line for line in note.splitlines()]
+    return "\n".join(("NOTE:", *lines, "")) if lines else ""
