@@ -41,7 +41,7 @@ class InDoubtPolicy(Enum):
     unscored = "unscored"
 
 
-class Leases(Enum):
+class SiteLocking(Enum):
     auto = "auto"
     """A task that may change a site locks it."""
     none = "none"

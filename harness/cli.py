@@ -1,4 +1,4 @@
-"""The command people type: arguments in, exit code out, one sentence when they are wrong."""
+"""`run.py`: parses the arguments, runs the evaluation, returns the exit code; a usage error is one sentence."""
 
 import asyncio
 import os
@@ -145,7 +145,7 @@ def _may_set_mode(arguments: Sequence[str]) -> bool:
 
 @contextmanager
 def _composing_once() -> Iterator[None]:
-    """Spare hydra composing everything a first time, 0.3 s, only to learn `hydra.mode`, which nobody has set."""
+    """Spare hydra composing everything a first time, 0.3 s, only to read `hydra.mode`, which is not set."""
     theirs = getattr(Hydra, "get_mode", None)
     setattr(Hydra, "get_mode", lambda *_, **__: None)  # noqa: B010 (a method)
     try:
@@ -186,7 +186,7 @@ def _evaluate(config: Config, folder: Path) -> int:
     if (summary := load_summary(folder, settings=config.tree() | config.measured())) is not None:
         print_summary(console, summary, str(folder))
         return exit_code(console, summary.overall, config.fail_under)
-    from harness.evaluation.orchestrator import evaluate  # the heavy half of the house: who owes nothing does without
+    from harness.evaluation.orchestrator import evaluate  # heavy imports: not needed if no job is pending
 
     return asyncio.run(evaluate(config, folder, console, _arguments()))
 
@@ -199,7 +199,7 @@ def _arguments() -> tuple[str, ...]:
 
 
 def _refuse_each(error: Exception) -> int:
-    """Say what nobody need look for, the first of several; raise anything else again."""
+    """Print the first of the foreseen errors; raise any other error again."""
     found = [foreseen(one) or one if isinstance(one, OSError) else one for one in flatten_group(error)]
     if not all(isinstance(one, HarnessError) for one in found):
         raise error
@@ -207,7 +207,7 @@ def _refuse_each(error: Exception) -> int:
 
 
 def _refuse(sentence: str, code: ExitCode = ExitCode.USAGE) -> int:
-    with suppress(OSError):  # nobody reads it
+    with suppress(OSError):  # stderr is closed
         print(f"run.py: {flat(sentence)}", file=sys.stderr)  # noqa: T201
     return code
 

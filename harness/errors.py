@@ -24,7 +24,7 @@
     ├─ EvaluatorError        the evidence cannot be judged: unscored, never a 0
     └─ JournalError          our doing: stop, touch nothing, exit 3
        ├─ JournalCorrupt     a terminated line is not a legal next record
-       └─ UnsafeFile         a link, a FIFO or a device stands in a run folder, or a file too large to be ours
+       └─ UnsafeFile         a run folder contains a link, a FIFO or a device, or a file that is too large
 
 Only InfraError is ever retried. Foreign exceptions become one of these in one mapper per library.
 """
@@ -160,7 +160,7 @@ class JournalCorrupt(JournalError):
 
 
 class UnsafeFile(JournalError):
-    """What stands in a run folder is no file or folder of its own: it is not opened, followed, written or deleted."""
+    """An entry of a run folder is no plain file or folder: it is not opened, followed, written or deleted."""
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(f"{path} {why}; it was not changed; move it away, then run again")

@@ -20,7 +20,7 @@ from harness.reports.escape import one_line, visible
 class InternalErrorGuard:
     """Around a whole command: `with InternalErrorGuard("run.py") as fault: return …`, then `return fault.code`.
 
-    Only what nobody has a sentence for should reach it; an end that was asked for (`SystemExit`, an interrupt) passes.
+    Only exceptions without a message of their own should reach it; `SystemExit` and interrupts pass.
     """
 
     code = ExitCode.UNFORESEEN
@@ -40,20 +40,20 @@ class InternalErrorGuard:
     ) -> bool:
         if not isinstance(error, Exception):
             return False
-        told = self.redact("".join(traceback.format_exception(error)))
+        text = self.redact("".join(traceback.format_exception(error)))
         with suppress(OSError):  # stderr is closed
-            sys.stderr.write(f"{self._program}: {_sentence(self.redact, error)}; {self._kept(told)}\n")
+            sys.stderr.write(f"{self._program}: {_sentence(self.redact, error)}; {self._kept(text)}\n")
         return True
 
-    def _kept(self, told: str) -> str:
+    def _kept(self, text: str) -> str:
         """Where the traceback is; where no file can be made, the traceback."""
         with suppress(OSError):
             if self._keeps:
                 number, path = tempfile.mkstemp(prefix="cairn-error-", suffix=".txt")  # for this user's eyes only
                 with os.fdopen(number, "w", errors="replace") as file:
-                    file.write(told)
+                    file.write(text)
                 return f"no recorded data is lost; please report this with the traceback in {path}"
-        return f"no recorded data is lost; please report this with the following traceback\n{visible(told)}"
+        return f"no recorded data is lost; please report this with the following traceback\n{visible(text)}"
 
 
 def flatten_group(error: BaseException) -> list[BaseException]:

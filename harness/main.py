@@ -1,4 +1,4 @@
-"""The `harness` command: everything one does with runs; `harness run` is `python run.py`."""
+"""The `harness` command: all commands on runs; `harness run` is `python run.py`."""
 
 import argparse
 import sys

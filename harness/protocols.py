@@ -59,8 +59,8 @@ class InDoubt:
     resolution: DoubtResolution
     why: str
     """A sentence for people."""
-    told: str = ""
-    """A sentence for the agent; "" = it is told nothing."""
+    notice: str = ""
+    """A sentence for the agent; "" = none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,8 +137,8 @@ class EnvironmentFactory(Protocol):
     ) -> AbstractAsyncContextManager[Environment]:
         """One on the lane's sites; `instances` says of some of them where they are (site to real base URL).
 
-        With `alone`, in a browser nobody else is in. Without, its use raises `BrowserLost` where others may be to
-        blame.
+        With `alone`, in a browser without other episodes. Without, its use raises `BrowserLost` if another episode may
+        be the cause.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""What can be set about the browser and about leading it back; plain values, defaults as in the config schema."""
+"""Settings of the browser and of restoration as plain values; defaults as in the config schema."""
 
 from dataclasses import dataclass
 

@@ -1,8 +1,8 @@
-"""How much of what a page says enters our records: no page decides how large a journal, a checkpoint or a message
+"""Limits on the text of a page that enters records, so that no page decides how large a journal, checkpoint or message
 becomes.
 
-What is longer is cut where it comes in, and the end of it says how much is missing. All of it is far above what sites
-have.
+Longer text is cut where it enters, and its end says how much is missing. All limits are far above what real sites
+need.
 """
 
 from harness.actions.truncate import cut

@@ -1,7 +1,7 @@
-"""Whether a run with these settings could work: everything it needs is tried once, in the way the run would use it.
+"""Tries everything that a run with these settings needs, in the way the run would use it.
 
-Each finding stands alone: what is broken does not hide what is broken behind it, as far as that can be told. Sites are
-visited as a lane no run uses, the model is asked one short question, and nothing is written where runs are.
+The checks are independent: one failure does not hide the next, as far as possible. The sites are visited in a lane that
+no run uses, the model is asked one short question, and nothing is written to the folders of runs.
 """
 
 from collections.abc import AsyncIterator
@@ -43,7 +43,7 @@ async def checkup(config: Config) -> AsyncIterator[DoctorCheck]:
         tasks = ()
         yield DoctorCheck(about="tasks", says=str(error), fix="set task, task.path, task.ids or task.sites", fine=False)
     with TemporaryDirectory(prefix="cairn-doctor-") as place, RunFolder.open(Path(place) / "run") as run:
-        game = RunContext(
+        context = RunContext(
             config=config,
             settings=RunSettings.of(config),
             run=run,
@@ -51,83 +51,84 @@ async def checkup(config: Config) -> AsyncIterator[DoctorCheck]:
             config_digest="",
             stopping=ShutdownSignal(),
         )
-        async for finding in _around(game):
+        async for finding in _around(context):
             yield finding
     if (moved := clocks.finding()) is not None:
         yield moved
 
 
-async def _around(game: RunContext) -> AsyncIterator[DoctorCheck]:
+async def _around(context: RunContext) -> AsyncIterator[DoctorCheck]:
     """What is beside the machine: endpoint, browser, sites."""
-    if (llm := game.config.llm).kind != "none":
-        yield await _embedded_endpoint(game) if is_embedded_endpoint(llm) else await _endpoint(game)
-    if game.config.judge.model:
-        yield await _judge(game)
+    if (llm := context.config.llm).kind != "none":
+        yield await _embedded_endpoint(context) if is_embedded_endpoint(llm) else await _endpoint(context)
+    if context.config.judge.model:
+        yield await _judge(context)
     async with AsyncExitStack() as closing:
         try:
-            port = (await closing.enter_async_context(embedded_servers(_without_endpoint(game)))).sites_port
+            port = (await closing.enter_async_context(embedded_servers(_without_endpoint(context)))).sites_port
         except UsageError as error:
-            yield DoctorCheck(about="sites", says=_with_log(error, game), fix="see the reason", fine=False)
+            yield DoctorCheck(about="sites", says=_with_log(error, context), fix="see the reason", fine=False)
             return
-        deployment = Deployment(game.config.sites, port)
-        browser = await closing.enter_async_context(chromium(game, deployment))
-        finding = await _browser(browser, game.config.browser)
+        deployment = Deployment(context.config.sites, port)
+        browser = await closing.enter_async_context(chromium(context, deployment))
+        finding = await _browser(browser, context.config.browser)
         yield finding
-        for site in _absent(game, deployment):
+        for site in _absent(context, deployment):
             yield site
         for one in deployment.everywhere(LANE):
             yield await _site(browser if finding.fine else None, one)
 
 
-def _without_endpoint(game: RunContext) -> RunContext:
-    return replace(game, settings=replace(game.settings, llm=replace(game.settings.llm, kind="openai")))
+def _without_endpoint(context: RunContext) -> RunContext:
+    return replace(context, settings=replace(context.settings, llm=replace(context.settings.llm, kind="openai")))
 
 
-def _with_log(error: Exception, game: RunContext) -> str:
+def _with_log(error: Exception, context: RunContext) -> str:
     """The sentence, and the last line of the log it speaks of, which will be gone."""
-    lines = [line for log in game.run.path.glob("*.log") for line in log.read_text(errors="replace").splitlines()]
+    lines = [line for log in context.run.path.glob("*.log") for line in log.read_text(errors="replace").splitlines()]
     return f"{error} ({lines[-1]})" if lines else str(error)
 
 
-async def _embedded_endpoint(game: RunContext) -> DoctorCheck:
-    settings = replace(game.settings, sites=replace(game.settings.sites, embedded=False))
+async def _embedded_endpoint(context: RunContext) -> DoctorCheck:
+    settings = replace(context.settings, sites=replace(context.settings.sites, embedded=False))
     try:
-        async with embedded_servers(replace(game, settings=settings)) as where:
+        async with embedded_servers(replace(context, settings=settings)) as where:
             return DoctorCheck(about="endpoint", says=f"the scripted endpoint starts, at {where.base_url}")
     except UsageError as error:
         fix = "set llm.plans=FILE, or choose a model by llm=openai"
-        return DoctorCheck(about="endpoint", says=_with_log(error, game), fix=fix, fine=False)
+        return DoctorCheck(about="endpoint", says=_with_log(error, context), fix=fix, fine=False)
 
 
-async def _endpoint(game: RunContext) -> DoctorCheck:
+async def _endpoint(context: RunContext) -> DoctorCheck:
     async with AsyncExitStack() as closing:
         try:
-            return await _asked("endpoint", await _models(game, closing).bare_model(None, None), game.config.llm.model)
+            model = await _models(context, closing).bare_model(None, None)
+            return await _asked("endpoint", model, context.config.llm.model)
         except HarnessError as error:
             fix = "check llm.base_url, llm.api_key and llm.model; a local server must be started first"
             return DoctorCheck(about="endpoint", says=str(error), fix=fix, fine=False)
 
 
-async def _judge(game: RunContext) -> DoctorCheck:
-    judge = replace(game.config.judge, timeout_s=min(game.config.judge.timeout_s, PATIENCE_S))
+async def _judge(context: RunContext) -> DoctorCheck:
+    judge = replace(context.config.judge, timeout_s=min(context.config.judge.timeout_s, PATIENCE_S))
     async with AsyncExitStack() as closing:
         try:
-            return await _asked("judge", await _models(game, closing).judge_model(judge), judge.model or "")
+            return await _asked("judge", await _models(context, closing).judge_model(judge), judge.model or "")
         except HarnessError as error:
             fix = "check judge.base_url, judge.api_key and judge.model"
             return DoctorCheck(about="judge", says=str(error), fix=fix, fine=False)
 
 
-def _models(game: RunContext, closing: AsyncExitStack) -> Models:
-    """As in a run, but asking once only, and not for ever."""
-    config = game.config
+def _models(context: RunContext, closing: AsyncExitStack) -> Models:
+    """As in a run, but without retries and with a short timeout."""
+    config = context.config
     once = replace(config.llm, max_attempts=1, timeout_s=min(config.llm.timeout_s, PATIENCE_S))
     return Models(
         llm=once,
         requests=RequestCounter(),
         prices=load_prices(config.llm),
         closing=closing,
-        stopping=game.stopping,
+        stopping=context.stopping,
     )
 
 
@@ -148,10 +149,10 @@ async def _browser(browser: ChromiumPool, settings: BrowserConfig) -> DoctorChec
         return DoctorCheck(about="browser", says=str(error), fix=fix, fine=False)
 
 
-def _absent(game: RunContext, deployment: Deployment) -> list[DoctorCheck]:
+def _absent(context: RunContext, deployment: Deployment) -> list[DoctorCheck]:
     """Sites without an address, of which only those the tasks are on are missed."""
     there = {site.name for site in deployment.sites(LANE)}
-    needed = {name for task in game.tasks for name in task.sites}
+    needed = {name for task in context.tasks for name in task.sites}
     return [
         DoctorCheck(
             about=f"site {name}",
@@ -159,7 +160,7 @@ def _absent(game: RunContext, deployment: Deployment) -> list[DoctorCheck]:
             fix=f"set sites.{name}.url=…" if name in needed else "",
             fine=name not in needed,
         )
-        for name in dict.fromkeys((*game.config.sites.by_name, *sorted(needed)))
+        for name in dict.fromkeys((*context.config.sites.by_name, *sorted(needed)))
         if name not in there
     ]
 

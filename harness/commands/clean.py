@@ -1,4 +1,4 @@
-"""`harness clean`: what a run can do without, and nothing else."""
+"""`harness clean`: removes what a run does not need."""
 
 import argparse
 import sys
@@ -32,7 +32,7 @@ def _clean(folder: Path, *, logs: bool, dry: bool) -> str:
     from harness.journal.garbage import find_garbage, remove
     from harness.journal.store import RunFolder
 
-    with RunFolder.open(folder):  # whoever holds the run may be about to name an artifact
+    with RunFolder.open(folder):  # an active run may be about to name an artifact
         found = tuple(find_garbage(folder, logs=logs))
         for one in found:
             if one.path.parent == folder:

@@ -1,4 +1,4 @@
-"""`harness compare`: one or more runs held against a first one, task by task."""
+"""`harness compare`: compares one or more runs with a first one, task by task."""
 
 import argparse
 import sys

@@ -1,7 +1,7 @@
-"""`harness completion`: a script that lets the shell complete commands, options, choices and settings.
+"""`harness completion`: prints a script that lets the shell complete commands, options, choices and settings.
 
-The script is made from the parser itself, so it knows what the parser knows; for `run` and `doctor` it also knows the
-groups of `configs/` and what can be chosen in them.
+The script is generated from the argument parser; for `run` and `doctor` it also contains the groups of `configs/` and
+their choices.
 """
 
 import argparse

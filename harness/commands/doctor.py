@@ -1,4 +1,4 @@
-"""`harness doctor`: tries everything a run needs, and says what to mend."""
+"""`harness doctor`: checks everything that a run needs, and says how to fix what fails."""
 
 import argparse
 from pathlib import Path

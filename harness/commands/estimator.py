@@ -1,4 +1,4 @@
-"""What a sweep of these settings would take, by what a run folder holds of step times."""
+"""The estimated duration of a sweep with these settings, from the step times in a run folder."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -116,7 +116,7 @@ def _courses(folder: Path, outcomes: Mapping[tuple[str, int], EpisodeResult]) ->
 
 
 def _shared(sites: SitesSettings, tasks: Sequence[Task], wished: Mapping[str, int]) -> LockableSites | None:
-    """The sites lanes share; addresses nobody gave yet are made up, for nobody will go there."""
+    """The sites that lanes share; missing addresses are invented, because the estimate opens none."""
     if sites.embedded:
         if wished:
             raise ConfigError(f"--instances {next(iter(wished))}=…: each lane has its own embedded sites; drop it")

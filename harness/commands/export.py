@@ -1,4 +1,4 @@
-"""`harness export`: runs in the formats of others, from their journals alone."""
+"""`harness export`: writes runs in other formats, from their journals alone."""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""`harness import`: results of WebArena's own harness as a run of ours."""
+"""`harness import`: imports results of WebArena's own harness as a run."""
 
 import argparse
 import sys

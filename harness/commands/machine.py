@@ -1,4 +1,4 @@
-"""What a run needs of the machine it is on: packages, a clock, a disk."""
+"""Checks of the machine that a run needs: packages, clock, disk."""
 
 import platform
 import sys

@@ -1,4 +1,4 @@
-"""`harness new`: a package to begin a plug-in with."""
+"""`harness new`: writes a package to begin a plug-in with."""
 
 import argparse
 import keyword

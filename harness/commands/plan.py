@@ -1,4 +1,4 @@
-"""`harness plan`: how long a sweep would take, and with how many lanes."""
+"""`harness plan`: estimates the duration of a sweep for several numbers of lanes."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`harness replay`: a recorded episode performed again in a real browser, to see where it leads today."""
+"""`harness replay`: performs a recorded episode again in a real browser and compares the pages."""
 
 import argparse
 from pathlib import Path

@@ -1,10 +1,10 @@
-"""Performs a recorded episode again, for people who debug: no model is asked, and nothing is written in the run.
+"""Performs a recorded episode again, for debugging: no model is asked, and the run folder is not changed.
 
-Unlike a restore, it does not stop at the first difference: every step says how much of the recorded page came back. The
-run folder is somebody else's. Its journal says which pages are opened and what is done on them, and its `config.yaml`
-how the agent saw them (`RECORDED`); browser, sites, addresses, instances and logins are the person's own, and pages
-reach those sites only, unless the person says otherwise. The embedded sites are started afresh; others are taken as
-they are.
+Unlike a restore, it does not stop at the first difference: for every step it reports how much of the recorded page came
+back. The run folder is untrusted. Its journal says which pages are opened and which actions are performed, and its
+`config.yaml` how the agent observed them (`RECORDED`). Browser, sites, addresses, instances and logins come from the
+caller's settings, and pages reach those sites only unless these settings allow more. The embedded sites are started
+fresh; others are used in their current state.
 """
 
 import re
@@ -102,8 +102,8 @@ async def _environment(config: Config, opened: Opened, folder: Path, closing: As
     if config.sites.embedded:
         port = await closing.enter_async_context(start_servers("harness.demo", log=folder / "sites.log"))
     run = RunFolder.open(folder, held=False)
-    game = WorkerContext(config=config, run=run, config_digest=opened.config_digest, stopping=ShutdownSignal())
-    pool = await closing.enter_async_context(chromium(game, Deployment(config.sites, port)))
+    context = WorkerContext(config=config, run=run, config_digest=opened.config_digest, stopping=ShutdownSignal())
+    pool = await closing.enter_async_context(chromium(context, Deployment(config.sites, port)))
     known = config.sites.instances
     at = {site: url for site, url in opened.instances.items() if url in known.get(site, ())}
     return await closing.enter_async_context(pool.open(opened.task, 0, at))

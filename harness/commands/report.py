@@ -1,4 +1,4 @@
-"""`harness report`: pages of one run that open from disk."""
+"""`harness report`: writes the HTML pages of one run, readable from disk."""
 
 import argparse
 import sys

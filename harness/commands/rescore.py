@@ -1,7 +1,7 @@
-"""Scores a run again from its evidence: no browser, no site, and nothing of the run is changed.
+"""Scores a run again from its evidence: needs no browser and no site, and does not change the run.
 
-What it comes to is a file derived from the journals, one per dialect. Without a judge model, the replies the run's own
-judge gave are read again, so that a changed rule is seen in judged tasks, too; a task no judge has spoken on is
+The result is a file derived from the journals, one per dialect. Without a judge model, the recorded replies of the
+run's judge are used again, so a changed rule also applies to judged tasks; a task without a recorded reply is
 unscored.
 """
 
@@ -32,7 +32,7 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSettings:
-    """The model that judges; its key is told apart from what is written down."""
+    """The judge model; its key is separate from the settings that are written."""
 
     model: str
     base_url: str | None = None

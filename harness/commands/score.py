@@ -1,4 +1,4 @@
-"""`harness score`: a run scored again from its evidence."""
+"""`harness score`: scores a run again from its evidence."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""`harness show`: a run, a task or a step in the terminal."""
+"""`harness show`: prints a run, a task or a step in the terminal."""
 
 import argparse
 from pathlib import Path

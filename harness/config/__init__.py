@@ -223,7 +223,7 @@ class RunConfig:
     max_working_s: float | None = setting(None, named=False)
     seed: int = 0
     dry: bool = setting(False, named=False)
-    """Only print what would be done: per task its sites, start pages, evaluators, and what is owed."""
+    """Only print what would be done: sites, start pages and evaluators of each task, and the pending episodes."""
     display: Display = setting(Display.auto, named=False)
     report: bool = setting(True, named=False)
     """Bring the HTML report up to date at the end."""
@@ -287,7 +287,7 @@ class ConfigSchema(_AllSettings):
 
 @dataclass
 class Config(_AllSettings):
-    """What the house is built from."""
+    """The typed settings of a run."""
 
     sites: SitesSettings = setting(factory=SitesSettings, measured=False, named=False)
     evaluators: dict[str, PluginConfig] = setting(factory=dict, measured=False)
@@ -315,7 +315,7 @@ class Config(_AllSettings):
         for name, plugin in (plugins | {f"evaluators.{name}": one for name, one in self.evaluators.items()}).items():
             if plugin._target_ is not None:
                 from harness.config.plugin_packages import (
-                    measured_plugin,  # it needs hydra, which a worker does without
+                    measured_plugin,  # it imports hydra, which a worker does not need
                 )
 
                 found |= measured_plugin(name, plugin._target_, plugin.arguments)
@@ -344,16 +344,16 @@ def slug(text: str) -> str:
 
 
 def _suffix(overrides: str) -> str:
-    """What tells one run of several from the others; settings that are nothing but a secret do not."""
-    told = re.sub(rf"(?:^|,)[^,=]*=['\"]?{HIDDEN.pattern}['\"]?(?=,|$)", "", overrides).lstrip(",")
-    name = slug(HIDDEN.sub("redacted", told)) if told else ""
+    """What distinguishes the runs of a sweep; settings that are nothing but a secret are left out."""
+    kept = re.sub(rf"(?:^|,)[^,=]*=['\"]?{HIDDEN.pattern}['\"]?(?=,|$)", "", overrides).lstrip(",")
+    name = slug(HIDDEN.sub("redacted", kept)) if kept else ""
     if len(name) > _LONGEST_SUFFIX:  # a folder's name has 255 bytes
         name = f"{name[: _LONGEST_SUFFIX - 13]}-{sha256(name.encode()).hexdigest()[:12]}"
     return f",{name}" if name else ""
 
 
 def _package_file(package: str, path: str) -> str:
-    from harness.config.plugin_packages import package_file  # it needs hydra's plug-ins, which a worker does without
+    from harness.config.plugin_packages import package_file  # it imports hydra's plug-ins, which a worker does not need
 
     return package_file(package, path)
 

@@ -27,7 +27,7 @@ class AgentConfig(PluginConfig):
     kind: str = setting("prompt", added=True)
     """Which shipped agent: `prompt`, or one of the baselines `null` and `random`."""
     system: str = ""
-    """Introduction; `{actions}` stands for the description of the action set."""
+    """Introduction; `{actions}` is replaced by the description of the action set."""
     actions: dict[str, str] = field(default_factory=dict)
     """Action set to its description."""
     examples: list[Any] = field(default_factory=list)

@@ -1,9 +1,8 @@
-"""The command line, and what hydra makes of it, without secrets.
+"""Removes the secrets of the command line before hydra sees it, and puts them back into the composed configuration.
 
-Hydra writes what it was given into `multirun.yaml`, into folder names and into its error lines, and hands it on to
-whoever asks for the overrides. So it never sees a secret of the command line: something takes its place in the
-argument, and the secret is put back into the composed configuration alone. What stands in the person's own files hydra
-has to read; what it writes of them is looked through first.
+Hydra writes its arguments into `multirun.yaml`, folder names and error messages, and passes them on. So each secret in
+an argument is replaced by a placeholder, which only the composed configuration resolves. Hydra has to read the settings
+files themselves; its output is searched for the secrets in them.
 """
 
 import os
@@ -69,7 +68,7 @@ def redact_arguments(arguments: Sequence[str]) -> RedactedArguments:
 
 @contextmanager
 def redact_hydra_files() -> Iterator[None]:
-    """Let hydra write its files (`multirun.yaml`, and `.hydra` where somebody wants it) without secrets."""
+    """Let hydra write its files (`multirun.yaml`, and `.hydra` if requested) without secrets."""
     ours = ((basic_sweeper, "OmegaConf", _Saving), (utils, "_save_config", lambda cfg, name, to: _save(cfg, to / name)))
     theirs = [(module, name, getattr(module, name)) for module, name, _ in ours]
     for module, name, our in ours:
@@ -124,7 +123,7 @@ def _concealed(value: Any, place: tuple[str, ...], hidden: Callable[[str], str])
         case ChoiceSweep():
             return replace(value, list=[_concealed(item, place, hidden) for item in value.list])
     text = _plain(value)
-    if value is None or "${" in text:  # named where it is, not told
+    if value is None or "${" in text:  # the reference is shown, not its value
         return value
     parts = [text] if is_login_field(place) else sorted({*secret_parts(place, text)}, key=len, reverse=True)
     kept = text

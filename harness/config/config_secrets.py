@@ -1,9 +1,9 @@
-"""Which settings, and what of tasks, must never be written; and settings as they may be shown.
+"""Which settings and which parts of tasks must never be written, and settings as they may be shown.
 
-Keys and passwords are secrets by their names; headers sent to a model, all values of a login but user names; in
-addresses the password (or token) before the host and what is asked for under such a name; in commands of the person's
-own what `credentials.in_command` knows. Of such a command nothing but its first word is shown, as the rest may hold
-what nobody knows.
+Secret are: values whose names say so (keys, passwords); headers sent to a model; all values of a login except user
+names; passwords and tokens in addresses, before the host or in the query; and in commands what
+`secret_detection.in_command` recognises. Only the first word of a command is shown, because the rest may hold a secret
+in an unknown form.
 """
 
 import re

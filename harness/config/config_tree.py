@@ -1,4 +1,4 @@
-"""What of a tree of settings is written down, and what is taken out of what is written."""
+"""The part of the settings that is written to a run folder, and the redactor for all output."""
 
 import os
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
-"""What the schema of the settings cannot say: that a number is one, and within what can be done; that a word is known.
+"""Checks of settings that the schema cannot express: numbers are finite and in range, and words are known.
 
-Every number of `config` is looked at, whichever it is: a field that is added tomorrow is finite and not negative from
-the first day. What has closer bounds than its kind stands in one table. Raised before anything is made or played.
+Every number in `config` is checked: also a field that is added later is finite and not negative. Narrower bounds are in
+one table. Checked before anything is created or run.
 """
 
 import json
@@ -99,7 +99,7 @@ WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 ADDRESSES = ("llm.base_url", "judge.base_url")
 RESERVED = frozenset({"messages", "model", "stream"})
-"""Keys of a request that settings cannot replace: the journal says what was asked, and whom."""
+"""Keys of a request that settings cannot replace: they are recorded in the journal."""
 NON_EMPTY = (
     *("task.name", "task.path", "agent.name", "agent.splitter", "agent.example_role", "llm.name"),
     *("llm.model", "llm.max_tokens_field", "browser.locale", "browser.timezone", "run.id", "run.root"),
@@ -176,7 +176,7 @@ def range_of(name: str) -> ValueRange:
 
 
 def _check_request_keys(name: str, keys: Mapping[str, object]) -> None:
-    """What the journal says was asked, and of whom, cannot be replaced; and a request is JSON."""
+    """Keys that the journal records cannot be replaced; and a request is JSON."""
     if reserved := sorted(RESERVED.intersection(map(str, keys))):
         raise ConfigError(f"{name}.{reserved[0]} cannot be given: Cairn sets it itself; take it out")
     try:

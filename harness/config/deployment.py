@@ -1,4 +1,4 @@
-"""Where the sites are: one `Site` record for each, per lane."""
+"""The addresses of the sites: one `Site` record for each site, per lane."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ class Deployment:
 
     settings: SitesSettings
     port: int | None
-    """Of the embedded sites; None = the deployment is somebody else's."""
+    """Of the embedded sites; None = the sites are your own deployment."""
 
     def sites(self, lane: int) -> tuple[Site, ...]:
         """All configured sites as lane number `lane` reaches them; of several instances, the first."""

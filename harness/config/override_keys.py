@@ -1,8 +1,8 @@
-"""Settings that nobody reads are refused, with the nearest one that somebody does.
+"""Refuses settings that do not exist, and names the nearest existing one.
 
 Hydra refuses `browser.heedless=false`, but `+browser.heedless=false` adds a setting, as `+sites.shop.url=…` has to.
-What is free by design stays so: `sites` (whose keys `deployment` checks), `executor.sbatch`, `agent.actions`, and what
-stands in lists. Hydra's own settings are hydra's.
+Free by design are `sites` (whose keys `site_settings` checks), `executor.sbatch`, `agent.actions` and entries of
+lists. Hydra's own settings are not checked.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,7 +33,7 @@ def refuse_misspelt(tree: DictConfig) -> None:
 
 
 def misspelt(name: str, known: Iterable[str]) -> str:
-    """What to say of a setting that there is not."""
+    """The message about a setting that does not exist."""
     near = max(known, key=lambda one: _likeness(name, one), default=name)
     hint = f"; did you mean {near}" if _NEAR <= _likeness(name, near) < 1 else ""
     return f"{name} is not a setting{hint}"
@@ -45,7 +45,7 @@ def _likeness(one: str, other: str) -> float:
 
 
 def _unknown(tree: DictConfig, prefix: str = "") -> Iterator[str]:
-    """The dotted names of what stands in a typed part of the tree and is none of its fields."""
+    """The dotted names of keys in a typed part of the tree that are not among its fields."""
     kind = OmegaConf.get_type(tree)
     declared = {one.name for one in fields(kind)} if kind is not None and is_dataclass(kind) else None
     for key in tree:

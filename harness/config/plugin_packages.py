@@ -1,7 +1,7 @@
-"""Installed packages that plug in: their `configs` folders are searched like the shipped one.
+"""Configurations of installed plug-in packages: their `configs` folders are searched like the shipped one.
 
-A package says so by an entry point of the group `cairn.plugins`, whose value is the name of a package. Nothing of it is
-imported for that; its classes are imported when the settings name them (`_target_`), by `evaluation.builder` only.
+A package declares itself by an entry point of the group `cairn.plugins`, whose value is the name of a package. The
+package is not imported for that; only `evaluation.builder` imports classes, when the settings name them (`_target_`).
 """
 
 import re
@@ -22,6 +22,7 @@ from harness.journal.secret_detection import is_secret_name
 GROUP = "cairn.plugins"
 _NULL_AGENT = re.compile(r"(agent=(?:[\w.-]+,)*)null(?=,|$)")
 _CHOSEN = re.compile(r"\+(agent|llm|browser|sites|executor|resume|task|tracking)=[\w./,-]+")
+_OLD_KEY = re.compile(r"^(\+{0,2})sites\.leases=")
 
 
 def plugin_folders() -> dict[str, Path]:
@@ -76,10 +77,10 @@ def choose_plainly(arguments: Sequence[str]) -> tuple[str, ...]:
     """Choices as hydra reads them.
 
     `+agent=mine` is `agent=mine`: hydra's plus is for groups that have no choice yet, and these always have one. The
-    agent `null` is a text, and no absence of a choice.
+    agent `null` is a text, and no absence of a choice. `sites.leases` is read as `sites.locks` until the next release.
     """
     plain = (argument[1:] if _CHOSEN.fullmatch(argument) else argument for argument in arguments)
-    return tuple(_NULL_AGENT.sub(r"\1'null'", argument) for argument in plain)
+    return tuple(_OLD_KEY.sub(r"\1sites.locks=", _NULL_AGENT.sub(r"\1'null'", argument)) for argument in plain)
 
 
 def _folder_of(point: EntryPoint) -> Path:

@@ -1,8 +1,8 @@
-"""What a run folder says its settings were: texts that somebody wrote, and nothing more.
+"""The settings recorded in a run folder, as untrusted text.
 
 `config.yaml` of a run folder is read as plain YAML: no interpolation is resolved, no tag makes an object, no alias is
-followed, and every value stays the text it is. Which of them may be used for what is for the reader to say; an address,
-a program or a password never is.
+followed, and every value stays text. The caller decides which of them it uses; addresses, programs and passwords are
+never used.
 """
 
 from collections.abc import Mapping

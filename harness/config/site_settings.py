@@ -1,7 +1,7 @@
 """The settings of the sites, read once into typed values.
 
-`sites` holds settings of its own beside the sites, which have any name, so the schema cannot check it: this does.
-Everything a run asks about its sites is answered here; where a lane reaches them is `deployment`.
+`sites` holds its own settings beside the sites, whose names are free, so the schema cannot check it and this module
+does. Where a lane reaches a site is in `deployment`.
 """
 
 import re
@@ -11,8 +11,9 @@ from difflib import get_close_matches
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from harness.choices import Leases, ResetWhen
+from harness.choices import ResetWhen, SiteLocking
 from harness.config.override_keys import misspelt
+from harness.config.schema_fields import Tree
 from harness.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ URL = "{url}"
 _SITE_KEYS = {"url", "instances", "canonical", "read_only", "reset_command", "reset_url", "effects_url", "login"}
 _LOGIN_KEYS = {"url", "fields", "submit", "probe_url", "probe_text"}
 _RESET_KEYS = {"command", "url", "timeout_s", "when"}
-_RESERVED = {"embedded", "port", "reset", "leases"}
+_RESERVED = {"embedded", "port", "reset", "locks"}
+_OLD_NAME_OF_LOCKS = "leases"
+"""Read until the next release; the changelog names the new key."""
 _HTTP = ("http://", "https://")
 _Word = TypeVar("_Word", bound=Enum)
 
@@ -34,7 +37,7 @@ class SiteSettings:
 
     name: str
     canonical: str
-    """The address everybody is shown: `canonical`, else the first of `instances`, without who may enter."""
+    """The address shown to agents and in records: `canonical`, else the first of `instances`, without credentials."""
     instances: tuple[str, ...]
     """The real base URLs: `url`, then those of `instances`, each once; () = no address is known."""
     is_embedded: bool
@@ -65,7 +68,7 @@ class SitesSettings:
     embedded: bool = False
     port: int | None = None
     """Of embedded sites that are already served; None = start them."""
-    leases: Leases = Leases.auto
+    locks: SiteLocking = SiteLocking.auto
     reset: ResetSettings = field(default_factory=ResetSettings)
     by_name: Mapping[str, SiteSettings] = field(default_factory=dict)
     given: Mapping[str, Any] = field(default_factory=dict)
@@ -73,7 +76,7 @@ class SitesSettings:
 
     @property
     def canonical_bases(self) -> dict[str, str]:
-        """Site name to the address everybody is shown; what a task's placeholders stand for."""
+        """Site name to its canonical address, which replaces the placeholders of tasks."""
         return {name: site.canonical for name, site in self.by_name.items()}
 
     @property
@@ -88,12 +91,15 @@ class SitesSettings:
         return frozenset(name for name, site in self.by_name.items() if site.read_only)
 
 
-def read_sites(tree: Mapping[str, Any]) -> SitesSettings:
+def read_sites(tree: Tree) -> SitesSettings:
     """The settings below `sites`.
 
     Raises:
         ConfigError: One of them is unknown, with the nearest that there is, or cannot be used.
     """
+    if _OLD_NAME_OF_LOCKS in tree:
+        tree = {"locks": tree[_OLD_NAME_OF_LOCKS], **tree}
+        del tree[_OLD_NAME_OF_LOCKS]
     embedded, port = _flag(tree, "sites", "embedded"), tree.get("port")
     if port is not None and type(port) is not int:
         raise ConfigError(f"sites.port={_cut(port)} is not a port; give the port that serves the sites, or null")
@@ -107,7 +113,7 @@ def read_sites(tree: Mapping[str, Any]) -> SitesSettings:
     return SitesSettings(
         embedded=embedded,
         port=port,
-        leases=_word(tree, "sites", "leases", Leases.auto),
+        locks=_word(tree, "sites", "locks", SiteLocking.auto),
         reset=reset,
         by_name=by_name,
         given=tree,

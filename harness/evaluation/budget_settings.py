@@ -1,4 +1,4 @@
-"""The purse of a run: its budgets from the settings, and what its journals say was spent before."""
+"""The budget of a run: its limits from the settings, and the usage already in its journals."""
 
 from collections.abc import Callable, Mapping
 
@@ -18,7 +18,7 @@ def build_run_budget(
     stopping: ShutdownSignal,
     tell: Callable[[str], None],
 ) -> RunBudget:
-    """When it is empty, everybody is told once, and the run stops."""
+    """When a limit is reached, a message says so once, and the run stops."""
 
     def on_empty(why: str) -> None:
         tell(why)

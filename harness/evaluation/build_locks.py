@@ -1,15 +1,15 @@
-"""The schedule of a run: what is owed, and who may be on which site meanwhile.
+"""The scheduler of a run: the pending jobs and the locks on the sites they use.
 
-Of the embedded sites every lane has its own, reset before each task. Sites of somebody's own deployment are shared by
-all lanes: a task that may change one has it alone (`sites.leases=auto`), on one of its instances. What is reset and
-when is decided for both in one place, `runner.resetting`.
+Each lane has its own embedded sites, reset before each task. Sites of your own deployment are shared by all lanes: a
+task that may change one locks one of its instances (`sites.locks=auto`). `runner.site_state` and `runner.dirty_sites`
+decide for both kinds what is reset and when.
 """
 
 from collections.abc import Mapping, Sequence
 
 from harness.browser.network.addresses import SiteFinder
 from harness.browser.network.site_health import WaitPolicy
-from harness.choices import Leases
+from harness.choices import SiteLocking
 from harness.config.deployment import lane_base
 from harness.config.site_settings import SitesSettings
 from harness.errors import ConfigError
@@ -36,7 +36,7 @@ def build_scheduler(
     outcomes: Mapping[tuple[str, int], EpisodeResult],
     stopping: ShutdownSignal,
 ) -> tuple[Scheduler, EmbeddedResetHooks]:
-    """All that is owed, and what resets the embedded sites once it is told where they are.
+    """All pending jobs, and the reset of the embedded sites, which needs their addresses first.
 
     Raises:
         ConfigError: The settings of the sites do not fit.
@@ -67,7 +67,7 @@ def build_scheduler(
 def _upkeep(
     configured: ResetHooks, shared: LockableSites, *, log: SiteLog | None, stopping: ShutdownSignal
 ) -> DirtySites | None:
-    """What resets sites; None when nothing does. `log` is None when nothing is owed."""
+    """What resets sites; None when nothing does. `log` is None when no job is pending."""
     for sentence in configured.missing() if log else ():
         raise ConfigError(sentence)
     able = {site for site in shared.instances if configured.covers(site)} - set(shared.read_only)
@@ -94,7 +94,7 @@ def shared_sites(sites: SitesSettings, tasks: Sequence[Task]) -> LockableSites:
     return LockableSites(
         instances=there,
         read_only=sites.read_only,
-        lenient=sites.leases is Leases.none,
+        lenient=sites.locks is SiteLocking.none,
         site_of=site_of,
         together=configured.together(there),
     )

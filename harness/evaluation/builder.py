@@ -1,8 +1,8 @@
-"""From settings to objects, and the only place that makes objects of classes the settings name (`_target_`).
+"""From settings to objects; the only module that makes objects of classes named in settings (`_target_`).
 
-The settings are the person's own: command line, files, installed packages. What a run folder says of its settings never
-comes here (`config.recorded_config`). Browsers and the model's client are made in `worker_pool` and `models`, whose
-libraries take long to import; this is for a supervisor, too.
+These settings come from the person who starts the run: command line, files, installed packages. Settings read from a
+run folder never come here (`config.recorded_config`). Browsers and model clients are made in `worker_pool` and
+`models`, whose libraries take long to import; a supervisor does not need them.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,8 @@
-"""A run folder holds one set of tasks and measuring settings; whoever changes them has to say so.
+"""A run folder holds one set of tasks and measured settings; a change has to be accepted explicitly.
 
-Raising a limit in the middle of a run can be right, but it is another measurement from there on: `resume.accept_drift`
-lets it happen, and `drift.jsonl` in the run folder keeps what was changed when. A changed task is never accepted.
+Raising a limit in the middle of a run can be right, but it is another measurement from there on: with
+`resume.accept_drift`, the run continues, and `drift.jsonl` in the run folder records what was changed when. A changed
+task is never accepted.
 """
 
 import time

@@ -18,7 +18,7 @@ from harness.runner.pending import PendingPolicy, is_finished, wants_retry
 
 
 def describe_dry_run(settings: RunSettings, tasks: Sequence[Task], folder: Path, *, has_judge: bool) -> str:
-    """A line per task, then what is missing and how much is owed."""
+    """A line per task, then what is missing, and the number of pending episodes."""
     trials = settings.trials
     outcomes = scan(folder).outcomes
     terms = standing(settings.policy, folder, tasks, outcomes, trials=trials)
@@ -32,8 +32,8 @@ def describe_dry_run(settings: RunSettings, tasks: Sequence[Task], folder: Path,
         sites = ",".join(task.sites) or "no site"
         lines.append(f"{task.task_id}  {sites}  {starts}  {'+'.join(task.eval.eval_types) or 'no evaluator'}  {said}")
     lines += ["", *_missing(settings.sites, tasks, has_judge=has_judge)]
-    owed = sum(number for state, number in counts.items() if not state.startswith("ended"))
-    lines.append(f"{len(tasks)} tasks, {owed} of {len(tasks) * trials} episodes pending: {_counted(counts)}")
+    pending = sum(number for state, number in counts.items() if not state.startswith("ended"))
+    lines.append(f"{len(tasks)} tasks, {pending} of {len(tasks) * trials} episodes pending: {_counted(counts)}")
     return "\n".join(lines)
 
 

@@ -25,20 +25,20 @@ class EmbeddedServers:
     """Where they are."""
 
     sites_port: int | None
-    """None = the deployment is somebody else's."""
+    """None = the sites are your own deployment."""
     base_url: str | None
     """Of the scripted endpoint; None = the configured one."""
 
 
 @asynccontextmanager
-async def embedded_servers(game: RunContext) -> AsyncIterator[EmbeddedServers]:
+async def embedded_servers(context: RunContext) -> AsyncIterator[EmbeddedServers]:
     """Start them; leaving the context ends them."""
-    settings = game.settings
+    settings = context.settings
     async with AsyncExitStack() as closing:
-        port = game.embedded.port = await _sites(game, closing) if settings.sites.embedded else None
+        port = context.embedded.port = await _sites(context, closing) if settings.sites.embedded else None
         yield EmbeddedServers(
             sites_port=port,
-            base_url=await _endpoint(game, closing) if is_embedded_endpoint(settings.llm) else None,
+            base_url=await _endpoint(context, closing) if is_embedded_endpoint(settings.llm) else None,
         )
 
 
@@ -62,20 +62,20 @@ def check_reach(where: EmbeddedServers) -> None:
             ) from error
 
 
-async def _sites(game: RunContext, closing: AsyncExitStack) -> int:
-    port = game.settings.sites.port
+async def _sites(context: RunContext, closing: AsyncExitStack) -> int:
+    port = context.settings.sites.port
     if port is not None:
-        game.embedded.key = os.environ.get(KEY_VARIABLE, "")  # of a server somebody else started
+        context.embedded.key = os.environ.get(KEY_VARIABLE, "")  # of a server that another process started
         return port
     # Not in the run folder, which may be far away; the server deletes it, too, when the run was killed.
     state = closing.enter_context(TemporaryDirectory(prefix="cairn-sites-", ignore_cleanup_errors=True))
     return await closing.enter_async_context(
         start_servers(
             *("harness.demo", "--state", state),
-            log=game.run.path / "sites.log",
+            log=context.run.path / "sites.log",
             name="the embedded sites",
-            tell=game.say,
-            variables={KEY_VARIABLE: game.embedded.key},
+            tell=context.say,
+            variables={KEY_VARIABLE: context.embedded.key},
         )
     )
 
@@ -84,13 +84,13 @@ def is_embedded_endpoint(llm: LlmConfig) -> bool:
     return llm.kind == "scripted" and llm.base_url is None
 
 
-async def _endpoint(game: RunContext, closing: AsyncExitStack) -> str:
-    llm, run = game.settings.llm, game.run
+async def _endpoint(context: RunContext, closing: AsyncExitStack) -> str:
+    llm, run = context.settings.llm, context.run
     if llm.plans is None:
         raise ConfigError("llm.plans is not set: llm=scripted needs a plan file for these tasks, llm.plans=FILE")
-    intents = {task.task_id: task.intent for task in game.tasks}
-    placeholders = {f"__{name.upper()}__": base for name, base in game.settings.sites.canonical_bases.items()}
-    read_plans(Path(llm.plans), intents, placeholders=placeholders)  # here, a wrong file can be told in one sentence
+    intents = {task.task_id: task.intent for task in context.tasks}
+    placeholders = {f"__{name.upper()}__": base for name, base in context.settings.sites.canonical_bases.items()}
+    read_plans(Path(llm.plans), intents, placeholders=placeholders)  # here a wrong file is a usage error
     read_faults(llm.faults)
     arguments = {
         "--intents": str(run.write("intents.json", dumps(intents))),
@@ -105,7 +105,7 @@ async def _endpoint(game: RunContext, closing: AsyncExitStack) -> str:
             *("harness.demo.model.model_server", *pairs),
             log=run.path / "endpoint.log",
             name="the scripted endpoint",
-            tell=game.say,
+            tell=context.say,
         )
     )
     return f"http://127.0.0.1:{port}/v1"

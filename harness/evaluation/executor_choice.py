@@ -1,4 +1,4 @@
-"""Chooses the executor and lets it play."""
+"""Chooses the executor and runs the pending jobs with it."""
 
 import sys
 from collections.abc import Sequence
@@ -36,14 +36,14 @@ class Workers(NamedTuple):
     size: Parallelism
 
 
-async def run_with_executor(game: RunContext, schedule: Scheduler, progress: Progress) -> Invocation:
-    """Play all that is owed, by the configured executor."""
-    kind = game.settings.executor.kind if game.settings.executor._target_ is None else "processes"
+async def run_with_executor(context: RunContext, schedule: Scheduler, progress: Progress) -> Invocation:
+    """Run all pending jobs with the configured executor."""
+    kind = context.settings.executor.kind if context.settings.executor._target_ is None else "processes"
     if kind == "slurm":
-        return await play_shards(game, progress)
-    async with embedded_servers(game) as where, schedule:
-        requests, starts = await _PLAYS[kind](game, schedule, progress, where)
-    flow = game.turns.flow()
+        return await play_shards(context, progress)
+    async with embedded_servers(context) as where, schedule:
+        requests, starts = await _PLAYS[kind](context, schedule, progress, where)
+    flow = context.rate_limiter.flow()
     return Invocation(
         model_requests=requests,
         model_refused=flow.refused,
@@ -53,52 +53,54 @@ async def run_with_executor(game: RunContext, schedule: Scheduler, progress: Pro
     )
 
 
-async def _inline(game: RunContext, schedule: Scheduler, progress: Progress, where: EmbeddedServers) -> tuple[int, int]:
+async def _inline(
+    context: RunContext, schedule: Scheduler, progress: Progress, where: EmbeddedServers
+) -> tuple[int, int]:
     from harness.evaluation.worker_pool import build_workers  # browser libraries: supervisors do without
     from harness.runner.executors.inline import run_inline
 
-    size = _size(game, schedule, (machine_capacity(),))
-    with game.stopping.listening():
-        async with build_workers(game, where, progress, range(size.workers), lanes=size.lanes) as players:
+    size = _size(context, schedule, (machine_capacity(),))
+    with context.stopping.listening():
+        async with build_workers(context, where, progress, range(size.workers), lanes=size.lanes) as players:
             await run_inline(players.workers, size.lanes, schedule)
             return players.requests.made, sum(browser.starts for browser in players.browsers)
 
 
 async def _processes(
-    game: RunContext, schedule: Scheduler, progress: Progress, where: EmbeddedServers
+    context: RunContext, schedule: Scheduler, progress: Progress, where: EmbeddedServers
 ) -> tuple[int, int]:
-    size = _size(game, schedule, (machine_capacity(),))
-    command, log = (sys.executable, *_PLAYER), game.run.path / "worker.log"
-    executor = build_executor(game.settings.executor)
+    size = _size(context, schedule, (machine_capacity(),))
+    command, log = (sys.executable, *_PLAYER), context.run.path / "worker.log"
+    executor = build_executor(context.settings.executor)
     launch = child_processes(command, log) if executor is None else lambda number: executor.start(command, number, log)
-    return await _supervised(game, schedule, progress, where, workers=Workers(launch, size))
+    return await _supervised(context, schedule, progress, where, workers=Workers(launch, size))
 
 
-async def _ray(game: RunContext, schedule: Scheduler, progress: Progress, where: EmbeddedServers) -> tuple[int, int]:
-    executor, size = game.settings.executor, None
+async def _ray(context: RunContext, schedule: Scheduler, progress: Progress, where: EmbeddedServers) -> tuple[int, int]:
+    executor, size = context.settings.executor, None
     if executor.address is None:
-        size = _size(game, schedule, (machine_capacity(),))  # of a cluster of our own, which is as large as we ask
+        size = _size(context, schedule, (machine_capacity(),))  # of a cluster of our own, which is as large as we ask
     own = _workers(size, schedule) if size else None
     cluster = RayClusterSpec(address=executor.address, workers=own, cpus=executor.cpus)
-    with on_cluster(cluster, _PLAYER, game.run.path, silence_s=executor.silence_s) as joined:
-        size = size or _size(game, schedule, joined.nodes)
-        return await _supervised(game, schedule, progress, where, workers=Workers(joined.launch, size))
+    with on_cluster(cluster, _PLAYER, context.run.path, silence_s=executor.silence_s) as joined:
+        size = size or _size(context, schedule, joined.nodes)
+        return await _supervised(context, schedule, progress, where, workers=Workers(joined.launch, size))
 
 
 async def _supervised(
-    game: RunContext, schedule: Scheduler, progress: Progress, where: EmbeddedServers, *, workers: Workers
+    context: RunContext, schedule: Scheduler, progress: Progress, where: EmbeddedServers, *, workers: Workers
 ) -> tuple[int, int]:
-    settings, lanes = game.settings, workers.size.lanes
+    settings, lanes = context.settings, workers.size.lanes
     supervision = SupervisorConfig(
         launch=workers.launch,
-        setup=lambda number: worker_setup(game, where, number=number, lanes=lanes),
-        turns=lambda send: RateLimiterServer(game.turns, send, working_s),
-        desk=lambda: StoreServer(game.run),
+        setup=lambda number: worker_setup(context, where, number=number, lanes=lanes),
+        rate_limiter=lambda send: RateLimiterServer(context.rate_limiter, send, working_s),
+        desk=lambda: StoreServer(context.run),
         lanes=lanes,
         schedule=schedule,
-        journals=lambda task, trial: game.run.journal(task.task_id, trial),
+        journals=lambda task, trial: context.run.journal(task.task_id, trial),
         progress=progress,
-        stopping=game.stopping,
+        stopping=context.stopping,
         terms=Timeouts(
             silence_s=settings.executor.silence_s,
             step_s=restore_deadline_s(settings.step_deadline_s),
@@ -106,16 +108,16 @@ async def _supervised(
         ),
         losses=WorkerLosses(settings.policy),
     )
-    with game.stopping.listening():
+    with context.stopping.listening():
         counts = await run_supervised(supervision, _workers(workers.size, schedule))
     return counts.model_requests, counts.browser_starts
 
 
-def _size(game: RunContext, schedule: Scheduler, there: Sequence[MachineCapacity]) -> Parallelism:
+def _size(context: RunContext, schedule: Scheduler, there: Sequence[MachineCapacity]) -> Parallelism:
     """As many workers and lanes as there is room for, which is said, unless the settings say how many."""
-    size = resolve_parallelism(game.settings.workers, game.settings.executor.lanes, there, len(schedule))
+    size = resolve_parallelism(context.settings.workers, context.settings.executor.lanes, there, len(schedule))
     if size.why:
-        game.say(size.why)
+        context.say(size.why)
     return size
 
 
@@ -131,15 +133,15 @@ def restore_deadline_s(step_deadline_s: float) -> float:
     return step_deadline_s * 2 + SLACK_S
 
 
-def worker_setup(game: RunContext, where: EmbeddedServers, *, number: int, lanes: int) -> WorkerSetup:
+def worker_setup(context: RunContext, where: EmbeddedServers, *, number: int, lanes: int) -> WorkerSetup:
     return WorkerSetup(
         number=number,
         lanes=lanes,
-        config=game.config.tree(),
-        config_digest=game.config_digest,
-        secrets=task_secrets(game.tasks),
-        folder=str(game.run.path.absolute()),
-        lock_token=lock_token(game.run.path),
+        config=context.config.tree(),
+        config_digest=context.config_digest,
+        secrets=task_secrets(context.tasks),
+        folder=str(context.run.path.absolute()),
+        lock_token=lock_token(context.run.path),
         sites_port=where.sites_port,
         base_url=where.base_url,
     )

@@ -1,4 +1,4 @@
-"""The limiter of a run, from the settings; without the model's libraries, which a supervisor does without."""
+"""Makes the rate limiter of a run from its settings, without importing the libraries of the model client."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -24,7 +24,7 @@ def limits_of(llm: LlmConfig) -> RateLimits:
     """What the person allows.
 
     Raises:
-        ConfigError: A limit that nothing fits into.
+        ConfigError: A limit is not above 0.
     """
     limits = {name: getattr(llm, name) for name in ("max_concurrency", "requests_per_minute", "tokens_per_minute")}
     for name, limit in limits.items():

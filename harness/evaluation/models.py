@@ -43,23 +43,23 @@ class NoModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneLimiter:
-    """The turns of one lane: each is counted, and nobody waits for one in a run that is stopping."""
+    """The rate limiter for one lane: counts its permits; a waiting request is cancelled when the run stops."""
 
-    turns: RateLimiter
+    rate_limiter: RateLimiter
     lane: int
     requests: RequestCounter
     stopping: ShutdownSignal
 
     async def acquire(self, want: PermitRequest) -> Permit:
-        turn = await self.stopping.wait_for(self.turns.acquire(replace(want, lane=self.lane)))
+        permit = await self.stopping.wait_for(self.rate_limiter.acquire(replace(want, lane=self.lane)))
         self.requests.made += 1
-        return turn
+        return permit
 
     async def outage(self, why: str, requests: int) -> float | None:
-        return await self.stopping.wait_for(self.turns.outage(why, requests))
+        return await self.stopping.wait_for(self.rate_limiter.outage(why, requests))
 
     async def rejection(self) -> bool:
-        return await self.stopping.wait_for(self.turns.rejection())
+        return await self.stopping.wait_for(self.rate_limiter.rejection())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ class Models:
     prices: Mapping[str, Price]
     closing: AsyncExitStack
     stopping: ShutdownSignal
-    turns: RateLimiter = field(default_factory=Unlimited)
+    rate_limiter: RateLimiter = field(default_factory=Unlimited)
     """For the model under test, shared by all lanes; a judge is asked rarely, often elsewhere, and needs none."""
 
     @cached_property
@@ -85,13 +85,13 @@ class Models:
         chat = await self.bare_model(
             base_url, lambda notice: tell(f"{notice.why}; retrying in {notice.wait_s:.1f} s"), lane
         )
-        turns = self._lane_turns(self.turns, lane)
-        return CircuitBreakerModel(chat, turns, max_outage_s=self.llm.max_outage_s)
+        rate_limiter = self._lane_limiter(self.rate_limiter, lane)
+        return CircuitBreakerModel(chat, rate_limiter, max_outage_s=self.llm.max_outage_s)
 
     async def bare_model(
         self, base_url: str | None, on_retry: Callable[[RetryNotice], None] | None, lane: int = 0
     ) -> OpenAIChat:
-        """The model under test, for whom an outage is told at once."""
+        """The model under test; an outage is reported at once."""
         llm = self.llm
         endpoint = Endpoint(
             base_url=base_url or llm.base_url,
@@ -113,7 +113,7 @@ class Models:
             timeout_s=llm.timeout_s,
         )
         retrier = self._retrier(on_retry)
-        return await self._open(endpoint, settings, retrier, self._lane_turns(self.turns, lane))
+        return await self._open(endpoint, settings, retrier, self._lane_limiter(self.rate_limiter, lane))
 
     async def judge_model(self, judge: JudgeConfig) -> OpenAIChat:
         assert judge.model is not None
@@ -121,13 +121,13 @@ class Models:
             base_url=judge.base_url, api_key=judge.api_key, headers=judge.headers, http_client=self._connections
         )
         settings = judge_settings(judge.model, timeout_s=judge.timeout_s)
-        turns = LaneLimiter(turns=Unlimited(), lane=0, requests=RequestCounter(), stopping=self.stopping)
-        return await self._open(endpoint, settings, self._retrier(None), turns)
+        rate_limiter = LaneLimiter(rate_limiter=Unlimited(), lane=0, requests=RequestCounter(), stopping=self.stopping)
+        return await self._open(endpoint, settings, self._retrier(None), rate_limiter)
 
     async def _open(
-        self, endpoint: Endpoint, settings: ChatSettings, retrier: Retrier, turns: RateLimiter
+        self, endpoint: Endpoint, settings: ChatSettings, retrier: Retrier, rate_limiter: RateLimiter
     ) -> OpenAIChat:
-        chat = OpenAIChat(endpoint, settings, retrier=retrier, prices=self.prices, turns=turns)
+        chat = OpenAIChat(endpoint, settings, retrier=retrier, prices=self.prices, turns=rate_limiter)
         return await self.closing.enter_async_context(chat)
 
     def _retrier(self, on_retry: Callable[[RetryNotice], None] | None) -> Retrier:
@@ -135,8 +135,8 @@ class Models:
         policy = RetryPolicy(max_attempts=llm.max_attempts, max_total_s=llm.max_retry_s)
         return Retrier(policy, on_retry=on_retry, timing=Timing(sleep=self.stopping.sleep))
 
-    def _lane_turns(self, turns: RateLimiter, lane: int) -> LaneLimiter:
-        return LaneLimiter(turns=turns, lane=lane, requests=self.requests, stopping=self.stopping)
+    def _lane_limiter(self, rate_limiter: RateLimiter, lane: int) -> LaneLimiter:
+        return LaneLimiter(rate_limiter=rate_limiter, lane=lane, requests=self.requests, stopping=self.stopping)
 
 
 def load_prices(llm: LlmConfig) -> dict[str, Price]:

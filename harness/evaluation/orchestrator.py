@@ -1,6 +1,6 @@
-"""One start of one run: find what is owed, play it, say what it came to.
+"""One invocation: find the pending jobs, run them, report the results.
 
-All state is in the run folder. A start that finds nothing owed starts no server, no browser and no model client.
+All state is in the run folder. If no job is pending, no server, browser or model client is started.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ from harness.runner.shutdown import ShutdownSignal
 
 
 async def evaluate(config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...] = ()) -> int:
-    """Play what `folder` still owes of the configured tasks; `arguments` compose this configuration anew.
+    """Run the pending jobs of `folder`; `arguments` are the overrides that compose this configuration.
 
     Returns:
         The exit code.
@@ -83,13 +83,13 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
         digest = check_config_drift(config.measured(), run, tasks, outcomes=outcomes, accepted=accepted)
         stopping = ShutdownSignal(console.say)
         jobs, embedded = build_scheduler(settings, run, tasks, outcomes=outcomes, stopping=stopping)
-        spent = outcomes if len(jobs) else {}  # with nothing owed there is nothing to stop
-        purse = build_run_budget(config.run, run, spent, stopping=stopping, tell=console.say)
+        spent = outcomes if len(jobs) else {}  # without pending jobs there is nothing to stop
+        budget = build_run_budget(config.run, run, spent, stopping=stopping, tell=console.say)
         tracker, invocation = Tracker(config.tracking, config.llm, config.scoring, folder), Invocation()
-        if plays := bool(len(jobs)) and not purse.is_empty():
+        if plays := bool(len(jobs)) and not budget.is_empty():
             _begin(settings, run, tasks, jobs, console=console)
             describe(run, config.tree(), _about(config, tasks), browser=config.browser, config_digest=digest)
-            game = RunContext(
+            context = RunContext(
                 config=config,
                 run=run,
                 settings=settings,
@@ -98,24 +98,24 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
                 arguments=arguments,
                 say=console.say,
                 stopping=stopping,
-                turns=build_rate_limiter(config.llm, console.say, outcomes),
+                rate_limiter=build_rate_limiter(config.llm, console.say, outcomes),
                 embedded=embedded,
             )
             closing.enter_context(_heeding(stopping, console))  # to the end: what is written last is not cut short
-            invocation = await _play(game, jobs, console, tracker=tracker, purse=purse)
+            invocation = await _play(context, jobs, console, tracker=tracker, budget=budget)
         found = _scan(run) if plays else scanned
         summary = _summary(config, found, tasks, replace(invocation, wall_s=round(time.monotonic() - begun, 3)))
-        left = _left(settings, tasks, found, purse)
+        left = _left(settings, tasks, found, budget)
         _leave(run, summary, console, left)
         # Asked to stop when nothing was left to do: by its last decision, a budget may be spent.
-        whole = not stopping() or not (len(jobs) or left.owed)
+        whole = not stopping() or not (len(jobs) or left.pending)
         write_reports(run, _about(config, tasks), found, console=console, pages=config.run.report and whole)
         await tracker.log(whole=whole)
         await tracker.close()
-        if not whole and not purse.is_empty():
+        if not whole and not budget.is_empty():
             console.print("interrupted; no recorded step is lost; run the same command to continue")
             return ExitCode.INTERRUPTED
-        if not left.owed:
+        if not left.pending:
             retry_request.settle(settings.policy, run, tasks, found.outcomes, trials=config.trials)
             save_summary(run, summary, settings=config.tree() | config.measured())
         return exit_code(console, summary.overall, config.fail_under)
@@ -132,7 +132,7 @@ def _keep_quiet(config: Config, tasks: Sequence[Task]) -> Redactor:
 
 @contextmanager
 def _heeding(stopping: ShutdownSignal, console: Terminal) -> Iterator[None]:
-    """Stop when asked to, and when nobody reads any more what is said."""
+    """Stop on a signal, and when standard output is closed."""
     console.lost = partial(asyncio.get_running_loop().call_soon_threadsafe, stopping.ask)
     with stopping.listening():
         yield
@@ -146,17 +146,17 @@ def _begin(settings: RunSettings, run: RunFolder, tasks: Sequence[Task], jobs: S
 
 
 async def _play(
-    game: RunContext, jobs: Scheduler, console: Terminal, *, tracker: Tracker, purse: RunBudget
+    context: RunContext, jobs: Scheduler, console: Terminal, *, tracker: Tracker, budget: RunBudget
 ) -> Invocation:
     from harness.evaluation.executor_choice import (
         run_with_executor,
-    )  # model and server libraries: a start that owes nothing needs none
+    )  # model and server libraries: not needed without pending jobs
 
-    board = LiveStats(len(jobs), game.turns.flow, lambda: jobs.waits, _jobs_are(game.settings.trials))
-    with _display(game.config.run.display, console, board) as display:
-        discreet = RedactingProgress(display, game.run.redactor.said)
+    board = LiveStats(len(jobs), context.rate_limiter.flow, lambda: jobs.waits, _jobs_are(context.settings.trials))
+    with _display(context.config.run.display, console, board) as display:
+        discreet = RedactingProgress(display, context.run.redactor.said)
         async with tracker.following(discreet) as progress:
-            return await run_with_executor(game, jobs, purse.watching(progress))
+            return await run_with_executor(context, jobs, budget.watching(progress))
 
 
 def _display(wanted: Display, console: Terminal, board: LiveStats) -> LiveDisplay | PlainDisplay:
@@ -182,7 +182,7 @@ def _say_who_is_alone(jobs: Scheduler, what: str, console: Terminal) -> None:
     if jobs.believed:
         console.print(
             f"{jobs.believed} of {len(jobs)} {what} do not set `mutates`; each gets exclusive access to its sites. "
-            "Add instances (sites.X.instances=[…]) for more parallelism, or disable locking with sites.leases=none.",
+            "Add instances (sites.X.instances=[…]) for more parallelism, or disable locking with sites.locks=none.",
             markup=False,
             highlight=False,
         )
@@ -206,10 +206,10 @@ def _about(config: Config, tasks: Sequence[Task]) -> RunInfo:
     )
 
 
-def _left(settings: RunSettings, tasks: Sequence[Task], found: Scan, purse: RunBudget) -> StillPending:
-    """What is owed, but for what a person may ask to be retried."""
+def _left(settings: RunSettings, tasks: Sequence[Task], found: Scan, budget: RunBudget) -> StillPending:
+    """The pending jobs, without those that only `run.retry` would run again."""
     jobs = pending_jobs(tasks, settings.trials, found.outcomes, replace(settings.policy, retry=None))
-    return StillPending(owed=len(jobs), spent=purse.spent_up())
+    return StillPending(pending=len(jobs), spent=budget.spent_up())
 
 
 def _leave(run: RunFolder, summary: Summary, console: Terminal, left: StillPending) -> None:

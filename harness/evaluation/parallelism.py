@@ -1,4 +1,4 @@
-"""How many workers and lanes a run has: as the settings say, or as there is room for where it is played."""
+"""The number of workers and lanes of a run: from the settings, or from the capacity of the machines."""
 
 from collections.abc import Sequence
 from dataclasses import replace

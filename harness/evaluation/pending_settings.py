@@ -1,4 +1,4 @@
-"""Which settings decide what a run still owes."""
+"""The settings that decide which jobs of a run are pending."""
 
 from harness.choices import Dialect
 from harness.config import ResumeConfig, RunConfig
@@ -6,5 +6,5 @@ from harness.runner.pending import PendingPolicy
 
 
 def pending_policy(scoring: Dialect, resume: ResumeConfig, run: RunConfig) -> PendingPolicy:
-    """What counts as owed."""
+    """What counts as pending."""
     return PendingPolicy(dialect=scoring.value, max_attempts=resume.max_attempts, retry=run.retry)

@@ -1,9 +1,8 @@
-"""What made a run, kept beside its journals: settings, tasks, and the programs, packages and fonts of this machine.
+"""The origin of a run, stored beside its journals: settings, tasks, and programs, packages and fonts of this machine.
 
-Nothing is started for it but `chromium --version` and git, and that only when something is played. What cannot be found
-out is null, never a reason to stop. Of another machine that plays a part of the run (Ray, Slurm) nothing is said; a
-shard has a `run.json` of its own. Where a later start finds another environment, the earlier ones stay, under
-`earlier`.
+Only `chromium --version` and git are started for it, and only if a task runs. What cannot be found out is null and
+never stops the run. Other machines that take part in the run (Ray, Slurm) are not described; a shard has its own
+`run.json`. If a later invocation finds another environment, the earlier ones stay under `earlier`.
 """
 
 import os

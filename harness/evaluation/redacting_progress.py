@@ -1,5 +1,5 @@
-"""What is told of a run while it goes on, without secrets: taken out before a display cuts or wraps it, when none is
-whole any more.
+"""Removes secrets from progress messages before a display cuts or wraps them: a part of a secret would not be
+recognised.
 """
 
 from collections.abc import Callable

@@ -1,9 +1,9 @@
-"""How sites of somebody's own deployment are put back to their seed: a command or a request, for one or for all.
+"""Resets sites of your own deployment to their initial state: a command or a request, for one site or for all.
 
-The command comes from the person's settings, never from a task; it is told by the environment variables CAIRN_SITES,
-CAIRN_URLS and CAIRN_TASK what it is wanted for, and must reset just these sites. `{url}` in a hook stands for the
-address of the instance. An address for all sites that names no `{url}` cannot be told which are meant: it is asked
-while nobody is on any. The embedded sites have a hook of their own, one for each lane's instances.
+The command comes from the settings, never from a task. The environment variables CAIRN_SITES, CAIRN_URLS and CAIRN_TASK
+name the sites, their addresses and the task; the command must reset only these sites. `{url}` in a hook is replaced by
+the address of the instance. A hook for all sites without `{url}` cannot distinguish them, so it is called only while no
+job uses any site. The embedded sites have their own hook, one for the instances of each lane.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -81,14 +81,16 @@ class ResetHooks:
                 yield f"{setting}: there is no command {word}, or it is not executable; correct it or give its path"
 
     async def _run(self, setting: str, command: str, instances: Sequence[SiteInstance], task: Task) -> None:
-        told = {
+        variables = {
             "CAIRN_SITES": ",".join(one.site for one in instances),
             "CAIRN_URLS": ",".join(one.url for one in instances),
             "CAIRN_TASK": task.task_id,
         }
 
         async def attempt() -> str | None:
-            ended = await shell.run_command(command.replace(URL, instances[0].url), told=told, timeout_s=self.timeout_s)
+            ended = await shell.run_command(
+                command.replace(URL, instances[0].url), variables=variables, timeout_s=self.timeout_s
+            )
             if ended.code == 0:
                 return None
             if ended.code is None:

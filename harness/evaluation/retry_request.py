@@ -1,8 +1,8 @@
-"""What a person asked to be tried again, remembered until it is done.
+"""A retry that was requested with `run.retry`, stored until it is complete.
 
-Invariant: one command with `run.retry` opens each task and trial at most once anew, however often it is killed and
-given again; once all of it is over, the same command asks anew. So what was over when it was first given stands in the
-run folder, with the attempt each one was at, before anything is played.
+Invariant: one command with `run.retry` reopens each task and trial at most once, however often it is killed and
+repeated; when all of them have ended, the same command starts a new request. So the list of episodes that had ended,
+with the attempt of each, is written to the run folder before the first task runs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ Outcomes = Mapping[tuple[str, int], EpisodeResult]
 def standing(
     terms: PendingPolicy, folder: Path, tasks: Sequence[Task], outcomes: Outcomes, *, trials: int
 ) -> PendingPolicy:
-    """What counts as owed, the request that is under way, or begins now, included; reads only.
+    """What counts as pending, including the retry request that is active or begins now; reads only.
 
     Raises:
         JournalError: What was asked for cannot be read.

@@ -1,4 +1,4 @@
-"""What one start plays with: settings, tasks and the open run folder, before anything heavy is loaded."""
+"""The settings, tasks and open run folder of one invocation, before heavy libraries are loaded."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class WorkerContext:
     config_digest: str
     """Of the measuring settings, under which they lie among the artifacts."""
     stopping: ShutdownSignal
-    turns: RateLimiter = field(default_factory=Unlimited)
+    rate_limiter: RateLimiter = field(default_factory=Unlimited)
     """Who may ask the model next, over all lanes of the run."""
 
 
@@ -75,8 +75,8 @@ class RunContext(WorkerContext):
     settings: RunSettings
     tasks: tuple[Task, ...]
     arguments: tuple[str, ...] = ()
-    """What was given on the command line, for whoever has to give it again."""
+    """The overrides of the command line, to be repeated in other processes."""
     say: Callable[[str], None] = lambda text: None
     """A sentence for the person."""
-    turns: Limiter = field(default_factory=Limiter)
+    rate_limiter: Limiter = field(default_factory=Limiter)
     embedded: EmbeddedResetHooks = field(default_factory=EmbeddedResetHooks)

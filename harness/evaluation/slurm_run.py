@@ -1,8 +1,8 @@
-"""One run as several that know nothing of each other: shards by task id, played as jobs, brought together by copying.
+"""One run as several independent ones: shards by task id, run as Slurm jobs, and merged by copying journals.
 
-Each shard is a run folder of its own below the run's, `shards/<k>-of-<n>`, so nobody has to share a lock or a journal
-over a network. The run's own folder is what everybody reads; it is brought up to date whenever this looks at the jobs,
-and the same command again finds jobs that are still at work instead of submitting them twice.
+Each shard is a run folder of its own below the run's, `shards/<k>-of-<n>`, so no lock and no journal is shared over a
+network. The folder of the whole run is updated whenever the jobs are checked. The same command again finds jobs that
+are still running instead of submitting them twice.
 """
 
 import re
@@ -30,31 +30,31 @@ LOOK_EVERY_S = 2.0
 _SHARD = re.compile("[0-9]+-of-[0-9]+")
 
 
-async def play_shards(game: RunContext, progress: Progress) -> Invocation:
-    """Have jobs play what is owed, and bring together what they wrote.
+async def play_shards(context: RunContext, progress: Progress) -> Invocation:
+    """Run the pending tasks as Slurm jobs, and merge their journals.
 
     Raises:
         UsageError: They cannot be submitted, or one says that the person must act.
     """
-    settings = game.settings
+    settings = context.settings
     if settings.shard is not None:
         raise ConfigError("executor=slurm sets task.shard for each job; set executor.shards instead")
-    jobs = SlurmJobs(game.run.path / "slurm", _order(settings.executor))
-    shards = Shards(game, progress)
+    jobs = SlurmJobs(context.run.path / "slurm", _order(settings.executor))
+    shards = Shards(context, progress)
     shards.collect()
     shards.submit(jobs)
     if not settings.executor.wait:
-        game.say(f"{len(jobs.running())} jobs are running; run the same command again to collect their results")
+        context.say(f"{len(jobs.running())} jobs are running; run the same command again to collect their results")
         return Invocation()
-    with game.stopping.listening():
+    with context.stopping.listening():
         try:
             while jobs.running():
-                await game.stopping.sleep(LOOK_EVERY_S)
+                await context.stopping.sleep(LOOK_EVERY_S)
                 shards.collect()
         except ShutdownRequested:
             shards.leave(jobs)
     shards.collect()
-    if not game.stopping():
+    if not context.stopping():
         shards.complain(jobs)
     return shards.done()
 
@@ -72,20 +72,20 @@ def _order(executor: ExecutorConfig) -> SlurmJobSpec:
 class Shards:
     """The shards of one run, and the run."""
 
-    def __init__(self, game: RunContext, progress: Progress) -> None:
-        self._game = game
+    def __init__(self, context: RunContext, progress: Progress) -> None:
+        self._context = context
         self._progress = progress
-        self._count = game.settings.executor.shards
-        self._policy = game.settings.policy
+        self._count = context.settings.executor.shards
+        self._policy = context.settings.policy
         self._over: set[tuple[str, int]] | None = None
         self._summaries: dict[int, int] = {}
         """Shard that was submitted now to the modification time of the summary it had, in ns; 0 = none."""
 
     def collect(self) -> None:
         """Bring the run's own folder up to date, and tell what has ended since the last time."""
-        for folder in _shards(self._game.run.path):
-            merge(folder, self._game.run.path)
-        outcomes = self._game.run.scan().outcomes
+        for folder in _shards(self._context.run.path):
+            merge(folder, self._context.run.path)
+        outcomes = self._context.run.scan().outcomes
         over = {key for key, became in outcomes.items() if is_finished(became, self._policy)}
         for key in sorted(over - (over if self._over is None else self._over)):
             became = outcomes[key]
@@ -104,22 +104,22 @@ class Shards:
         self._over = over
 
     def submit(self, jobs: SlurmJobs) -> None:
-        """A job for every shard that owes something and has none."""
-        owing: defaultdict[int, set[str]] = defaultdict(set)
-        trials, run = self._game.settings.trials, self._game.run
+        """A job for every shard that has pending tasks and no job."""
+        pending: defaultdict[int, set[str]] = defaultdict(set)
+        trials, run = self._context.settings.trials, self._context.run
         outcomes = run.scan().outcomes
-        terms = standing(self._policy, run.path, self._game.tasks, outcomes, trials=trials)
-        for job in pending_jobs(self._game.tasks, trials, outcomes, terms):
-            owing[shard_of(job.task.task_id, self._count)].add(journal_name(job.task.task_id, job.trial))
-        wanted = sorted(owing.keys() - set(jobs.running()))
+        terms = standing(self._policy, run.path, self._context.tasks, outcomes, trials=trials)
+        for job in pending_jobs(self._context.tasks, trials, outcomes, terms):
+            pending[shard_of(job.task.task_id, self._count)].add(journal_name(job.task.task_id, job.trial))
+        wanted = sorted(pending.keys() - set(jobs.running()))
         for shard in wanted:
             with safe_files.open_folder(self._folder(shard), run.path, make=0o777):
                 pass
-            merge(run.path, self._folder(shard), owing[shard])  # what was played elsewhere is not played again
+            merge(run.path, self._folder(shard), pending[shard])  # so that no shard runs a task that another has run
             self._summaries[shard] = _written(self._folder(shard) / "summary.json")
         if wanted:
             jobs.submit({shard: self._command(shard) for shard in wanted})
-            self._game.say(
+            self._context.say(
                 f"submitted as jobs {jobs.numbers(wanted)}: shards {', '.join(map(str, wanted))} of {self._count}"
             )
 
@@ -132,7 +132,7 @@ class Shards:
         for shard in sorted(self._summaries.keys() - set(jobs.running())):
             code, log = jobs.code(shard), jobs.log(shard)
             if code is None:
-                self._game.say(
+                self._context.say(
                     f"the job of shard {shard} ended early, {log} may say why; run the same command to continue"
                 )
             elif code == ExitCode.USAGE:
@@ -143,13 +143,13 @@ class Shards:
         """Stop waiting: jobs of a cluster had to queue for their turn and go on, those of this machine end with their
         start.
         """
-        run, left = self._game.run, jobs.running()
-        if self._game.settings.executor.cluster == "local":
+        run, left = self._context.run, jobs.running()
+        if self._context.settings.executor.cluster == "local":
             for folder in (run.path, *_shards(run.path)):
                 kill_orphans(folder)
         elif left:
             numbers = jobs.numbers(left)
-            self._game.say(
+            self._context.say(
                 f"{len(left)} jobs are still running: run the same command to collect their results, or stop them"
                 f" with scancel {numbers}"
             )
@@ -167,10 +167,10 @@ class Shards:
         return Invocation(model_requests=requests, browser_starts=starts, episodes_run=episodes)
 
     def _folder(self, shard: int) -> Path:
-        return self._game.run.path / "shards" / f"{shard}-of-{self._count}"
+        return self._context.run.path / "shards" / f"{shard}-of-{self._count}"
 
     def _command(self, shard: int) -> list[str]:
-        given, folder = self._game.arguments, self._folder(shard)
+        given, folder = self._context.arguments, self._folder(shard)
         if any(HIDDEN.search(argument) for argument in given):
             raise ConfigError(
                 "executor=slurm writes its commands to disk, and one of these settings is a secret: give it by the"

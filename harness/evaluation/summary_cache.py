@@ -42,7 +42,7 @@ class CachedSummary:
 
 
 def save_summary(run: RunFolder, summary: Summary, *, settings: Tree) -> None:
-    """Keep what was found, when nothing is owed and every report is written."""
+    """Keep what was found, when no job is pending and every report is written."""
     missed = tuple(result for result in summary.results if result.status != PASSED)
     kept = CachedSummary(
         grounds=_grounds(settings, run.path),

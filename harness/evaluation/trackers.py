@@ -1,8 +1,7 @@
-"""A run told to `Model.log`: whole at its end, and what there is of it now and then.
+"""Logs a run with `Model.log`: completely at its end, and its state from time to time.
 
-Everything is read back from the journals, so nothing is lost when logging was off or failed: `harness export art RUN`
-logs the same later. A run that has not ended is logged under a split of its own, so that no checkpoint is ever judged
-by it.
+Everything is read from the journals, so nothing is lost if logging was off or failed: `harness export art RUN` logs the
+same later. A run that has not ended is logged under a split of its own, so that no checkpoint is judged by it.
 """
 
 import asyncio
@@ -49,7 +48,7 @@ class Tracker:
 
     @asynccontextmanager
     async def following(self, progress: Progress) -> AsyncIterator[Progress]:
-        """Whom to tell the news of the run instead of `progress`, so that it is logged every so often."""
+        """A `Progress` to use instead of `progress`, which also logs the run from time to time."""
         every = self._settings.every
         if self._model is None or not every:
             yield progress

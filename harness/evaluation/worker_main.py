@@ -1,8 +1,7 @@
-"""One worker as a process of its own: `python -m harness.evaluation.worker_main`, started and spoken to by its
-supervisor.
+"""One worker as a process: `python -m harness.evaluation.worker_main`, started and controlled by its supervisor.
 
-It ends by itself, with its browser, as soon as its standard input ends: no supervisor, no worker. Where it can see the
-run folder it writes there itself; where not, its supervisor does, and says when it is done.
+It exits with its browser as soon as its standard input ends, so no worker outlives its supervisor. If it can reach the
+run folder, it writes there; otherwise its supervisor writes for it and confirms each write.
 """
 
 import asyncio
@@ -60,14 +59,14 @@ _speaking = Lock()
 
 
 class Wire:
-    """Speaks to the supervisor; fits `JobSource`, `Progress` and `RpcClient`."""
+    """The connection to the supervisor; implements `JobSource`, `Progress` and `RpcClient`."""
 
     def __init__(self, stopping: ShutdownSignal) -> None:
         self._stopping = stopping
         self._jobs: dict[int, asyncio.Future[Job | None]] = {}
         self._replies: dict[int, Future[StoreReceived]] = {}
         self._asked = 0
-        self.turns = RemoteRateLimiter(lambda call: say(encode_message(call)), working_s)
+        self.rate_limiter = RemoteRateLimiter(lambda call: say(encode_message(call)), working_s)
 
     async def take(self, lane: int) -> Job | None:
         answer: asyncio.Future[Job | None] = asyncio.get_running_loop().create_future()
@@ -98,7 +97,7 @@ class Wire:
                     case GiveJob(lane=lane, job=job):
                         loop.call_soon_threadsafe(self._jobs.pop(lane).set_result, job)
                     case PermitGranted() | OutageNoted() | RejectionNoted():
-                        loop.call_soon_threadsafe(self.turns.hear, message)
+                        loop.call_soon_threadsafe(self.rate_limiter.hear, message)
                     case StopWorker():
                         loop.call_soon_threadsafe(self._stopping.ask)
                     case StoreReply(id=number):
@@ -133,7 +132,7 @@ async def play(said: Iterator[Received], fault: InternalErrorGuard) -> None:
     if _is_near(config.executor.shared_fs, Path(setup.folder), setup.lock_token):
         store = RunFolder.open(Path(setup.folder), durability=config.journal.durability, redactor=redactor, held=False)
     context = WorkerContext(
-        config=config, run=store, config_digest=setup.config_digest, stopping=stopping, turns=wire.turns
+        config=config, run=store, config_digest=setup.config_digest, stopping=stopping, rate_limiter=wire.rate_limiter
     )
     number, lanes = setup.number, setup.lanes
     async with build_workers(context, where, wire, range(number, number + 1), lanes=lanes) as players:

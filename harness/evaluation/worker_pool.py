@@ -1,4 +1,4 @@
-"""Who plays a run: models, browsers and workers, made together and closed together."""
+"""Makes the models, browsers and workers of a run together, and closes them together."""
 
 import asyncio
 import gc
@@ -44,73 +44,73 @@ class WorkerPool:
 
 @asynccontextmanager
 async def build_workers(
-    game: WorkerContext, services: EmbeddedServers, progress: Progress, numbers: range, *, lanes: int
+    context: WorkerContext, services: EmbeddedServers, progress: Progress, numbers: range, *, lanes: int
 ) -> AsyncIterator[WorkerPool]:
     """Make the workers with these numbers; leaving the context closes their browsers and connections.
 
     Args:
-        game: What is played.
+        context: The run.
         services: Where the embedded servers are.
-        progress: Who is told.
+        progress: Receives the events.
         numbers: Of the workers; worker n has the lanes from n times `lanes` on.
         lanes: Of each worker.
     """
-    config = game.config
+    config = context.config
     deployment = Deployment(config.sites, services.sites_port)
     gc.set_threshold(_YOUNG, 10, 10)
     async with AsyncExitStack() as closing:
         browsers = tuple(
-            [await closing.enter_async_context(chromium(game, deployment, _waits(progress))) for _ in numbers]
+            [await closing.enter_async_context(chromium(context, deployment, _waits(progress))) for _ in numbers]
         )
         for browser in browsers:
             browser.begin()
-        models = await _models(game, closing)
-        evaluators = await _evaluators(game, models)
+        models = await _models(context, closing)
+        evaluators = await _evaluators(context, models)
         kits: dict[int, EpisodeDeps] = {}
         for lane in range(numbers.start * lanes, numbers.stop * lanes):
             agent = build_agent(config, await _model(models, services.base_url, progress, lane=lane))
-            kits[lane] = _kit(game, agent, evaluators, progress)
+            kits[lane] = _kit(context, agent, evaluators, progress)
         workers = tuple(
             Worker(
                 kit=kits.__getitem__,
                 pool=browser,
-                journals=lambda task, trial: game.run.journal(task.task_id, trial),
+                journals=lambda task, trial: context.run.journal(task.task_id, trial),
                 policy=pending_policy(config.scoring, config.resume, config.run),
             )
             for browser in browsers
         )
-        gc.freeze()  # libraries live as long as the process does: nobody need look through them for garbage again
+        gc.freeze()  # objects of libraries live as long as the process: exclude them from garbage collection
         yield WorkerPool(workers=workers, browsers=browsers, requests=models.requests)
 
 
-async def _models(game: WorkerContext, closing: AsyncExitStack) -> "Models":
+async def _models(context: WorkerContext, closing: AsyncExitStack) -> "Models":
     # The client's library takes a second of one processor to import, in which the browser can come up.
     await asyncio.to_thread(import_module, "harness.evaluation.models")
     from harness.evaluation.models import Models, RequestCounter, load_prices
 
     return Models(
-        llm=game.config.llm,
+        llm=context.config.llm,
         requests=RequestCounter(),
-        prices=load_prices(game.config.llm),
+        prices=load_prices(context.config.llm),
         closing=closing,
-        stopping=game.stopping,
-        turns=game.turns,
+        stopping=context.stopping,
+        rate_limiter=context.rate_limiter,
     )
 
 
-def _kit(game: WorkerContext, agent: Agent, evaluators: dict[str, EpisodeScorer], progress: Progress) -> EpisodeDeps:
-    config = game.config
+def _kit(context: WorkerContext, agent: Agent, evaluators: dict[str, EpisodeScorer], progress: Progress) -> EpisodeDeps:
+    config = context.config
     return EpisodeDeps(
         agent=agent,
         evaluators=evaluators,
-        artifacts=game.run.artifacts,
-        checkpoints=game.run.checkpoints,
+        artifacts=context.run.artifacts,
+        checkpoints=context.run.checkpoints,
         limits=EpisodeLimits(**vars(config.limits)),
         stop_rules=stop_rules,
-        config_digest=game.config_digest,
+        config_digest=context.config_digest,
         seed=config.run.seed,
         progress=progress,
-        stopping=game.stopping,
+        stopping=context.stopping,
     )
 
 
@@ -121,9 +121,9 @@ async def _model(models: "Models", base_url: str | None, progress: Progress, *, 
     return await models.agent_model(base_url, tell, lane)
 
 
-async def _evaluators(game: WorkerContext, models: "Models") -> dict[str, EpisodeScorer]:
+async def _evaluators(context: WorkerContext, models: "Models") -> dict[str, EpisodeScorer]:
     """Both dialects, the one that counts last: when it is there, the other is too."""
-    config = game.config
+    config = context.config
     judge, further = build_judge(config), build_evaluators(config)
     if judge is None and config.judge.model:
         judge = ModelJudge(await models.judge_model(config.judge), name=config.judge.model)
@@ -141,10 +141,10 @@ def _waits(progress: Progress) -> Callable[[int, str], None]:
 
 
 def chromium(
-    game: WorkerContext, deployment: Deployment, tell: Callable[[int, str], None] = lambda lane, note: None
+    context: WorkerContext, deployment: Deployment, tell: Callable[[int, str], None] = lambda lane, note: None
 ) -> ChromiumPool:
     """One browser as configured; it starts when it is first wanted. `tell` hears what site a lane waits for."""
-    browser, resume, observation = game.config.browser, game.config.resume, game.config.observation
+    browser, resume, observation = context.config.browser, context.config.resume, context.config.observation
     settings = BrowserSettings(
         executable=browser.executable,
         headless=browser.headless,
@@ -160,9 +160,9 @@ def chromium(
         har=browser.har,
         html=observation.type is ObservationType.html,
         dialect=observation.dialect.value,
-        appends=game.config.action_set is ActionSet.cairn,
+        appends=context.config.action_set is ActionSet.cairn,
         uploads=browser.uploads,
-        allowed=_allowed(browser.allowed, game.config.sites),
+        allowed=_allowed(browser.allowed, context.config.sites),
         max_memory_mb=browser.max_memory_mb,
     )
     return ChromiumPool(
@@ -171,7 +171,7 @@ def chromium(
             strategy=resume.strategy.value, in_doubt=resume.in_doubt.value, min_similarity=resume.min_similarity
         ),
         sites=deployment.sites,
-        checkpoints=game.run.checkpoints,
+        checkpoints=context.run.checkpoints,
         tell=tell,
     )
 

@@ -1,6 +1,6 @@
-"""A model as judge: what it is asked, and how its word is read.
+"""A model as judge: the prompt, and how the verdict is read from its reply.
 
-The judge sees the answer as quoted data. Its reply is kept verbatim in the verdict, and a reply without a verdict is
+The judge sees the answer as quoted data. Its reply is stored unchanged in the verdict, and a reply without a verdict is
 an error, never a 0.
 """
 
@@ -48,7 +48,7 @@ Think it over in a few sentences. Then write, alone on the last line, exactly on
 _PROMPTS: Mapping[JudgeKind, str] = {"fuzzy_match": _FUZZY, "same_reason": _SAME_REASON}
 
 _BEFORE, _AFTER = re.compile(r"[\s*_`'\"#>.-]*"), re.compile(r"[\s*_`'\".!]*")
-"""Decoration of a verdict; what stands after it is read backwards, from the end."""
+"""Markup around a verdict, which is removed; the verdict is searched from the end."""
 
 
 class ModelJudge:

@@ -1,7 +1,7 @@
-"""What was selected from the pages against what must be there.
+"""Compares the values that were selected from the pages with the required contents.
 
-The browser has gathered the values already, before the episode was closed; here they only become text and are
-compared. A value that could not be gathered is an error, never an empty text.
+The browser gathered the values before the episode was closed; here they are converted to text and compared. A value
+that could not be gathered is an error, never an empty text.
 """
 
 import html

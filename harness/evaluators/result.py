@@ -1,4 +1,4 @@
-"""How the shipped evaluators word what they find, and the names of the dialects."""
+"""How the shipped evaluators word their findings, and the names of the dialects."""
 
 from harness.api import Finding
 

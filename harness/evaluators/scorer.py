@@ -1,7 +1,7 @@
-"""One episode's score in one dialect: the product of what its evaluators find.
+"""The score of one episode in one dialect: the product of the values of its evaluators.
 
-Bad evidence, a bad task and a silent judge give `Status.ERROR` with a sentence; a model that refuses to be asked at
-all (a wrong key) stops the run like everywhere else.
+Bad evidence, an invalid task and a judge that does not answer give `Status.ERROR` with a sentence; a model that rejects
+all requests (a wrong key) stops the run, as everywhere.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ EVALUATOR_VERSION = 1
 
 
 class Scorer:
-    """Fits `harness.protocols.EpisodeScorer`.
+    """Implements `harness.protocols.EpisodeScorer`.
 
     Args:
         dialect: `webarena` or `corrected`.

@@ -1,7 +1,7 @@
-"""The agent's answer against the reference answers.
+"""Compares the agent's answer with the reference answers.
 
-Kinds of reference are judged in the task's order and multiplied. What a model must judge goes to a jury, and every
-judge is asked even when the score is lost already, as WebArena does.
+The kinds of reference are evaluated in the task's order and multiplied. Answers that need a model go to a judge, which
+is asked even if the score is already 0, as in WebArena.
 """
 
 from collections.abc import Iterable, Mapping

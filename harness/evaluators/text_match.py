@@ -1,7 +1,7 @@
-"""How a text is compared with what a task expects, in both dialects.
+"""Compares a text with the text that a task expects, in both dialects.
 
-WebArena's rules are cleaning (strip, one layer of quotes, lower case), equality, substring, and for one lone
-character the token rule. The corrected rules know numbers: "12" is not in "112", but "12" is in "12.00".
+WebArena's rules are cleaning (strip, one layer of quotes, lower case), equality, substring, and the token rule for a
+single character. The corrected rules know numbers: "12" is not in "112", but "12" is in "12.00".
 """
 
 import re

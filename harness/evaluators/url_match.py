@@ -1,7 +1,7 @@
-"""The page the agent ended on against the reference URL.
+"""Compares the page on which the agent ended with the reference URL.
 
-Only `GOLD in PRED` exists: the reference must be found in the page's address. WebArena means that as text; the
-corrected rule means the same host, the reference's path or one below it, and its query parameters.
+`GOLD in PRED` is the only rule: the page's address must contain the reference. WebArena compares the text; the
+corrected rule requires the same host, the reference's path or one below it, and its query parameters.
 """
 
 from collections import defaultdict

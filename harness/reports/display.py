@@ -24,7 +24,7 @@ from harness.reports.escape import flat
 class LiveStats:
     """The newest news of every lane, and sums over what has ended."""
 
-    owed: int
+    jobs: int
     """Jobs this start has to play."""
     flow: Callable[[], LimiterStats] = LimiterStats
     """What goes to the model and comes back."""
@@ -59,7 +59,7 @@ class LiveStats:
 
     def headline(self) -> str:
         """Progress, pass rate, tokens, cost and the time left at the present pace."""
-        parts = [f"{self.ended}/{self.owed} {self.what}"]
+        parts = [f"{self.ended}/{self.jobs} {self.what}"]
         if self.scored:
             parts.append(f"pass rate {self.passed / self.scored:.1%}")
         usage = sum(
@@ -70,7 +70,7 @@ class LiveStats:
         if idle := len(self.waits()):
             parts.append(f"{idle} lane{'s' * (idle > 1)} waiting for sites")
         if self.ended:
-            left = (time.monotonic() - self.begun) / self.ended * (self.owed - self.ended)
+            left = (time.monotonic() - self.begun) / self.ended * (self.jobs - self.ended)
             parts.append(f"{_clock(left)} left")
         return " · ".join(parts)
 

@@ -106,17 +106,17 @@ def write_report(folder: Path, *, dialect: str | None = None, found: Scan | None
 
 
 def story_of(
-    folder: Path, known: RunInfo, entry: IndexEntry, telling: TaskPageBuilder | None = None
+    folder: Path, known: RunInfo, entry: IndexEntry, builder: TaskPageBuilder | None = None
 ) -> TaskView | None:
     """The view of one task page; None when its journal cannot be read any more."""
     try:
-        told = attempts(folder / entry.name)
+        episodes = attempts(folder / entry.name)
     except JournalError:
         return None
-    if not told:
+    if not episodes:
         return None
-    telling = telling or TaskPageBuilder(ArtifactStore(folder / "artifacts"))
-    return TaskView(run=known, row=row_of(entry, known.dialect), story=telling.story(told, known.dialect))
+    builder = builder or TaskPageBuilder(ArtifactStore(folder / "artifacts"))
+    return TaskView(run=known, row=row_of(entry, known.dialect), story=builder.story(episodes, known.dialect))
 
 
 def selected_text(artifacts: ArtifactStore, digest: str) -> str:
@@ -150,10 +150,10 @@ def _task_pages(
 ) -> Iterator[tuple[str, str]]:
     """Name and text of each stale page; one journal in memory at a time."""
     artifacts = ArtifactStore(folder / "artifacts")
-    telling, printer, place = TaskPageBuilder(artifacts), Pages(), DiskUrls(artifacts, depth=1)
+    builder, printer, place = TaskPageBuilder(artifacts), Pages(), DiskUrls(artifacts, depth=1)
     for entry in found.entries:
         name = page_name(entry.name)
-        if name in stale and (view := story_of(folder, known, entry, telling)) is not None:
+        if name in stale and (view := story_of(folder, known, entry, builder)) is not None:
             _, _, before, after = pages[name]
             yield name, printer.task(replace(view, before=before, after=after), place)
 

@@ -19,7 +19,7 @@ from harness.reports.trials import Trials, amount
 class StillPending:
     """What the same command would still do."""
 
-    owed: int = 0
+    pending: int = 0
     """Unscored episodes it would go on with."""
     spent: str = ""
     """The budget of the run that keeps it from that, as `run.max_tokens=100`."""
@@ -78,9 +78,9 @@ def _table(console: Console, summary: Summary) -> None:
 def _advice(unscored: int, left: StillPending) -> Iterator[str]:
     """What to do next: a retry is for tasks that were given up, not for pending ones, and needs a budget."""
     spent = f"{left.spent} is reached; raise it and " if left.spent else ""
-    if left.owed:
-        yield f"{left.owed} not finished: {spent}run the same command to continue"
-    if (given_up := unscored - left.owed) and not (spent and left.owed):
+    if left.pending:
+        yield f"{left.pending} not finished: {spent}run the same command to continue"
+    if (given_up := unscored - left.pending) and not (spent and left.pending):
         yield f"{given_up} unscored: {spent}run the same command with run.retry=infra to try them again"
 
 

@@ -1,4 +1,4 @@
-"""Whether an attempt goes on or a new one begins; pure."""
+"""Whether an attempt continues or a new one begins. Pure."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ def new_attempt_reason(episode: Episode, instances: Mapping[str, str], *, reopen
     """
     if episode.opened is None:
         return "first"
-    # A job that comes back from a lost worker may still say `reopen` although its new attempt stands already.
+    # A job that comes back from a lost worker may still say `reopen` although its new attempt is recorded already.
     if reopen and (episode.closed is not None or episode.failures):
         return "retry"
     if episode.has_diverged:

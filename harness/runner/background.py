@@ -1,4 +1,4 @@
-"""Something that goes on while something else is waited for."""
+"""Runs one coroutine while another is awaited."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine

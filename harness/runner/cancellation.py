@@ -1,7 +1,7 @@
-"""A cancellation that nobody asked for is an error like any other.
+"""Turns an unrequested cancellation into an ordinary error.
 
-asyncio drops a task that ends by cancellation without a word, as whoever cancels one knows. But a task is cancelled,
-too, when what it waits for was cancelled by somebody else, such as a library whose connection broke.
+asyncio ends a cancelled task silently, because the code that cancels a task knows about it. But a task also ends that
+way if the future it awaits was cancelled elsewhere, for example by a library whose connection broke.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""How many workers and lanes there is room for, and why: from the cores and the memory of one machine, or of several.
+"""The number of workers and lanes that the cores and the memory of one or several machines allow, and the reason.
 
-A browser does its work on about one core, so there is one worker for each; lanes mostly wait for the model, so there
-are several to a worker. Memory decides when there is little of it: what one browser and one lane take was measured.
+A browser uses about one core, so there is one worker per core. Lanes mostly wait for the model, so a worker has
+several. The measured memory of a browser and of a lane is the other limit.
 Why: docs/decisions/running.md#one-worker-per-core-and-four-lanes-per-worker
 """
 
@@ -28,7 +28,7 @@ class MachineCapacity:
     cores: int
     """Workers at once, as far as the processor goes."""
     memory_mb: int
-    """Free now, or up to the limit this process stands under."""
+    """Free memory, or what is left of the limit of this process, if that is less."""
 
     @property
     def workers(self) -> int:

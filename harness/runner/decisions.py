@@ -1,4 +1,4 @@
-"""What an agent gave back, checked before it is recorded: an agent may be anybody's class."""
+"""Checks the decision of an agent before it is recorded: the agent may be a class from a plug-in."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,10 +1,10 @@
-"""Which site instances are at their seed, and which have to be reset before a job may use them.
+"""Which site instances are in their initial state, and which must be reset before a job may use them.
 
-An instance is dirty from the start of a run, when nobody knows what was done to it, and from the moment it is given to
-a job that may change it: that mark is durable before the job performs its first action. Only a reset cleans it. A job
-that comes back, after its worker or browser died, finds the site reset like any other job and replays its steps; only
-one that is to go on from a checkpoint keeps what it left there. How an instance is reset is the hook's business, and
-who is on it meanwhile is the schedule's.
+At the start of a run every instance is dirty, because its state is unknown. It also becomes dirty when it is assigned
+to a job that may change it: that mark is durable before the first action of the job. Only a reset cleans it. A job that
+returns after its worker or browser died finds the site reset like any other job and replays its steps; only a job that
+continues from a checkpoint keeps the state it left. `evaluation.reset_hooks` resets an instance; the scheduler decides
+which job uses it.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
@@ -21,7 +21,7 @@ ResetHook = Callable[[tuple[SiteInstance, ...], Task], Awaitable[None]]
 
 Raises:
     SiteUnavailable: It did not work for as long as a site is waited for.
-    UsageError: It does not work; somebody has to look.
+    UsageError: The reset fails; the person has to fix it.
 """
 
 JobKey = tuple[str, int]
@@ -53,7 +53,7 @@ class DirtySites:
         self._resettable = frozenset(resettable)
         self._log = log
         self._left = {key: left for key, left in (log.read() if log else {}).items() if left.by}
-        """By key of the instance; one that is not in it is in a state nobody knows."""
+        """By key of the instance; the state of one that is not in it is unknown."""
 
     def covers(self, site: str, task: Task) -> bool:
         """Whether the site is reset for this task when it has to be."""
@@ -75,7 +75,7 @@ class DirtySites:
         return left is None or keeps is None or left.by != (keeps,) or not left.is_as_left
 
     def is_due(self, instance: SiteInstance) -> bool:
-        """Whether it should be reset as soon as nobody is on it."""
+        """Whether it should be reset as soon as no job uses it."""
         return self.when is not ResetWhen.ASKED and instance.site in self._resettable and not self.is_clean(instance)
 
     def mark_in_use(self, instances: Iterable[SiteInstance], by: JobKey, *, goes_on: bool) -> None:

@@ -1,7 +1,7 @@
-"""One episode: fold, decide, act, until the journal says it is over.
+"""One episode: fold, decide, act, until the journal says that it has ended.
 
-Nothing is kept here: every fact goes into the journal before anything depends on it, so a fresh episode is a resume
-from an empty file, and being killed anywhere is safe. Scoring reads the evidence only, and needs no browser.
+No state is kept here: every fact is in the journal before anything depends on it. So a new episode is a resume from an
+empty journal, and the process can be killed at any time. Scoring reads the evidence only and needs no browser.
 """
 
 import logging
@@ -61,8 +61,8 @@ class EpisodeRunner:
         """Go on from where the journal ends until the episode is closed, or the run is stopping.
 
         Raises:
-            InfraError: Recorded as Failed; the episode stays owed. What nobody foresaw counts as infrastructure too,
-                so that one task's surprise does not end everybody's run.
+            InfraError: Recorded as Failed; the episode stays pending. An unexpected exception also counts as
+                infrastructure, so that one task does not end the whole run.
         """
         await self._ensure_opened()
         try:
@@ -180,13 +180,13 @@ class EpisodeRunner:
         if restored.pending is not None:
             return restored
         seen = restored.view.observation
-        told = (doubt.told,) if doubt.told else ()
-        view = replace(restored.view, observation=replace(seen, notices=(*seen.notices, *told)))
+        notices = (*seen.notices, *((doubt.notice,) if doubt.notice else ()))
+        view = replace(restored.view, observation=replace(seen, notices=notices))
         performed = doubt.resolution is DoubtResolution.PERFORMED
         await self._recorder.keep(
             lambda: Acted(
                 step=pending.step,
-                outcome=Done() if performed else Unknown(why=doubt.told),
+                outcome=Done() if performed else Unknown(why=doubt.notice),
                 observation=self._recorder.stored(view),
                 elapsed_ms=0.0,
                 at=self._kit.clock(),

@@ -62,12 +62,12 @@ class Forecast:
     """Part of the time that all cores are busy."""
     requests_per_minute: float
     spent: dict[str, float]
-    """What the lanes' time goes to: `thinking`, `acting`, `turns` (the model's rate), `sites` (others on them)."""
+    """Seconds of all lanes by cause: `thinking`, `acting`, and waiting: `rate_limit` (model), `sites` (locks)."""
 
     @property
     def bound(self) -> str:
         """What would have to be more for the sweep to be faster."""
-        if self.spent["turns"] > max(0.1, self.spent["sites"]):
+        if self.spent["rate_limit"] > max(0.1, self.spent["sites"]):
             return "the model's rate"
         if self.spent["sites"] > 0.1:
             return "instances of the sites"
@@ -109,7 +109,7 @@ class _Sweep:
         self._course_of = course_of
         self._means = means
         self._processor = Processor(means.cores, parallel=PARALLEL)
-        self._spent: dict[str, float] = dict.fromkeys(("thinking", "acting", "turns", "sites"), 0.0)
+        self._spent: dict[str, float] = dict.fromkeys(("thinking", "acting", "rate_limit", "sites"), 0.0)
         self._requests = 0
 
     async def run(self, make: Callable[[], Scheduler]) -> Forecast:
@@ -142,11 +142,11 @@ class _Sweep:
             await schedule.settle(lane, job, over=True)
 
     async def _think(self, step: StepProfile, lane: int) -> None:
-        turn = await self._limiter.acquire(PermitRequest(tokens=step.tokens, lane=lane))
+        permit = await self._limiter.acquire(PermitRequest(tokens=step.tokens, lane=lane))
         await asyncio.sleep(step.thinking_s)
-        turn.end(RequestResult(outcome=Came.answered, tokens=step.tokens))
+        permit.end(RequestResult(outcome=Came.answered, tokens=step.tokens))
         self._requests += 1
-        self._spent["turns"] += turn.waited_s
+        self._spent["rate_limit"] += permit.waited_s
         self._spent["thinking"] += step.thinking_s
 
     async def _act(self, lasts_s: float) -> None:
@@ -159,7 +159,7 @@ class _Sweep:
 
 
 def average_profile(courses: list[EpisodeProfile]) -> EpisodeProfile:
-    """For a task nobody has played: as many steps as the others took, each as long as theirs."""
+    """For a task without a recorded episode: the number and duration of steps of the others."""
     steps = [step for one in courses for step in one.steps]
     count = round(fmean(len(one.steps) for one in courses))
     step = StepProfile(

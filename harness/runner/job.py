@@ -1,4 +1,4 @@
-"""One unit of work: a task and a trial, and where and how it is to be played."""
+"""A job: one trial of a task, and where and how it runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,7 +10,7 @@ from harness.records import Task
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One owed (task, trial)."""
+    """One pending (task, trial)."""
 
     task: Task
     trial: int = 0

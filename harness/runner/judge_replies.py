@@ -1,4 +1,4 @@
-"""What judges have said about an attempt, in its journal; fits `JudgeReplies`."""
+"""The replies of judges about an attempt, in its journal; implements `JudgeReplies`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What a run still owes: tasks and what has become of them in, jobs out; pure."""
+"""The pending jobs of a run: tasks and their results in, jobs out. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ RETRIES = ("infra", "failed", "all")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingPolicy:
-    """What counts as owed."""
+    """What counts as pending."""
 
     dialect: str
     """The scoring that must be there for a task to be finished."""
@@ -27,10 +27,10 @@ def pending_jobs(
     tasks: Sequence[Task], trials: int, outcomes: Mapping[tuple[str, int], EpisodeResult], policy: PendingPolicy
 ) -> tuple[Job, ...]:
     """List the jobs of all trials, in task order, trial by trial."""
-    return tuple(_owed(tasks, range(trials), outcomes, policy))
+    return tuple(_jobs(tasks, range(trials), outcomes, policy))
 
 
-def _owed(
+def _jobs(
     tasks: Sequence[Task],
     trials: Iterable[int],
     outcomes: Mapping[tuple[str, int], EpisodeResult],

@@ -1,4 +1,4 @@
-"""On the way to disk: contents become artifacts before the record that names them is written."""
+"""Writes contents as artifacts before the record that names them is written."""
 
 from harness.api import Artifacts
 from harness.codec import dumps

@@ -1,10 +1,10 @@
-"""Processes that belong to a run: marked in their environment, found again and ended, however their parent died.
+"""Finds and ends the processes that belong to a run by a mark in their environment, however their parent died.
 
-Everything a run starts inherits `CAIRN_RUN`, whose value names the run folder. A start that holds the folder's lock
-may end whatever still carries its mark: nobody else can be alive on purpose. The commands of a person's own (reset
-hooks) do not inherit it, as they may start servers that outlive the run. They carry `CAIRN_HOOK`, the run and the
-process id of the command itself: a start ends a command that is still at work, with its descendants, and leaves what it
-left behind.
+Every process that a run starts inherits `CAIRN_RUN`, whose value names the run folder. An invocation that holds the
+lock of the folder may end every process with that mark, since no other invocation is active. Commands from the settings
+(reset hooks) do not inherit it, because they may start servers that outlive the run. They carry `CAIRN_HOOK`, the run
+and the process id of the command itself: an invocation ends a command that is still running, with its descendants, and
+leaves the servers of finished ones alone.
 """
 
 import contextlib

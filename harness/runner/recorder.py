@@ -1,6 +1,6 @@
-"""Writes what an episode finds out into its journal: every record through one writer, what it names before it.
+"""Writes the records of an episode to its journal through one writer, and artifacts before the records that name them.
 
-Keeps nothing but effects that were seen and are in no record yet; they go into the next record that can hold them.
+The only state are effects that are in no record yet; the next record that has the field takes them.
 """
 
 import logging

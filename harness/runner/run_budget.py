@@ -1,7 +1,7 @@
-"""What a run may cost in all: sums over its journals, so that they survive every restart and downtime is free.
+"""The limits of a whole run: sums over its journals, which survive every restart and do not include downtime.
 
-Each time an episode is about to decide, or has ended, its journal is read again; nothing is counted on the way, so what
-is spent is what stands on disk. A run whose purse is empty is asked to stop as a person would ask.
+The journal of an episode is read again before each of its decisions and when it has ended. Nothing is counted in
+memory, so the sum is always that of the records on disk. When a limit is reached, the run stops as after Ctrl-C.
 """
 
 from collections.abc import Callable, Mapping
@@ -93,10 +93,10 @@ class RunBudget:
 
 
 class _Watch:
-    def __init__(self, purse: RunBudget, progress: Progress) -> None:
-        self._purse = purse
+    def __init__(self, budget: RunBudget, progress: Progress) -> None:
+        self._budget = budget
         self._progress = progress
 
     def tell(self, news: ProgressEvent) -> None:
         self._progress.tell(news)
-        self._purse.note(news)
+        self._budget.note(news)

@@ -1,9 +1,9 @@
-"""Who takes which owed job next: a queue that takes back what infrastructure spoiled, and minds who is on which site.
+"""Assigns the pending jobs to lanes: a queue that takes back jobs after infrastructure failures and locks sites.
 
-On sites that lanes share, a lane is given the first job in order whose instances are free, all of them at once; nobody
-waits while holding something, so nothing locks up. A job that was overtaken `MAX_SKIPS` times by others on its sites
-has its instances kept for it until they are free: the oldest such job first, so nobody waits for ever. Where an
-instance has to be put back to its seed, that goes on beside the lanes. One event loop only.
+On shared sites a lane gets the first job in order for which all instances are free, and locks all of them at once; no
+job waits while it holds a lock, so there is no deadlock. A job that others overtook `MAX_SKIPS` times on its sites has
+its instances reserved, the oldest such job first, so there is no starvation. Instances are reset in the background.
+For one event loop only.
 """
 
 import asyncio
@@ -36,8 +36,8 @@ class _Stay:
 
 
 class Scheduler:
-    """Fits `Jobs`: jobs in order; one that is owed again waits behind the others, so that a sick site or browser gets
-    time.
+    """Implements `JobSource`: jobs in order; one that is pending again goes to the end, so that a site or browser that
+    fails gets time to recover.
     """
 
     def __init__(
@@ -51,14 +51,14 @@ class Scheduler:
     ) -> None:
         """
         Args:
-            jobs: What is owed.
-            sharing: What jobs need of the sites all lanes share; None = nobody is in anybody's way.
+            jobs: The pending jobs.
+            sharing: The locks that jobs need on shared sites; None = no site is shared.
             upkeep: Puts instances back to their seed, which needs `async with`; None = nothing does.
             keeps_sites: Whether attempts go on upon what they left on their sites (`resume=checkpoint`), not after a
                 reset.
             stopping: True once nothing new shall begin.
         """
-        self._owed = deque(jobs)
+        self._pending = deque(jobs)
         self._sharing = sharing
         self._upkeep = upkeep
         self._state: SiteState | None = None
@@ -66,7 +66,7 @@ class Scheduler:
             self._state = SiteState(sharing, upkeep, keeps_sites=keeps_sites)
         self._stopping = stopping
         self._stays: dict[int, _Stay] = {}
-        self._leases = SiteLockTable()
+        self._locks = SiteLockTable()
         self._used = Counter[str]()
         self._overtaken = Counter[Hashable]()
         """By key of the need: how often later jobs on the same sites went first."""
@@ -75,12 +75,12 @@ class Scheduler:
         self._resetting: dict[object, Job | None] = {}
         """Resets under way, and the job each one is for."""
         self.waits: Mapping[int, str] = {}
-        """Lanes nothing can be given to now, because of whom; for people, and made anew with every change."""
+        """Lanes without a job now, and which jobs hold their sites; for display, updated with every change."""
         self.played = 0
         """Jobs begun in this start; one that is begun again counts once."""
 
     def __len__(self) -> int:
-        return len(self._owed)
+        return len(self._pending)
 
     async def __aenter__(self) -> Self:
         await self._resets.__aenter__()
@@ -89,13 +89,13 @@ class Scheduler:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Resets under way are waited for; one that fails ends whoever is in the context."""
+        """Wait for the resets that are running; one that fails cancels the body of the context."""
         await self._resets.__aexit__(kind, error, trace)
 
     @property
     def believed(self) -> int:
         """How many jobs have sites alone only because nothing is known of their tasks."""
-        return 0 if self._sharing is None else sum(map(self._sharing.is_believed, self._owed))
+        return 0 if self._sharing is None else sum(map(self._sharing.is_believed, self._pending))
 
     @property
     def held(self) -> Mapping[int, Job]:
@@ -115,7 +115,7 @@ class Scheduler:
         stay = self._leave(lane)
         if not over:
             self.played -= 1
-            self._owed.append(unplaced(job))
+            self._pending.append(unplaced(job))
         self._give_back(lane, stay)
 
     def reclaim(self, lane: int, *, last: bool = False) -> Job | None:
@@ -125,7 +125,7 @@ class Scheduler:
         stay = self._leave(lane)
         if stay is not None:
             self.played -= 1
-            (self._owed.append if last else self._owed.appendleft)(unplaced(stay.job))
+            (self._pending.append if last else self._pending.appendleft)(unplaced(stay.job))
         self._give_back(lane, stay)
         return None if stay is None else stay.job
 
@@ -137,7 +137,7 @@ class Scheduler:
     def _give_back(self, lane: int, stay: _Stay | None) -> None:
         if stay is not None and self._sharing is not None:
             outcome = self._sharing.learn(stay.job)
-            self._leases.release(lane, stay.at.values())
+            self._locks.release(lane, stay.at.values())
             if self._upkeep is not None and self._state is not None and outcome is not None:
                 self._state.note_use(stay.job, stay.at, outcome)
                 if not outcome.goes_on and not self._stopping():
@@ -145,7 +145,7 @@ class Scheduler:
         self._hand_out()
 
     def _put_back(self, stay: _Stay, upkeep: DirtySites) -> None:
-        left = (SiteInstance(site, url) for site, url in stay.at.items() if self._leases.allows(url, exclusive=True))
+        left = (SiteInstance(site, url) for site, url in stay.at.items() if self._locks.allows(url, exclusive=True))
         if due := tuple(instance for instance in left if upkeep.is_due(instance)):
             self._reset(due, stay.job, upkeep)
 
@@ -154,12 +154,12 @@ class Scheduler:
         for lane, waiting in list(self._waiting.items()):
             if waiting.done():
                 continue
-            if not self._owed or self._stopping():
+            if not self._pending or self._stopping():
                 waiting.set_result(None)
             elif (stay := self._next(lane)) is not None:
                 self._stays[lane] = stay
                 self.played += 1
-                self._leases.hold(lane, self._wanted(stay))
+                self._locks.hold(lane, self._wanted(stay))
                 waiting.set_result(stay.job)
             else:
                 assert self._stays or self._resetting, "a job waits although its sites are free"
@@ -169,11 +169,11 @@ class Scheduler:
         self.waits = dict.fromkeys(waiting_lanes, self._in_the_way()) if waiting_lanes else {}
 
     def _in_the_way(self) -> str:
-        """Who is on the sites the first owed job needs, in words."""
+        """The jobs that hold the sites of the first pending job, in words."""
         assert self._sharing is not None, "jobs wait only for shared sites"
         if self._sharing.sites.of_lane is not None:
             return "its sites are being reset"
-        there = self._sharing.need(self._owed[0]).exclusive
+        there = self._sharing.need(self._pending[0]).exclusive
         on = {
             stay.job.task.task_id: [site for site in there if site in stay.at]
             for stay in self._stays.values()
@@ -192,20 +192,20 @@ class Scheduler:
     def _next(self, lane: int) -> _Stay | None:
         """Take the first job out of the queue that the lane can play now."""
         if self._sharing is None:
-            return _Stay(self._owed.popleft())
+            return _Stay(self._pending.popleft())
         passed: dict[Hashable, LockRequest] = {}
         kept: dict[str, bool] = {}
         prepared = {id(job) for job in self._resetting.values()}
-        for number, job in enumerate(self._owed):
+        for number, job in enumerate(self._pending):
             if job.withheld:
-                del self._owed[number]
+                del self._pending[number]
                 return _Stay(job)
             need = self._sharing.need(job)
             if need.key in passed or id(job) in prepared:
                 continue
             at = self._place(job, lane, self._sharing, kept)
             if at is not None:
-                del self._owed[number]
+                del self._pending[number]
                 self._count(need, passed.values())
                 self._used.update(at.values())
                 return _Stay(self._given(job, at), at)
@@ -234,11 +234,11 @@ class Scheduler:
             urls = (need.at[site],) if need.at.get(site) in there else there
             free = [url for url in urls if kept is None or url not in kept or not (alone or kept[url])]
             if free:
-                aimed[site] = min(free, key=lambda url: (self._leases.load(url), self._used[url]))
+                aimed[site] = min(free, key=lambda url: (self._locks.load(url), self._used[url]))
         return aimed
 
     def _place(self, job: Job, lane: int, sharing: LockPlanner, kept: Mapping[str, bool]) -> dict[str, str] | None:
-        """Where a lane can play a job now; None when somebody is in its way, or a reset that is begun for it."""
+        """Where a lane can run a job now; None while its sites are locked or being reset."""
         need = sharing.need(job)
         at = self._aim(need, lane, sharing, kept)
         if len(at) < len(need.exclusive):
@@ -246,7 +246,7 @@ class Scheduler:
         unclean = () if self._state is None else self._state.unclean(job, at)
         wanted = _by_url(need, at)
         wanted |= dict.fromkeys((instance.url for instance in unclean), True)
-        if not all(self._leases.allows(url, exclusive=alone) for url, alone in wanted.items()):
+        if not all(self._locks.allows(url, exclusive=alone) for url, alone in wanted.items()):
             return None
         if unclean and self._upkeep is not None:
             asking = sum(not waiting.done() for waiting in self._waiting.values())
@@ -282,17 +282,17 @@ class Scheduler:
                     self._withhold(replace(job, instances=wanted_at, withheld=str(error)), job)
             finally:
                 del self._resetting[holder]
-                self._leases.release(holder, urls)
+                self._locks.release(holder, urls)
             self._hand_out()
 
-        self._leases.hold(holder, urls)
+        self._locks.hold(holder, urls)
         self._resetting[holder] = None if wanted_at is None else job
         self._resets.create_task(reset())
 
     def _withhold(self, withheld: Job, job: Job) -> None:
-        """Have a lane record that a job cannot be played; it is owed again then, as after any failure."""
-        number = next(number for number, owed in enumerate(self._owed) if owed is job)
-        self._owed[number] = withheld
+        """Have a lane record that a job cannot be played; it is pending again then, as after any failure."""
+        number = next(number for number, other in enumerate(self._pending) if other is job)
+        self._pending[number] = withheld
 
 
 def _by_url(need: LockRequest, at: Mapping[str, str]) -> dict[str, bool]:

@@ -1,7 +1,7 @@
-"""Writes that must be on disk before the next thing happens, made off the event loop.
+"""Durable writes off the event loop, in order.
 
-A disk takes its time to fsync, and the other lanes of a worker need not wait for it. Invariant: what one writer is
-given is done one after the other in the order given, also when whoever gave it was cancelled meanwhile.
+An fsync takes time, and the other lanes of a worker do not wait for it. Invariant: the writes of one writer are made in
+the order given, even if the coroutine that requested one is cancelled meanwhile.
 """
 
 import asyncio

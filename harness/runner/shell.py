@@ -1,7 +1,7 @@
-"""Commands of the person's own, which the shell runs: whether there is one, and how it ended.
+"""Runs commands from the settings in a shell: whether the program exists, and how the command ended.
 
-What a command started and left running is the person's, not the run's: it is not waited for, and no later start ends
-it. A command that is cut short, or takes too long, is ended with all it started.
+Processes that a command leaves running are not waited for and not ended later. A command that is cancelled or exceeds
+its timeout is ended with all its descendants.
 """
 
 import asyncio
@@ -26,18 +26,18 @@ _RUN = f'set -- "${_COMMAND}"; unset {_COMMAND}; eval "shift; $1"'
 _MARKED = f'{HOOK_MARK}="$0$$"; export {HOOK_MARK}; exec /bin/sh -c "$1"'
 """Runs the command as the same process, marked with its own process id (`family`).
 
-It comes by a variable, as it may hold a password, and everybody can read the arguments of a process.
+It is passed in a variable because it may hold a password, and the arguments of a process are public.
 """
 _LAST_BYTES = 1 << 16
 """So much of what a command said is looked at for its last line."""
 
 _FIRST_WORD = re.compile(r"\s*([\w./+~-]+)(?=\s|[;&|<>]|$)")
-"""Only one that the shell takes as it stands: looking must not do anything."""
+"""A word that the shell uses unchanged: the check must not execute anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What became of a command."""
+    """How a command ended."""
 
     code: int | None
     """None = it took too long, and was killed with all it had started."""
@@ -46,9 +46,7 @@ class CommandResult:
 
 
 def find_missing_program(command: str) -> str | None:
-    """The program a command begins with, when there is none of this name that may be run; None also when it cannot be
-    told.
-    """
+    """The program with which a command begins, if no executable has that name; None also if this is unknown."""
     found = _FIRST_WORD.match(command)
     if found is None:
         return None
@@ -56,12 +54,12 @@ def find_missing_program(command: str) -> str | None:
     return None if shutil.which(program) or _is_builtin(program) else found[1]
 
 
-async def run_command(command: str, *, told: Mapping[str, str], timeout_s: float) -> CommandResult:
+async def run_command(command: str, *, variables: Mapping[str, str], timeout_s: float) -> CommandResult:
     """Run a command to its end.
 
     Args:
         command: For the shell.
-        told: Variables of its environment, beside our own.
+        variables: Variables of its environment, beside our own.
         timeout_s: How long it may take.
     """
     # A file, not a pipe: a server that the command leaves running holds its output open, and must not die of its first
@@ -69,15 +67,15 @@ async def run_command(command: str, *, told: Mapping[str, str], timeout_s: float
     with translate_os_errors(Path(tempfile.gettempdir())):
         file = tempfile.TemporaryFile()
     with file as output:
-        code = await _ended(command, told, output=output, timeout_s=timeout_s)
+        code = await _ended(command, variables, output=output, timeout_s=timeout_s)
         return CommandResult(code, "" if code is None else _last_line(output))
 
 
-async def _ended(command: str, told: Mapping[str, str], *, output: BinaryIO, timeout_s: float) -> int | None:
-    """The code the command ended with, whatever it left running; None = it took too long."""
+async def _ended(command: str, variables: Mapping[str, str], *, output: BinaryIO, timeout_s: float) -> int | None:
+    """The exit code of the command, whatever it left running; None = it exceeded its timeout."""
     process = await asyncio.create_subprocess_exec(
         *("/bin/sh", "-c", _MARKED, hook_mark(""), _RUN),
-        env={**hook_environment(), **told, _COMMAND: command},
+        env={**hook_environment(), **variables, _COMMAND: command},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=output,
         stderr=asyncio.subprocess.STDOUT,

@@ -1,4 +1,4 @@
-"""How a run is asked to end: once kindly, twice at once; and waiting that ends when it is."""
+"""Shutdown of a run: graceful at the first request, immediate at the second; and waits that end with it."""
 
 import asyncio
 import signal

@@ -1,6 +1,4 @@
-"""Who uses which site instances now: many together, or one exclusive. A plain table; who may come next is not decided
-here.
-"""
+"""The locks held on site instances: shared or exclusive. A plain table; the scheduler decides the order."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
@@ -25,7 +23,7 @@ class SiteLockTable:
     def hold(self, holder: Hashable, wanted: Mapping[str, bool]) -> None:
         """Give `holder` all of these instances at once; `wanted` says of each whether exclusive.
 
-        Nobody is ever given one instance and made to wait for the next, so nothing can lock up.
+        A holder never gets one instance and waits for the next, so there is no deadlock.
         """
         assert all(self.allows(instance, exclusive=exclusive) for instance, exclusive in wanted.items()), (
             "granted a lock that is not free"

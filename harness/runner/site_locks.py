@@ -1,8 +1,8 @@
-"""Which sites a job needs, which of them it must have alone, and on which of their instances it may be played.
+"""Which sites a job needs, which of them it locks exclusively, and on which instances it may run.
 
-A task may change its sites when it says so (`mutates`), else when effects on them were recorded for it in this run
-folder, else it is believed to, until one of its attempts has ended without any. What is said of other tasks is no
-evidence. An attempt that goes on goes on where it was. Knows no queue and no clock.
+A task locks its sites if it declares `mutates`, or if effects on them were recorded for it in this run folder. Without
+either it locks them until one of its attempts has ended without effects. Other tasks are no evidence. An attempt that
+continues stays on its instances. Knows no queue and no clock.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -132,7 +132,7 @@ class LockPlanner:
     def _need(self, job: Job) -> LockRequest:
         outcome = self.outcome(job)
         if outcome is not None and outcome.closed is not None and not job.reopen:
-            return LockRequest(exclusive={}, at={})  # only its score is owed, and scoring needs no site
+            return LockRequest(exclusive={}, at={})  # only its score is pending, and scoring needs no site
         if self.sites.of_lane is not None:
             return LockRequest(exclusive=dict.fromkeys(self.sites.instances, True), at={})
         alone = {site: value for site, value in self._alone(job.task).items() if self.sites.instances.get(site)}

@@ -1,4 +1,4 @@
-"""The state in which a job finds its sites and leaves them: reset, kept, or never reset.
+"""The state of its sites in which a job begins and which it leaves: reset, kept, or never reset.
 
 A job whose sites can all be reset finds them reset, also when it is resumed: it replays its steps. If one site of a job
 cannot be reset, all its sites keep their state, because the job's changes there cannot be undone either.

@@ -1,4 +1,4 @@
-"""Whether an episode has ended, and why: a pure question to the fold."""
+"""Whether an episode has ended, and why. Pure."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""Time that passes as fast as it can be computed, for simulations by the very code that runs.
+"""An event loop with virtual time, to simulate a sweep with the code that runs it.
 
-In a `VirtualTimeLoop` loop nothing waits: when every coroutine sleeps, its clock jumps to whoever wakes first.
-Coroutines that wait for anything but time and each other would wait for ever, which is an error.
+When every coroutine sleeps, the clock of a `VirtualTimeLoop` jumps to the next wake-up time. If coroutines wait for
+anything but time and each other, the loop raises an error instead of waiting forever.
 """
 
 import asyncio
@@ -46,9 +46,9 @@ def run_virtual(main: Coroutine[Any, Any, T]) -> T:
 
 
 class Processor:
-    """Cores shared evenly by whoever has work for them.
+    """Cores, shared evenly by the tasks that use them.
 
-    A piece of work uses `parallel` cores when nobody else wants them. Everybody is served at the same rate, so one
+    A piece of work uses `parallel` cores when no other needs them. All are served at the same rate, so one
     counter of what each has been given tells who is done.
     """
 

@@ -1,4 +1,4 @@
-"""A worker: one browser, several lanes, each playing one owed job after the other."""
+"""A worker: one browser and several lanes, each of which runs one job after the other."""
 
 import logging
 from collections.abc import AsyncIterator, Callable
@@ -29,7 +29,7 @@ class JobSource(Protocol):
         ...
 
     async def settle(self, lane: int, job: Job, *, over: bool) -> None:
-        """Say that a lane has left a job; one that is not over is owed again."""
+        """Say that a lane has left a job; one that has not ended is pending again."""
         ...
 
 
@@ -38,7 +38,7 @@ class _Left:
     """How a job was left."""
 
     over: bool
-    """False = it is still owed."""
+    """False = it is still pending."""
     alone: bool
     """It is to be played in a browser of its own."""
 
@@ -58,7 +58,7 @@ class Worker:
         """Play jobs until none is waiting or the run is stopping.
 
         Raises:
-            InfraError: The lane was cancelled by nobody; whoever gave it its job has to take that back.
+            InfraError: The lane was cancelled without a request; the caller has to put its job back.
         """
         with cancellation_as_error(f"lane {lane} ended"):
             await self._run_lane(lane, jobs)

@@ -186,8 +186,8 @@ def _trajectory_columns(item: Any, place: str) -> tuple[Any, ...]:
 
 
 def _exception_columns(raised: RolloutError | None) -> tuple[Any, ...]:
-    told = (None,) * 3 if raised is None else (raised.type, raised.message, raised.traceback)
-    return (None,) * 6 + told
+    columns = (None,) * 3 if raised is None else (raised.type, raised.message, raised.traceback)
+    return (None,) * 6 + columns
 
 
 def _metrics(metrics: Mapping[str, Any], place: str) -> str | None:

@@ -2,7 +2,7 @@
 
 A sink is asked for by `report_metrics`: `None` = W&B exactly when its key is in the environment, `[]` = none, else a
 list of `wandb`, `trackio`, a mapping with `_target_` (dotted path of a class, the rest are its arguments), or an object
-that fits `Sink`. The disk is the truth: a sink that cannot be reached costs one warning, never a log call.
+that implements `Sink`. The disk is the truth: a sink that cannot be reached costs one warning, never a log call.
 """
 
 import logging

@@ -59,7 +59,7 @@ def test_proof_goes_before_the_policy(failures: tuple[Failed, ...], now: dict[st
     found = resolve(an_episode(*failures), ["shop"], now=now, policy="ask_page")
     assert found.resolution == resolution
     assert "click [5]" in found.why and "(step 1)" in found.why
-    assert bool(found.told) is (resolution != "not_performed")
+    assert bool(found.notice) is (resolution != "not_performed")
 
 
 def test_a_site_that_cannot_be_asked_leaves_the_doubt() -> None:

@@ -477,7 +477,7 @@ class TestInABrowser:
                     return
         assert restored.doubt is not None and restored.doubt.resolution == policy
         assert (restored.pending is not None) is (policy == "repeat")
-        assert bool(restored.doubt.told) is (policy == "ask_page")
+        assert bool(restored.doubt.notice) is (policy == "ask_page")
 
     async def test_a_page_that_shows_what_an_interrupted_click_did_is_gone_on_from(self, web: Web) -> None:
         shop, kept = Shop(web), Memory()

@@ -25,7 +25,7 @@ MISSPELT = {
     "+sites.shop.login.feilds.a=1": (
         "sites.shop.login.feilds is not a setting; did you mean sites.shop.login.fields; a login has"
     ),
-    "+sites.lease=none": "sites.lease is not a setting; did you mean sites.leases; a site is a mapping, not 'none'",
+    "+sites.lock=none": "sites.lock is not a setting; did you mean sites.locks; a site is a mapping, not 'none'",
     "+sites.rest.command=x": "sites.rest: no such site; did you mean sites.reset",
     "++sites.shop.login=nora": "sites.shop.login must be a mapping, not 'nora'",
 }

@@ -93,14 +93,18 @@ def test_an_address_is_of_the_site_that_is_served_there(url: str, site: str | No
 
 
 def test_settings_of_sharing_are_read() -> None:
-    shared = shared_sites(configured(leases="none", shop=A_SHOP, wiki={**A_SHOP, "read_only": True}), ())
+    shared = shared_sites(configured(locks="none", shop=A_SHOP, wiki={**A_SHOP, "read_only": True}), ())
     assert shared is not None
     assert (shared.lenient, shared.read_only) == (True, {"wiki"})
 
 
 @pytest.mark.parametrize(
     ("sites", "word"),
-    [({"leases": "some"}, "sites.leases='some'"), ({"shop": {**A_SHOP, "read_only": "yes"}}, "sites.shop.read_only")],
+    [
+        ({"locks": "some"}, "sites.locks='some'"),
+        ({"leases": "some"}, "sites.locks='some'"),
+        ({"shop": {**A_SHOP, "read_only": "yes"}}, "sites.shop.read_only"),
+    ],
 )
 def test_wrong_settings_are_named(sites: dict[str, Any], word: str) -> None:
     with pytest.raises(ConfigError, match=word):

@@ -35,7 +35,7 @@ async def test_configured_limits_are_those_of_the_limiter() -> None:
 
 async def test_a_wait_for_a_turn_ends_when_the_run_does_and_is_counted_only_when_granted() -> None:
     stopping, requests, shared = ShutdownSignal(), RequestCounter(), Limiter(RateLimits(max_concurrency=1))
-    lane = LaneLimiter(turns=shared, lane=4, requests=requests, stopping=stopping)
+    lane = LaneLimiter(rate_limiter=shared, lane=4, requests=requests, stopping=stopping)
     await lane.acquire(PermitRequest())
     waiting = asyncio.ensure_future(lane.acquire(PermitRequest()))
     await asyncio.sleep(0)

@@ -361,7 +361,7 @@ def test_the_log_of_workers_is_for_its_owner(tmp_path: Path) -> None:
 
 async def test_the_arguments_of_a_hook_do_not_show_its_command(tmp_path: Path) -> None:
     ended = await shell.run_command(
-        f": {SECRET}; cat /proc/$$/cmdline > {tmp_path}/seen; env > {tmp_path}/env", told={}, timeout_s=30
+        f": {SECRET}; cat /proc/$$/cmdline > {tmp_path}/seen; env > {tmp_path}/env", variables={}, timeout_s=30
     )
     assert ended.code == 0
     assert b"/bin/sh" in (seen := (tmp_path / "seen").read_bytes()) and SECRET.encode() not in seen

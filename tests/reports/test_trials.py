@@ -128,9 +128,9 @@ def test_all_of_few_passed_is_not_certainty(tmp_path: Path, capsys: pytest.Captu
     ("left", "advised", "not_advised"),
     [
         (NOTHING_LEFT, ["2 unscored: run the same command with run.retry=infra to try them again"], ["not finished"]),
-        (StillPending(owed=2), ["2 not finished: run the same command to continue"], ["run.retry"]),
+        (StillPending(pending=2), ["2 not finished: run the same command to continue"], ["run.retry"]),
         (
-            StillPending(owed=1),
+            StillPending(pending=1),
             [
                 "1 not finished: run the same command to continue",
                 "1 unscored: run the same command with run.retry=infra",
@@ -138,7 +138,7 @@ def test_all_of_few_passed_is_not_certainty(tmp_path: Path, capsys: pytest.Captu
             ["is reached"],
         ),
         (
-            StillPending(owed=1, spent="run.max_cost_usd=0.5"),
+            StillPending(pending=1, spent="run.max_cost_usd=0.5"),
             ["1 not finished: run.max_cost_usd=0.5 is reached; raise it and run the same command to continue"],
             ["run.retry"],
         ),

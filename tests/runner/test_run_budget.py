@@ -31,17 +31,17 @@ class Silent:
 
 
 class Start:
-    """One start of the run, as far as its purse goes."""
+    """One start of the run, as far as its budget goes."""
 
     def __init__(self, run: RunFolder, **limits: float) -> None:
         self.run = run
         self.said: list[str] = []
         self.stopping = ShutdownSignal()
         settings = RunConfig(**limits)  # type: ignore[arg-type]
-        self.purse: RunBudget = build_run_budget(
+        self.budget: RunBudget = build_run_budget(
             settings, run, run.scan().outcomes, stopping=self.stopping, tell=self.said.append
         )
-        self.progress = self.purse.watching(Silent())
+        self.progress = self.budget.watching(Silent())
 
     def write(self, task_id: str, *records: Record, trial: int = 0) -> None:
         with self.run.journal(task_id, trial) as journal:
@@ -64,14 +64,14 @@ def test_a_budget_is_over_all_tasks_holds_over_starts_and_can_be_raised(folder: 
         start = Start(run, **{name: limit})
         start.write("7", *ONE_STEP)
         start.tell("7")
-        assert not start.stopping() and not start.purse.is_empty()
+        assert not start.stopping() and not start.budget.is_empty()
     with RunFolder.open(folder) as run:
         start = Start(run, **{name: limit})
         assert not start.stopping(), "half of it was left by the start before"
         start.write("8", opened(of=task("8")), *ONE_STEP[1:])
         start.tell("8")
         start.tell("8", "ended")
-        assert start.stopping() and start.purse.is_empty()
+        assert start.stopping() and start.budget.is_empty()
         (sentence,) = start.said
         assert (
             sentence.startswith(f"run budget reached: run.{name}={limit:g} ({limit:g} used)")

@@ -53,7 +53,7 @@ async def until(condition: Callable[[], object], within_s: float = 10) -> None:
 
 @asynccontextmanager
 async def running(command: str) -> AsyncIterator[asyncio.Task[shell.CommandResult]]:
-    task = asyncio.create_task(shell.run_command(command, told={}, timeout_s=60))
+    task = asyncio.create_task(shell.run_command(command, variables={}, timeout_s=60))
     try:
         yield task
     finally:
@@ -72,7 +72,7 @@ async def test_a_server_that_a_command_leaves_running_is_not_waited_for_and_live
     os.mkfifo(tmp_path / "fifo")
     tag_environment(tmp_path)
     async with asyncio.timeout(10):
-        ended = await shell.run_command(f"{server}; echo the site is up", told={}, timeout_s=60)
+        ended = await shell.run_command(f"{server}; echo the site is up", variables={}, timeout_s=60)
     assert ended.code == 0 and ended.said in ("the site is up", "up")
     (tmp_path / "fifo").write_text("now\n")
     await until(lambda: heard.exists() and heard.read_text())
@@ -88,7 +88,7 @@ async def test_a_command_that_outlived_its_run_is_ended_by_the_next_start_with_i
     command = f"sleep 600 & echo $! >> {pids}; echo $$ >> {pids}; wait"
     script = (
         "import asyncio, sys; from pathlib import Path; from harness.runner import shell; from"
-        " harness.runner.process_tree import tag_environment\ntag_environment(Path(sys.argv[1])); asyncio.run(shell.run_command(sys.argv[2], told={},"
+        " harness.runner.process_tree import tag_environment\ntag_environment(Path(sys.argv[1])); asyncio.run(shell.run_command(sys.argv[2], variables={},"
         " timeout_s=600))"
     )
     run = await asyncio.create_subprocess_exec(sys.executable, "-c", script, str(tmp_path), command)
@@ -113,7 +113,7 @@ async def test_a_command_that_is_cut_short_leaves_nothing_behind(tmp_path: Path,
 
 async def test_a_command_that_takes_too_long_is_ended_with_what_left_its_tree(tmp_path: Path, pids: Path) -> None:
     tag_environment(tmp_path)
-    ended = await shell.run_command(f"{LEAVES_ITS_TREE.format(pids=pids)} sleep 600", told={}, timeout_s=0.5)
+    ended = await shell.run_command(f"{LEAVES_ITS_TREE.format(pids=pids)} sleep 600", variables={}, timeout_s=0.5)
     assert ended == shell.CommandResult(None, "")
     assert started(pids) == 2
     await until(lambda: not alive(pids))
@@ -122,10 +122,12 @@ async def test_a_command_that_takes_too_long_is_ended_with_what_left_its_tree(tm
 async def test_a_command_is_told_what_it_is_for_and_nothing_of_the_run(tmp_path: Path, pids: Path) -> None:
     tag_environment(tmp_path)
     command = f"echo ${{{MARK}-none}} $CAIRN_SITES ${{{HOOK_MARK}#*:}} $$"
-    said = (await shell.run_command(command, told={"CAIRN_SITES": "shop"}, timeout_s=60)).said.split()
+    said = (await shell.run_command(command, variables={"CAIRN_SITES": "shop"}, timeout_s=60)).said.split()
     assert said[:2] == ["none", "shop"] and said[2] == said[3]
 
 
 async def test_only_the_end_of_what_a_command_said_is_read() -> None:
-    ended = await shell.run_command("yes | head -c 3000000; echo; echo the disk is full; exit 3", told={}, timeout_s=60)
+    ended = await shell.run_command(
+        "yes | head -c 3000000; echo; echo the disk is full; exit 3", variables={}, timeout_s=60
+    )
     assert ended == shell.CommandResult(3, "the disk is full")

@@ -91,7 +91,7 @@ async def test_a_lane_that_waits_for_its_site_is_not_taken_for_one_that_hangs(
     supervision = SupervisorConfig(
         launch=launch,
         setup=a_setup,
-        turns=lambda send: RateLimiterServer(Limiter(), send, time.monotonic),
+        rate_limiter=lambda send: RateLimiterServer(Limiter(), send, time.monotonic),
         desk=lambda: nothing,
         lanes=1,
         schedule=Scheduler([a_job("1")]),

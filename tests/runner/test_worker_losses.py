@@ -159,7 +159,7 @@ class Scene:
         supervision = SupervisorConfig(
             launch=launch,
             setup=a_setup,
-            turns=lambda send: RateLimiterServer(Limiter(), send, time.monotonic),
+            rate_limiter=lambda send: RateLimiterServer(Limiter(), send, time.monotonic),
             desk=nobody,
             lanes=self.lanes,
             schedule=Scheduler([Job(task=task(task_id)) for task_id in task_ids]),

@@ -1,7 +1,7 @@
-"""Performs one action on the current tab, with the events a person's mouse and keyboard would cause.
+"""Performs one action on the current tab, with the events that a person's mouse and keyboard would cause.
 
-Nothing here waits for the consequences: that is `settling`. What cannot be done raises `ActionFailed` with a sentence
-for the agent, and leaves the page as it was.
+It does not wait for the consequences: see `settling`. An action that cannot be done raises `ActionFailed` with a
+sentence for the agent, and leaves the page unchanged.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ _SCROLL = """([sign, within]) => {
 
 
 class ActionExecutor:
-    """The hands of one context; fits `BrowserControls`."""
+    """Performs actions in one context; implements `BrowserControls`."""
 
     def __init__(self, tabs: Tabs, addresses: Addresses, *, guard: Allowlist, settings: BrowserSettings) -> None:
         self._tabs = tabs

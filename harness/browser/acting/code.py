@@ -1,8 +1,8 @@
-"""Performs a call an agent wrote as Playwright code, without ever running it.
+"""Performs a call that an agent wrote as Playwright code, without evaluating it.
 
-The text is parsed, not evaluated: it may only be `page` followed by calls of the locators WebArena allows, with literal
-arguments, and one final action. Anything else is refused with a sentence, and so is what playwright cannot do: it is
-the model's call. Only a page that is gone is nobody's mistake.
+The text is parsed: it may only be `page` followed by calls of the locators that WebArena allows, with literal
+arguments, and one final action. Anything else is refused with a sentence, and so is a call that playwright cannot
+perform, since the model wrote it. Only a closed page is an infrastructure failure.
 """
 
 import ast

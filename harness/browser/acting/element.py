@@ -1,7 +1,7 @@
-"""One element of the last observation, as acting sees it: where it is now, and what only script can do to it.
+"""One element of the last observation: its current position, and the operations that need script.
 
-Our scripts run in our world of its document, where nothing the page does to prototypes is felt. Only whether somebody
-listens is asked in the page's own, as listeners are known there only; a page can answer that as it likes.
+The scripts run in an isolated world of the document, which the page's changes to prototypes do not reach. Only event
+listeners are looked up in the page's own world, because they are known only there; the page can falsify the answer.
 """
 
 from collections.abc import Mapping

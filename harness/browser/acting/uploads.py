@@ -1,7 +1,7 @@
-"""Which file an agent means by a name: one that lies in the configured folder, and nothing else.
+"""Finds the file that an agent names: a file in the configured folder, and no other.
 
-The folder is the person's choice; a model only ever says a plain name. What leads elsewhere (a path, a link out of the
-folder) is refused like a file that is not there.
+The folder comes from the settings; the model gives only a plain name. A path, or a link that leads out of the folder,
+is refused like a missing file.
 """
 
 from pathlib import Path

@@ -1,8 +1,7 @@
-"""Which of our environment variables the browser and its driver get: those they work with, and none that could hold a
-key.
+"""The environment variables that the browser and its driver receive: those they need, and none that could hold a key.
 
-Pages run in the browser's processes, and whoever breaks out of one reads their environment; `DEBUG` and `NODE_OPTIONS`
-would have the driver log what is typed. A list of what may pass needs no guess at what is a secret.
+Pages run in the browser's processes, and code that escapes the sandbox could read their environment; with `DEBUG` or
+`NODE_OPTIONS` the driver would log what is typed. An allowlist needs no guess about which variables are secret.
 """
 
 import re

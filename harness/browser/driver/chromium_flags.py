@@ -1,4 +1,4 @@
-"""How Chromium is started, so that it shows the same pages everywhere and works no more than it must."""
+"""The flags of Chromium: the same pages everywhere, and no unnecessary background work."""
 
 from collections.abc import Sequence
 

@@ -1,11 +1,11 @@
-"""Finds a Chromium, and installs one when asked to: `python -m harness.browser.driver.executable [--install]` prints
-its path.
+"""Finds a Chromium, and installs one on request: `python -m harness.browser.driver.executable [--install]` prints its
+path.
 
-The order: what was asked for (`browser.executable`, `CHROMIUM_PATH`), an installed browser, playwright's own. Nothing
-is downloaded unless `--install` is given. An installed browser is found by looking at a few paths, without starting it.
+The order: the configured one (`browser.executable`, `CHROMIUM_PATH`), an installed browser, playwright's own. Nothing
+is downloaded without `--install`. An installed browser is found by checking a few paths, without starting it.
 
-Without a window a headless shell, the same Chromium without a browser's surroundings, comes before a whole browser: a
-navigation costs it half as much processor time.
+Without a window, a headless shell (Chromium without the user interface) is preferred to a full browser: a navigation
+takes half as much processor time.
 """
 
 import errno

@@ -1,10 +1,10 @@
-"""What the pages of one browser hold in memory, and the end of those that hold too much.
+"""Measures the memory of the pages of one browser, and ends those that use too much.
 
-Every page, and every foreign frame of one, has a process of its own, shared with pages of the same episode at most. One
-that holds more than `browser.max_memory_mb` is ended, which its episode sees as a crash of the page; and so is the
-largest while all together hold more than that for each episode. A thread looks, as a page that takes memory may keep
-everything else busy. Not bounded are the browser's own processes: what pages make them hold is bounded where it comes
-from.
+Every page, and every cross-origin frame, has a process of its own, shared at most with pages of the same episode. A
+process above `browser.max_memory_mb` is ended, which its episode sees as a crash of the page; and so is the largest one
+while all together exceed that limit per episode. The check runs in a thread, because a page that allocates memory may
+block everything else. The browser's own processes are not limited here: what pages store in them is limited at its
+source.
 """
 
 import time

@@ -1,6 +1,6 @@
-"""Playwright's errors become ours here, and nowhere else.
+"""Translates Playwright's errors into the error tree; the only module that does.
 
-Playwright tells its errors apart by their text only, so every test of such a text is in this module.
+Playwright's errors differ only in their text, so every comparison with such a text is in this module.
 """
 
 import asyncio

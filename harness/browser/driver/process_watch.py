@@ -1,9 +1,9 @@
-"""The processes of a Chromium that hold what its pages rely on, and whether one of them has ended.
+"""Watches the Chromium processes that hold the state of pages, and detects that one of them has ended.
 
-Chromium starts its network service again when that dies, and tells nobody: pages stay, their cookies are gone, and
-whatever the agent does next it does as a stranger. So every watched block of an episode asks whether the processes are
-still those the window was opened with. Asking Chromium takes milliseconds and is done once per browser; looking, some
-0.1 ms.
+Chromium restarts its network service after a crash without an event: the pages stay, but their cookies are gone, so the
+agent would continue as a visitor who is not logged in. So every watched block of an episode checks whether the
+processes are still those with which the window was opened. Asking Chromium takes milliseconds and is done once per
+browser; the check takes about 0.1 ms.
 """
 
 from collections.abc import Callable
@@ -33,11 +33,11 @@ class ProcessWatch:
         """
         if not self._held or _ended(self._held):
             session = await self._browser.new_browser_cdp_session()
-            told = await session.send("SystemInfo.getProcessInfo")
+            answer = await session.send("SystemInfo.getProcessInfo")
             await session.detach()
             self._held = {
                 one["type"]: found
-                for one in told["processInfo"]
+                for one in answer["processInfo"]
                 if one["type"] in _HOLD and (found := _process(one["id"])) is not None
             }
         held = self._held

@@ -1,6 +1,6 @@
-"""Two names for every address: the canonical one everybody is shown, and the real one of this lane's deployment.
+"""Translates between canonical addresses, which agents and records contain, and those of this lane's deployment.
 
-Pure. An address only matches whole: `http://a.test` is neither in `http://a.test.evil.org` nor in `http://a.test:8080`,
+Pure. Only complete addresses match: `http://a.test` is neither in `http://a.test.evil.org` nor in `http://a.test:8080`,
 and `http://a.test/admin` is not in `http://a.test/administrator`. Longer addresses win over shorter ones.
 """
 

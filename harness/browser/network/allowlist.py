@@ -1,9 +1,9 @@
-"""Which addresses a page, or the agent, may reach.
+"""The addresses that a page, or the agent, may reach.
 
-A context that may reach its sites only is given a proxy that nobody listens at, with those sites as the exceptions:
-Chromium itself refuses everything else, and an allowed request costs nothing extra (a route handler would cost a round
-trip per request and switch the cache off). WebRTC, which asks no proxy, is kept in by a switch of the browser's
-(`switches`). It keeps pages on their lane's deployment; it is no sandbox.
+A context that may reach only its sites is given a proxy at a closed port, with those sites as exceptions: Chromium
+itself refuses everything else, and an allowed request costs nothing extra (a route handler would cost a round trip per
+request and disable the cache). WebRTC does not use the proxy; a flag of the browser restricts it (`chromium_flags`).
+This keeps pages on their lane's deployment; it is no sandbox.
 """
 
 from urllib.parse import urlsplit

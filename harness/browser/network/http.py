@@ -1,7 +1,7 @@
-"""Plain HTTP beside the browser: resets, login probes, and the questions `func:` targets ask a site.
+"""Plain HTTP requests outside the browser: resets, login probes, and the requests of `func:` targets.
 
 Names under `.localhost` are this machine, as in Chromium; the system's resolver need not know them. Redirects are
-followed. A server's answer is data whatever its status; no answer is `SiteUnavailable`.
+followed. A response is data whatever its status; no response is `SiteUnavailable`.
 """
 
 import asyncio

@@ -1,8 +1,7 @@
-"""Asks a reset hook to put a site back, and waits for one that is not up yet.
+"""Asks a reset hook to reset a site, and waits for a hook that is not up yet.
 
-A hook that does not answer, or with a failure of its own, is asked again, ever more slowly: it belongs to a site that
-is being started, or busy with something else. One that refuses the request as such is a mistake in the settings, which
-no waiting mends.
+If the hook does not answer, or answers with a server error, it is asked again with growing intervals: its site may be
+starting or busy. If it rejects the request, the settings are wrong and no retry helps.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

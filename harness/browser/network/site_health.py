@@ -47,14 +47,14 @@ async def check(failed: Iterable[str], sites: Iterable[Site], *, timeout_s: floa
 
 async def wait(sites: Iterable[Site], patience: WaitPolicy) -> None:
     """Until all of them answer, but no longer than so many seconds."""
-    told = False
+    noticed = False
     try:
         async with asyncio.timeout(patience.limit_s):
             for site in sites:
                 while not await is_up(site.url, timeout_s=patience.limit_s):
-                    if not told:
+                    if not noticed:
                         patience.tell(f"{site.name} does not answer; waiting up to {patience.limit_s:g} s")
-                        told = True
+                        noticed = True
                     await patience.sleep(_ASKED_EVERY_S)
     except TimeoutError:
         return

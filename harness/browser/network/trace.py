@@ -1,9 +1,8 @@
-"""The network trace of an episode, as a HAR: what its pages asked of their sites, for scorers that judge requests.
+"""The network trace of an episode as a HAR: the requests of its pages to their sites, for scorers that need them.
 
-It begins once logins are done and ends before evidence is gathered, so that neither's own traffic is in it. What leaves
-here may be kept and passed on: addresses are canonical, of cookies and of headers that carry credentials only the names
-are left, and static files and the bodies of responses other than JSON, which no scorer looks at, are left out; so are
-huge ones.
+It begins after logins and ends before evidence is gathered, so it contains the traffic of neither. It can be stored and
+shared: addresses are canonical; of cookies and of headers with credentials only the names are kept; static files,
+bodies other than JSON (which no scorer reads) and very large bodies are left out.
 """
 
 import asyncio

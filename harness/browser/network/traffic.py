@@ -1,6 +1,6 @@
-"""What the pages of one context ask of the network: which requests are under way, and which may change a site.
+"""The network requests of the pages of one context: which are pending, and which may change a site.
 
-Only bookkeeping on events: nothing is ever held back.
+Bookkeeping on events only: no request is delayed.
 """
 
 import asyncio

@@ -1,7 +1,6 @@
-"""One browser context for one episode: its tabs, what it may reach, the hands that act on it, and the eyes that read
-it.
+"""One browser context for one episode: its tabs, its allowed addresses, and the objects that act on it and observe it.
 
-A window never reuses anything of an earlier one. What it shows is canonical; what it asks for is real.
+A context reuses nothing of an earlier one. Observations contain canonical addresses; requests go to real ones.
 """
 
 import asyncio
@@ -50,7 +49,7 @@ class SiteBinding:
     vital: Callable[[], Awaitable[Callable[[], str]]]
     """See `ProcessWatch.now`."""
     memory: Callable[[], str]
-    """See `Memory.told`."""
+    """See `MemoryWatch.recent_reason`."""
 
 
 class BrowserSession:

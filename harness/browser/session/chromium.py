@@ -1,9 +1,9 @@
 """One Chromium per worker, one fresh context per episode.
 
-The browser starts when the first episode wants it, and again after it died; `starts` counts. Nothing of one episode is
-left for the next: contexts are closed. A browser that does not close one in time, or opens none any more, is replaced:
-episodes that are in it may go on for as long as it serves them, and it ends with the last of them. When one breaks that
-several episodes are in, none of them is to blame: whoever plays them again asks for a browser of their own.
+The browser starts when the first episode needs it, and again after a crash; `starts` counts. Contexts are closed, so no
+episode leaves anything for the next. A browser that does not close a context in time, or cannot open one, is replaced:
+its other episodes continue while it works, and it ends with the last of them. If a browser with several episodes
+crashes, the cause is unknown: their next attempts request a browser of their own.
 """
 
 import asyncio
@@ -251,9 +251,9 @@ class _Life:
     async def bound_memory(self, most_mb: float) -> None:
         with suppress(Error, psutil.Error):  # it is gone already, which is noticed where it is used
             session = await self.browser.new_browser_cdp_session()
-            told = await session.send("SystemInfo.getProcessInfo")
+            answer = await session.send("SystemInfo.getProcessInfo")
             await session.detach()
-            (pid,) = (one["id"] for one in told["processInfo"] if one["type"] == "browser")
+            (pid,) = (one["id"] for one in answer["processInfo"] if one["type"] == "browser")
             self._memory = MemoryWatch(pid, most_mb=most_mb, episodes=lambda: self.users)
 
     def told_of_memory(self) -> str:

@@ -1,4 +1,4 @@
-"""What an episode sees of the browser: restore, act, gather, each bounded and each ending in a record or our error."""
+"""The `Environment` of an episode: restore, act, gather, each with a timeout, each ending in a record or an error."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress

@@ -1,10 +1,10 @@
-"""Collects, from the live pages, everything the evaluators of a task will ask for; afterwards no browser is needed.
+"""Collects from the live pages everything that the evaluators of a task need; afterwards no browser is needed.
 
-The agent's own page is never navigated: other addresses are opened in tabs of their own. Locators are script run in the
-page, as WebArena runs them; nothing of a task is evaluated outside of it. What cannot be gathered is an error of that
-one target, and so is what a locator does to its page; a site that does not answer is `SiteUnavailable`, so that the
-episode stays owed. Where WebArena would go on and score what it got (a page that says 500, a locator that is no script,
-or that closes its page), both are kept: the value and the error.
+The agent's own page is never navigated: other addresses are opened in new tabs. Locators are script that runs in the
+page, as in WebArena; nothing of a task is evaluated outside of it. What cannot be gathered is an error of that one
+target, and so is damage that a locator does to its page. A site that does not answer is `SiteUnavailable`, so that the
+episode stays pending. Where WebArena would score what it got nevertheless (a page with status 500, a locator that is no
+script or closes its page), both the value and the error are kept.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
-"""The questions a `func:` target may ask: a closed list, each with typed, literal arguments.
+"""The functions that a `func:` target may call: a closed list, each with typed, literal arguments.
 
-A call is parsed, never evaluated. Its text arguments may be `'__last_url__'`, which stands for the address of the page
-under test, and `__page__`, which stands for the page being looked at. Answers come from the sites over HTTP, or from
-the page for the one function that WebArena defines so.
+A call is parsed, never evaluated. The argument `'__last_url__'` is replaced by the address of the tested page, and
+`__page__` is the page itself. Results come from the sites over HTTP, or from the page for the one function that
+WebArena defines so.
 """
 
 import ast

@@ -13,11 +13,11 @@ from harness.records import Decided, DoubtResolution, Episode, SideEffect
 
 POLICIES = tuple(list(DoubtResolution)[:5])
 """What `resume.in_doubt` may be."""
-_TELLS = (
+_NOTICE = (
     "the run was interrupted during this action. It is unknown whether the site received it. The action was not"
     " repeated, and the page was opened again. Check whether the action took effect before you repeat it."
 )
-_TELLS_PERFORMED = (
+_NOTICE_PERFORMED = (
     "the run was interrupted after the site had received this action. The action was not repeated; the page was opened"
     " again."
 )
@@ -44,7 +44,7 @@ def resolve(episode: Episode, sites: Collection[str], *, now: Mapping[str, str],
                 f"{what} was interrupted after its {effect.method} {effect.url} had been answered with {effect.status};"
                 " the resulting page is unknown"
             ),
-            told=_TELLS_PERFORMED,
+            notice=_NOTICE_PERFORMED,
         )
     before = pending.effects_seen
     if changed := [site for site, answer in now.items() if answer != before[site]]:
@@ -54,7 +54,7 @@ def resolve(episode: Episode, sites: Collection[str], *, now: Mapping[str, str],
                 f"{what} was interrupted; {', '.join(changed)} reports that it had an effect (effects_url), but the"
                 " resulting page is unknown"
             ),
-            told=_TELLS_PERFORMED,
+            notice=_NOTICE_PERFORMED,
         )
     if now.keys() >= set(sites) and not _seen(episode, pending):
         return InDoubt(
@@ -68,8 +68,8 @@ def resolve(episode: Episode, sites: Collection[str], *, now: Mapping[str, str],
         case DoubtResolution.UNSCORED:
             raise ActionInDoubt(f"{why}; the episode gets no score (resume.in_doubt=unscored)")
         case resolution:
-            told = _TELLS if resolution is DoubtResolution.ASK_PAGE else ""
-            return InDoubt(resolution=resolution, why=f"{why}; {_DONE[resolution]}", told=told)
+            notice = _NOTICE if resolution is DoubtResolution.ASK_PAGE else ""
+            return InDoubt(resolution=resolution, why=f"{why}; {_DONE[resolution]}", notice=notice)
 
 
 _DONE = {

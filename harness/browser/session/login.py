@@ -1,8 +1,8 @@
-"""Being logged in is a checked precondition: probed, and refreshed by the site's recipe only when the probe fails.
+"""Logs in to sites: a login is probed first, and performed with the site's recipe only if the probe fails.
 
-Which sites a task wants a login for stands in the name of its storage state file (`code.forum_state.json`: the part
-before the last `_`, split at dots), as in WebArena. What a login left in the browser is kept for the lane's next
-episode that wants the same sites; lanes share nothing, so that no episode can log out another one.
+The name of a task's storage state file says which sites need a login (`code.forum_state.json`: the part before the last
+`_`, split at dots), as in WebArena. The storage after a login is kept for the lane's next episode with the same sites;
+lanes share no login, so that no episode can log out another one.
 """
 
 import logging

@@ -1,8 +1,8 @@
-"""How an episode is led back to where its journal ends, decided from the records alone.
+"""How an episode is restored to the end of its journal, decided from the records alone.
 
-Pure but for `replay`, which performs recorded actions through a function it is given. The rule behind all of it: an
-action that may change a site is performed again only where the site was reset since. Elsewhere its pages are opened
-again from a checkpoint, and an action that was interrupted there is in doubt.
+Pure except for `replay`, which performs recorded actions through a given function. The rule: an action that may change
+a site is performed again only if the site was reset since. Otherwise its pages are opened again from a checkpoint, and
+an interrupted action is in doubt.
 Why: docs/decisions/resume.md#an-action-is-repeated-only-if-the-site-was-reset-since
 """
 

@@ -1,9 +1,9 @@
-"""Waits until a page has done what an action made it do: by condition, never by a fixed time.
+"""Waits until a page has processed an action: by conditions, never by a fixed time.
 
-A tab is settled when no navigation is under way, no tab it asked for is missing, nothing its pages scheduled is still
-to come (see settling.js), no request that can change it is open, and one frame has passed without a change. That frame
-may pass while the page is read already: `rested` then says whether what was read is to be trusted. A page that never
-settles is left after `settle_timeout_s`, and the agent is told. An observation taken afterwards is never older than the
+A tab is settled when no navigation is pending, no tab it requested is missing, no timer or task that its pages
+scheduled is left (see settling.js), no request that can change it is open, and one frame has passed without a change.
+The page may be read during that frame: `rested` then says whether the result is valid. A page that never settles is
+left after `settle_timeout_s`, with a notice for the agent. An observation taken afterwards is never older than the
 effects of the action.
 """
 

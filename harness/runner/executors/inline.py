@@ -8,7 +8,7 @@ from harness.runner.worker import Worker
 
 
 async def run_inline(workers: Sequence[Worker], lanes: int, schedule: Scheduler) -> None:
-    """Let every worker play on `lanes` lanes until nothing is owed; lane numbers are unique over the run.
+    """Run every worker with `lanes` lanes until no job is pending; lane numbers are unique over the run.
 
     Raises:
         UsageError, JournalError: The first one ends all lanes.

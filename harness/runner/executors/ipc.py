@@ -1,8 +1,8 @@
-"""How messages travel between a supervisor and its worker processes: JSON, and bytes after it where they belong to it.
+"""The encoding of messages between a supervisor and its worker processes: JSON, optionally followed by bytes.
 
-A message begins with its lengths, `<bytes of JSON> <bytes after it, or ->` and a line end, so that none of them is
-looked for in the bytes. What a worker says is bounded: one that says more has ended, as one that says what is no
-message. When the supervisor is gone, the line ends, and the worker ends itself.
+A message begins with its lengths, `<bytes of JSON> <bytes after it, or ->` and a line end, so the bytes need no
+escaping. The size of a worker's message is limited; a longer or malformed one ends the worker. When the supervisor
+exits, the pipe closes and the worker exits.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
-"""The messages between a supervisor and a worker process; `ipc` carries them.
+"""The messages between a supervisor and a worker process; `ipc` encodes them.
 
-The worker asks for jobs and permits, reports, and beats; the supervisor answers, and may ask it to stop. A worker that
-cannot reach the run folder also asks for what is in it (`remote_store`). Where bytes belong to a message (a record, an
-artifact) they follow it as they are.
+The worker requests jobs and permits, reports progress and sends heartbeats; the supervisor answers and may request a
+shutdown. A worker that cannot reach the run folder also sends its reads and writes (`remote_store`). The bytes of a
+record or an artifact follow their message unchanged.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Workers as child processes on this machine, spoken to over their pipes."""
+"""Workers as child processes on this machine, connected by pipes."""
 
 import asyncio
 import os
@@ -35,13 +35,13 @@ async def local_worker(command: Sequence[str], log: Path) -> AsyncIterator["Loca
     try:
         yield LocalWorker(process)
     finally:
-        if process.returncode is None:  # else its number may be somebody else's by now
+        if process.returncode is None:  # else another process may have its id by now
             kill_tree(process.pid)
             await process.wait()
 
 
 class LocalWorker:
-    """Fits `WorkerHandle`."""
+    """Implements `WorkerHandle`."""
 
     begun = True
 

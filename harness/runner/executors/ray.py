@@ -116,7 +116,7 @@ class WorkerActor:
 
     async def end(self) -> None:
         """End it with everything it started."""
-        if self._process.returncode is None:  # else its number may be somebody else's by now
+        if self._process.returncode is None:  # else another process may have its id by now
             kill_tree(self._process.pid)
             await self._process.wait()
 
@@ -127,7 +127,7 @@ class WorkerActor:
         self._news.set()
 
     async def _mind(self) -> None:
-        """End the process when nobody listens any more."""
+        """End the process when its supervisor is not connected any more."""
         left_s = self._patience_s
         while left_s > 0:
             await asyncio.sleep(left_s)
@@ -136,7 +136,7 @@ class WorkerActor:
 
 
 class RayWorker:
-    """One actor's worker as its supervisor sees it; fits `WorkerHandle`."""
+    """The worker of one actor; implements `WorkerHandle`."""
 
     def __init__(self, ray: Any, actor: Any, log: BinaryIO) -> None:
         self.begun = False
@@ -219,7 +219,7 @@ def on_cluster(
 
 
 def _nodes(ray: Any, cpus: float) -> tuple[MachineCapacity, ...]:
-    """By Ray's own bookkeeping: all they have, whoever else uses it now. Its memory is in bytes."""
+    """Totals as Ray reports them, including what other jobs use. Ray's memory is in bytes."""
     alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     rooms = (MachineCapacity(int(has.get("CPU", 0) // (cpus or 1)), int(has.get("memory", 0)) >> 20) for has in alive)
     return tuple(one for one in rooms if one.cores)

@@ -1,9 +1,9 @@
-"""Writes and reads for a worker that cannot reach the run folder itself, and the worker's side of it.
+"""Reads and writes of a worker that cannot reach the run folder: the worker's side and the server in the supervisor.
 
-The rule of the journal holds over the distance: a record is on disk, fsynced by whoever holds the run folder, before
-the worker's `append` returns, and so is an artifact before its digest is known. What one worker asks is done in the
-order it was asked, in a thread of its own, so that a slow disk stops nobody from being heard. A worker that is lost
-leaves its journals as they stand; they are let go of before anybody else is given its jobs.
+The rule of the journal also holds here: a record is on disk, fsynced by the process that holds the run folder, before
+the worker's `append` returns, and an artifact before its digest is returned. The requests of one worker are processed
+in order, in a thread of their own, so a slow disk does not block other messages. The journals of a lost worker are
+closed before its jobs are assigned again.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ class StoreServer:
         """The reply to one request, once what it asks is done for good.
 
         Raises:
-            UsageError, JournalError: As whoever writes to the run folder directly.
+            UsageError, JournalError: As when writing to the run folder directly.
         """
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._answer, request, data or b"")
 
@@ -122,7 +122,7 @@ class RpcClient(Protocol):
 
 
 class RemoteStore:
-    """The run folder as a worker sees it that cannot reach it; fits `Store`."""
+    """The run folder for a worker that cannot reach it; implements `Store`."""
 
     def __init__(self, ask: RpcClient) -> None:
         self._ask = ask
@@ -140,7 +140,7 @@ class RemoteStore:
 
 
 class RemoteJournal:
-    """A journal open elsewhere; fits `JournalWriter`."""
+    """A journal that is open in the supervisor; implements `JournalWriter`."""
 
     def __init__(
         self, bodies: Iterable[bytes], *, append: Callable[[bytes], bytes | None], close: Callable[[], object]

@@ -1,9 +1,9 @@
-"""Shards of a run as jobs of a Slurm cluster, submitted by submitit; nothing else imports it.
+"""Shards of a run as jobs of a Slurm cluster, submitted by submitit; no other module imports it.
 
-A job is the command a person would type for its shard, in a process of its own. A job that is preempted or runs out of
-time is queued again by submitit and, being crash-only, goes on from its own run folder. Submitit keeps pickles, and who
-reads one runs what it says: they lie in a folder that each start names by chance, and of those of earlier starts none
-is read.
+A job is the command that a person would type for its shard, in a process of its own. Submitit requeues a job that is
+preempted or exceeds its time limit; the job then resumes its own run folder. Submitit stores pickles, which execute
+code when they are read: each invocation puts them into a folder with a random name, and never reads those of earlier
+ones.
 """
 
 import re
@@ -158,10 +158,10 @@ class SlurmJobs:
         """
         path, found = self._folder / _KNOWN, dict[int, _Known]()
         try:
-            told = loads(safe_files.read(path, below=self._folder.parent, most=safe_files.MAX_SIDE_FILE_BYTES))
+            shards = loads(safe_files.read(path, below=self._folder.parent, most=safe_files.MAX_SIDE_FILE_BYTES))
         except (OSError, CodecError):
             return {}
-        for shard, place in told.items() if isinstance(told, dict) else ():
+        for shard, place in shards.items() if isinstance(shards, dict) else ():
             with suppress(CodecError):
                 known = build(_Known, place)
                 if _SHARD.fullmatch(shard) and _FOLDER.fullmatch(known.folder) and _NUMBER.fullmatch(known.number):

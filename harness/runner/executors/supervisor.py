@@ -1,9 +1,9 @@
-"""Workers under supervision, wherever they run: each may die, hang or be frozen, and the run goes on.
+"""Supervises worker processes: a worker may die, hang or be frozen, and the run continues.
 
-How a worker process is started, and how bytes get to it and back, is the business of a launch (`processes`, `ray`). A
-worker that is gone, or silent for too long, is ended with everything it started; its jobs are owed again, and their
-journals say where to go on. A job that loses one worker after the other at the same point, by itself, fails as it does
-when its browser crashes, and is given up after as many attempts: one task cannot hold up a run (`losses`).
+A launch (`processes`, `ray`) starts a worker process and carries its bytes. A worker that exits or misses its
+heartbeats is ended with its process tree; its jobs are pending again, and their journals say where they continue. If a
+job that runs alone loses several workers at the same point, this counts as a failure of the job, as a browser crash
+does, and the job is given up after `resume.max_attempts` (`worker_losses`).
 """
 
 import asyncio
@@ -105,8 +105,8 @@ class SupervisorConfig:
     launch: Launch
     setup: Callable[[int], WorkerSetup]
     """Worker number to what it is made from."""
-    turns: Callable[[Callable[[PermitReply], None]], RateLimiterServer]
-    """Gives a worker its turns to ask the model; told how to speak to it."""
+    rate_limiter: Callable[[Callable[[PermitReply], None]], RateLimiterServer]
+    """Serves the run's rate limiter to a worker; takes the function that sends to the worker."""
     desk: Callable[[], StoreServer]
     """Writes for a worker that cannot reach the run folder."""
     lanes: int
@@ -119,7 +119,7 @@ class SupervisorConfig:
 
 
 async def run_supervised(supervision: SupervisorConfig, workers: int) -> Counters:
-    """Play with `workers` worker processes until nothing is owed or the run is stopping.
+    """Run `workers` worker processes until no job is pending or the run is stopping.
 
     Raises:
         UsageError: A worker says that the person must act, or workers do not come up.
@@ -145,7 +145,7 @@ class Supervisor:
         self._company = GivenJobs(supervision.losses)
         self._settled = False
         self._done = False
-        self._turns: RateLimiterServer | None = None
+        self._rate_limiter: RateLimiterServer | None = None
 
     async def run(self) -> None:
         fruitless = 0
@@ -165,14 +165,15 @@ class Supervisor:
         return any(lane in self._all.schedule.held for lane in self._lanes)
 
     async def _one_life(self) -> bool:
-        """Run one process to its end; True when it left because nothing was owed."""
+        """Run one process to its end; True when it left because no job was pending."""
         self._heard, self._spoke, self._since, self._done = working_s(), False, {}, False
         self._company, self._settled = GivenJobs(self._all.losses), False
         self._counts.restarted(self._number)
         async with self._all.launch(self._number) as channel, self._all.desk() as desk:
             channel.send(encode_message(Hello(harness=__version__)))
             channel.send(encode_message(self._all.setup(self._number)))
-            with closing(self._all.turns(lambda reply: channel.send(encode_message(reply)))) as self._turns:
+            limiter = self._all.rate_limiter(lambda reply: channel.send(encode_message(reply)))
+            with closing(limiter) as self._rate_limiter:
                 await self._attend(channel, desk)
         logger.info("worker %d ended%s", self._number, "" if self._done else " before it had finished")
         return self._done
@@ -231,8 +232,8 @@ class Supervisor:
         return None
 
     def _lane_time(self, lane: int) -> float:
-        """A clock that stands still while the lane waits for a turn to ask the model: that is nobody's delay."""
-        return working_s() - (self._turns.waited_s(lane) if self._turns else 0.0)
+        """A clock that stops while the lane waits in the rate limiter: that wait is no sign of a hang."""
+        return working_s() - (self._rate_limiter.waited_s(lane) if self._rate_limiter else 0.0)
 
     async def _tell_stop(self, channel: WorkerHandle) -> None:
         await self._all.stopping.asked()
@@ -261,8 +262,8 @@ class Supervisor:
                 self._note(event)
             case Heartbeat(model_requests=requests, browser_starts=starts):
                 self._counts.take(self._number, requests, starts)
-            case AcquirePermit() | EndPermit() | ReportOutage() | ReportRejection() if self._turns is not None:
-                self._turns.hear(message)
+            case AcquirePermit() | EndPermit() | ReportOutage() | ReportRejection() if self._rate_limiter is not None:
+                self._rate_limiter.hear(message)
             case WorkerDone():
                 self._done = True
             case WorkerFailed(error=error):

@@ -33,7 +33,7 @@ class _Loss:
     point: int
     """Records of whole steps and of a pending decision, counted."""
     closed: bool
-    """Whether only its score was owed."""
+    """Whether only its score was pending."""
     count: int = 1
     """Workers lost here without a record in between."""
     failures: int = 0
@@ -48,7 +48,7 @@ class LossVerdict:
     begun: bool = False
     """Whether the worker had begun it."""
     over: bool = False
-    """Whether it is owed no more."""
+    """Whether it is not pending any more."""
     step: int = 0
     """Steps recorded."""
     usage: Usage = field(default_factory=Usage)
@@ -102,7 +102,7 @@ class WorkerLosses:
         return before
 
     def _records(self, job: Job, episode: Episode, lost: int) -> tuple[Record, ...]:
-        """What a loss that counts leaves: a failure or, where only the score was owed, in the end that there is
+        """What a loss that counts leaves: a failure or, where only the score was pending, in the end that there is
         none.
         """
         at = self._clock()
@@ -140,7 +140,7 @@ class GivenJobs:
         return self._on
 
     async def admit(self, lane: int, job: Job) -> None:
-        """Wait, in the order of coming, until nobody has to be alone: neither this job nor one that is there."""
+        """Wait, first come first served, until neither this job nor a running one has to run alone."""
         async with self._door:
             while self._on and (self._losses.is_suspect(job) or any(map(self._losses.is_suspect, self._on.values()))):
                 self._fewer.clear()
