@@ -13,7 +13,7 @@ from benchmarks.results import Rows, parser, row, tell
 from benchmarks.throughput import stage, watched
 from harness.cli import configured
 from harness.commands.estimator import Estimator, WhatIf
-from harness.config.deployment import load_tasks
+from harness.evaluation.tasks import load_tasks
 from harness.llm.limiter import RateLimits
 from harness.runner.capacity import machine_capacity
 from harness.runner.forecast import STEP_CPU_S
@@ -39,7 +39,7 @@ async def measure(
                     limits=RateLimits(requests_per_minute=limit), instances={}, lanes=(total,), step_cpu_s=STEP_CPU_S
                 )
                 sweep = Estimator(
-                    load_tasks(config.task, config.sites),
+                    load_tasks(config),
                     config.sites,
                     here.folder / "sample",
                     trials=config.trials,

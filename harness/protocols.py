@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from harness.actions import Action
 from harness.actions.truncate import cut
-from harness.api import Artifacts
+from harness.api import Artifacts, Reward
 from harness.records import (
     Closed,
     DoubtResolution,
@@ -35,6 +35,8 @@ class StepResult:
     effects: tuple[SideEffect, ...] = ()
     checkpoint: bytes | None = None
     """The context's storage state as JSON, when it changed during the step."""
+    reward: Reward | None = None
+    """The benchmark's; None = it gave none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +89,8 @@ class RawEvidence:
     selections: tuple[TargetValue, ...] = field(default_factory=tuple)
     trace: bytes | None = None
     """The network trace as a HAR in JSON, fit to be kept; None when none was recorded."""
+    benchmark: bytes | None = None
+    """What the benchmark kept, as JSON; None = nothing."""
 
 
 class Environment(Protocol):

@@ -19,10 +19,10 @@ from hashlib import sha256
 from typing import Any
 
 from harness.actions import Action
-from harness.api import Agent, ComputerTool, Evaluator, Message, Reply, Tool
+from harness.api import NO_EVALUATORS, Agent, ComputerTool, Evaluator, Message, Reply, Tool
 from harness.codec import decode, encode
 from harness.errors import JournalError, ModelUnavailable
-from harness.evaluators.scorer import NO_EVALUATORS, Scorer
+from harness.evaluators.scorer import Scorer
 from harness.journal.fold import check, fold
 from harness.protocols import ProgressEvent, RawEvidence, RestoreResult, StepResult
 from harness.records import (
@@ -155,6 +155,24 @@ class ScriptedPages:
 
     def _view(self) -> LiveObservation:
         return observation(self.pages[min(self._at, len(self.pages) - 1)], url=self.url)
+
+
+class ScriptedPage:
+    """A `BenchmarkPage` without a browser: each script gives the next value, and is kept."""
+
+    def __init__(self, *values: Any, url: str = URL, seed: int = 0) -> None:
+        self.url = url
+        self.seed = seed
+        self.values = list(values)
+        self.asked: list[tuple[str, Any]] = []
+
+    async def goto(self, url: str) -> None:
+        self.url = url
+
+    async def evaluate(self, script: str, argument: Any = None) -> Any:
+        """The next value; None when there is none left."""
+        self.asked.append((script, argument))
+        return self.values.pop(0) if self.values else None
 
 
 class _Silent:

@@ -178,7 +178,7 @@ def test_bytes_that_are_no_object_are_refused(body: bytes) -> None:
 
 def test_a_newer_schema_asks_for_an_upgrade_of_the_program() -> None:
     body = changed(acted(1), lambda tree: set_(tree, "schema", SCHEMA + 1))
-    with pytest.raises(NewerSchema, match=r"made by a newer version of cairn \(schema 6, this one reads 5\); upgrade"):
+    with pytest.raises(NewerSchema, match=rf"cairn \(schema {SCHEMA + 1}, this one reads {SCHEMA}\); upgrade"):
         decode(body)
 
 

@@ -16,11 +16,12 @@ from harness.browser.network.http import fetch
 from harness.browser.session.chromium import ChromiumPool
 from harness.commands.machine import ClockJumpDetector, DoctorCheck, machine
 from harness.config import BrowserConfig, Config
-from harness.config.deployment import Deployment, load_tasks
+from harness.config.deployment import Deployment
 from harness.errors import HarnessError, InfraError, UsageError
 from harness.evaluation.embedded import embedded_servers, is_embedded_endpoint
 from harness.evaluation.models import Models, RequestCounter, load_prices
 from harness.evaluation.run_context import RunContext, RunSettings
+from harness.evaluation.tasks import load_tasks
 from harness.evaluation.worker_pool import chromium
 from harness.journal.store import RunFolder
 from harness.records import Episode, Eval, Site, Task
@@ -37,8 +38,8 @@ async def checkup(config: Config) -> AsyncIterator[DoctorCheck]:
     for finding in machine(Path(config.run.root)):
         yield finding
     try:
-        tasks = load_tasks(config.task, config.sites, config.evaluators)
-        yield DoctorCheck(about="tasks", says=f"{len(tasks)} in {config.task.path}")
+        tasks = load_tasks(config)
+        yield DoctorCheck(about="tasks", says=f"{len(tasks)} in {config.task.path or config.task._target_}")
     except UsageError as error:
         tasks = ()
         yield DoctorCheck(about="tasks", says=str(error), fix="set task, task.path, task.ids or task.sites", fine=False)

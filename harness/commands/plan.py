@@ -55,8 +55,8 @@ def run(options: argparse.Namespace) -> int:
 
     from harness.cli import configured
     from harness.commands.estimator import LANES, Estimator, WhatIf
-    from harness.config.deployment import load_tasks
     from harness.evaluation.limiter_settings import limits_of
+    from harness.evaluation.tasks import load_tasks
     from harness.reports.rows import run_folder
     from harness.reports.terminal import Terminal
     from harness.runner.capacity import machine_capacity
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
         step_cpu_s=options.step_cpu_ms / 1000,
     )
     folder = run_folder(options.folder) if options.folder else Path(config.run.root, config.run.id)
-    tasks = load_tasks(config.task, config.sites, config.evaluators)
+    tasks = load_tasks(config)
     sweep = Estimator(tasks, config.sites, folder, trials=config.trials, wishes=wishes)
     there = machine_capacity()
     there = replace(there, cores=options.cores or there.cores)

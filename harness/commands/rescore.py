@@ -11,12 +11,12 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.api import ChatModel, ComputerTool, Evaluator, Message, Reply, Tool
+from harness.api import NO_EVALUATORS, ChatModel, ComputerTool, Evaluator, Message, Reply, Tool
 from harness.config import PROJECT
 from harness.errors import ConfigError, ModelUnavailable
 from harness.evaluation.models import read_yaml
 from harness.evaluators.judge import ModelJudge
-from harness.evaluators.scorer import NO_EVALUATORS, Scorer
+from harness.evaluators.scorer import Scorer
 from harness.journal.final_state import FinalState, read_final_state
 from harness.journal.names import journals_in
 from harness.journal.store import ArtifactStore

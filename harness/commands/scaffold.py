@@ -154,19 +154,93 @@ task:
     "tests/test_NAME.py": """from pathlib import Path
 
 from harness.cli import configured
-from harness.config.deployment import load_tasks
+from harness.evaluation.tasks import load_tasks
 
 CONFIGS = Path(__file__).parents[1] / "NAME" / "configs"
 
 
 def test_its_tasks_are_sound() -> None:
     config = configured(["task=NAME"], CONFIGS)
-    (task,) = load_tasks(config.task, config.sites)
+    (task,) = load_tasks(config)
     assert task.start_urls == ("http://NAME.test/",)
 """,
 }
+_BENCHMARK = {
+    "NAME/benchmark.py": '''"""A benchmark whose pages say themselves when a task is done."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from harness.api import Benchmark, BenchmarkPage, Reward, Task
+
+WORDS = ("OK", "Cancel")
+
+
+class CLASS(Benchmark):
+    """The arguments are those of configs/task/NAME.yaml."""
+
+    def __init__(self, words: list[str] | None = None) -> None:
+        self._words = words or WORDS
+
+    def tasks(self) -> Iterable[Mapping[str, Any]]:
+        for word in self._words:
+            yield {
+                "task_id": f"press-{word.lower()}",
+                "sites": ["NAME"],
+                "start_url": "__UPPER__/",
+                "intent": f"Press the button {word}",
+                "word": word,
+                "mutates": False,
+                "eval": {"eval_types": ["reward"]},
+            }
+
+    async def prepare(self, page: BenchmarkPage, task: Task, /) -> None:
+        await page.evaluate("(seed) => window.start?.(seed)", page.seed)
+
+    async def reward(self, page: BenchmarkPage, task: Task, /) -> Reward | None:
+        pressed = await page.evaluate("() => window.pressed ?? null")
+        return None if pressed is None else Reward(value=float(pressed == task.metadata["word"]), done=True)
+''',
+    "NAME/configs/sites/NAME.yaml": _SITE["NAME/configs/sites/NAME.yaml"],
+    "NAME/configs/task/NAME.yaml": """# @package _global_
+# The benchmark of this package: UPPER=http://host:8000 harness run task=NAME llm=openai llm.model=MODEL
+defaults:
+  - override /sites: NAME
+task:
+  name: NAME
+  _target_: NAME.benchmark.CLASS
+  arguments:
+    words: [OK, Cancel]
+""",
+    "tests/test_NAME.py": """from pathlib import Path
+
+from harness.cli import configured
+from harness.evaluation.tasks import load_tasks
+from harness.testing import ScriptedPage
+from NAME.benchmark import CLASS
+
+CONFIGS = Path(__file__).parents[1] / "NAME" / "configs"
+
+
+def test_its_tasks_are_sound() -> None:
+    tasks = load_tasks(configured(["task=NAME"], CONFIGS))
+    assert [task.task_id for task in tasks] == ["press-ok", "press-cancel"]
+
+
+async def test_the_right_button_is_rewarded() -> None:
+    task = load_tasks(configured(["task=NAME"], CONFIGS))[0]
+    assert await CLASS().reward(ScriptedPage(None), task) is None
+    right, wrong = [await CLASS().reward(ScriptedPage(word), task) for word in ("OK", "Cancel")]
+    assert (right.value, wrong.value) == (1.0, 0.0) and right.done
+""",
+}
 KINDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {"agent": _COMMON | _AGENT, "evaluator": _COMMON | _EVALUATOR, "site": _COMMON | _SITE}
+    {
+        "agent": _COMMON | _AGENT,
+        "benchmark": _COMMON | _BENCHMARK,
+        "evaluator": _COMMON | _EVALUATOR,
+        "site": _COMMON | _SITE,
+    }
 )
 """Kind to its files, path to text; both with NAME, CLASS, UPPER and KIND to be replaced."""
 

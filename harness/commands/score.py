@@ -73,11 +73,12 @@ def run(options: argparse.Namespace) -> int:
 
 def _evaluators(options: argparse.Namespace) -> "Mapping[str, Evaluator]":
     from harness.cli import configured
-    from harness.evaluation.builder import build_evaluators
+    from harness.evaluation.builder import build_benchmark, build_evaluators
 
     if not options.overrides and options.config_dir is None:
         return {}
-    return build_evaluators(configured(options.overrides, options.config_dir))
+    config = configured(options.overrides, options.config_dir)
+    return build_evaluators(config, build_benchmark(config.task))
 
 
 def _judge(options: argparse.Namespace) -> "JudgeSettings | None":

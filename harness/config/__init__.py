@@ -40,11 +40,11 @@ _LONGEST_SUFFIX = 150
 
 
 @dataclass
-class TaskConfig:
+class TaskConfig(PluginConfig):
     name: str = setting(MISSING, named=False)
     """First part of the run's name."""
-    path: str = setting(MISSING, named=False)
-    """A JSON array, a folder of `{i}.json`, or JSONL."""
+    path: str | None = setting(None, named=False)
+    """A JSON array, a folder of `{i}.json`, or JSONL; null = the tasks of the benchmark named as `_target_`."""
     plans: str | None = setting(None, named=False)
     """Plan file for `llm=scripted`."""
     ids: Any = setting(None, named=False)
@@ -311,7 +311,7 @@ class Config(_AllSettings):
     def measured(self) -> Tree:
         """The settings that change what is measured, by their dotted names; a run folder holds one value of each."""
         found = measured(self.tree(), ConfigSchema)
-        plugins = {"agent": self.agent, "judge": self.judge}
+        plugins = {"task": self.task, "agent": self.agent, "judge": self.judge}
         for name, plugin in (plugins | {f"evaluators.{name}": one for name, one in self.evaluators.items()}).items():
             if plugin._target_ is not None:
                 from harness.config.plugin_packages import (

@@ -1,26 +1,9 @@
 """The addresses of the sites: one `Site` record for each site, per lane."""
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from harness.config import TaskConfig
 from harness.config.site_settings import SiteSettings, SitesSettings
-from harness.records import Site, Task
-from harness.tasks import load
-from harness.tasks.shards import in_shard
-
-
-def load_tasks(task: TaskConfig, sites: SitesSettings, evaluators: Collection[str] = ()) -> tuple[Task, ...]:
-    """The tasks this run is about; `evaluators` are the names of those that are no shipped ones."""
-    tasks = load(
-        task.path,
-        sites.canonical_bases,
-        ids=task.ids,
-        wanted_sites=task.sites,
-        limit=task.limit,
-        evaluators=evaluators,
-    )
-    return in_shard(tasks, task.shard)
+from harness.records import Site
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,13 @@ from typing import Any
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 
-from harness.api import Agent, ChatModel, Evaluator, Executor, Judge, Sink
-from harness.config import Config, ExecutorConfig
+from harness.api import Agent, Benchmark, ChatModel, Evaluator, Executor, Judge, Sink
+from harness.config import Config, ExecutorConfig, TaskConfig
 from harness.config.agent_settings import PluginConfig
 from harness.errors import ConfigError
 from harness.evaluation.action_classes import action_set_of
 from harness.evaluation.agent_kinds import check_agent, shipped_agent
+from harness.evaluators.reward import LastReward
 from harness.tasks.parse_eval import EVAL_TYPES
 
 _CANNOT_BE_MADE = (
@@ -40,7 +41,7 @@ def check_plugins(config: Config) -> None:
         check_agent(config)
     if config.judge._target_ is not None:
         _factory("judge", config.judge, Judge)
-    build_evaluators(config)
+    build_evaluators(config, build_benchmark(config.task))
     build_executor(config.executor)
 
 
@@ -58,15 +59,34 @@ def build_judge(config: Config) -> Judge | None:
     return judge
 
 
-def build_evaluators(config: Config) -> Mapping[str, Evaluator]:
-    """By eval type, those that are no shipped ones."""
-    made: dict[str, Evaluator] = {}
+def build_benchmark(task: TaskConfig) -> Benchmark | None:
+    """The benchmark that the tasks are of; None = a task file is all there is to it."""
+    made: Benchmark | None = None if task._target_ is None else _make("task", task, Benchmark)
+    return made
+
+
+def build_evaluators(config: Config, benchmark: Benchmark | None) -> Mapping[str, Evaluator]:
+    """By eval type, those of the benchmark and of the settings."""
+    made: dict[str, Evaluator] = {} if benchmark is None else {"reward": LastReward(), **_evaluators_of(benchmark)}
     for name, plugin in config.evaluators.items():
         place = f"evaluators.{name}"
-        if name in EVAL_TYPES:
-            raise ConfigError(f"{place}: {name} is a shipped evaluator; give yours another name")
+        if name in EVAL_TYPES or name in made:
+            whose = "of the benchmark" if name in made else "shipped"
+            raise ConfigError(f"{place}: there is an evaluator {name} already ({whose}); give yours another name")
         made[name] = _make(place, plugin, Evaluator)
     return made
+
+
+def _evaluators_of(benchmark: Benchmark) -> Mapping[str, Evaluator]:
+    """Raises: ConfigError: One is no evaluator, or has the name of a shipped one."""
+    theirs = type(benchmark).__name__
+    evaluators = benchmark.evaluators()
+    for name, evaluator in evaluators.items():
+        if name in EVAL_TYPES:
+            raise ConfigError(f"{theirs}.evaluators: {name} is a shipped evaluator; give yours another name")
+        if not isinstance(evaluator, Evaluator):
+            raise ConfigError(f"{theirs}.evaluators: {name} has not all that harness.api.Evaluator asks for")
+    return evaluators
 
 
 def build_executor(settings: ExecutorConfig) -> Executor | None:

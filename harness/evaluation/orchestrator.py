@@ -17,7 +17,6 @@ from harness.config import Config
 from harness.config.config_secrets import task_secrets
 from harness.config.config_tree import build_redactor
 from harness.config.config_validation import check_inputs
-from harness.config.deployment import load_tasks
 from harness.config.site_settings import SitesSettings
 from harness.errors import ExitCode
 from harness.evaluation import retry_request
@@ -32,6 +31,7 @@ from harness.evaluation.redacting_progress import RedactingProgress
 from harness.evaluation.reset_hooks import unresettable
 from harness.evaluation.run_context import RunContext, RunSettings
 from harness.evaluation.summary_cache import invalidate_summary, save_summary
+from harness.evaluation.tasks import load_tasks
 from harness.evaluation.trackers import Tracker
 from harness.journal.index import Scan
 from harness.journal.redacting_stream import redact_output
@@ -60,7 +60,7 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
     """
     check_plugins(config)
     if config.run.dry:
-        tasks = load_tasks(config.task, config.sites, config.evaluators)
+        tasks = load_tasks(config)
         _keep_quiet(config, tasks)
         settings, judged = RunSettings.of(config), bool(config.judge.model or config.judge._target_)
         console.out(describe_dry_run(settings, tasks, folder, has_judge=judged), highlight=False)
@@ -71,7 +71,7 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
 
 async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...]) -> int:
     begun = time.monotonic()
-    settings, tasks = RunSettings.of(config), load_tasks(config.task, config.sites, config.evaluators)
+    settings, tasks = RunSettings.of(config), load_tasks(config)
     with (
         RunFolder.open(folder, durability=config.journal.durability, redactor=_keep_quiet(config, tasks)) as run,
         ExitStack() as closing,

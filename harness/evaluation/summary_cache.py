@@ -42,7 +42,12 @@ class CachedSummary:
 
 
 def save_summary(run: RunFolder, summary: Summary, *, settings: Tree) -> None:
-    """Keep what was found, when no job is pending and every report is written."""
+    """Keep what was found, when no job is pending and every report is written.
+
+    Not of a benchmark: which tasks its code gives is not known without running it.
+    """
+    if settings["task"]["path"] is None:
+        return
     missed = tuple(result for result in summary.results if result.status != PASSED)
     kept = CachedSummary(
         grounds=_grounds(settings, run.path),
@@ -65,7 +70,7 @@ def load_summary(folder: Path, *, settings: Tree) -> Summary | None:
     begun = time.monotonic()
     wants_more = settings["run"]["retry"] or settings["run"]["dry"] or settings["tracking"]["kind"] != "none"
     is_told_more = reads_annotations(os.environ) or wants_summary(os.environ)
-    if wants_more or is_told_more or safe_files.status(folder / NAME) is None:
+    if settings["task"]["path"] is None or wants_more or is_told_more or safe_files.status(folder / NAME) is None:
         return None
     durability = Durability(settings["journal"]["durability"])
     with RunFolder.open(folder, durability=durability, redactor=build_redactor(settings)) as run:

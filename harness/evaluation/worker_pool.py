@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from harness.api import Agent, ChatModel
+from harness.api import Agent, Benchmark, ChatModel
 from harness.benchmarks.webarena.stop_rules import stop_rules
 from harness.browser.browser_settings import BrowserSettings, RestoreSettings
 from harness.browser.session.chromium import ChromiumPool
 from harness.choices import ActionSet, Dialect, ObservationType
 from harness.config.deployment import Deployment
 from harness.config.site_settings import SitesSettings
-from harness.evaluation.builder import build_agent, build_evaluators, build_judge
+from harness.evaluation.builder import build_agent, build_benchmark, build_evaluators, build_judge
 from harness.evaluation.embedded import EmbeddedServers
 from harness.evaluation.pending_settings import pending_policy
 from harness.evaluation.run_context import WorkerContext
@@ -57,15 +57,19 @@ async def build_workers(
     """
     config = context.config
     deployment = Deployment(config.sites, services.sites_port)
+    benchmark = build_benchmark(config.task)
     gc.set_threshold(_YOUNG, 10, 10)
     async with AsyncExitStack() as closing:
         browsers = tuple(
-            [await closing.enter_async_context(chromium(context, deployment, _waits(progress))) for _ in numbers]
+            [
+                await closing.enter_async_context(chromium(context, deployment, _waits(progress), benchmark))
+                for _ in numbers
+            ]
         )
         for browser in browsers:
             browser.begin()
         models = await _models(context, closing)
-        evaluators = await _evaluators(context, models)
+        evaluators = await _evaluators(context, models, benchmark)
         kits: dict[int, EpisodeDeps] = {}
         for lane in range(numbers.start * lanes, numbers.stop * lanes):
             agent = build_agent(config, await _model(models, services.base_url, progress, lane=lane))
@@ -121,10 +125,12 @@ async def _model(models: "Models", base_url: str | None, progress: Progress, *, 
     return await models.agent_model(base_url, tell, lane)
 
 
-async def _evaluators(context: WorkerContext, models: "Models") -> dict[str, EpisodeScorer]:
+async def _evaluators(
+    context: WorkerContext, models: "Models", benchmark: Benchmark | None
+) -> dict[str, EpisodeScorer]:
     """Both dialects, the one that counts last: when it is there, the other is too."""
     config = context.config
-    judge, further = build_judge(config), build_evaluators(config)
+    judge, further = build_judge(config), build_evaluators(config, benchmark)
     if judge is None and config.judge.model:
         judge = ModelJudge(await models.judge_model(config.judge), name=config.judge.model)
     ordered = sorted(Dialect, key=lambda dialect: dialect is config.scoring)
@@ -141,7 +147,10 @@ def _waits(progress: Progress) -> Callable[[int, str], None]:
 
 
 def chromium(
-    context: WorkerContext, deployment: Deployment, tell: Callable[[int, str], None] = lambda lane, note: None
+    context: WorkerContext,
+    deployment: Deployment,
+    tell: Callable[[int, str], None] = lambda lane, note: None,
+    benchmark: Benchmark | None = None,
 ) -> ChromiumPool:
     """One browser as configured; it starts when it is first wanted. `tell` hears what site a lane waits for."""
     browser, resume, observation = context.config.browser, context.config.resume, context.config.observation
@@ -173,6 +182,7 @@ def chromium(
         sites=deployment.sites,
         checkpoints=context.run.checkpoints,
         tell=tell,
+        benchmark=benchmark,
     )
 
 

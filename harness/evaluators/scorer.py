@@ -8,11 +8,10 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from math import prod
-from types import MappingProxyType
 from typing import Any
 
 from harness.actions.truncate import MOST_OF_A_MESSAGE, cut
-from harness.api import Artifacts, Evaluator, Finding, Judge
+from harness.api import NO_EVALUATORS, Artifacts, Evaluator, Finding, Judge
 from harness.errors import EvaluatorError, JournalError, UsageError
 from harness.evaluators.judge import JudgeSession
 from harness.evaluators.program_html import program_html
@@ -22,9 +21,10 @@ from harness.evaluators.url_match import url_match
 from harness.protocols import JudgeReplies
 from harness.records import Closed, CloseReason, Scored, Status, Task, Verdict
 
-NO_EVALUATORS: Mapping[str, Evaluator] = MappingProxyType({})
 EVALUATOR_VERSION = 1
 """Bumped by hand whenever a rule changes what it gives."""
+_ENDED = (CloseReason.STOPPED, CloseReason.DONE)
+"""How an episode ends that is not cut short."""
 
 
 class Scorer:
@@ -89,7 +89,7 @@ class Scorer:
     async def _find(
         self, name: str, task: Task, closed: Closed, *, artifacts: Artifacts, jury: JudgeSession
     ) -> Finding:
-        if self._dialect == CORRECTED and closed.reason is not CloseReason.STOPPED:
+        if self._dialect == CORRECTED and closed.reason not in _ENDED:
             return Finding(value=0.0, why=f"the agent did not end the episode itself ({closed.reason})")
         match name:
             case "string_match":
@@ -131,4 +131,4 @@ async def _found(name: str, evaluator: Evaluator, *given: Any) -> Finding:
 
 def _answer(closed: Closed) -> str:
     """What WebArena judges when the episode was ended from outside is a sentence about that."""
-    return closed.answer if closed.reason is CloseReason.STOPPED else f"Early stop: {closed.detail}"
+    return closed.answer if closed.reason in _ENDED else f"Early stop: {closed.detail}"

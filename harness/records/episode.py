@@ -77,6 +77,11 @@ class Episode:
         return None if newest is None else deepcopy(newest.memory)
 
     @property
+    def reward(self) -> float | None:
+        """The newest reward of this attempt; None = there was none."""
+        return next((step.acted.reward for step in reversed(self.steps) if step.acted.reward is not None), None)
+
+    @property
     def last(self) -> Acted | None:
         """The newest observed point."""
         return self.steps[-1].acted if self.steps else self.arrival

@@ -18,6 +18,8 @@ class CloseReason(StrEnum):
     PARSE_FAILURES = "PARSE_FAILURES"
     REPEATED = "REPEATED"
     BUDGET = "BUDGET"
+    DONE = "DONE"
+    """The benchmark ended the episode."""
 
 
 class Status(StrEnum):
@@ -165,6 +167,10 @@ class Acted:
     effects: tuple[SideEffect, ...] = ()
     checkpoint: str | None = None
     """Artifact hash of the context's storage state, when it changed during the step."""
+    reward: float | None = optional(None)
+    """What the benchmark gave for it; None = it gives none."""
+    done: bool = optional(False)
+    """The benchmark ended the episode with it."""
     elapsed_ms: float
     """Acting, settling and observing, monotonic."""
     at: float
@@ -227,6 +233,10 @@ class Evidence:
     selected: tuple[Selected, ...] = ()
     trace: str | None = None
     """Artifact hash of the network trace, a HAR; None when none was recorded (`browser.har`)."""
+    reward: float | None = optional(None)
+    """The last reward of the attempt; None = there was none."""
+    benchmark: str | None = optional(None)
+    """Artifact hash of the JSON value that the benchmark kept; None = it kept none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

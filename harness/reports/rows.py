@@ -28,6 +28,7 @@ _CLOSED = {
     CloseReason.PARSE_FAILURES: "unreadable replies",
     CloseReason.REPEATED: "same action repeated",
     CloseReason.BUDGET: "budget spent",
+    CloseReason.DONE: "ended by the benchmark",
 }
 
 

@@ -85,7 +85,7 @@ def show_step(console: Console, moment: StepView) -> None:
         _block(console, f"prompt, {sent.role} {sent.name}".rstrip(), text)
     _block(console, "reply", decided.reply)
     done = "performed" if moment.acted else "not performed"
-    _block(console, "outcome", f"refused: {moment.refused}" if moment.refused else done)
+    _block(console, "outcome", (f"refused: {moment.refused}" if moment.refused else done) + moment.earned)
     if moment.effects:
         lines = [f"{effect.method} {effect.url} {effect.status or 'no answer'}" for effect in moment.effects]
         _block(console, "effects", "\n".join(lines))

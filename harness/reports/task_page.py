@@ -77,6 +77,13 @@ class StepView:
     def effects(self) -> tuple[SideEffect, ...]:
         return self.acted.effects if self.acted else ()
 
+    @property
+    def earned(self) -> str:
+        """What the benchmark gave for it, in words; "" = nothing."""
+        if self.acted is None or self.acted.reward is None:
+            return ""
+        return f", reward {self.acted.reward:g}" + ", the episode is over" * self.acted.done
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastAttempt:

@@ -248,6 +248,8 @@ class EpisodeRunner:
                 observation=self._recorder.stored(landed.view),
                 effects=landed.effects,
                 checkpoint=None if landed.checkpoint is None else self._kit.checkpoints.put(landed.checkpoint),
+                reward=None if landed.reward is None else landed.reward.value,
+                done=landed.reward is not None and landed.reward.done,
                 elapsed_ms=took_ms,
                 at=self._kit.clock(),
             )
@@ -264,7 +266,7 @@ class EpisodeRunner:
                 reason=end.reason,
                 detail=end.detail,
                 answer=end.answer,
-                evidence=store_evidence(gathered, self._kit.artifacts),
+                evidence=store_evidence(gathered, self._kit.artifacts, reward=self._journal.episode.reward),
                 at=self._kit.clock(),
             )
         )

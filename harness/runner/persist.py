@@ -11,14 +11,16 @@ def store_response(raw: bytes, artifacts: Artifacts) -> str | None:
     return artifacts.put(raw) if raw else None
 
 
-def store_evidence(gathered: RawEvidence, artifacts: Artifacts) -> Evidence:
-    """The record of `gathered`, everything large put among the artifacts."""
+def store_evidence(gathered: RawEvidence, artifacts: Artifacts, *, reward: float | None = None) -> Evidence:
+    """The record of `gathered`, everything large put among the artifacts; `reward` is the attempt's last."""
     return Evidence(
         url=gathered.url,
         title=gathered.title,
         html=artifacts.put(dumps(gathered.html)),
         selected=tuple(_selected(selection, artifacts) for selection in gathered.selections),
         trace=None if gathered.trace is None else artifacts.put(gathered.trace),
+        reward=reward,
+        benchmark=None if gathered.benchmark is None else artifacts.put(gathered.benchmark),
     )
 
 

@@ -36,6 +36,8 @@ def check_termination(limits: EpisodeLimits, episode: Episode, rules: StopRules 
     if episode.pending is not None:
         action = episode.pending.action
         return Termination(reason=CloseReason.STOPPED, answer=action.answer) if isinstance(action, Stop) else None
+    if episode.steps and episode.steps[-1].acted.done:
+        return Termination(reason=CloseReason.DONE)
     spent = _overspent(limits, episode)
     if spent is not None:
         return Termination(reason=CloseReason.BUDGET, detail=spent)

@@ -12,6 +12,7 @@ from harness.records import Task
 from harness.tasks.parse_task import build
 from harness.tasks.selection import Ids, select
 from harness.tasks.task_file import read
+from harness.tasks.unknown_keys import refuse_unread
 
 __all__ = ["load"]
 
@@ -24,6 +25,7 @@ def load(  # noqa: PLR0913 (the settings of a task group)
     wanted_sites: Iterable[str] | None = None,
     limit: int | None = None,
     evaluators: Collection[str] = (),
+    given: Iterable[object] | None = None,
 ) -> tuple[Task, ...]:
     """Read the tasks of `path` that are asked for, in the file's order.
 
@@ -34,12 +36,16 @@ def load(  # noqa: PLR0913 (the settings of a task group)
         wanted_sites: Only tasks that need no other sites than these; None = all.
         limit: At most so many, the first ones; None = all.
         evaluators: Eval types besides the shipped ones.
+        given: What a benchmark gives in the place of a file's entries; `path` then only says where from.
     Raises:
         TaskError: The file is missing or wrong, or nothing is left to run.
     """
     path = Path(path)
-    entries = select(read(path), path, ids=ids, wanted_sites=wanted_sites, limit=limit)
+    entries = select(read(path, given), path, ids=ids, wanted_sites=wanted_sites, limit=limit)
     if not entries:
         raise TaskError(f"{path}: no task is selected; change task.ids or task.sites, or raise task.limit")
     bases = {name: base.rstrip("/") for name, base in sites.items()}
+    if given is None:  # a benchmark reads further keys of its tasks itself
+        for entry in entries:
+            refuse_unread(entry.place, entry.fields, evaluators)
     return tuple(build(entry, bases, evaluators) for entry in entries)

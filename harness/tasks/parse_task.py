@@ -12,14 +12,12 @@ from harness.records import Task
 from harness.tasks.parse_eval import build_eval, is_web_address, unknown_in_targets
 from harness.tasks.placeholders import expand
 from harness.tasks.task_file import TaskEntry
-from harness.tasks.unknown_keys import refuse_unread
 from harness.tasks.validation import Fields
 
 _SEVERAL_PAGES = " |AND| "
 
 
 def build(entry: TaskEntry, bases: Mapping[str, str], evaluators: Collection[str] = ()) -> Task:
-    refuse_unread(entry.place, entry.fields, evaluators)
     fields = Fields(entry.place, expand(entry.place, entry.fields, bases))
     fields.get("task_id")
     intent = fields.text("intent")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import safe_files
-from harness.codec import JsonObject, loads
+from harness.codec import JsonObject, loads, plain
 from harness.errors import TaskError, UnsafeFile
 
 _DEEPEST = 100
@@ -29,10 +29,13 @@ class TaskEntry:
     fields: JsonObject
 
 
-def read(path: Path) -> tuple[TaskEntry, ...]:
-    """All tasks of `path`, unchecked but for their ids."""
+def read(path: Path, given: Iterable[object] | None = None) -> tuple[TaskEntry, ...]:
+    """All tasks of `path`, or those that are given, unchecked but for their ids."""
     try:
-        raw = _read_folder(path) if path.is_dir() else _read_file(path)
+        if given is not None:
+            raw = [(path, f"{path}, entry {index}", plain(entry)) for index, entry in enumerate(given)]
+        else:
+            raw = _read_folder(path) if path.is_dir() else _read_file(path)
     except FileNotFoundError as exc:
         raise TaskError(f"{path}: there is no such file or folder; set task.path to your task file") from exc
     except OSError as exc:

@@ -70,6 +70,7 @@ class Steps:
     url: str
     title: str
     effects: int
+    reward: float | None
     model: str
     prompt_tokens: int
     completion_tokens: int
@@ -169,6 +170,7 @@ def _step_row(episode: Episode, decided: Decided, acted: Acted | None) -> Row:
         "url": seen.url if seen else "",
         "title": seen.title if seen else "",
         "effects": len(acted.effects) if acted else 0,
+        "reward": acted.reward if acted else None,
         "model": decided.model,
         "prompt_tokens": decided.usage.prompt_tokens,
         "completion_tokens": decided.usage.completion_tokens,

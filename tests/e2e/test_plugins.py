@@ -1,6 +1,6 @@
-"""A stranger's package beside Cairn: agent, evaluator, action, site and tasks, with nothing changed in this repository.
+"""A stranger's package beside Cairn: agent, evaluator, action, site, tasks and a benchmark with its own reward.
 
-A benchmark of a plug-in belongs here, too, once its class can be named in the settings.
+Nothing is changed in this repository for it.
 """
 
 import hashlib
@@ -19,6 +19,7 @@ import psutil
 import pytest
 
 from harness.journal.log import read
+from harness.records import CloseReason, Episode
 from tests.e2e.conftest import PROJECT, Start
 from tests.e2e.test_run import decided, running, wait_until
 
@@ -113,30 +114,33 @@ def state_of_the_repository() -> str:
     return state.hexdigest()
 
 
+def killed_and_resumed(start: Starter, results: Path, *chosen: str, executor: str) -> list[Episode]:
+    """The episodes of two tasks of six steps, whose run was killed after three and started again."""
+    folder = results / executor
+    command = (*chosen, f"executor={executor}", f"run.id={executor}")
+    with running(*command, root=results) as process:
+        wait_until(lambda: decided(folder) >= 3, within_s=180)
+        family = psutil.Process(process.pid).children(recursive=True)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        wait_until(lambda: not any(is_alive(one) for one in family))
+    assert 3 <= decided(folder) < 12
+    resumed = start(*command, "fail_under=1.0")
+    assert resumed.code == 0, resumed.out + resumed.err
+    assert decided(folder) == 12, "a decision was made twice"
+    return [read(path) for path in sorted(folder.glob("*.traj.jsonl"))]
+
+
 @pytest.mark.browser
 def test_an_installed_plugin_is_run_killed_resumed_reported_and_compared(
     start: Starter, tmp_path: Path, beside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = state_of_the_repository()
+    monkeypatch.syspath_prepend(beside)  # so that this process, too, knows the kind of its action
     results = tmp_path / "results"
     for executor in ("processes", "inline"):
-        chosen = (*RUN, f"executor={executor}", f"run.id={executor}")
-        folder = results / executor
-        with running(*chosen, root=results) as process:
-            wait_until(lambda folder=folder: decided(folder) >= 3, within_s=180)
-            family = psutil.Process(process.pid).children(recursive=True)
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            wait_until(lambda family=family: not any(is_alive(one) for one in family))
-        persisted = decided(folder)
-        assert 3 <= persisted < 12
-
-        resumed = start(*chosen, "fail_under=1.0")
-        assert resumed.code == 0, resumed.out + resumed.err
-        monkeypatch.syspath_prepend(beside)  # so that this process, too, knows the kind of its action
-        episodes = [read(path) for path in sorted(folder.glob("*.traj.jsonl"))]
+        episodes = killed_and_resumed(start, results, *RUN, executor=executor)
         assert [episode.closed and episode.closed.answer for episode in episodes] == ["21", "21"]
-        assert decided(folder) == 12, "a decision was made twice"
         memory = episodes[0].memory
         assert memory["numbers"] == [1, 2, 3, 4, 5, 6]
         assert len(set(memory["processes"])) == 2, "its memory came back in another process"
@@ -148,3 +152,23 @@ def test_an_installed_plugin_is_run_killed_resumed_reported_and_compared(
     assert "2" in harness("compare", str(results / "processes"), str(results / "inline"))
     assert "2 passed" in harness("score", str(results / "inline"), "task=lantern")
     assert state_of_the_repository() == before
+
+
+@pytest.mark.browser
+def test_an_installed_benchmark_gives_rewards_and_ends_its_episodes(
+    start: Starter, tmp_path: Path, beside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(beside)
+    results, chosen = tmp_path / "results", ("task=row", "agent=walker", "llm=none", "workers=1", "run.seed=5")
+    for executor in ("processes", "inline"):
+        for episode in killed_and_resumed(start, results, *chosen, executor=executor):
+            rewards = [step.acted.reward for step in episode.steps]
+            assert rewards == [number / 6 for number in range(1, 7)]
+            assert [step.acted.done for step in episode.steps] == [False] * 5 + [True]
+            assert episode.closed is not None and episode.closed.reason is CloseReason.DONE
+            assert "begins with 5" in (episode.arrival.observation.text if episode.arrival else "")
+            verdicts = [(one.evaluator, one.value, one.why) for one in episode.scores["corrected"].verdicts]
+            assert verdicts == [("reward", 1.0, "the last reward is 1"), ("seeded", 1.0, "seed 5")]
+    assert "report/index.html" in harness("report", str(results / "inline"))
+    assert "2 passed" in harness("score", str(results / "inline"), "task=row")
+    assert "2" in harness("compare", str(results / "processes"), str(results / "inline"))

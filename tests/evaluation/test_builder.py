@@ -1,6 +1,6 @@
 """Classes that settings name: what is refused in one sentence, what they are given, and what a run is measured by."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +8,12 @@ import pytest
 
 from harness.api import (
     Artifacts,
+    Benchmark,
     Closed,
     ComputerTool,
     Decision,
     Episode,
+    Evaluator,
     Executor,
     Finding,
     Identity,
@@ -27,7 +29,7 @@ from harness.api import (
 from harness.cli import configured
 from harness.config import Config
 from harness.config.config_tree import saved
-from harness.errors import ConfigError
+from harness.errors import ConfigError, UsageError
 from harness.evaluation.builder import (
     build_agent,
     build_evaluators,
@@ -36,6 +38,7 @@ from harness.evaluation.builder import (
     build_sinks,
     check_plugins,
 )
+from harness.evaluation.tasks import load_tasks
 
 HERE = __name__
 MINE = ("agent.name=mine", f"agent._target_={HERE}.Mine")
@@ -94,6 +97,64 @@ class Rows:
     def close(self) -> None: ...
 
 
+class Taskless(Benchmark):
+    """It forgot what it is about."""
+
+
+class Clashing(Benchmark):
+    def tasks(self) -> list[Any]:
+        return []
+
+    def evaluators(self) -> Mapping[str, Evaluator]:
+        return {"url_match": Total()}
+
+
+class Listed(Benchmark):
+    """Its tasks are what a test says."""
+
+    def __init__(self, entries: Any = (), error: str = "") -> None:
+        self._entries = entries
+        self._error = error
+
+    def tasks(self) -> Iterator[Any]:
+        yield from self._entries
+        if self._error:
+            raise KeyError(self._error)
+
+
+LISTED = f"task._target_={HERE}.Listed"
+SOUND = "{task_id: a, sites: [shop], start_url: __SHOP__/, intent: Look, word: x, eval: {eval_types: [reward]}}"
+
+
+def test_the_tasks_of_a_benchmark_are_checked_and_selected_like_those_of_a_file() -> None:
+    other = SOUND.replace("task_id: a", "task_id: b")
+    config = configured([LISTED, f"+task.arguments.entries=[{SOUND},{other}]", "task.ids=[b]"])
+    (task,) = load_tasks(config)
+    assert (task.task_id, task.start_urls, task.metadata) == ("b", ("http://shop.localhost/",), {"word": "x"})
+    assert config.measured()["task._target_"] == f"{HERE}.Listed"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        (["+task.arguments.entries=[3]"], r"Listed, entry 0: contains a number; a task is a JSON object"),
+        (["+task.arguments.entries=[{task_id: ../a}]"], "ids become file names"),
+        ([f"+task.arguments.entries=[{SOUND},{SOUND}]"], "task id 'a' is already used in .*Listed, entry 0"),
+        ([f"+task.arguments.entries=[{SOUND.replace('reward', 'rewards')}]"], "contains 'rewards'; choose from"),
+        (["+task.arguments.error=seed"], "the tasks of Listed cannot be had: KeyError: 'seed'"),
+        (["+task.arguments.entries=[]"], "no task is selected"),
+    ],
+)
+def test_tasks_of_a_benchmark_that_cannot_be_used_are_one_sentence(overrides: list[str], sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        load_tasks(configured([LISTED, *overrides]))
+
+
+def test_without_a_file_and_without_a_benchmark_there_are_no_tasks() -> None:
+    with pytest.raises(ConfigError, match=r"task.path is not set; give a task file, or the class of a benchmark"):
+        load_tasks(configured(["task.path=null"]))
+
+
 @pytest.mark.parametrize(
     ("overrides", "sentence"),
     [
@@ -111,8 +172,15 @@ class Rows:
         ([*MINE, "+agent.arguments._args_=[1]"], "agent.arguments: _args_ cannot be the name of an argument"),
         ([f"judge._target_={HERE}.Mine"], "has no method judge, which harness.api.Judge asks for"),
         ([f"+evaluators.total._target_={HERE}.Mine"], r"evaluators.total._target_=.*Mine has no method evaluate"),
-        ([f"+evaluators.url_match._target_={HERE}.Total"], "evaluators.url_match: url_match is a shipped evaluator"),
+        (
+            [f"+evaluators.url_match._target_={HERE}.Total"],
+            "evaluators.url_match: there is an evaluator url_match already",
+        ),
         (["+evaluators.total.arguments.most=1"], "evaluators.total._target_ is not set"),
+        ([f"task._target_={HERE}.Total"], "has no method tasks, which harness.api.Benchmark asks for"),
+        ([f"task._target_={HERE}.Taskless"], "Taskless cannot be made: TypeError: Can't instantiate abstract class"),
+        ([f"task._target_={HERE}.Clashing"], "Clashing.evaluators: url_match is a shipped evaluator"),
+        ([f"task._target_={HERE}.Rows"], "has no method tasks"),
         ([f"executor._target_={HERE}.Total"], "has no method start, which harness.api.Executor asks for"),
     ],
 )
@@ -139,9 +207,8 @@ def test_classes_get_their_arguments_and_an_agent_its_model() -> None:
     model = Silent()
     agent = build_agent(configured([*MINE, "+agent.arguments.depth=3"]), model)
     assert isinstance(agent, Mine) and (agent.model, agent.depth) == (model, 3)
-    (total,) = build_evaluators(
-        configured([f"+evaluators.total={{_target_: {HERE}.Total, arguments: {{most: 4}}}}"])
-    ).values()
+    chosen = configured([f"+evaluators.total={{_target_: {HERE}.Total, arguments: {{most: 4}}}}"])
+    (total,) = build_evaluators(chosen, None).values()
     assert isinstance(total, Total) and total.most == 4
     judge = build_judge(configured([f"judge._target_={HERE}.Named"]))
     assert isinstance(judge, Judge) and judge.name == "named-1"

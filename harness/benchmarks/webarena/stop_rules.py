@@ -30,7 +30,7 @@ def equivalent(a: Action, b: Action) -> bool:
 
 
 def stop_rules(actions: Sequence[Action], limits: EpisodeLimits) -> Termination | None:
-    """See `harness.api.Benchmark.stops`; the details are WebArena's words.
+    """See `harness.runner.termination.StopRules`; the details are WebArena's words.
 
     A limit of 0 unreadable replies means all of them, so none at all will do. Typing counts anywhere in the attempt,
     any other action in a row.

@@ -18,7 +18,7 @@ from types import MappingProxyType, TracebackType
 import psutil
 from playwright.async_api import Browser, Error, Playwright, async_playwright
 
-from harness.api import Artifacts
+from harness.api import Artifacts, Benchmark
 from harness.browser.browser_settings import BrowserSettings, RestoreSettings
 from harness.browser.driver import executable
 from harness.browser.driver.cdp_receive import patch_json
@@ -44,7 +44,7 @@ NOWHERE_ELSE: Mapping[str, str] = MappingProxyType({})
 class ChromiumPool:
     """An `EnvironmentFactory` in this process."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what a worker is made of)
         self,
         settings: BrowserSettings,
         *,
@@ -52,12 +52,14 @@ class ChromiumPool:
         restoring: RestoreSettings | None = None,
         checkpoints: Artifacts | None = None,
         tell: Callable[[int, str], None] = lambda lane, note: None,
+        benchmark: Benchmark | None = None,
     ) -> None:
         """Nothing is started yet.
 
         Args:
             sites: The sites as a lane reaches them.
             checkpoints: Where the storage states of earlier steps are; None = an episode cannot be restored from one.
+            benchmark: What the tasks are of, when it is code.
             tell: Hears what site a lane waits for, and "" when it goes on.
         """
         self.starts = 0
@@ -68,6 +70,7 @@ class ChromiumPool:
             settings=settings,
             restoring=restoring or RestoreSettings(),
             checkpoints=checkpoints,
+            benchmark=benchmark,
             tell=tell,
         )
         self._life: _Life | None = None

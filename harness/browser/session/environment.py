@@ -10,7 +10,7 @@ from typing import Any
 from playwright.async_api import Browser
 
 from harness.actions import Action, Goto
-from harness.api import Artifacts
+from harness.api import Artifacts, Benchmark, Reward
 from harness.browser import text_limits
 from harness.browser.browser_settings import BrowserSettings, RestoreSettings
 from harness.browser.driver.playwright_errors import Deadline
@@ -19,6 +19,7 @@ from harness.browser.network.http import fetch
 from harness.browser.network.trace import Trace
 from harness.browser.rendering.similarity import entries
 from harness.browser.session import evidence, in_doubt, login, restoration
+from harness.browser.session.benchmark_page import BenchmarkCalls
 from harness.browser.session.browser_session import BrowserSession, InitialState, SiteBinding
 from harness.browser.tabs.storage import real_state
 from harness.codec import digest, loads
@@ -49,6 +50,8 @@ class EnvironmentDeps:
     restoring: RestoreSettings
     checkpoints: Artifacts | None
     """Storage states of earlier steps."""
+    benchmark: Benchmark | None = None
+    """What the tasks are of, when it is code; a task file has none."""
     logins: login.LoginCache = field(default_factory=login.LoginCache)
     tell: Callable[[int, str], None] = lambda lane, note: None
     """Hears what a lane waits for, see `outage.Patience`."""
@@ -72,10 +75,14 @@ class BrowserEnvironment:
         self._unrecorded: tuple[SideEffect, ...] = ()
         """Effects of windows that are closed, seen after the last record."""
         self._trace: Trace | None = None
+        self._seed = 0
+        """Of the attempt."""
+        self._benchmark: BenchmarkCalls | None = None
         browser.on("disconnected", self._lost)
 
     async def restore(self, task: Task, episode: Episode, clean: Collection[str] = ()) -> RestoreResult:
         self._sites = tuple(site for site in self._lane.sites if site.name in task.sites)
+        self._seed = 0 if episode.opened is None else episode.opened.seed
         plan = restoration.plan(task, episode, sites=self._lane.sites, settings=self._gear.restoring, clean=clean)
         async with self._patient():
             restored = await self._restored(task, episode, plan)
@@ -141,13 +148,16 @@ class BrowserEnvironment:
 
     async def act(self, action: Action) -> StepResult:
         async with self._patient():
-            return await self._step(action, image=self._settings.screenshots)
+            landed = await self._step(action, image=self._settings.screenshots)
+            return landed if self._benchmark is None else replace(landed, reward=await self._reward())
 
     async def gather(self, task: Task) -> RawEvidence:
         limit_s = self._settings.step_deadline_s * (1 + len(task.eval.program_html))
         async with self._patient(), self._watched("gathering the evidence", limit_s=limit_s):
             await self._window.traffic.effects_answered(limit_s=self._settings.settle_timeout_s)
             gathered = await evidence.gather(self._window, task, settings=self._settings, trace=self._trace)
+            if self._benchmark is not None:
+                gathered = replace(gathered, benchmark=await self._benchmark.evidence())
             await self._window.cut_off()
             return gathered
 
@@ -165,6 +175,11 @@ class BrowserEnvironment:
         if self._trace is not None:
             self._trace.forget()
             self._trace = None
+
+    async def _reward(self) -> Reward | None:
+        assert self._benchmark is not None
+        async with self._watched("asking the benchmark for the reward"):
+            return await self._benchmark.reward()
 
     @property
     def _window(self) -> BrowserSession:
@@ -202,6 +217,8 @@ class BrowserEnvironment:
             self._open = await BrowserSession.open(
                 self._browser, self._lane, settings=self._settings, state=state, watch=self._watch
             )
+        if (benchmark := self._gear.benchmark) is not None:
+            self._benchmark = BenchmarkCalls(benchmark, self._open, self._settings, task=task, seed=self._seed)
         async with self._watched("logging in"):
             if await login.ensure(self._window, sites):
                 await self._gear.logins.keep(self._window, sites)
@@ -223,6 +240,8 @@ class BrowserEnvironment:
         async with self._watched("looking at the start page"):
             if len(task.start_urls) > 1:
                 await self._window.tabs.focus(self._window.tabs.all[0])
+            if self._benchmark is not None:
+                await self._benchmark.prepare()
             view = await self._window.look(image=image, recorded=recorded)
             self._window.storage.checkpoint()
             self._window.traffic.take_effects()

@@ -20,37 +20,15 @@ from harness.browser.network.trace import Trace
 from harness.browser.session import login
 from harness.browser.session.browser_session import BrowserSession
 from harness.browser.session.functions import FunctionContext, call
+from harness.browser.session.page_values import LARGEST, MOST_ITEMS, bounded
 from harness.browser.tabs.tab import Tab
 from harness.codec import dumps
 from harness.errors import ActionFailed, EvaluatorError, SiteUnavailable
 from harness.protocols import RawEvidence, TargetValue
 from harness.records import HtmlTarget, Task
 
-LARGEST = 10_000_000
-"""Bytes of one selected value as JSON."""
-MOST_ITEMS = 200_000
-"""Values in one selected value: each takes as long to be read as a page of text."""
-_DEEPEST = 500
-_SELECT = f"""async (source) => {{
-  let left = {LARGEST}, few = {MOST_ITEMS};
-  const fits = (one, depth) => {{
-    if (typeof one === "string") left -= one.length;
-    if (few-- < 0 || left < 0 || depth > {_DEEPEST}) return false;
-    if (typeof one !== "object" || one === null || one === window || one instanceof Node) return true;
-    for (const key in one) {{
-      left -= key.length;
-      if (!fits(one[key], depth + 1)) return false;
-    }}
-    return true;
-  }};
-  let value = (0, eval)(source);
-  if (typeof value === "function") value = value();
-  value = await value;
-  return fits(value, 0) ? [value] : "";
-}}"""
-"""What a locator gives, as `Page.evaluate` would, in an array; "" when it is too much to be sent. Calls nothing that a
-page could have replaced but what playwright itself calls.
-"""
+_SELECT = bounded("(0, eval)(argument)")
+"""What a locator gives, as `Page.evaluate` would, in an array."""
 _FUNC = "func:"
 _BROKEN = 500
 """Statuses from here on are the server's own failures."""

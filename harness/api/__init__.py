@@ -1,0 +1,118 @@
+"""What a class of your own has to look like to be plugged in: agent, benchmark, evaluator, judge, executor,
+sink.
+
+A class is named in the settings and nothing in this package changes: `agent._target_: my_package.MyAgent`, with its
+arguments under `agent.arguments`; likewise `task` (a benchmark), `evaluators.NAME`, `judge`, `executor`, and
+`tracking.report_metrics` for sinks. Only `Action` and `Benchmark` are derived from; anything else inherits from nothing
+and has the methods of a protocol. docs/pages/extending.md walks through each, `harness new agent NAME` writes a package
+to begin with, and `harness.testing` has test doubles.
+
+Records and actions are re-exported here, so that a plug-in imports `harness.api`, and `harness.testing` in its tests.
+"""
+
+from harness.actions import (
+    Action,
+    ActionSet,
+    BrowserControls,
+    CairnActionSet,
+    Click,
+    Goto,
+    InvalidAction,
+    Press,
+    Scroll,
+    Stop,
+    Target,
+    Type,
+    extract,
+    resolve,
+)
+from harness.api.agent import MAX_MEMORY_BYTES, Agent, ChatModel, Decision
+from harness.api.benchmark import NO_EVALUATORS, Benchmark, BenchmarkPage, Reward
+from harness.api.evaluator import Artifacts, Evaluator, Finding, Judge, JudgeKind, JudgeQuestion
+from harness.api.executor import Executor, WorkerHandle
+from harness.api.sink import Identity, Sink
+from harness.errors import (
+    ActionSyntaxError,
+    EvaluatorError,
+    ModelUnavailable,
+    PluginFailed,
+    RequestRefused,
+    SiteUnavailable,
+)
+from harness.records import (
+    Closed,
+    CloseReason,
+    ComputerTool,
+    Episode,
+    Evidence,
+    LiveObservation,
+    Message,
+    Node,
+    Observation,
+    Refused,
+    Reply,
+    Step,
+    Task,
+    Tool,
+    ToolCall,
+    Unknown,
+    Usage,
+)
+
+__all__ = [
+    "MAX_MEMORY_BYTES",
+    "NO_EVALUATORS",
+    "Action",
+    "ActionSet",
+    "ActionSyntaxError",
+    "Agent",
+    "Artifacts",
+    "Benchmark",
+    "BenchmarkPage",
+    "BrowserControls",
+    "CairnActionSet",
+    "ChatModel",
+    "Click",
+    "CloseReason",
+    "Closed",
+    "ComputerTool",
+    "Decision",
+    "Episode",
+    "Evaluator",
+    "EvaluatorError",
+    "Evidence",
+    "Executor",
+    "Finding",
+    "Goto",
+    "Identity",
+    "InvalidAction",
+    "Judge",
+    "JudgeKind",
+    "JudgeQuestion",
+    "LiveObservation",
+    "Message",
+    "ModelUnavailable",
+    "Node",
+    "Observation",
+    "PluginFailed",
+    "Press",
+    "Refused",
+    "Reply",
+    "RequestRefused",
+    "Reward",
+    "Scroll",
+    "Sink",
+    "SiteUnavailable",
+    "Step",
+    "Stop",
+    "Target",
+    "Task",
+    "Tool",
+    "ToolCall",
+    "Type",
+    "Unknown",
+    "Usage",
+    "WorkerHandle",
+    "extract",
+    "resolve",
+]

@@ -1,0 +1,107 @@
+"""What a benchmark is: tasks, how each begins, what each action earns, and what is kept to judge it by."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from harness.api.evaluator import Evaluator
+from harness.records import Task
+
+NO_EVALUATORS: Mapping[str, Evaluator] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reward:
+    """What an episode has earned after an action."""
+
+    value: float
+    """Any finite number. The shipped evaluator `reward` takes the last one as the score, cut to 0.0 .. 1.0."""
+    done: bool = False
+    """The episode is over; the agent is not asked again."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float) or not math.isfinite(self.value):
+            raise ValueError(f"a reward is a finite number, not {self.value!r:.80}")
+
+
+class BenchmarkPage(Protocol):
+    """The current tab of an episode, for a benchmark's own scripts. What they request is no effect of the agent's."""
+
+    @property
+    def url(self) -> str:
+        """Canonical address."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """Of this attempt: `run.seed` + trial. The same in a resume."""
+        ...
+
+    async def goto(self, url: str) -> None:
+        """Open an address, within `browser.navigation_timeout_s`.
+
+        Raises:
+            SiteUnavailable: It does not answer, or is outside the sites of the task.
+        """
+        ...
+
+    async def evaluate(self, script: str, argument: Any = None) -> Any:
+        """The JSON value of a JavaScript function or expression in the page, among the page's own globals.
+
+        For scripts of the benchmark's author; text of a page or a model belongs into `argument`.
+
+        Raises:
+            PluginFailed: The script raises, its value is no JSON or larger than 8 MiB, or it takes longer than
+                `browser.action_timeout_s`.
+        """
+        ...
+
+
+class Benchmark(ABC):
+    """Tasks with rules of their own; only `tasks` has to be written. One instance per process serves many episodes.
+
+        class Buttons(Benchmark):
+            def tasks(self):
+                return [{"task_id": 0, "sites": ["buttons"], "start_url": "__BUTTONS__/", "intent": "Press OK",
+                         "eval": {"eval_types": ["reward"]}}]
+
+            async def reward(self, page, task):
+                pressed = await page.evaluate("() => window.pressed")
+                return Reward(value=float(pressed == "OK"), done=pressed is not None)
+
+    Named as `task._target_`; the constructor is given `task.arguments` by name. An exception fails this attempt of the
+    task, which is tried again up to `resume.max_attempts` times; other tasks go on.
+    """
+
+    @abstractmethod
+    def tasks(self) -> Iterable[Mapping[str, Any]]:
+        """The tasks as a task file has them, checked and selected like those of a file (`task.ids`, `task.limit`)."""
+
+    async def prepare(self, page: BenchmarkPage, task: Task, /) -> None:  # noqa: B027 (a benchmark may need none)
+        """Make the start pages ready, before the agent sees them.
+
+        Called whenever they were opened: at the start of an attempt, and again before recorded actions are replayed.
+        It must lead to the same page each time, so what is random depends on `page.seed`. Pages that are restored from
+        a checkpoint are not prepared again.
+        """
+
+    async def reward(self, page: BenchmarkPage, task: Task, /) -> Reward | None:
+        """What the episode has earned, asked after each action; None = this action earned nothing new.
+
+        It must not change the page: a replay does not ask.
+        """
+        return None
+
+    async def evidence(self, page: BenchmarkPage, task: Task, /) -> Any:
+        """A JSON value to judge the episode by, asked once when it is over; None = nothing.
+
+        Evaluators read it with `artifacts.read(closed.evidence.benchmark)`.
+        """
+        return None
+
+    def evaluators(self) -> Mapping[str, Evaluator]:
+        """Evaluators by the name that `eval_types` of the tasks have for them, besides the shipped ones."""
+        return NO_EVALUATORS

@@ -1,0 +1,128 @@
+"""Asks a benchmark about an episode, and runs its scripts in the current tab. Calls are bounded, answers checked."""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+
+from playwright.async_api import Error
+
+from harness.actions.truncate import cut
+from harness.api import Benchmark, Reward
+from harness.browser.browser_settings import BrowserSettings
+from harness.browser.driver.playwright_errors import closed, first_line, gone, moved
+from harness.browser.session.browser_session import BrowserSession
+from harness.browser.session.page_values import LARGEST, MOST_ITEMS, bounded
+from harness.codec import dumps
+from harness.errors import ActionFailed, HarnessError, PluginFailed, SiteUnavailable
+from harness.records import Task
+
+_NAVIGATIONS = 3
+"""How often a script is started again because the page went elsewhere meanwhile."""
+_SHOWN = 200
+T = TypeVar("T")
+
+
+class SessionPage:
+    """The current tab of a window; fits `harness.api.BenchmarkPage`."""
+
+    def __init__(self, window: BrowserSession, settings: BrowserSettings, *, seed: int) -> None:
+        self._window = window
+        self._settings = settings
+        self._seed = seed
+
+    @property
+    def url(self) -> str:
+        return self._window.lane.addresses.to_canonical(self._window.tabs.current.url)
+
+    @property
+    def seed(self) -> int:
+        return self._seed
+
+    async def goto(self, url: str) -> None:
+        try:
+            await self._window.actor.goto(url)
+        except ActionFailed as error:
+            raise SiteUnavailable(f"the benchmark opened {cut(url, _SHOWN)}: {error}") from error
+        await self._window.settler.settle()
+
+    async def evaluate(self, script: str, argument: Any = None) -> Any:
+        limit_s = self._settings.action_timeout_s
+        try:
+            async with asyncio.timeout(limit_s):
+                found = await self._evaluated(bounded(f"({script})", given="argument"), argument)
+        except TimeoutError as error:
+            raise PluginFailed(f"{_shown(script)} returned nothing within {limit_s:g} s") from error
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:  # playwright's, of what it cannot read
+            raise PluginFailed(f"{_shown(script)} returned a value that is not JSON") from error
+        if not isinstance(found, list):
+            raise PluginFailed(f"{_shown(script)} returned more than {LARGEST} bytes or {MOST_ITEMS} values")
+        json_of(found[0], _shown(script))
+        return found[0]
+
+    async def _evaluated(self, script: str, argument: Any) -> Any:
+        for navigation in range(_NAVIGATIONS):
+            tab = (await self._window.settler.settle()) if navigation else self._window.tabs.current
+            try:
+                return await tab.page.evaluate(script, argument)
+            except Error as error:
+                if gone(error) and not closed(error):
+                    raise
+                if not (moved(error) or closed(error)):
+                    raise PluginFailed(f"a script of the benchmark failed: {first_line(error)}") from error
+        raise PluginFailed("the page navigates away whenever a script of the benchmark runs")
+
+
+class BenchmarkCalls:
+    """A benchmark, asked about one task in one window."""
+
+    def __init__(
+        self, benchmark: Benchmark, window: BrowserSession, settings: BrowserSettings, *, task: Task, seed: int
+    ) -> None:
+        self._benchmark = benchmark
+        self._window = window
+        self._task = task
+        self._page = SessionPage(window, settings, seed=seed)
+
+    async def prepare(self) -> None:
+        await self._call("prepare", self._benchmark.prepare(self._page, self._task))
+
+    async def reward(self) -> Reward | None:
+        found = await self._call("reward", self._benchmark.reward(self._page, self._task))
+        if found is not None and not isinstance(found, Reward):
+            raise PluginFailed(f"the benchmark's reward returned {type(found).__name__}, not a Reward or None")
+        return found
+
+    async def evidence(self) -> bytes | None:
+        """As JSON."""
+        found = await self._call("evidence", self._benchmark.evidence(self._page, self._task))
+        return None if found is None else json_of(found, "the benchmark's evidence")
+
+    async def _call(self, name: str, answer: Awaitable[T]) -> T:
+        """Whatever the class raises costs this attempt of the task."""
+        with self._window.traffic.unrecorded():
+            (found,) = await asyncio.gather(answer, return_exceptions=True)
+        match found:
+            case HarnessError() | Error():  # playwright's is a browser that went away: the caller's guard knows why
+                raise found
+            case Exception():
+                raise PluginFailed(
+                    f"the benchmark's {name} raised {type(found).__name__}: {cut(str(found), _SHOWN)}"
+                ) from found
+            case BaseException():
+                raise found
+        return found
+
+
+def json_of(value: Any, what: str) -> bytes:
+    """Raises: PluginFailed: it is no JSON, or too large."""
+    try:
+        data = dumps(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise PluginFailed(f"{what} is not JSON: {cut(str(error), _SHOWN)}") from error
+    if len(data) > LARGEST:
+        raise PluginFailed(f"{what} has {len(data)} bytes as JSON; the limit is {LARGEST}")
+    return data
+
+
+def _shown(script: str) -> str:
+    return f"the benchmark's script {cut(' '.join(script.split()), _SHOWN)!r}"

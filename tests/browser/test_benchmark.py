@@ -1,0 +1,160 @@
+"""What a benchmark's own code may do to an episode: prepare, reward, keep evidence, and fail."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from harness.actions import Goto, Scroll
+from harness.api import Benchmark, BenchmarkPage, PluginFailed, Reward, Task
+from harness.browser.session.chromium import ChromiumPool
+from harness.errors import InfraError, SiteUnavailable
+from harness.records import Episode
+from tests.browser.conftest import QUICK, Web, a_task, html
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+Asked = Callable[[BenchmarkPage], Awaitable[Any]]
+
+
+class Scripted(Benchmark):
+    """Does what a test says in each of its methods."""
+
+    def __init__(
+        self, prepare: Asked | None = None, reward: Asked | None = None, evidence: Asked | None = None
+    ) -> None:
+        self._parts = {"prepare": prepare, "reward": reward, "evidence": evidence}
+
+    def tasks(self) -> list[Any]:
+        return []
+
+    async def _do(self, part: str, page: BenchmarkPage) -> Any:
+        asked = self._parts[part]
+        return None if asked is None else await asked(page)
+
+    async def prepare(self, page: BenchmarkPage, task: Task, /) -> None:
+        await self._do("prepare", page)
+
+    async def reward(self, page: BenchmarkPage, task: Task, /) -> Any:
+        return await self._do("reward", page)
+
+    async def evidence(self, page: BenchmarkPage, task: Task, /) -> Any:
+        return await self._do("evidence", page)
+
+
+async def played(web: Web, benchmark: Benchmark, action: Any = None) -> tuple[str, Reward | None, bytes | None]:
+    """Text of the start page, reward of one action, and the evidence."""
+    task = a_task(web)
+    async with (
+        ChromiumPool(QUICK, sites=lambda _: (web.site,), benchmark=benchmark) as pool,
+        pool.open(task, 0) as env,
+    ):
+        start = (await env.restore(task, Episode())).view.observation.text
+        landed = await env.act(action or Scroll(direction="down"))
+        assert landed.effects == (), "what a benchmark's scripts send is no effect of the agent's"
+        return start, landed.reward, (await env.gather(task)).benchmark
+
+
+async def test_it_prepares_the_page_among_its_own_globals_and_reads_them_back(web: Web) -> None:
+    web.page("/", "<p>cold</p><script>window.state = {best: [1]}</script>")
+
+    async def prepare(page: BenchmarkPage) -> None:
+        await page.evaluate("(text) => { state.best.push(text); document.body.append(text); }", "warm </script>\u202e")
+
+    async def reward(page: BenchmarkPage) -> Reward:
+        assert page.url == "http://shop.localhost/"
+        await page.evaluate("fetch('/counted', {method: 'POST'}).then(() => 1)")
+        return Reward(value=await page.evaluate("state.best[0]"), done=True)
+
+    async def evidence(page: BenchmarkPage) -> Any:
+        return await page.evaluate("async () => state.best")
+
+    start, earned, kept = await played(web, Scripted(prepare, reward, evidence))
+    assert "warm" in start
+    assert earned == Reward(value=1, done=True)
+    assert kept is not None and json.loads(kept) == [1, "warm </script>\u202e"]
+    assert [asked.path for asked in web.asked if asked.method == "POST"] == ["/counted"]
+
+
+async def test_a_benchmark_that_says_nothing_costs_nothing(web: Web) -> None:
+    web.page("/", "plain")
+    assert (await played(web, Scripted()))[1:] == (None, None)
+
+
+FAULTS: dict[str, tuple[str, str]] = {
+    "throws": ("() => { throw new Error('no score') }", "a script of the benchmark failed: Error: no score"),
+    "is no script": ("() => {", "a script of the benchmark failed: SyntaxError"),
+    "never ends": ("() => new Promise(() => {})", "returned nothing within 3 s"),
+    "gives too much": ("() => 'x'.repeat(20_000_000)", "returned more than"),
+    "gives itself": ("() => { const a = []; a.push(a); return a }", "returned more than"),
+    "gives no JSON": ("() => 0 / 0", "not JSON"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_script_with_a_fault_is_a_sentence_and_fails_its_own_task(web: Web, fault: str) -> None:
+    script, said = FAULTS[fault]
+    web.page("/", "plain")
+    with pytest.raises(PluginFailed, match=said):
+        await played(web, Scripted(reward=lambda page: page.evaluate(script)))
+
+
+def _raises(error: Exception) -> Asked:
+    async def asked(page: BenchmarkPage) -> None:
+        raise error
+
+    return asked
+
+
+def _gives(value: Any) -> Asked:
+    async def asked(page: BenchmarkPage) -> Any:
+        return value() if callable(value) else value
+
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (Scripted(prepare=_raises(KeyError("seed"))), "the benchmark's prepare raised KeyError: 'seed'"),
+        (Scripted(reward=_raises(RuntimeError("x" * 9999))), "the benchmark's reward raised RuntimeError: x"),
+        (Scripted(reward=_gives(0.5)), "returned float, not a Reward"),
+        (Scripted(reward=_gives(lambda: Reward(value=float("nan")))), "a reward is a finite number, not nan"),
+        (Scripted(reward=_gives(lambda: Reward(value="1"))), "a reward is a finite number"),  # type: ignore[arg-type]
+        (Scripted(evidence=_gives({1, 2})), "the benchmark's evidence is not JSON"),
+        (Scripted(evidence=_gives("x" * 10_000_001)), "the limit is"),
+    ],
+)
+async def test_a_method_with_a_fault_is_a_sentence(web: Web, broken: Benchmark, said: str) -> None:
+    web.page("/", "plain")
+    with pytest.raises(PluginFailed, match=said) as caught:
+        await played(web, broken)
+    assert len(str(caught.value)) < 400
+
+
+async def test_a_page_that_goes_elsewhere_meanwhile_is_asked_again(web: Web) -> None:
+    web.page("/", "<script>setTimeout(() => { location = '/next' }, 50)</script>")
+    web.page("/next", "<script>window.score = 0.25</script>", title="Next")
+
+    async def reward(page: BenchmarkPage) -> Reward:
+        asked = "() => window.score ?? new Promise(() => {})"
+        return Reward(value=await page.evaluate(asked))
+
+    assert (await played(web, Scripted(reward=reward)))[1] == Reward(value=0.25)
+
+
+async def test_what_cannot_be_opened_is_an_outage_and_not_a_score(web: Web) -> None:
+    web.page("/", "plain")
+    with pytest.raises(SiteUnavailable, match=r"the benchmark opened http://elsewhere\.test/"):
+        await played(web, Scripted(prepare=lambda page: page.goto("http://elsewhere.test/")))
+
+
+async def test_a_browser_that_dies_below_it_is_the_browsers_failure(web: Web) -> None:
+    web.page("/", "plain")
+
+    async def reward(page: BenchmarkPage) -> None:
+        await page.evaluate("() => new Promise(() => { location = 'chrome://crash' })")
+
+    web.pages["/gone"] = html("<script>while (true) {}</script>")
+    with pytest.raises(InfraError):
+        await played(web, Scripted(reward=reward), Goto(url="http://shop.localhost/gone"))
