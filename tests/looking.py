@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright
 
 from harness.browser.driver.executable import find
@@ -26,6 +27,21 @@ async def chromium() -> AsyncIterator[Browser]:
             yield browser
         finally:
             await browser.close()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def shared_browser() -> AsyncIterator[Browser]:
+    """One browser for all tests of a worker."""
+    async with chromium() as one:
+        yield one
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def browser(shared_browser: Browser) -> AsyncIterator[Browser]:
+    """The shared browser; pages that the test opened are closed after it."""
+    yield shared_browser
+    for context in shared_browser.contexts:
+        await context.close()
 
 
 async def keep_picture(page: Page, name: str) -> None:

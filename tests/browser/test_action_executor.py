@@ -63,6 +63,7 @@ FILLED = """<style>input, textarea { font: 20px monospace; width: 600px; padding
 <p><label>Lines <textarea rows=3>first\n%s\nlast</textarea></label>"""
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("listening", ["", "<script>addEventListener('keydown', () => 1)</script>"])
 async def test_webarenas_dialect_types_where_its_click_puts_the_caret(web: Web, listening: str) -> None:
     web.page("/", FILLED % ("x" * 90, "y" * 40) + listening)
@@ -99,6 +100,7 @@ async def typed(visit: Visit, text: str) -> int:
     return keys
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "page",
     [
@@ -122,6 +124,7 @@ async def test_text_is_put_in_at_once_where_nobody_listens_to_keys(web: Web, chr
         assert [node.line for node in visit.view.nodes.values()] == at_once
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "page",
     [

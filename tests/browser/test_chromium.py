@@ -195,6 +195,7 @@ async def test_a_browser_that_opens_no_window_any_more_is_replaced_and_serves_th
             assert pool.starts == 2
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("at", ["act", "gather", "restore"])
 async def test_a_network_service_that_ends_is_noticed_before_anything_is_recorded(web: Web, at: str) -> None:
     async def greeted(asked: Asked) -> Answer:

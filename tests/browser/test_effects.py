@@ -123,6 +123,7 @@ async def _order(orders: list[str]) -> Answer:
     return html("done")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("performed", [False, True])
 async def test_what_a_site_says_of_its_effects_settles_the_doubt(web: Web, *, performed: bool) -> None:
     orders: list[str] = []

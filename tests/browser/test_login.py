@@ -116,6 +116,7 @@ async def test_a_visitor_who_was_logged_out_is_logged_in_again_before_evidence_i
         assert members.logins == 2
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("recipe", "words"),
     [

@@ -462,6 +462,7 @@ class TestInABrowser:
                 with pytest.raises(EnvironmentDiverged, match="the recorded storage state cannot be used"):
                     await env.restore(a_task(web), episode)
 
+    @pytest.mark.sample(2)
     @pytest.mark.parametrize("policy", ["ask_page", "skip", "repeat", "restart", "unscored"])
     async def test_a_pending_click_on_a_site_that_was_not_reset_is_in_doubt(self, web: Web, policy: str) -> None:
         shop, kept = Shop(web), Memory()

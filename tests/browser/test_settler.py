@@ -17,7 +17,7 @@ OUT = "<p id=out>before</p>"
 SAY = "document.getElementById('out').textContent='after'"
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "script",
     [
@@ -59,7 +59,7 @@ async def test_the_effect_of_a_script_is_never_missed(web: Web, chromium: Chromi
         assert "'after'" in await visit.click("button", "go")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("delay_s", [0.0, 0.2, 1.0, 2.5])
 async def test_a_slow_server_is_waited_for_beyond_the_settle_timeout(
     web: Web, chromium: ChromiumPool, delay_s: float
@@ -107,6 +107,7 @@ async def test_a_quiet_page_costs_a_frame_or_two(web: Web, chromium: ChromiumPoo
     assert sorted(costs)[3] < 0.1  # a generous bound; the benchmark has the exact one
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "script",
     [

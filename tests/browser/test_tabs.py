@@ -10,6 +10,7 @@ from tests.browser.conftest import Web, visiting
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "opener",
     [

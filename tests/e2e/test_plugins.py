@@ -132,6 +132,7 @@ def killed_and_resumed(start: Starter, results: Path, *chosen: str, executor: st
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_an_installed_plugin_is_run_killed_resumed_reported_and_compared(
     start: Starter, tmp_path: Path, beside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

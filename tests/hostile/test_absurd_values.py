@@ -190,6 +190,7 @@ def put(place: Place, change: Change) -> None:
     (place.run / INDEX_NAME).unlink(missing_ok=True)
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("name", DAMAGED)
 def test_a_journal_that_says_what_cannot_be_is_damaged(place: Place, harness: Harness, name: str) -> None:
     put(place, DAMAGED[name])
@@ -220,6 +221,7 @@ def test_a_damaged_journal_stops_what_needs_all_of_them(place: Place, harness: H
         assert said.code == code and "Traceback" not in said.text, (command, said.text)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", ODD)
 def test_a_journal_that_says_what_nobody_would_is_shown(place: Place, harness: Harness, name: str) -> None:
     put(place, ODD[name])
@@ -298,6 +300,7 @@ INDEXED = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", INDEXED)
 def test_an_index_that_says_what_no_journal_does_is_passed_over(place: Place, harness: Harness, name: str) -> None:
     honest = scan(place.run)
@@ -348,6 +351,7 @@ GARBAGE: dict[str, bytes] = {
 LARGE = ("many-rows", "same-tasks", "many-packages", "long-line")
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("garbage", [name for name in GARBAGE if name not in LARGE])
 def test_what_a_run_says_of_itself_may_be_anything(place: Place, harness: Harness, garbage: str) -> None:
     (place.run / "run.json").write_bytes(GARBAGE[garbage])
@@ -480,6 +484,7 @@ def readable_by_all(place: Place, harness: Harness) -> set[int]:
     return codes
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_generated_journals_are_taken_by_every_command(place: Place, harness: Harness, seed: int) -> None:
     journal = place.run / JOURNAL

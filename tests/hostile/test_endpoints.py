@@ -182,6 +182,7 @@ async def dripping(after: bytes) -> AsyncIterator[Server]:
         yield one
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "head",
     [b"", b"HTTP/1.1 200 OK\r\nx:", b"HTTP/1.1 200 OK\r\ncontent-length: 99999\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n"],

@@ -207,6 +207,7 @@ settings = cache(configured)
 """Rows share them: composing takes a third of a second."""
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", SITES)
 def test_a_task_is_performed_on_the_persons_own_sites_or_not_at_all(
     place: Place, name: str, monkeypatch: pytest.MonkeyPatch
@@ -367,7 +368,7 @@ JOURNALS: dict[str, tuple[Any, set[int], str]] = {
 QUICK = ("start-page", "instances", "goto", "logged-in")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.browser
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.hostile) for name in JOURNALS]

@@ -81,6 +81,7 @@ MORE = [
 """Everything else that is refused; exit code 2 where something was wrong before that was looked at."""
 
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("row", [*JOURNALS, *MORE])
 def test_it_is_refused_by_name(place: Place, harness: Harness, row: Row) -> None:
     at, thing, command, code = row
@@ -122,6 +123,7 @@ def test_it_is_in_nobodys_way(place: Place, harness: Harness, row: Row) -> None:
         assert (place.run / at).is_file() and not (place.run / at).is_symlink(), "it was replaced"
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("thing", ["link", "link-to-zeros", "fifo", "2TB", "folder", "socket"])
 @pytest.mark.parametrize("command", ["report", "report-single-file", "show-task", "show-step", "export-art", "view"])
 def test_an_artifact_that_is_none_is_missing(place: Place, harness: Harness, thing: str, command: str) -> None:
@@ -164,6 +166,7 @@ def test_a_start_refuses_its_own_folders_when_they_are_none(place: Place, name: 
         check_shape(place.run)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("at", "thing"),
     [
@@ -378,6 +381,7 @@ def test_what_lies_beside_render_files_is_refused(place: Place, which: str, thin
 # --- names
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     "task_id", ["../0", "a\nb", "\x1b[2J", ".hidden", "a b", "a/b", "é", "0.trial-1", "", "x" * 300]
 )
@@ -447,6 +451,7 @@ def referring(journal: bytes, kind: str, path: str, reference: str) -> bytes:
     return edited(journal, setting(kind, path, value))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_no_reference_to_an_artifact_is_a_path(place: Place, harness: Harness, reference: str) -> None:
     journal = place.run / JOURNAL

@@ -29,6 +29,7 @@ def test_the_inputs_have_names_of_their_own() -> None:
     assert len({scanner.name for scanner in SCANNERS}) == len(SCANNERS)
 
 
+@pytest.mark.sample(60)
 @pytest.mark.parametrize("scanner", SCANNERS, ids=lambda scanner: scanner.name)
 def test_a_reader_takes_time_in_proportion_to_its_text(scanner: Scanner) -> None:
     found = growth(scanner, runs=2)

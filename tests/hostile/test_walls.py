@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser
 
 from harness.browser.network.site_health import WaitPolicy
@@ -26,8 +27,12 @@ from harness.viewer.app import Viewer
 from harness.viewer.request_guard import place_of
 from harness.viewer.run_watcher import ResultsWatcher
 from tests.e2e.conftest import command, environment
-from tests.looking import chromium
+from tests.looking import browser, shared_browser
 from tests.reports.runs import assorted, fill
+
+__all__ = ["browser", "shared_browser"]
+
+in_session = pytest.mark.asyncio(loop_scope="session")
 
 KEY = "k3y-of-this-start"
 TASK = Task(task_id="0", sites=("shop",), intent="", start_urls=(), eval=Eval(eval_types=()))
@@ -36,7 +41,7 @@ TASK = Task(task_id="0", sites=("shop",), intent="", start_urls=(), eval=Eval(ev
 SHOP = [site for site in SITES if site.name == "shop"]
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def port() -> AsyncIterator[int]:
     async with serving(SitesApp(SHOP, key=KEY)) as number:
         yield number
@@ -67,7 +72,9 @@ RESETS: dict[str, tuple[dict[str, str], int]] = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("headers", "status"), RESETS.values(), ids=RESETS)
+@in_session
 async def test_a_site_is_reset_by_who_started_it_and_by_no_page(
     port: int, headers: dict[str, str], status: int
 ) -> None:
@@ -75,6 +82,7 @@ async def test_a_site_is_reset_by_who_started_it_and_by_no_page(
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS", "HEAD"])
+@in_session
 async def test_only_a_post_resets(port: int, method: str) -> None:
     assert await reset_at(port, {KEY_HEADER: KEY}, method=method) in (404, 405, 303)
 
@@ -83,6 +91,7 @@ async def test_only_a_post_resets(port: int, method: str) -> None:
     "host",
     ["evil.example", "127.0.0.1", "localhost", "shop.localhost.evil.example", "t0.bank.localhost", "t0.shop.local", ""],
 )
+@in_session
 async def test_a_name_that_is_no_site_is_no_site(port: int, host: str) -> None:
     """As after a name was bound to this machine by somebody else (DNS rebinding)."""
     async with httpx.AsyncClient() as client:
@@ -90,6 +99,7 @@ async def test_a_name_that_is_no_site_is_no_site(port: int, host: str) -> None:
     assert answer.status_code == 404 and answer.text.startswith("No such site")
 
 
+@in_session
 async def test_without_a_key_a_program_may_reset_and_a_page_may_not() -> None:
     async with serving(SitesApp(SHOP)) as number:
         assert await reset_at(number, {}) == 204
@@ -97,6 +107,7 @@ async def test_without_a_key_a_program_may_reset_and_a_page_may_not() -> None:
         assert await reset_at(number, {KEY_HEADER: "some"}) == 403
 
 
+@in_session
 async def test_each_start_has_a_key_of_its_own_which_no_process_list_shows(tmp_path: Path) -> None:
     resets, other = EmbeddedResetHooks(WaitPolicy(limit_s=0)), EmbeddedResetHooks(WaitPolicy(limit_s=0))
     assert len(resets.key) >= 32 and resets.key != other.key
@@ -108,12 +119,6 @@ async def test_each_start_has_a_key_of_its_own_which_no_process_list_shows(tmp_p
             await other.reset(wanted, TASK)
         lines = [" ".join(child.cmdline()) for child in psutil.Process().children(recursive=True)]
     assert any("harness.demo" in line for line in lines) and not any(resets.key in line for line in lines)
-
-
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as one:
-        yield one
 
 
 ATTEMPTS = {
@@ -131,6 +136,7 @@ ATTEMPTS = {
 @pytest.mark.parametrize("keyed", [True, False], ids=["with a key", "without"])
 @pytest.mark.parametrize("whose", ["t0.shop", "t0.forum"])
 @pytest.mark.parametrize("script", ATTEMPTS.values(), ids=ATTEMPTS)
+@in_session
 async def test_no_page_of_a_real_browser_resets(browser: Browser, script: str, whose: str, keyed: bool) -> None:
     async with serving(SitesApp(SITES, key=KEY if keyed else "")) as number, httpx.AsyncClient() as client:
         page = await browser.new_page()
@@ -153,17 +159,19 @@ async def test_no_page_of_a_real_browser_resets(browser: Browser, script: str, w
 # --- the viewer -----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Path:
-    fill(tmp_path / "results" / "demo", assorted(2, steps=1), screenshots=False)
-    return tmp_path / "results"
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs that tests only read."""
+    folder = tmp_path_factory.mktemp("results")
+    fill(folder / "demo", assorted(2, steps=1), screenshots=False)
+    return folder
 
 
 TOKEN = "s3cret-token"
 PLACE = place_of(TOKEN)
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def viewer(results: Path) -> AsyncIterator[int]:
     async with serving(Viewer(ResultsWatcher(results)).app(TOKEN)) as number:
         yield number
@@ -174,6 +182,7 @@ async def asked(number: int, path: str, **headers: str) -> httpx.Response:
         return await client.get(f"http://127.0.0.1:{number}{path}", headers=headers)
 
 
+@in_session
 async def test_the_cookie_goes_to_no_other_port_and_is_named_after_its_own(viewer: int) -> None:
     first = await asked(viewer, f"/?token={TOKEN}")
     assert (first.status_code, first.headers["location"]) == (303, f"{PLACE}/")
@@ -185,6 +194,7 @@ async def test_the_cookie_goes_to_no_other_port_and_is_named_after_its_own(viewe
 @pytest.mark.parametrize(
     "path", ["/", "/run/demo", "/news", "/x", f"{PLACE[:-1]}/", f"{PLACE}x/", PLACE, f"/x{PLACE}/", f"//{PLACE}/"]
 )
+@in_session
 async def test_outside_of_its_path_the_cookie_opens_nothing(viewer: int, path: str) -> None:
     answer = await asked(viewer, path, cookie=f"cairn-view-{viewer}={TOKEN}")
     assert answer.status_code == 403
@@ -204,6 +214,7 @@ COOKIES = {
 
 
 @pytest.mark.parametrize("cookie", COOKIES.values(), ids=COOKIES)
+@in_session
 async def test_another_cookie_opens_nothing(viewer: int, cookie: str) -> None:
     answer = await asked(viewer, f"{PLACE}/", cookie=cookie.format(port=viewer, token=TOKEN))
     assert answer.status_code == 403
@@ -212,6 +223,7 @@ async def test_another_cookie_opens_nothing(viewer: int, cookie: str) -> None:
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1.evil.example", "0.0.0.0", "[::]", "127.1", "localhost.", "a@localhost"]
 )
+@in_session
 async def test_another_name_of_this_machine_is_refused(viewer: int, host: str) -> None:
     answer = await asked(viewer, f"{PLACE}/", host=f"{host}:{viewer}", cookie=f"cairn-view-{viewer}={TOKEN}")
     assert answer.status_code == 400
@@ -227,6 +239,7 @@ async def test_another_name_of_this_machine_is_refused(viewer: int, host: str) -
         f"/%0d%0aset-cookie:a=b?token={TOKEN}",
     ],
 )
+@in_session
 async def test_the_token_leads_only_to_its_own_path(viewer: int, path: str) -> None:
     answer = await asked(viewer, path)
     assert answer.status_code == 303
@@ -234,6 +247,7 @@ async def test_the_token_leads_only_to_its_own_path(viewer: int, path: str) -> N
     assert "\r" not in answer.headers["location"] and len(answer.headers.get_list("set-cookie")) == 1
 
 
+@in_session
 async def test_every_link_of_a_page_stays_under_the_path(viewer: int) -> None:
     import re
 
@@ -245,6 +259,7 @@ async def test_every_link_of_a_page_stays_under_the_path(viewer: int) -> None:
 
 
 @pytest.mark.hostile
+@in_session
 async def test_a_real_browser_gives_the_cookie_to_no_other_port(browser: Browser, viewer: int) -> None:
     seen: list[str] = []
 

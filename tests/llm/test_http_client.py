@@ -86,6 +86,7 @@ async def test_what_is_within_bounds_is_read_however_it_is_packed(packing: str) 
         assert (await model.ask(ASKED)).text == "x" * 500_000
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("status", ["200 OK", "500 Internal Server Error"])
 @pytest.mark.parametrize("packing", PACKED)
 async def test_a_longer_answer_is_refused_at_once_and_not_tried_again(packing: str, status: str) -> None:

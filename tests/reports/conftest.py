@@ -1,19 +1,13 @@
 """A real browser, and a run to look at."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser
 
-from tests.looking import chromium
+from tests.looking import browser, shared_browser
 from tests.reports.runs import assorted, fill
 
-
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as one:
-        yield one
+__all__ = ["browser", "shared_browser"]
 
 
 @pytest.fixture(scope="session")

@@ -118,6 +118,7 @@ def test_a_damaged_journal_stops_a_comparison(tmp_path: Path, capsys: Output) ->
 
 
 @pytest.mark.browser
+@pytest.mark.asyncio(loop_scope="session")
 async def test_the_page_shows_the_same(tmp_path: Path, browser: Browser) -> None:
     shapes = assorted(60, steps=2)
     other, lost, _ = flipped(shapes, 4, 1)

@@ -134,7 +134,9 @@ async def assert_quiet(page: Page, asked: list[str], own: str) -> None:
     assert not [url for url in asked if not url.startswith((own, "data:"))]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.browser
+@pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize(
     "which", ["report/index.html", "report/tasks/0.html", "report/tasks/1.html", "one.html", "one.html#0.html"]
 )
@@ -154,6 +156,7 @@ async def test_nothing_runs_in_the_report(run: Path, browser: Browser, which: st
 
 
 @pytest.mark.browser
+@pytest.mark.asyncio(loop_scope="session")
 async def test_the_policy_stops_what_would_slip_through(run: Path, browser: Browser) -> None:
     page = await browser.new_page()
     await page.goto(write_report(run).index.as_uri())

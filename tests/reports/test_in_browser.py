@@ -5,16 +5,17 @@ network.
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
 from harness.reports.html_report import write_report
 from harness.reports.single_file import write_single_file
 from tests.looking import fits, keep_picture, serious_violations
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def page(browser: Browser, run: Path) -> Page:
     page = await browser.new_page(viewport={"width": 1280, "height": 900})
     await page.goto(write_report(run).index.as_uri())

@@ -99,7 +99,7 @@ def test_attempts_and_trials_count_downtime_and_the_way_back_do_not(folder: Path
 
 
 @pytest.mark.parametrize("limit", [{"max_tokens": 18}, {"max_cost_usd": 0.75}])
-def test_a_judge_is_paid_from_the_same_purse(folder: Path, limit: dict[str, float]) -> None:
+def test_a_judge_is_paid_from_the_same_budget(folder: Path, limit: dict[str, float]) -> None:
     asked = Usage(prompt_tokens=5, completion_tokens=1, cost_usd=0.25, requests=1)
     end = (decided(1, Stop(answer="yes")), closed())
     with RunFolder.open(folder) as run:

@@ -53,7 +53,7 @@ async def test_jobs_are_given_in_order_until_none_is_left() -> None:
     assert (len(schedule), schedule.played, sorted(schedule.held)) == (0, 2, [0, 1])
 
 
-async def test_what_is_owed_again_waits_behind_the_others_and_counts_once() -> None:
+async def test_what_is_pending_again_waits_behind_the_others_and_counts_once() -> None:
     schedule = Scheduler([a_job("1"), a_job("2")])
     job = await taken(schedule, 0)
     await schedule.settle(0, job, over=False)

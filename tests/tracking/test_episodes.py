@@ -154,7 +154,7 @@ async def test_a_run_folder_and_episodes_are_logged_as_they_are(run: Path, tmp_p
     )
 
 
-def test_what_is_owed_or_unscored_is_no_reward() -> None:
+def test_what_is_pending_or_unscored_is_no_reward() -> None:
     with pytest.raises(TrackingError, match="still pending"):
         trajectory_of(Episode())
     unscored = trajectory_of(folded((opened(), acted(0), decided(1, Stop(answer="x")), closed())))

@@ -5,13 +5,15 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.async_api import Browser
+import pytest_asyncio
 
 from harness.loopback_server import serving
 from harness.viewer.app import Viewer
 from harness.viewer.run_watcher import ResultsWatcher
-from tests.looking import chromium
+from tests.looking import browser, shared_browser
 from tests.reports.runs import assorted, fill
+
+__all__ = ["browser", "shared_browser"]
 
 
 @pytest.fixture
@@ -20,20 +22,14 @@ def results(tmp_path: Path) -> Path:
     return tmp_path / "results"
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def base(results: Path) -> AsyncIterator[str]:
     """Address of a viewer without a token."""
     async with serving(Viewer(ResultsWatcher(results)).app(None)) as port:
         yield f"http://127.0.0.1:{port}"
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def client(base: str) -> AsyncIterator[httpx.AsyncClient]:
     async with httpx.AsyncClient(base_url=base) as one:
-        yield one
-
-
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as one:
         yield one

@@ -16,11 +16,14 @@ from harness.viewer.request_guard import place_of
 from harness.viewer.run_watcher import ResultsWatcher, RunWatcher
 from tests.reports.runs import Shape, assorted, episode, fill, task, write
 
+in_session = pytest.mark.asyncio(loop_scope="session")
+
 
 def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
     return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.rglob("*") if path.is_file()}
 
 
+@in_session
 async def test_the_pages_lead_from_runs_to_steps_and_write_nothing(client: httpx.AsyncClient, results: Path) -> None:
     before = tree(results)
     runs = (await client.get("/")).text
@@ -35,6 +38,7 @@ async def test_the_pages_lead_from_runs_to_steps_and_write_nothing(client: httpx
     assert tree(results) == before
 
 
+@in_session
 async def test_filters_and_pages_are_the_servers(results: Path, client: httpx.AsyncClient) -> None:
     fill(results / "long", assorted(230, steps=1), screenshots=False)
     page = (await client.get("/run/long?page=3")).text
@@ -49,16 +53,19 @@ async def test_filters_and_pages_are_the_servers(results: Path, client: httpx.As
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:80", "demo.localhost", ""])
+@in_session
 async def test_another_host_name_is_refused(client: httpx.AsyncClient, host: str) -> None:
     assert (await client.get("/", headers={"host": host})).status_code == 400
 
 
 @pytest.mark.parametrize("host", ["localhost:1", "127.0.0.1", "[::1]:80"])
+@in_session
 async def test_names_of_this_machine_are_answered(client: httpx.AsyncClient, host: str) -> None:
     assert (await client.get("/", headers={"host": host})).status_code == 200
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
+@in_session
 async def test_it_only_shows(client: httpx.AsyncClient, method: str) -> None:
     assert (await client.request(method, "/run/demo")).status_code == 405
 
@@ -80,10 +87,12 @@ async def test_it_only_shows(client: httpx.AsyncClient, method: str) -> None:
         "/etc/passwd",
     ],
 )
+@in_session
 async def test_nothing_outside_is_reached(client: httpx.AsyncClient, path: str) -> None:
     assert (await client.get(path)).status_code == 404
 
 
+@in_session
 async def test_only_pictures_leave_the_artifacts(client: httpx.AsyncClient, results: Path) -> None:
     with RunFolder.open(results / "demo", durability=Durability.none) as run:
         page = run.artifacts.put(b"<script>alert(1)</script>")
@@ -91,6 +100,7 @@ async def test_only_pictures_leave_the_artifacts(client: httpx.AsyncClient, resu
     assert answer.status_code == 404 and "alert" not in answer.text
 
 
+@in_session
 async def test_a_token_is_asked_for_once(results: Path) -> None:
     async with serving(Viewer(ResultsWatcher(results)).app("s3cret")) as port:
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
@@ -109,6 +119,7 @@ async def test_a_token_is_asked_for_once(results: Path) -> None:
             ] == f"{place}/evil.example"
 
 
+@in_session
 async def test_every_answer_carries_the_policy(client: httpx.AsyncClient) -> None:
     for path in ("/", "/run/demo", "/run/demo/task/0", "/run/nope"):
         headers = (await client.get(path)).headers
@@ -117,6 +128,7 @@ async def test_every_answer_carries_the_policy(client: httpx.AsyncClient) -> Non
         assert headers["x-content-type-options"] == "nosniff"
 
 
+@in_session
 async def test_a_torn_journal_is_shown_and_left_torn(client: httpx.AsyncClient, results: Path) -> None:
     path = results / "demo" / "0.traj.jsonl"
     torn = path.read_bytes()[:-30]
@@ -126,6 +138,7 @@ async def test_a_torn_journal_is_shown_and_left_torn(client: httpx.AsyncClient, 
     assert path.read_bytes() == torn
 
 
+@in_session
 async def test_a_newer_schema_says_so(client: httpx.AsyncClient, results: Path) -> None:
     (results / "demo" / "0.traj.jsonl").write_bytes(seal(dumps({"kind": "opened", "schema": 99, "x": 1})[:-1], 0)[0])
     for path in ("/run/demo", "/run/demo/task/0"):
@@ -133,6 +146,7 @@ async def test_a_newer_schema_says_so(client: httpx.AsyncClient, results: Path) 
         assert answer.status_code == 200 and "newer version" in answer.text
 
 
+@in_session
 async def test_an_empty_results_folder_says_what_to_do(tmp_path: Path) -> None:
     async with serving(Viewer(ResultsWatcher(tmp_path)).app(None)) as port:
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:

@@ -10,7 +10,7 @@ from harness.journal.store import RunFolder
 from tests.looking import fits, keep_picture, serious_violations
 from tests.reports.runs import Shape, episode, task, write
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
 async def test_a_step_appears_within_a_second_of_its_fsync(base: str, results: Path, browser: Browser) -> None:

@@ -117,18 +117,19 @@ def midway(row: Row) -> Row:
     return replace(moved, does=lambda stay: goto, then=row.shows)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @table(*NEVER, midway(NEVER[0]), *(replace(midway(row), hostile=True) for row in NEVER[1:8]))
 async def test_documents_that_never_arrive(chromium: ChromiumPool, patient: ChromiumPool, wild: Wild, row: Row) -> None:
     await held(chromium, patient, wild, row)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @table(*BROKEN)
 async def test_broken_documents(chromium: ChromiumPool, patient: ChromiumPool, wild: Wild, row: Row) -> None:
     await held(chromium, patient, wild, row)
 
 
+@pytest.mark.sample(4)
 @table(*KINDS)
 async def test_documents_of_other_kinds(chromium: ChromiumPool, patient: ChromiumPool, wild: Wild, row: Row) -> None:
     await held(chromium, patient, wild, row)

@@ -88,7 +88,7 @@ def target(locator: str, url: str = "last", **fields: object) -> HtmlTarget:
     return HtmlTarget(url=url, locator=locator, must_include=("x",), **fields)  # type: ignore[arg-type]
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "one", [pytest.param(one, id=one.id, marks=[pytest.mark.hostile] if one.hostile else []) for one in CASES]
 )

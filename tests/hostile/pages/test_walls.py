@@ -105,6 +105,7 @@ async def call(pool: ChromiumPool, wild: Wild, kind: str, places: dict[str, obje
         return stay.text
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", SERVERS)
 async def test_nothing_of_webrtc_leaves(chromium: ChromiumPool, wild: Wild, kind: str) -> None:
     async with listening() as (heard, places):
@@ -112,6 +113,7 @@ async def test_nothing_of_webrtc_leaves(chromium: ChromiumPool, wild: Wild, kind
         assert heard.packets == [] and heard.calls == 0
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "kind", [pytest.param(kind, marks=[pytest.mark.hostile] if "tur" in kind else []) for kind in SERVERS]
 )
