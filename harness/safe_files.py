@@ -106,7 +106,7 @@ def read_named(path: Path, *, most: int = MAX_BYTES) -> bytes:
 def open_append(path: Path) -> BinaryIO:
     """A log, made if it is missing, each write of which goes to its end.
 
-    It is for its owner alone: what other programs write into it nobody has looked through.
+    Only its owner can read it, because the output of other programs in it is not redacted.
     """
     fd = open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.fchmod(fd, 0o600)  # an older one
@@ -159,7 +159,7 @@ def check_file(path: Path) -> None:
 
 
 def names_in(path: Path, below: Path) -> list[str]:
-    """What stands in a folder, by name; [] where there is none.
+    """The entries of a folder by name; [] if there is no folder.
 
     Raises: as `open_folder`.
     """

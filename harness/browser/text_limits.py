@@ -45,7 +45,7 @@ def truncate_observation(lines: str) -> str:
 
 
 class Notices:
-    """What is to be told with the next observation; of very many, how many more there were."""
+    """Notices for the next observation; of too many, the number of the rest."""
 
     def __init__(self) -> None:
         self._first: list[str] = []

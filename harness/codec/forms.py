@@ -227,7 +227,7 @@ def _union(args: tuple[Any, ...]) -> Form:
 
 
 def _any_of(members: list[Any]) -> Form:
-    """Members that no tag tells apart: the first one that fits, so they must not fit the same values."""
+    """Union members without a tag: the first that accepts a value, so no two may accept the same one."""
     forms = [form_of(member) for member in members]
 
     def attempt(way: Callable[[Form], Any]) -> Any:
@@ -259,7 +259,7 @@ def _base_class(base: Any) -> Form:
 
 
 def _by_kind(of_kind: Callable[[str], Any], *, expected: str, error: type[CodecError] = CodecError) -> Form:
-    """One of several classes, told apart by their tags; `of_kind` finds a class, or raises a LookupError."""
+    """One of several classes, distinguished by their tags; `of_kind` finds a class, or raises a LookupError."""
 
     def encode(value: Any, text: Text | None) -> Any:
         try:
@@ -289,7 +289,7 @@ def _dataclass(cls: Any) -> Form:
     tag = {"kind": cls.kind} if isinstance(getattr(cls, "kind", None), str) else {}
     forms = {field.name: form_of(hints[field.name]) for field in fields(cls)}
     names = forms.keys() | tag.keys()
-    # Most fields hold a text that stands in the tree as it is; seeing that here saves a call for each.
+    # Most fields hold a text that needs no encoding; checking that here saves a call for each.
     plain = {name: hints[name] if hints[name] in (str, bool) else None for name in forms}
     omitted = _omitted(cls)
     required = names - omitted.keys()

@@ -37,7 +37,7 @@ _LEAST_ANCHOR = 3
 
 
 class SecretMatch(NamedTuple):
-    """Where a secret stands in a text."""
+    """The position of a secret in a text."""
 
     start: int
     end: int
@@ -150,7 +150,7 @@ def _backslashes(least: int) -> str:
 
 
 _ESCAPED = f"(?:{_backslashes(1)})?+"
-"""What stands before an escaped character: for each JSON in JSON one backslash more than twice as many."""
+"""The prefix of an escaped character: for each JSON in JSON one backslash more than twice as many."""
 _AMPERSAND = f"(?:{_ENTITY}|{_ESCAPED}(?:u0026|x26)(?:amp{_END}){{0,9}})"
 _SHORT = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f", "\v": "v"}
 

@@ -144,7 +144,7 @@ def _ended(episode: Episode, record: Closed | Judged | Scored) -> Episode:
             return replace(episode, judged=judged, total_judge_usage=spent)
         case Scored():
             spent = episode.total_judge_usage
-            if not episode.judged:  # before schema 3, verdicts alone told what their replies cost
+            if not episode.judged:  # before schema 3, only verdicts recorded the cost of their replies
                 spent = sum((verdict.usage for verdict in record.verdicts), spent)
             return replace(episode, scores={**episode.scores, record.dialect: record}, total_judge_usage=spent)
 

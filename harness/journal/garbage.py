@@ -1,7 +1,7 @@
 """What of a run folder can be taken away because it is derived, or because no journal speaks of it.
 
 Invariant: a journal, and whatever a journal or `run.json` names, is never listed. An artifact counts as named when its
-digest stands anywhere in the bytes of one of them, torn and damaged lines included: rather too much is kept than too
+digest occurs anywhere in the bytes of one of them, torn and damaged lines included: rather too much is kept than too
 little. Nothing outside the run folder is listed or taken away, whatever links lie in it. Reads only; taking away is
 `remove`, which the holder of the run's lock calls.
 """

@@ -48,7 +48,7 @@ class EpisodeResult:
     template: str
     """Intent template; the intent itself when the task has none."""
     template_id: str
-    """"" = the task stands for itself."""
+    """"" = the task has no template and is a cluster of its own."""
     evaluators: tuple[str, ...]
     """The task's eval types."""
     task_digest: str

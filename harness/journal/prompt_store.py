@@ -1,6 +1,6 @@
 """A chat message as an artifact, and back: text as it was sent, pictures by the hash of their bytes.
 
-A picture stands in a message as a data URL. The artifact holds `{"picture": sha256, "media_type": "image/png"}` in its
+A message contains a picture as a data URL. The artifact holds `{"picture": sha256, "media_type": "image/png"}` in its
 place, which no message has at the place of an address, and the bytes are an artifact of their own: of the screenshot
 that an observation names there is one file, however often it was sent. Messages of older runs hold their pictures
 themselves and are read as they are.
@@ -86,7 +86,7 @@ def read_message(digest: str, artifacts: Artifacts) -> JsonObject:
 
 
 def picture_of(value: object) -> str | None:
-    """The hash of the picture that a value of a stored message stands for; None = it is no picture."""
+    """The hash of the picture that a value of a stored message refers to; None = it is no picture."""
     if isinstance(value, dict) and value.keys() == _HELD and isinstance(digest := value["picture"], str):
         return digest
     return None

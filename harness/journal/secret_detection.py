@@ -1,4 +1,4 @@
-"""What is a secret, told by the name it is given under, by its place in an address or a command, or by its shape.
+"""Recognises secrets by the name of a field, by the place in an address or a command, or by their shape.
 
 Pure and light: command line, settings, tasks and environment are all judged here, so that they are judged alike. It
 errs on the side of secrecy where a value only becomes unreadable on disk, and does not guess where words of pages would

@@ -39,7 +39,7 @@ class Pair:
     """Share of trials that passed."""
     after: float
     why: str
-    """What the run that did worse was told."""
+    """The reason in the run that did worse."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

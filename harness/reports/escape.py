@@ -1,7 +1,7 @@
 """Makes foreign text harmless to look at: what would steer a terminal, an XML parser or the eye becomes visible.
 
 Page text and model output may hold control characters (which command terminals and break XML) and direction overrides
-(which show text in another order than it stands). Escaping markup is not done here: templates and writers do that.
+(which show text in another order). Escaping markup is not done here: templates and writers do that.
 """
 
 import logging

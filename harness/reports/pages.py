@@ -1,8 +1,8 @@
 """The one place where records become markup: jinja templates with everything escaped, under a strict content policy.
 
-Invariant: what comes out of a journal is text, never markup, wherever it stands; templates hold no `safe`, and the only
-ready-made markup are our own style and script, whose hashes the policy names. So even markup that slipped through could
-neither run nor load anything. Does not know where pages are kept: a `UrlScheme` makes the addresses.
+Invariant: what comes out of a journal is text, never markup, wherever it is shown; templates hold no `safe`, and the
+only ready-made markup are our own style and script, whose hashes the policy names. So even markup that slipped through
+could neither run nor load anything. Does not know where pages are kept: a `UrlScheme` makes the addresses.
 """
 
 import re
@@ -119,7 +119,7 @@ class Pages:
         return self.render("leaf.html", **_fields(view), place=place)
 
     def around(self, view: RunView, place: UrlScheme) -> tuple[str, str]:
-        """The one file without its leaves: what stands before them, and after."""
+        """The single file without its task pages: the part before them, and the part after."""
         gap = f"<!-- {token_hex(16)} -->"
         before, _, after = self.render(
             "single.html", **_fields(view), place=place, gap=Markup(gap), events=""
@@ -196,7 +196,7 @@ def _cut(text: str, limit: int = TEXT_LIMIT) -> str:
 
 
 def _asset(name: str) -> str:
-    """Our own style or script, without what only its readers need: it stands in every page."""
+    """A style or script of the report without comments and indentation, because every page contains it."""
     text = (TEMPLATES / name).read_text("utf-8")
     text = re.sub(r"^\s*//.*\n", "", text, flags=re.MULTILINE) if name.endswith(".js") else text
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL) if name.endswith(".css") else text

@@ -21,7 +21,7 @@ DEFAULT_DIALECT = "corrected"
 NOT_BEGUN = "not begun"
 NOT_FINISHED = "not finished"
 _MOST_ROWS = 1_000_000
-"""Episodes that are told of though nothing was begun of them; a `run.json` that claims more is not believed."""
+"""Rows for episodes without a journal, at most; `run.json` may be wrong or hostile."""
 _LONGEST_NAME, _LONGEST_ID = 300, 2000
 _CLOSED = {
     CloseReason.MAX_STEPS: "step limit reached",

@@ -226,7 +226,7 @@ def _content(content: object) -> str:
 
 
 def _without(text: str, observation: str) -> str:
-    """A message that repeats the observation, which stands on the page already, says only that."""
+    """A message that only repeats the observation is replaced by a note, because the page shows it already."""
     if len(observation) > 200 and observation in text:
         return text.replace(observation, f"[the observation above, {len(observation):,} characters]", 1)
     return text

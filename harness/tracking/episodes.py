@@ -164,7 +164,7 @@ def _shown(decided: Decided, episode: Episode) -> JsonObject:
 def _metrics(episode: Episode, decisions: Sequence[Decided]) -> dict[str, float | int | bool]:
     """Of the attempt that was scored; `retries` are HTTP requests beyond one per decision.
 
-    `judge_…` is what judging the task has cost, in all attempts and dialects, and stands in no other number.
+    `judge_…` is what judging the task costs, in all attempts and dialects; no other number includes it.
     """
     usage, judge = episode.usage, episode.total_judge_usage
     metrics: dict[str, float | int | bool] = {

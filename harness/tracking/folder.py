@@ -33,7 +33,7 @@ from harness.tracking.parquet import footer_of, same_content
 OnRepeat = Literal["version", "refuse", "once", "replace"]
 ON_REPEAT = ("version", "refuse", "once", "replace")
 ROW_KEY = "cairn.history"
-"""Footer key of a trajectory file under which its history line stands."""
+"""Footer key of a trajectory file that holds its history line."""
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 """What a file system says that has no second name for a file."""
 _serial = count()
@@ -76,7 +76,7 @@ class ModelFolder:
             os.close(fd)
 
     def publish(self, staged: Path, split: str, step: int, *, on_repeat: OnRepeat) -> Row:
-        """Give a finished file its name, and its history line a place; returns the row that stands there."""
+        """Rename a finished file to its final name and append its history line; returns the row of the history."""
         with self._held():
             there = self.trajectories(split, step)
             row, line = _footer_row(staged)

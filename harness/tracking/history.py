@@ -1,8 +1,8 @@
 """`history.jsonl`: one line of metrics per log call, and what can be decided from it.
 
 Invariant: a line that was written stays, whole and strict JSON, through any kill; only an unterminated tail (a line
-nobody was told about) is ever cut. Callers hold the model's lock while they append. The format is ART's: metrics as
-floats, then `training_step`, `time/wall_clock_sec`, `step` and `recorded_at`, which here says its zone (UTC).
+whose append did not return) is ever cut. Callers hold the model's lock while they append. The format is ART's: metrics
+as floats, then `training_step`, `time/wall_clock_sec`, `step` and `recorded_at`, which here says its zone (UTC).
 """
 
 import os
@@ -19,7 +19,7 @@ from harness.journal.disk import sync_folder, translate_os_errors, write_whole
 
 Mode = Literal["max", "min"]
 Row = dict[str, object]
-"""One line of the file; what stands in a line that is read back is checked where it is used."""
+"""One line of the file; values that are read back are checked where they are used."""
 _LONGEST = 1 << 26
 """Bytes of a line."""
 

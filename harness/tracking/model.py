@@ -62,8 +62,8 @@ class Model:
             base_path: Relative to the working folder.
             report_metrics: Sinks besides the disk, see `sinks`: None = W&B when its key is in the environment, [] =
                 none.
-            config: Free settings, told to the sinks: a mapping, a dataclass or a pydantic model.
-            strict: Whether `log` refuses NaN and infinite values, unless it is told otherwise.
+            config: Free settings, passed to the sinks: a mapping, a dataclass or a pydantic model.
+            strict: Whether `log` refuses NaN and infinite values, unless its own argument says otherwise.
         """
         self.name = path_part(name, "name")
         self.project = path_part(project, "project")
@@ -235,7 +235,7 @@ class _Writing:
 
 
 async def _fill(writing: _Writing, given: Any) -> None:
-    """Write what was given: a caller's iterable is run on the event loop, in short turns, a run folder in a thread."""
+    """Write trajectories: an iterable is consumed on the event loop in short slices, a run folder in a thread."""
     coming = stream(given)
     if is_run_folder(given):
         while await asyncio.to_thread(writing.read_some, coming):

@@ -1,7 +1,7 @@
 """Trajectories as a parquet file in ART's first format, written piece by piece.
 
 The ten columns are ART's (0.5.9 to 0.5.18), in its order; its readers find in them what its own writer would have put
-there. What that writer drops stands in further columns, in rows its readers skip (`reward` and `messages` both null):
+there. What that writer drops is in further columns, in rows its readers skip (`reward` and `messages` both null):
 each exception, and each group without trajectories. `seen` says what each answer answered, see `Trajectory.seen`.
 
 Invariant: memory holds one piece (about 16 MB of text), whatever the number of trajectories. The file belongs to

@@ -44,7 +44,7 @@ NAMED: Mapping[str, type[Any]] = {"wandb": WandbSink, "trackio": TrackioSink}
 
 
 class Reporting:
-    """The sinks of one model: started when first needed, told row by row, given up when they fail."""
+    """The sinks of one model: started when first needed, sent row by row, dropped after a failure."""
 
     def __init__(self, identity: Identity, report_metrics: Sequence[Any] | None) -> None:
         self._identity = identity

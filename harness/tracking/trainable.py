@@ -106,7 +106,7 @@ class TrainableModel(Model):
         """Delete all checkpoints but the latest and the best.
 
         Args:
-            best_checkpoint_metric: As it stands in `history.jsonl`; the mean of each step counts, the earliest of
+            best_checkpoint_metric: Its key in `history.jsonl`; the mean of each step counts, the earliest of
                 equals.
             mode: `max` when more is better, else `min`.
 

@@ -219,7 +219,7 @@ class Viewer:
 
 
 def _root(request: Request) -> str:
-    """What stands before every path, see `guard`."""
+    """The prefix of every path, see `request_guard`."""
     return str(request.scope.get("root_path", ""))
 
 

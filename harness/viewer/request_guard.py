@@ -5,7 +5,7 @@ rebinding); the token because other users of this machine can ask too. It comes 
 cookie.
 
 A browser sends cookies to every port of a host, so one of another user's server would be given ours. It is therefore
-bound to a path nobody can guess, under which all pages are; its name holds the port, so that viewers do not take each
+bound to a random path that prefixes all pages; its name holds the port, so that viewers do not take each
 other's.
 """
 
@@ -64,7 +64,7 @@ class RequestGuard:
 
 
 def place_of(token: str | None) -> str:
-    """What stands before the path of every page; it tells nothing of the token."""
+    """The prefix of the path of every page; the token cannot be computed from it."""
     return "" if token is None else f"/{sha256(b'place of ' + token.encode()).hexdigest()[:24]}"
 
 

@@ -22,7 +22,7 @@ async def view(results: Path, *, port: int, secret: bool, announce: Callable[[st
         results: Folder of runs, or one run.
         port: 0 = a free one.
         secret: Visitors need the token in the announced address.
-        announce: Told the address once it can be opened.
+        announce: Called with the address when it can be opened.
 
     Raises:
         ConfigError: The port is taken.

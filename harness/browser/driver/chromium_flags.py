@@ -47,7 +47,7 @@ def switches(more: Sequence[str] = (), *, allowed: str = "any") -> list[str]:
 
     Args:
         allowed: As in `BrowserSettings`.
-        more: Somebody's own. Features they switch off are so beside ours.
+        more: Further switches. Features that they disable are added to ours.
     """
     own = [switch for switch in more if not switch.startswith(_FEATURES_OFF)]
     theirs = [switch.removeprefix(_FEATURES_OFF) for switch in more if switch.startswith(_FEATURES_OFF)]

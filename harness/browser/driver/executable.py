@@ -22,7 +22,7 @@ from harness.errors import ConfigError, ExitCode
 _SHELLS = ("chromium-headless-shell", "chrome-headless-shell")
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
 _WRAPPED = {"/usr/bin/chromium-headless-shell": "/usr/lib/chromium/chromium-headless-shell"}
-"""Debian's wrapper of the shell waits beside it: whoever ended the wrapper would leave the browser."""
+"""Debian's wrapper script waits for the shell: ending the wrapper would leave the browser running."""
 _PLACES = (
     "/usr/lib/chromium/chromium",
     "/snap/bin/chromium",

@@ -78,7 +78,7 @@ def misfit(error: Error, *, locale: str, timezone: str) -> ConfigError | None:
 
 
 def crashed(error: Error, doing: str) -> BrowserCrashed:
-    """The infrastructure error for a playwright error nobody could deal with."""
+    """The infrastructure error for a playwright error that nothing else handles."""
     return BrowserCrashed(f"the browser failed while {doing}: {first_line(error)}")
 
 

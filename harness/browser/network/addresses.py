@@ -137,7 +137,7 @@ class _Mapper:
 
 
 def _mark(url: str) -> str:
-    """The longest part of an address that stands in it however it is written, in small letters."""
+    """The longest part of an address that every spelling of it contains, in lower case."""
     return max(re.findall("[a-z0-9.-]+", _address(url).lower()), key=len, default="")
 
 

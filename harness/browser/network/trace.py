@@ -20,7 +20,7 @@ from harness.codec import JsonObject, dumps, loads
 WANTED = re.compile(r"^https?://(?![^?#]*\.(?:css|js|png|jpg|jpeg|gif|svg|webp|ico|ttf|woff|woff2)(?:[?#]|$))")
 """Addresses in a trace: all but those of static files."""
 HARMLESS = frozenset({"mage-messages", "_osm_directions_engine"})
-"""Cookies that identify nobody, and whose values the tasks of webarena-verified look at."""
+"""Cookies that do not identify a user, and whose values the tasks of webarena-verified check."""
 LARGEST = 1_000_000
 """Characters of a body that is kept."""
 GONE = "[redacted]"
@@ -34,7 +34,7 @@ class Trace:
 
     def __init__(self, context: BrowserContext) -> None:
         self.comment = ""
-        """What whoever reads the trace should know about it."""
+        """A note for readers of the trace; "" = none."""
         self._context = context
         self._folder = TemporaryDirectory(prefix="cairn-", ignore_cleanup_errors=True)
         self._path = Path(self._folder.name, "trace.har")

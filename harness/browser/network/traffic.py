@@ -48,7 +48,7 @@ class Traffic:
         limit_s: float,
         changed: Callable[[], None],
     ) -> None:
-        """`limit_s`: a request open for longer holds nobody up. `changed` is called whenever one has ended."""
+        """`limit_s`: a request open for longer is not waited for. `changed` is called whenever one has ended."""
         self._addresses = addresses
         self._guard = guard
         self._limit_s = limit_s

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class SessionPage:
-    """The current tab of a window; fits `harness.api.BenchmarkPage`."""
+    """The current tab of a window; implements `harness.api.BenchmarkPage`."""
 
     def __init__(self, window: BrowserSession, settings: BrowserSettings, *, seed: int) -> None:
         self._window = window

@@ -89,7 +89,7 @@ class BrowserSession:
         """A fresh context with one blank tab.
 
         Args:
-            watch: Told when a page of it dies.
+            watch: Called when a page of it crashes.
         """
         width, height = settings.viewport
         context = await browser.new_context(

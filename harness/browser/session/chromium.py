@@ -108,11 +108,11 @@ class ChromiumPool:
             task: What is played.
             lane: Whose sites.
             instances: Site to real base URL, where that is another one than the lane's.
-            alone: In a browser that nobody else is in.
+            alone: In a browser without other episodes.
 
         Raises:
             ConfigError: No browser is installed.
-            BrowserCrashed: It does not start, or broke while nobody else was in it.
+            BrowserCrashed: It does not start, or crashed with only this episode in it.
             BrowserLost: It broke while others were in it.
         """
         life = await self._lonely() if alone else await self._running()
@@ -153,7 +153,7 @@ class ChromiumPool:
             return self._life
 
     async def _lonely(self) -> "_Life":
-        """A browser that nobody else is given; it ends with the one episode."""
+        """A browser for one episode only; it ends with that episode."""
         async with self._launching:
             life = await self._start()
         self._replaced.append(life)
@@ -264,7 +264,7 @@ class _Life:
         return "" if self._memory is None else self._memory.recent_reason()
 
     def end(self) -> None:
-        """Nobody looks any more."""
+        """Stop watching."""
         if self._memory is not None:
             self._memory.end()
 
@@ -295,7 +295,8 @@ async def _stop(playwright: Playwright) -> None:
 def _keep_compiled() -> None:
     """Let playwright's driver keep its code compiled: it starts with a third less work, in every worker.
 
-    Not in a place all may write to, as what is found there is run; where nobody may write, it starts as ever.
+    Not in a world-writable folder, because the files in it are executed; without a writable folder Chromium starts as
+    usual.
     """
     with suppress(RuntimeError):  # a user without a home
         os.environ.setdefault("NODE_COMPILE_CACHE", str(Path("~/.cache/cairn/driver").expanduser()))

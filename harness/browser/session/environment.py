@@ -256,7 +256,7 @@ class BrowserEnvironment:
                 outcome = await self._window.perform(Goto(url=url))
                 if isinstance(outcome, Refused):
                     raise SiteUnavailable(f"{url} cannot be opened: {outcome.why}")
-                tab = (await self._window.settler.reach(early=True)).tab  # whoever looks at it waits for the rest
+                tab = (await self._window.settler.reach(early=True)).tab  # the observation waits for the rest
                 await tab.cdp.send("Page.resetNavigationHistory")
         await self._check_sites()
 

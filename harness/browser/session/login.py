@@ -72,7 +72,7 @@ def _key(lane: SiteBinding, sites: tuple[Site, ...]) -> _Place:
 
 
 async def ensure(window: BrowserSession, sites: tuple[Site, ...], *, aside: bool = False) -> bool:
-    """Log in wherever the probe says that nobody is.
+    """Log in to each site whose probe finds no login.
 
     Args:
         aside: Do it in a tab that is gone afterwards, because the current one is in use.

@@ -153,7 +153,7 @@ class Settler:
         return Settled(tab=tab, commits=tab.commits, elements=self._elements, surely=surely, arrives=self._arrives)
 
     async def _arrive(self, tab: Tab) -> None:
-        """Wait for the navigation and the tabs under way; the server may take its time, but not for ever."""
+        """Wait for the navigation and the tabs under way; the server may be slow, within a timeout."""
         seconds = self._settings.navigation_timeout_s
         deadline = time.monotonic() + seconds
         while (tab.moving or tab.opening) and not tab.page.is_closed() and self._tabs.current is tab:

@@ -115,7 +115,7 @@ def _may_edit(visit: Visit, project: sqlite3.Row, issue: sqlite3.Row) -> bool:
 
 
 def _set_details(visit: Visit, project: sqlite3.Row, issue: int) -> None:
-    """Assignee and labels as the form has them; a name the project does not know stands for none."""
+    """Assignee and labels as the form has them; an unknown name means none."""
     visit.db.execute(
         "UPDATE issues SET assignee_id = (SELECT m.user_id FROM members m JOIN users u ON u.id = m.user_id"
         " WHERE m.project_id = ? AND u.login = ?) WHERE id = ?",

@@ -154,7 +154,7 @@ def _file(visit: Visit, project: sqlite3.Row) -> sqlite3.Row | None:
 
 
 def _pieces(text: str) -> Iterator[tuple[bool, str]]:
-    """What is fenced and what stands between; a fence that nothing closes is text."""
+    """Fenced blocks and the text between them; an unclosed fence is text."""
     begun = 0
     while (opening := _FENCE.search(text, begun)) and (closing := _FENCE_END.search(text, opening.end())):
         yield False, text[begun : opening.start()]

@@ -134,7 +134,7 @@ def old_address(visit: Visit) -> Response:
 
 
 def post_address(visit: Visit) -> Response:
-    """For evaluators: where a post stands, by its number."""
+    """For evaluators: the address of a post, by its number."""
     found = posts(visit, where="p.id = :id", id=visit.params["id"])
     if not found:
         return visit.json({}, 404)

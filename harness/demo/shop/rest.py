@@ -1,6 +1,6 @@
 """The shop's interface for programs: the three questions WebArena's evaluators put to Magento's, answered alike.
 
-Whoever shows the administrator's token may read orders and reviews; nothing can be changed here. Ratings are per cent
+With the administrator's token, orders and reviews can be read; nothing can be changed here. Ratings are per cent
 of five stars, and the increment id of an order is its number.
 """
 
