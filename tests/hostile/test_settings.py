@@ -224,8 +224,8 @@ PRICES = {
     "true": ("m: {prompt: true, completion: 1}", "prompt must be a number from 0"),
     "a price that is a text": ("m: {prompt: '1', completion: 1}", "prompt must be a number from 0"),
     "of the environment": ("m: {prompt: '${oc.env:HOME}', completion: 1}", "prompt must be a number from 0"),
-    "half": ("m: {prompt: 1}", "exactly the keys"),
-    "too much": ("m: {prompt: 1, completion: 1, tip: 1}", "exactly the keys"),
+    "half": ("m: {prompt: 1}", "expected the keys"),
+    "too much": ("m: {prompt: 1, completion: 1, tip: 1}", "expected the keys"),
 }
 
 
