@@ -40,8 +40,6 @@ class BrowserSettings:
     """Folder whose files an agent may upload; None = none."""
     max_memory_mb: float | None = 1024.0
     """Resident memory that one process of pages may hold, and all of them for each episode; None = no bound."""
-    launch_args: tuple[str, ...] = ()
-    """Extra Chromium switches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -111,7 +111,7 @@ class Comparison:
         return self.difference.value < 0 and self.p <= level
 
 
-def compare(before: Side, after: Side, *, seed: int = 0) -> Comparison:
+def compare(before: Side, after: Side) -> Comparison:
     """Hold `after` against `before`."""
     old, new = _by_task(before.rows), _by_task(after.rows)
     common = [task for task in old if task in new]
@@ -132,7 +132,7 @@ def compare(before: Side, after: Side, *, seed: int = 0) -> Comparison:
         episodes_after=sum(len(_scored(new[task])) for task in paired),
         rate_before=_mean(pair.before for pair in pairs),
         rate_after=_mean(pair.after for pair in pairs),
-        difference=clustered_bootstrap(changes, bounds=(-1.0, 1.0), seed=seed),
+        difference=clustered_bootstrap(changes, bounds=(-1.0, 1.0)),
         p=sign_test(len(lost), len(gained)),
         gained=gained,
         lost=lost,

@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Literal
 
 from harness import safe_files
-from harness.codec import loads
+from harness.codec import dumps, loads
 from harness.errors import TrackingError
 from harness.journal.disk import sync_folder, translate_os_errors
 from harness.journal.lock import hold
-from harness.tracking.history import History, Row, line_of
+from harness.tracking.history import History, Row
 from harness.tracking.name_rules import path_part
 from harness.tracking.parquet import footer_of, same_content
 
@@ -56,7 +56,7 @@ class ModelFolder:
     def append(self, row: Row) -> None:
         """Add a row of metrics alone."""
         with self._held():
-            self.history.append(line_of(row))
+            self.history.append(dumps(row))
 
     @contextmanager
     def staged(self) -> Iterator[Path]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from harness import safe_files
-from harness.codec import CodecError, dumps, loads
+from harness.codec import CodecError, loads
 from harness.errors import TrackingError
 from harness.journal.disk import sync_folder, translate_os_errors, write_whole
 
@@ -107,10 +107,6 @@ class History:
 
     def _damaged(self, line: int) -> TrackingError:
         return TrackingError(f"{self.path}:{line} is not a JSON object; fix or remove that line; nothing was changed")
-
-
-def line_of(row: Row) -> bytes:
-    return dumps(row)
 
 
 def _cut_tail(fd: int) -> None:

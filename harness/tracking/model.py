@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.api import Identity
+from harness.codec import dumps
 from harness.errors import TrackingError
 from harness.tracking.folder import ON_REPEAT, ROW_KEY, ModelFolder, OnRepeat, repeated
-from harness.tracking.history import Row, line_of, row_of
+from harness.tracking.history import Row, row_of
 from harness.tracking.inputs import GroupHeader, GroupItem, is_run_folder, stream
 from harness.tracking.lazy import pyarrow
 from harness.tracking.metrics import MetricTotals
@@ -159,7 +160,7 @@ class Model:
             await _fill(writing, given)
             found = await asyncio.to_thread(writing.tally.metrics)
             row, odd = self._row({**found, **extra}, place, writing.tally)
-            await asyncio.to_thread(writing.file.close, {ROW_KEY: line_of(row).decode()})
+            await asyncio.to_thread(writing.file.close, {ROW_KEY: dumps(row).decode()})
             row = await asyncio.to_thread(self.folder.publish, path, place.split, place.step, on_repeat=place.on_repeat)
             return row, odd
         finally:

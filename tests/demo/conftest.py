@@ -36,6 +36,13 @@ async def connect(port: int) -> AsyncIterator[Connect]:
             stack.push_async_callback(client.aclose)
 
 
+async def text(client: httpx.AsyncClient, path: str) -> str:
+    """The body of a page that must be there."""
+    answer = await client.get(path)
+    assert answer.status_code == 200, path
+    return answer.text
+
+
 async def token(client: httpx.AsyncClient, path: str) -> str:
     """The CSRF token of the first form on a page."""
     found = re.search(r'name="csrf" value="([^"]+)"', (await client.get(path)).text)

@@ -7,7 +7,7 @@ import pytest
 
 from harness.demo.code.site import SITE
 from harness.demo.tenants import seeded
-from tests.demo.conftest import Connect, send, sign_in, token
+from tests.demo.conftest import Connect, send, sign_in, text, token
 
 TIDES = "/harbor/tide-tables"
 GARDEN = "/maya/garden-log"
@@ -24,12 +24,6 @@ async def maya(connect: Connect) -> httpx.AsyncClient:
     client = connect("t1.code")
     await sign_in(client)
     return client
-
-
-async def text(client: httpx.AsyncClient, path: str) -> str:
-    answer = await client.get(path)
-    assert answer.status_code == 200, path
-    return answer.text
 
 
 async def titles(client: httpx.AsyncClient, path: str) -> list[str]:

@@ -13,7 +13,7 @@ from harness.demo.office.site import SITE
 from harness.demo.office.tables import cents
 from harness.demo.tenants import seeded
 from harness.demo.web import money
-from tests.demo.conftest import Connect, send, sign_in, token
+from tests.demo.conftest import Connect, send, sign_in, text, token
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&"
 
@@ -23,12 +23,6 @@ async def admin(connect: Connect) -> httpx.AsyncClient:
     client = connect("t1.office")
     await sign_in(client)
     return client
-
-
-async def text(client: httpx.AsyncClient, path: str) -> str:
-    answer = await client.get(path)
-    assert answer.status_code == 200, path
-    return answer.text
 
 
 async def column(client: httpx.AsyncClient, path: str, nth: int) -> list[str]:

@@ -15,7 +15,7 @@ import pytest
 from harness.loopback_server import serving
 from harness.records import Done
 from tests.e2e.conftest import PROJECT
-from tests.e2e.trouble import TroubledSites, World, endpoint, first
+from tests.e2e.trouble import TroubledSites, World, endpoint, first, troubled_world
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 WISHLIST, PRICE, BRANCH, ACCOUNT = 12, 0, 6, 25
@@ -26,11 +26,8 @@ one on the forum, whose cookie is another one after its last step.
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    sites = TroubledSites()
-    async with AsyncExitStack() as closing:
-        sites_port = await closing.enter_async_context(serving(sites))
-        endpoint_port = await closing.enter_async_context(endpoint(latency_ms=150))
-        yield World(tmp_path, sites, sites_port, endpoint_port)
+    async with troubled_world(tmp_path, TroubledSites(), latency_ms=150) as world:
+        yield world
 
 
 @pytest.mark.parametrize(

@@ -2,29 +2,17 @@
 
 import json
 import signal
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from harness.loopback_server import serving
-from tests.e2e.trouble import TroubledSites, World, endpoint
+from tests.e2e.trouble import TroubledSites, World, troubled_world
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 TASKS = "task.ids=[0,1,2,3,4,5]"
 """Of the demo, none of which needs a login; over a dozen requests."""
-
-
-@asynccontextmanager
-async def world_with(tmp_path: Path, **options: Any) -> AsyncIterator[World]:
-    sites = TroubledSites()
-    async with AsyncExitStack() as closing:
-        sites_port = await closing.enter_async_context(serving(sites))
-        endpoint_port = await closing.enter_async_context(endpoint(**options))
-        yield World(tmp_path, sites, sites_port, endpoint_port)
 
 
 async def told(world: World, what: str) -> Any:
@@ -33,7 +21,7 @@ async def told(world: World, what: str) -> Any:
 
 
 async def test_lanes_of_several_workers_together_never_ask_more_than_allowed_at_once(tmp_path: Path) -> None:
-    async with world_with(tmp_path, latency_ms=300) as world:
+    async with troubled_world(tmp_path, TroubledSites(), latency_ms=300) as world:
         async with world.playing(TASKS, "llm.max_concurrency=2", "executor.lanes=3", "workers=2") as play:
             assert await play.ended() == 0, play.text
         assert play.summary["passed"] == 6
@@ -43,7 +31,7 @@ async def test_lanes_of_several_workers_together_never_ask_more_than_allowed_at_
 
 @pytest.mark.parametrize("kind", ["processes", "inline"])
 async def test_a_configured_rate_holds_over_all_workers(tmp_path: Path, kind: str) -> None:
-    async with world_with(tmp_path) as world:
+    async with troubled_world(tmp_path, TroubledSites()) as world:
         rate = "llm.requests_per_minute=60"
         async with world.playing(TASKS, rate, f"executor={kind}", "executor.lanes=2", "workers=2") as play:
             assert await play.ended() == 0, play.text
@@ -55,7 +43,7 @@ async def test_a_configured_rate_holds_over_all_workers(tmp_path: Path, kind: st
 
 async def test_a_rate_nobody_told_of_is_found_without_losing_a_decision(tmp_path: Path) -> None:
     limit = [{"do": "limit", "rpm": 60, "burst": 4}]
-    async with world_with(tmp_path, faults=json.dumps(limit)) as world:
+    async with troubled_world(tmp_path, TroubledSites(), faults=json.dumps(limit)) as world:
         async with world.playing(TASKS, "executor.lanes=3", "llm.max_attempts=1", "workers=2") as play:
             assert await play.ended() == 0, play.text
         log = await told(world, "requests")
@@ -70,7 +58,7 @@ async def test_a_rate_nobody_told_of_is_found_without_losing_a_decision(tmp_path
 
 
 async def test_a_worker_killed_with_its_turns_gives_them_back(tmp_path: Path) -> None:
-    async with world_with(tmp_path, latency_ms=1500) as world:
+    async with troubled_world(tmp_path, TroubledSites(), latency_ms=1500) as world:
         only = "llm.max_concurrency=1"
         async with world.playing("task.ids=[0,1]", only, "executor.lanes=2") as play:
             await play.until(lambda: play.decisions >= 1)
@@ -82,7 +70,7 @@ async def test_a_worker_killed_with_its_turns_gives_them_back(tmp_path: Path) ->
 
 
 async def test_waiting_for_a_turn_is_no_work_and_misses_no_deadline(tmp_path: Path) -> None:
-    async with world_with(tmp_path) as world:
+    async with troubled_world(tmp_path, TroubledSites()) as world:
         slow = ("llm.requests_per_minute=8", "executor.task_deadline_s=7")
         async with world.playing("task.ids=[1]", *slow) as play:
             assert await play.ended() == 0, play.text

@@ -3,15 +3,14 @@
 import signal
 import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
-from harness.loopback_server import serving
 from tests.e2e.test_crashes import PRICE, WISHLIST
-from tests.e2e.trouble import Play, TroubledSites, World, endpoint
+from tests.e2e.trouble import Play, TroubledSites, World, troubled_world
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 NETWORK = "--utility-sub-type=network.mojom.NetworkService"
@@ -20,11 +19,8 @@ STOPPED_S = 8.0
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    sites = TroubledSites()
-    async with AsyncExitStack() as closing:
-        sites_port = await closing.enter_async_context(serving(sites))
-        endpoint_port = await closing.enter_async_context(endpoint(latency_ms=150))
-        yield World(tmp_path, sites, sites_port, endpoint_port)
+    async with troubled_world(tmp_path, TroubledSites(), latency_ms=150) as world:
+        yield world
 
 
 async def test_a_task_that_kills_its_worker_is_unscored_within_one_start_and_the_others_are_played(

@@ -10,7 +10,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,9 @@ import psutil
 import pytest
 
 from harness.errors import ConfigError
-from harness.loopback_server import serving
 from harness.runner.executors.ray import RayClusterSpec, on_cluster
 from harness.runner.process_tree import find_orphans
-from tests.e2e.trouble import Play, TroubledSites, World, endpoint
+from tests.e2e.trouble import Play, TroubledSites, World, troubled_world
 
 pytestmark = [
     pytest.mark.browser,
@@ -41,11 +40,8 @@ RAY = {
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with AsyncExitStack() as closing:
-        sites = TroubledSites()
-        sites_port = await closing.enter_async_context(serving(sites))
-        endpoint_port = await closing.enter_async_context(endpoint(latency_ms=300))
-        yield World(tmp_path, sites, sites_port, endpoint_port)
+    async with troubled_world(tmp_path, TroubledSites(), latency_ms=300) as world:
+        yield world
 
 
 @asynccontextmanager

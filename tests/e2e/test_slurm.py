@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,9 +13,8 @@ import psutil
 import pytest
 
 from harness.journal.index import scan
-from harness.loopback_server import serving
 from tests.e2e.conftest import environment
-from tests.e2e.trouble import Play, TroubledSites, World, endpoint
+from tests.e2e.trouble import Play, TroubledSites, World, troubled_world
 
 pytestmark = [
     pytest.mark.browser,
@@ -33,11 +31,8 @@ SHARDS = {"1-of-2": {"0", "12"}, "2-of-2": {"3", "19"}}
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with AsyncExitStack() as closing:
-        sites = TroubledSites()
-        sites_port = await closing.enter_async_context(serving(sites))
-        endpoint_port = await closing.enter_async_context(endpoint(latency_ms=300))
-        yield World(tmp_path, sites, sites_port, endpoint_port)
+    async with troubled_world(tmp_path, TroubledSites(), latency_ms=300) as world:
+        yield world
 
 
 def decisions(play: Play) -> int:

@@ -189,3 +189,10 @@ def _with_special(app: Any, special: dict[bytes, bytes]) -> Any:
         return await app(scope, again, send)  # type: ignore[no-any-return]
 
     return answer
+
+
+@asynccontextmanager
+async def troubled_world(root: Path, sites: TroubledSites, **options: Any) -> AsyncIterator[World]:
+    """Servers of the sites and of the scripted endpoint, for the time of a test; `options` as of `endpoint`."""
+    async with serving(sites) as sites_port, endpoint(**options) as endpoint_port:
+        yield World(root, sites, sites_port, endpoint_port)

@@ -1,7 +1,5 @@
 """The flags of Chromium: the same pages everywhere, and no unnecessary background work."""
 
-from collections.abc import Sequence
-
 SWITCHES = (
     "--disable-background-networking",
     "--disable-component-update",
@@ -42,14 +40,7 @@ as much of the processor.
 """
 
 
-def switches(more: Sequence[str] = (), *, allowed: str = "any") -> list[str]:
-    """All switches.
-
-    Args:
-        allowed: As in `BrowserSettings`.
-        more: Further switches. Features that they disable are added to ours.
-    """
-    own = [switch for switch in more if not switch.startswith(_FEATURES_OFF)]
-    theirs = [switch.removeprefix(_FEATURES_OFF) for switch in more if switch.startswith(_FEATURES_OFF)]
+def switches(*, allowed: str = "any") -> list[str]:
+    """All switches; `allowed` as in `BrowserSettings`."""
     walls = SITES_ONLY if allowed == "sites" else ()
-    return [*SWITCHES, *walls, _FEATURES_OFF + ",".join([*_OFF_BY_PLAYWRIGHT, *_OFF_BY_US, *theirs]), *own]
+    return [*SWITCHES, *walls, _FEATURES_OFF + ",".join([*_OFF_BY_PLAYWRIGHT, *_OFF_BY_US])]

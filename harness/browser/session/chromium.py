@@ -194,7 +194,7 @@ class ChromiumPool:
             env={**browser_environment(os.environ)},
             headless=self._settings.headless,
             slow_mo=self._settings.slow_mo_ms,
-            args=switches(self._settings.launch_args, allowed=self._settings.allowed),
+            args=switches(allowed=self._settings.allowed),
             chromium_sandbox=sandbox,
             handle_sigint=False,
             handle_sigterm=False,

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from harness.browser.session.chromium import ChromiumPool
 from harness.errors import BrowserCrashed, BrowserLost, InfraError
 from harness.journal.index import result_of
 from harness.journal.store import RunFolder
-from harness.loopback_server import serving
 from harness.protocols import EnvironmentFactory, RestoreResult
 from harness.records import Episode, EpisodeLimits, SideEffect, Task
 from harness.runner.episode import EpisodeRunner
@@ -25,7 +24,7 @@ from harness.runner.pending import PendingPolicy
 from harness.runner.recorder import EpisodeDeps
 from harness.runner.scheduler import Scheduler
 from harness.runner.worker import Worker
-from tests.e2e.trouble import TroubledSites, World, endpoint
+from tests.e2e.trouble import TroubledSites, World, troubled_world
 from tests.hostile.pages.wild import QUICK, Wild, a_task, staying
 
 PRICE, WISHLIST = 0, 12
@@ -228,11 +227,8 @@ class DeadlySites(TroubledSites):
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    sites = DeadlySites()
-    async with AsyncExitStack() as closing:
-        sites_port = await closing.enter_async_context(serving(sites))
-        endpoint_port = await closing.enter_async_context(endpoint(latency_ms=150))
-        yield World(tmp_path, sites, sites_port, endpoint_port)
+    async with troubled_world(tmp_path, DeadlySites(), latency_ms=150) as world:
+        yield world
 
 
 @pytest.mark.browser
