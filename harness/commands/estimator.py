@@ -48,12 +48,12 @@ class Estimator:
     """A sweep to be foretold."""
 
     def __init__(
-        self, tasks: Sequence[Task], sites: SitesSettings, folder: Path, *, trials: int, wishes: WhatIf
+        self, tasks: Sequence[Task], sites: SitesSettings, folder: Path, *, trials: int, what_if: WhatIf
     ) -> None:
         """Read the recorded episodes in `folder`.
 
         Raises:
-            ConfigError: There are none, or `wishes` do not fit the settings.
+            ConfigError: There are none, or `what_if` do not fit the settings.
         """
         self.tasks = tasks
         outcomes = scan(folder).outcomes
@@ -64,9 +64,9 @@ class Estimator:
                 " (python run.py … task.limit=20), or name another run with --from"
             )
         self._typical = average_profile(list(self._courses.values()))
-        self._wishes = wishes
-        self._limits = wishes.limits
-        self._shared = _shared(sites, self.tasks, wishes.instances)
+        self._what_if = what_if
+        self._limits = what_if.limits
+        self._shared = _shared(sites, self.tasks, what_if.instances)
         self._outcomes = tuple(outcomes.values())
         self._jobs = [Job(task=task, trial=trial, reopen=True) for trial in range(trials) for task in self.tasks]
 
@@ -77,13 +77,13 @@ class Estimator:
 
     def options(self, there: MachineCapacity) -> Iterator[Estimate]:
         """What different numbers of lanes would come to, the fewest first."""
-        for total in self._wishes.lanes:
+        for total in self._what_if.lanes:
             if total > len(self._jobs) and total > 1:
                 return
             workers = min(there.cores, total)
             lanes = -(-total // workers)
             means = Resources(
-                lanes=workers * lanes, cores=there.cores, limits=self._limits, step_cpu_s=self._wishes.step_cpu_s
+                lanes=workers * lanes, cores=there.cores, limits=self._limits, step_cpu_s=self._what_if.step_cpu_s
             )
             yield Estimate(
                 workers=workers,

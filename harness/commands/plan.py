@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     if lanes := [count for count in options.lanes or () if count < 1]:
         raise ConfigError(f"--lanes {lanes[0]} is too small; give at least 1")
     config = configured(options.overrides, options.config_dir)
-    wishes = WhatIf(
+    what_if = WhatIf(
         limits=replace(
             limits_of(config.llm),
             requests_per_minute=options.rpm or config.llm.requests_per_minute,
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     )
     folder = run_folder(options.folder) if options.folder else Path(config.run.root, config.run.id)
     tasks = load_tasks(config)
-    sweep = Estimator(tasks, config.sites, folder, trials=config.trials, wishes=wishes)
+    sweep = Estimator(tasks, config.sites, folder, trials=config.trials, what_if=what_if)
     there = machine_capacity()
     there = replace(there, cores=options.cores or there.cores)
     if options.memory_gb is not None:

@@ -1,7 +1,7 @@
-"""Who is visiting: users, password hashes, sessions and their CSRF tokens, all in the tenant's own database.
+"""Users, password hashes, sessions and their CSRF tokens, in the database of a tenant.
 
-A password is only ever stored as a salted scrypt hash. A session belongs to one tenant of one site and holds nothing
-but a user and a CSRF token.
+A password is stored only as a salted scrypt hash. A session belongs to one tenant of one site and holds only a user and
+a CSRF token.
 """
 
 import hashlib

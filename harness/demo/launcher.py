@@ -1,8 +1,7 @@
-"""Starts an embedded server as a child process, and lets it end with its parent, however that dies.
+"""Starts an embedded server as a child process that exits when its parent dies, however that happens.
 
-The child holds the reading end of a pipe on its stdin and leaves when it closes; it gets a session of its own, so that
-a Ctrl-C in the terminal reaches the harness alone. One that dies by itself is started again on the same port, where
-whoever used it finds it again.
+The child reads from a pipe on its stdin and exits when it closes. It has a session of its own, so that Ctrl-C in the
+terminal reaches only the parent. A server that crashes is started again on the same port.
 """
 
 import asyncio

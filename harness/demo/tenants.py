@@ -1,10 +1,9 @@
-"""Tenants by host name: `t3.shop.localhost` is tenant `t3` of the site `shop`, and everyone has their own database.
+"""Tenants by host name: `t3.shop.localhost` is tenant `t3` of the site `shop`, with a database of its own.
 
-A tenant's database is a copy of the seeded master, made at the first visit and again at every reset. The log of writes
-is kept beside it and outlives resets, so that a test can prove that no effect ran twice. Logins outlive a reset too
-(for users the seed knows): a reset puts back what a site holds, not who is signed in. No tenant ever sees another. With
-a folder for it, all of this outlives the process (not the machine): a server that is started again after a crash knows
-what it knew.
+A tenant's database is a copy of the seeded master, made at the first visit and at every reset. The log of writes is
+separate and survives resets, so that a test can prove that no effect happened twice. Logins of seeded users also
+survive a reset: it restores the content of a site, not the sessions. Tenants share nothing. If the sites have a folder,
+their state survives the process (not the machine): a server that is restarted after a crash continues with it.
 """
 
 import json

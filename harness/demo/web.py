@@ -1,8 +1,8 @@
-"""What a site is, and what a page's code is given: a `SiteApp` with routes, and a `Visit` per request.
+"""The framework of the demo sites: a `SiteApp` with routes, and a `Visit` per request.
 
-A view is a plain function from a Visit to a response. It runs on the loop, because its database is in memory and its
-work is short; the framework commits when it returns and rolls back when it raises. Every form is checked for its CSRF
-token before a view sees it, every template escapes. What a site looks like and holds is not known here.
+A view is a function from a Visit to a response. It runs on the event loop, because its database is in memory and its
+work is short. The framework commits when it returns and rolls back when it raises. The CSRF token of every form is
+checked before the view runs, and every template escapes.
 """
 
 import sqlite3

@@ -41,8 +41,8 @@ def build_scheduler(
     Raises:
         ConfigError: The settings of the sites do not fit.
     """
-    terms = standing(settings.policy, run.path, tasks, outcomes, trials=settings.trials)
-    jobs = pending_jobs(tasks, settings.trials, outcomes, terms)
+    policy = standing(settings.policy, run.path, tasks, outcomes, trials=settings.trials)
+    jobs = pending_jobs(tasks, settings.trials, outcomes, policy)
     shared = shared_sites(settings.sites, tasks)
 
     def now(task_id: str, trial: int) -> EpisodeResult | None:

@@ -21,11 +21,11 @@ def describe_dry_run(settings: RunSettings, tasks: Sequence[Task], folder: Path,
     """A line per task, then what is missing, and the number of pending episodes."""
     trials = settings.trials
     outcomes = scan(folder).outcomes
-    terms = standing(settings.policy, folder, tasks, outcomes, trials=trials)
+    policy = standing(settings.policy, folder, tasks, outcomes, trials=trials)
     counts: Counter[str] = Counter()
     lines = []
     for task in tasks:
-        states = [_state(outcomes.get((task.task_id, trial)), terms) for trial in range(trials)]
+        states = [_state(outcomes.get((task.task_id, trial)), policy) for trial in range(trials)]
         counts.update(states)
         said = _counted(Counter(states)) if trials > 1 else states[0]
         starts = " |AND| ".join(task.start_urls)
@@ -37,11 +37,11 @@ def describe_dry_run(settings: RunSettings, tasks: Sequence[Task], folder: Path,
     return "\n".join(lines)
 
 
-def _state(became: EpisodeResult | None, terms: PendingPolicy) -> str:
+def _state(became: EpisodeResult | None, policy: PendingPolicy) -> str:
     if became is None:
         return "pending"
-    if is_finished(became, terms):
-        return f"pending again (run.retry={terms.retry})" if wants_retry(became, terms) else "ended"
+    if is_finished(became, policy):
+        return f"pending again (run.retry={policy.retry})" if wants_retry(became, policy) else "ended"
     if became.closed is not None:
         return "score pending"
     return f"pending from step {became.steps + 1}" if became.steps else "pending"

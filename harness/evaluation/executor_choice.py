@@ -61,9 +61,9 @@ async def _inline(
 
     size = _size(context, schedule, (machine_capacity(),))
     with context.stopping.listening():
-        async with build_workers(context, where, progress, range(size.workers), lanes=size.lanes) as players:
-            await run_inline(players.workers, size.lanes, schedule)
-            return players.requests.made, sum(browser.starts for browser in players.browsers)
+        async with build_workers(context, where, progress, range(size.workers), lanes=size.lanes) as pool:
+            await run_inline(pool.workers, size.lanes, schedule)
+            return pool.requests.made, sum(browser.starts for browser in pool.browsers)
 
 
 async def _processes(
@@ -95,13 +95,13 @@ async def _supervised(
         launch=workers.launch,
         setup=lambda number: worker_setup(context, where, number=number, lanes=lanes),
         rate_limiter=lambda send: RateLimiterServer(context.rate_limiter, send, working_s),
-        desk=lambda: StoreServer(context.run),
+        store=lambda: StoreServer(context.run),
         lanes=lanes,
         schedule=schedule,
         journals=lambda task, trial: context.run.journal(task.task_id, trial),
         progress=progress,
         stopping=context.stopping,
-        terms=Timeouts(
+        timeouts=Timeouts(
             silence_s=settings.executor.silence_s,
             step_s=restore_deadline_s(settings.step_deadline_s),
             task_s=settings.executor.task_deadline_s,

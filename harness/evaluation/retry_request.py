@@ -37,44 +37,44 @@ Outcomes = Mapping[tuple[str, int], EpisodeResult]
 
 
 def standing(
-    terms: PendingPolicy, folder: Path, tasks: Sequence[Task], outcomes: Outcomes, *, trials: int
+    policy: PendingPolicy, folder: Path, tasks: Sequence[Task], outcomes: Outcomes, *, trials: int
 ) -> PendingPolicy:
     """What counts as pending, including the retry request that is active or begins now; reads only.
 
     Raises:
         JournalError: What was asked for cannot be read.
     """
-    if terms.retry is None:
-        return terms
-    asked = _read(folder / RETRY_NAME, terms.retry)
+    if policy.retry is None:
+        return policy
+    asked = _read(folder / RETRY_NAME, policy.retry)
     for key in ((task.task_id, trial) for trial in range(trials) for task in tasks):
         if key not in asked:
             became = outcomes.get(key)
-            wanted = became is not None and is_finished(became, terms) and wants_retry(became, terms)
+            wanted = became is not None and is_finished(became, policy) and wants_retry(became, policy)
             asked[key] = became.attempt if became is not None and wanted else NOT_ASKED
-    return replace(terms, asked=asked)
+    return replace(policy, asked=asked)
 
 
-def remember(terms: PendingPolicy, run: RunFolder, tasks: Sequence[Task], *, trials: int) -> None:
+def remember(policy: PendingPolicy, run: RunFolder, tasks: Sequence[Task], *, trials: int) -> None:
     """Keep the request, before anything is played."""
-    if terms.retry is None:
+    if policy.retry is None:
         return
-    terms = standing(terms, run.path, tasks, run.scan().outcomes, trials=trials)
-    if terms.retry is not None and terms.asked is not None:
-        _write(run, terms.retry, terms.asked)
+    policy = standing(policy, run.path, tasks, run.scan().outcomes, trials=trials)
+    if policy.retry is not None and policy.asked is not None:
+        _write(run, policy.retry, policy.asked)
 
 
-def settle(terms: PendingPolicy, run: RunFolder, tasks: Sequence[Task], outcomes: Outcomes, *, trials: int) -> None:
+def settle(policy: PendingPolicy, run: RunFolder, tasks: Sequence[Task], outcomes: Outcomes, *, trials: int) -> None:
     """Forget what was asked of these tasks, if all of it is over."""
     path = run.path / RETRY_NAME
-    if terms.retry is None or not path.exists():
+    if policy.retry is None or not path.exists():
         return
-    if pending_jobs(tasks, trials, outcomes, standing(terms, run.path, tasks, outcomes, trials=trials)):
+    if pending_jobs(tasks, trials, outcomes, standing(policy, run.path, tasks, outcomes, trials=trials)):
         return
     mine = {task.task_id for task in tasks}
-    asked = {key: attempt for key, attempt in _read(path, terms.retry).items() if key[0] not in mine}
+    asked = {key: attempt for key, attempt in _read(path, policy.retry).items() if key[0] not in mine}
     if asked:
-        _write(run, terms.retry, asked)
+        _write(run, policy.retry, asked)
     else:
         with translate_os_errors(path, "remove"):
             path.unlink(missing_ok=True)

@@ -20,7 +20,7 @@ from harness.runner.shutdown import ShutdownSignal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerContext:
-    """Shared by everything a crew is made of, in whichever process it plays."""
+    """What the workers of one process share."""
 
     config: Config
     """For the builder of workers, and to be handed to those in other processes."""

@@ -108,8 +108,8 @@ class Shards:
         pending: defaultdict[int, set[str]] = defaultdict(set)
         trials, run = self._context.settings.trials, self._context.run
         outcomes = run.scan().outcomes
-        terms = standing(self._policy, run.path, self._context.tasks, outcomes, trials=trials)
-        for job in pending_jobs(self._context.tasks, trials, outcomes, terms):
+        policy = standing(self._policy, run.path, self._context.tasks, outcomes, trials=trials)
+        for job in pending_jobs(self._context.tasks, trials, outcomes, policy):
             pending[shard_of(job.task.task_id, self._count)].add(journal_name(job.task.task_id, job.trial))
         wanted = sorted(pending.keys() - set(jobs.running()))
         for shard in wanted:

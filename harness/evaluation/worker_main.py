@@ -135,14 +135,14 @@ async def play(said: Iterator[Received], fault: InternalErrorGuard) -> None:
         config=config, run=store, config_digest=setup.config_digest, stopping=stopping, rate_limiter=wire.rate_limiter
     )
     number, lanes = setup.number, setup.lanes
-    async with build_workers(context, where, wire, range(number, number + 1), lanes=lanes) as players:
+    async with build_workers(context, where, wire, range(number, number + 1), lanes=lanes) as pool:
         async with asyncio.TaskGroup() as group:
-            beating = group.create_task(_beat(players))
+            beating = group.create_task(_beat(pool))
             async with asyncio.TaskGroup() as playing:
                 for lane in range(number * lanes, (number + 1) * lanes):
-                    playing.create_task(players.workers[0].run_lane(lane, wire))
+                    playing.create_task(pool.workers[0].run_lane(lane, wire))
             beating.cancel()
-    _count(players)
+    _count(pool)
     say(encode_message(WorkerDone()))
 
 
@@ -171,15 +171,15 @@ def _is_near(shared_fs: bool | None, folder: Path, hold: str | None) -> bool:
     return near
 
 
-async def _beat(players: WorkerPool) -> None:
+async def _beat(pool: WorkerPool) -> None:
     while True:
-        _count(players)
+        _count(pool)
         await asyncio.sleep(BEAT_S)
 
 
-def _count(players: WorkerPool) -> None:
-    starts = sum(browser.starts for browser in players.browsers)
-    say(encode_message(Heartbeat(model_requests=players.requests.made, browser_starts=starts)))
+def _count(pool: WorkerPool) -> None:
+    starts = sum(browser.starts for browser in pool.browsers)
+    say(encode_message(Heartbeat(model_requests=pool.requests.made, browser_starts=starts)))
 
 
 def _log(redactor: Redactor) -> None:

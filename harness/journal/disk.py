@@ -1,7 +1,7 @@
-"""Durable small steps on a disk, and what its refusals mean to a person.
+"""Durable file operations, and their errors as sentences.
 
-Invariant: a file written here is there whole or not at all, and stays after a power cut once the call has returned;
-every OSError becomes one StorageError sentence. Knows nothing of records.
+Invariant: a file written here exists completely or not at all, and survives a power cut once the call has returned;
+every OSError becomes one StorageError. Knows nothing of records.
 """
 
 import errno

@@ -1,4 +1,4 @@
-"""Proves that a folder can hold a run: by doing there what a run does, and taking it away again."""
+"""Checks that a folder can hold a run: performs the operations of a run there, and removes the files again."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""What journals are called, so that each is found under the name of its own task and trial and no other."""
+"""The file names of journals: one per task and trial, and the check that a file has the name of its own."""
 
 import os
 import re

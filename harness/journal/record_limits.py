@@ -1,7 +1,7 @@
-"""Which numbers a record of ours can hold: what lies beyond is damage, or made up, and nothing is reckoned with it.
+"""The range of numbers that a record may contain; a number outside of it is damage or forged.
 
-Far above anything a run measures, and low enough that sums over a whole run folder stay finite numbers of 64 bits.
-Pure.
+The limits are far above anything that a run measures, and low enough that sums over a run folder stay finite 64-bit
+numbers. Pure.
 """
 
 from harness.records import Acted, Decided, Episode, Judged, Record, Resumed, Scored, Usage

@@ -1,8 +1,8 @@
-"""What this process says to people on stdout and stderr, tracebacks and other libraries' lines included, without
-secrets.
+"""Removes secrets from everything that this process writes to stdout and stderr, also from lines of other libraries.
+lines.
 
-Everything that is written to `sys.stdout` and `sys.stderr` passes this redacting stream. Not what
-child processes write to the same terminal by themselves, nor bytes written to a file descriptor.
+`sys.stdout` and `sys.stderr` pass through this stream. Output that child processes write to the terminal directly, and
+bytes written to a file descriptor, do not.
 """
 
 import sys

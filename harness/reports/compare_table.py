@@ -1,4 +1,4 @@
-"""A comparison as a person reads it in a terminal."""
+"""A comparison as a table in the terminal."""
 
 from collections.abc import Sequence
 

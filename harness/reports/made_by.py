@@ -1,4 +1,4 @@
-"""What made a run, as a page shows it; read from `run.json`, of which anything may be missing, torn or foreign."""
+"""The origin of a run as a page shows it; read from `run.json`, in which anything may be missing or damaged."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""What the rows of a run add up to: rates with intervals, groups, causes of failure, distributions.
+"""Aggregates of the rows of a run: rates with intervals, groups, causes of failure, distributions.
 
-A rate is passed over all, an unscored task in its denominator, as in the summary.
+A rate is passed over all, with unscored tasks in its denominator, as in the summary.
 """
 
 from collections.abc import Callable, Iterable, Sequence

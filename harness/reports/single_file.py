@@ -1,6 +1,6 @@
-"""The whole report as one file, screenshots included: something to attach to a CI job.
+"""The whole report as one file, screenshots included, for example to attach to a CI job.
 
-Written page by page, so memory holds one task at a time; in the browser a page is inert until it is asked for.
+Written page by page, so that memory holds one task at a time; in the browser a page is inert until it is opened.
 """
 
 from base64 import b64encode

@@ -1,8 +1,8 @@
-"""What a run came to: counts, rates and costs, read back from its journals.
+"""The results of a run: counts, rates and costs, read from its journals.
 
-Three outcomes, never two: passed, failed, and unscored (infrastructure gave way, or the evidence could not be judged).
-An unscored episode stays in the denominator of `success_rate` and leaves that of `success_rate_scored`. An episode is
-one trial of one task; tasks and episodes are counted apart.
+There are three outcomes: passed, failed, and unscored (an infrastructure failure, or evidence that could not be
+judged). An unscored episode stays in the denominator of `success_rate` but not in that of `success_rate_scored`. An
+episode is one trial of one task; tasks and episodes are counted separately.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

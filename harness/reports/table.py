@@ -1,4 +1,4 @@
-"""The table a person reads at the end of a run."""
+"""The table at the end of a run."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""The console of every command: its reader may go away (`| head`, a closed window), which ends nothing by itself.
+"""The console of every command. If its reader closes the pipe (`| head`, a closed window), the command continues.
 
-Later output is dropped, and the callback is called once. What is printed may be a page's, a
-model's or an endpoint's: no character of it controls the terminal. Knows nothing of runs.
+Later output is dropped, and a callback is called once. Printed text may come from a page, a model or an endpoint: none
+of its characters controls the terminal. Knows nothing of runs.
 """
 
 import os

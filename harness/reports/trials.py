@@ -1,6 +1,6 @@
-"""Repeated trials: what they say of the tasks, and how tasks, trials and episodes are counted apart.
+"""Repeated trials: their statistics per task, and the separate counts of tasks, trials and episodes.
 
-An episode is one trial of one task. A trial without a score is no trial here: what it would have shown is not known.
+An episode is one trial of one task. A trial without a score is not counted, because its result is unknown.
 """
 
 from collections.abc import Mapping, Sequence

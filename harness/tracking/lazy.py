@@ -1,4 +1,4 @@
-"""The libraries only this room needs, loaded when first used; one sentence when they are not installed."""
+"""Optional libraries of tracking, imported when first used; one sentence if they are not installed."""
 
 from importlib import import_module
 from typing import Any

@@ -1,8 +1,7 @@
 """Trajectories as training samples: the chat JSONL that fine-tuning endpoints and trainers read.
 
-One sample per answer where the model saw something else than the whole conversation (`Trajectory.seen`), otherwise one
-per trajectory. Content is taken as it was logged; what a trainer cannot use (a trajectory without an answer) is left
-out.
+One sample per answer if the model saw only part of the conversation (`Trajectory.seen`), otherwise one per trajectory.
+Content is written as it was logged; trajectories without an answer are left out.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

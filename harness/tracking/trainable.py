@@ -1,7 +1,7 @@
-"""A model that learns: what it did is logged first, then a back end trains on it, then what training said is logged.
+"""A model that is trained: its trajectories are logged, a back end trains on them, and the training metrics are logged.
 
-A back end only trains: it is handed groups and gives back a step and metrics, and knows nothing of logs. Which
-checkpoints are worth keeping is decided here, from the model's own history.
+A back end only trains: it takes groups and returns a step and metrics, and knows nothing of logs. This class decides
+from the model's history which checkpoints are kept.
 """
 
 import asyncio

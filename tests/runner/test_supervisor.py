@@ -92,13 +92,13 @@ async def test_a_lane_that_waits_for_its_site_is_not_taken_for_one_that_hangs(
         launch=launch,
         setup=a_setup,
         rate_limiter=lambda send: RateLimiterServer(Limiter(), send, time.monotonic),
-        desk=lambda: nothing,
+        store=lambda: nothing,
         lanes=1,
         schedule=Scheduler([a_job("1")]),
         journals=nothing,
         progress=nothing,
         stopping=stopping,
-        terms=Timeouts(silence_s=60, step_s=STEP_S),
+        timeouts=Timeouts(silence_s=60, step_s=STEP_S),
         losses=WorkerLosses(PendingPolicy(dialect="corrected", max_attempts=3)),
     )
     await run_supervised(supervision, 1)

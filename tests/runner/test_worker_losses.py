@@ -160,13 +160,13 @@ class Scene:
             launch=launch,
             setup=a_setup,
             rate_limiter=lambda send: RateLimiterServer(Limiter(), send, time.monotonic),
-            desk=nobody,
+            store=nobody,
             lanes=self.lanes,
             schedule=Scheduler([Job(task=task(task_id)) for task_id in task_ids]),
             journals=lambda task, trial: self.run.journal(task.task_id, trial),
             progress=self,
             stopping=ShutdownSignal(),
-            terms=Timeouts(silence_s=60, step_s=60),
+            timeouts=Timeouts(silence_s=60, step_s=60),
             losses=WorkerLosses(PendingPolicy(dialect="corrected", max_attempts=ATTEMPTS), clock=lambda: 8.0),
         )
         async with asyncio.timeout(20):

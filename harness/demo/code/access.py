@@ -1,6 +1,6 @@
-"""Who may do what: roles, and the wrapper that hands a view the project it is about.
+"""Roles and permissions, and the decorator that passes a view its project.
 
-A project that the visitor may not see does not exist for them: they get the same 404 as for a wrong address.
+A project that the visitor may not see does not exist for them: the response is the same 404 as for a wrong address.
 """
 
 import sqlite3

@@ -1,6 +1,6 @@
-"""What the code host stores: its tables, and the seed that fills them from `seeds/code_*.json`.
+"""The tables of the code host, and the seed that fills them from `seeds/code_*.json`.
 
-The seed is a function of the JSON files and `TODAY` alone. It holds no passwords but those of the demo accounts.
+The seed is a function of the JSON files and `TODAY` alone. It holds no passwords except those of the demo accounts.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The forum's tables and what is in them at the start; the same every time."""
+"""The tables of the forum and their initial content, always the same."""
 
 import random
 import re

@@ -1,6 +1,7 @@
-"""What the back office stores: its tables, and the seed that fills them from `seeds/office.json`.
+"""The tables of the back office, and the seed that fills them from `seeds/office.json`.
 
-The orders follow from a seeded generator of which only `random()` is used, whose sequence Python keeps for good.
+The orders come from a seeded generator of which only `random()` is used, whose sequence is the same in every Python
+version.
 """
 
 import json

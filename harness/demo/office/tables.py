@@ -1,6 +1,6 @@
-"""What the back office's tables share: sort order, page size, date range, prices.
+"""Shared parts of the back office's tables: sort order, page size, date range, prices.
 
-Everything here comes out of an address or a form that anybody may have written: what is not understood is the default.
+All input comes from an address or a form and is untrusted; what cannot be parsed is replaced by the default.
 """
 
 import re

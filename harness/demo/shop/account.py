@@ -1,4 +1,4 @@
-"""What belongs to a customer: login, orders, address; and the pages that need no data."""
+"""The account pages of a customer: login, orders, address; and the pages without data."""
 
 from typing import Any
 

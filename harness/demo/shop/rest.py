@@ -1,7 +1,7 @@
-"""The shop's interface for programs: the three questions WebArena's evaluators put to Magento's, answered alike.
+"""The REST interface of the shop: the three endpoints of Magento that WebArena's evaluators use, with the same answers.
 
-With the administrator's token, orders and reviews can be read; nothing can be changed here. Ratings are per cent
-of five stars, and the increment id of an order is its number.
+With the administrator's token, orders and reviews can be read; nothing can be changed here. Ratings are per cent of
+five stars, and the increment id of an order is its number.
 """
 
 from hmac import compare_digest

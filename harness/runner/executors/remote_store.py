@@ -56,7 +56,7 @@ class StoreServer:
     def __init__(self, run: RunFolder) -> None:
         self._run = run
         self._journals: dict[int, Journal] = {}
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="desk")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
 
     async def __aenter__(self) -> Self:
         return self

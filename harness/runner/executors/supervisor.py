@@ -107,14 +107,14 @@ class SupervisorConfig:
     """Worker number to what it is made from."""
     rate_limiter: Callable[[Callable[[PermitReply], None]], RateLimiterServer]
     """Serves the run's rate limiter to a worker; takes the function that sends to the worker."""
-    desk: Callable[[], StoreServer]
+    store: Callable[[], StoreServer]
     """Writes for a worker that cannot reach the run folder."""
     lanes: int
     schedule: Scheduler
     journals: Callable[[Task, int], AbstractContextManager[JournalWriter]]
     progress: Progress
     stopping: ShutdownSignal
-    terms: Timeouts
+    timeouts: Timeouts
     losses: WorkerLosses
 
 
@@ -169,22 +169,22 @@ class Supervisor:
         self._heard, self._spoke, self._since, self._done = working_s(), False, {}, False
         self._company, self._settled = GivenJobs(self._all.losses), False
         self._counts.restarted(self._number)
-        async with self._all.launch(self._number) as channel, self._all.desk() as desk:
+        async with self._all.launch(self._number) as channel, self._all.store() as store:
             channel.send(encode_message(Hello(harness=__version__)))
             channel.send(encode_message(self._all.setup(self._number)))
             limiter = self._all.rate_limiter(lambda reply: channel.send(encode_message(reply)))
             with closing(limiter) as self._rate_limiter:
-                await self._attend(channel, desk)
+                await self._attend(channel, store)
         logger.info("worker %d ended%s", self._number, "" if self._done else " before it had finished")
         return self._done
 
-    async def _attend(self, channel: WorkerHandle, desk: StoreServer) -> None:
+    async def _attend(self, channel: WorkerHandle, store: StoreServer) -> None:
         """Answer a worker process until it has ended."""
         async with asyncio.TaskGroup() as group:
             attending = {group.create_task(self._watch(channel)), group.create_task(self._tell_stop(channel))}
             async for message, data in read_messages(channel.output):
                 self._heard, self._spoke = working_s(), True
-                if (answering := self._answering(message, data, channel, desk=desk)) is None:
+                if (answering := self._answering(message, data, channel, store=store)) is None:
                     await self._hear(message)
                 else:  # it may have to be waited for; others are heard meanwhile
                     attending.add(task := group.create_task(answering))
@@ -219,16 +219,16 @@ class Supervisor:
         return True
 
     def _overdue(self) -> str | None:
-        now, terms = working_s(), self._all.terms
-        silence_s = terms.silence_s if self._spoke else max(START_S, terms.silence_s)
+        now, timeouts = working_s(), self._all.timeouts
+        silence_s = timeouts.silence_s if self._spoke else max(START_S, timeouts.silence_s)
         if now - self._heard > silence_s:
             return f"no heartbeat for {silence_s:g} s"
         for lane, (phase, since, begun) in self._since.items():
             now = self._lane_time(lane)
-            if phase in (Phase.acting, Phase.gathering, Phase.restoring) and now - since > terms.step_s:
-                return f"lane {lane} has been {phase} for {terms.step_s:g} s"
-            if terms.task_s is not None and phase != Phase.idle and now - begun > terms.task_s:
-                return f"lane {lane} has been on one task for {terms.task_s:g} s"
+            if phase in (Phase.acting, Phase.gathering, Phase.restoring) and now - since > timeouts.step_s:
+                return f"lane {lane} has been {phase} for {timeouts.step_s:g} s"
+            if timeouts.task_s is not None and phase != Phase.idle and now - begun > timeouts.task_s:
+                return f"lane {lane} has been on one task for {timeouts.task_s:g} s"
         return None
 
     def _lane_time(self, lane: int) -> float:
@@ -240,14 +240,14 @@ class Supervisor:
         channel.send(encode_message(StopWorker()))
 
     def _answering(
-        self, message: Message, data: bytes | None, channel: WorkerHandle, *, desk: StoreServer
+        self, message: Message, data: bytes | None, channel: WorkerHandle, *, store: StoreServer
     ) -> Coroutine[Any, Any, None] | None:
         """What has to be waited for; None = it is only heard."""
         match message:
             case TakeJob(lane=lane):
                 return self._give(channel, lane)
             case OpenJournal() | AppendRecord() | CloseJournal() | PutArtifact() | ReadArtifact():
-                return self._answer(channel, desk, message, data)
+                return self._answer(channel, store, message, data)
             case _:
                 return None
 
@@ -280,9 +280,9 @@ class Supervisor:
         channel.send(encode_message(GiveJob(lane=lane, job=job)))
 
     async def _answer(
-        self, channel: WorkerHandle, desk: StoreServer, request: StoreRequest, data: bytes | None
+        self, channel: WorkerHandle, store: StoreServer, request: StoreRequest, data: bytes | None
     ) -> None:
-        channel.send(await desk.answer(request, data))
+        channel.send(await store.answer(request, data))
 
     def _note(self, news: ProgressEvent) -> None:
         if news.task_id or news.phase in (Phase.idle, Phase.waiting, Phase.restoring):
