@@ -60,6 +60,7 @@ def test_each_thing_that_is_wrong_is_told_with_what_to_do(harness: Command) -> N
         assert setting in done.stdout
 
 
+@pytest.mark.slow
 def test_without_a_browser_the_sites_are_still_looked_at(harness: Command) -> None:
     done = harness("doctor", "browser.executable=/bin/false", "task.path=nope.json")
     found = verdicts(done.stdout)
@@ -78,6 +79,7 @@ async def test_the_key_is_tried_by_asking(harness: Command, endpoint: str, key: 
     assert f"llm.api_key={key}" not in done.stdout
 
 
+@pytest.mark.slow
 def test_sites_of_others_without_an_address_are_missed_when_tasks_are_on_them(harness: Command, tmp_path: Path) -> None:
     (tmp_path / "one.json").write_text(
         '[{"task_id": 1, "sites": ["reddit"], "intent": "Look", "start_url": "__REDDIT__", "storage_state": null,'

@@ -12,6 +12,7 @@ COMMANDS = tuple(name.rstrip("_") for name in MODULES)
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_shows_an_example_of_the_command(harness: Command, name: str) -> None:
     done = harness(name, "--help")
