@@ -5,31 +5,21 @@ without a readable action becomes `InvalidAction`, which counts as a step; only 
 """
 
 from base64 import b64encode
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.actions import Action, ActionSet, InvalidAction, Target, extract, resolve
+from harness.actions import Action, ActionSet, InvalidAction, extract, resolve
 from harness.actions.truncate import cut
-from harness.agents import note
+from harness.agents import note, page
 from harness.agents.history import first_kept, rough_tokens
 from harness.agents.prompt import Prompt
-from harness.agents.token_limit import trim
 from harness.api import ChatModel, Decision, Message, Reply
 from harness.errors import ActionSyntaxError
-from harness.records import Episode, LiveObservation, Refused, Step, Task, Unknown
+from harness.records import Episode, LiveObservation, Task
 
-MOST_OF_AN_ADDRESS = 2000
-"""Characters, like the next three. Only the text of a page may fill the prompt; it has its own limit.
-"""
-MOST_OF_A_LINE = 500
-"""A notice, a tab's title, an element's name, why an action was refused."""
-MOST_OF_AN_ACTION = 4000
-"""A line of the history; the agent may have typed that much."""
 MOST_OF_A_REPLY = 20_000
 """A past answer that is repeated."""
-MOST_NOTICES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +84,7 @@ class PromptAgent:
         seen = [one.observation.text for one in (episode.arrival, *(step.acted for step in episode.steps)) if one]
         pages = [min(rough_tokens(text), self.max_observation_tokens or MOST_OF_A_REPLY) for text in seen]
         replies = [rough_tokens(step.decided.reply[:MOST_OF_A_REPLY]) for step in episode.steps]
-        return [page + reply for page, reply in zip(pages, replies, strict=False)]
+        return [seen + reply for seen, reply in zip(pages, replies, strict=False)]
 
     def _memory(self, episode: Episode, reply: Reply) -> Any:
         """What the next decision finds: the note of this reply, or the one before."""
@@ -106,33 +96,14 @@ class PromptAgent:
 
     def _values(self, task: Task, episode: Episode, view: LiveObservation) -> dict[str, str]:
         seen = view.observation
-        notices = (*_unfinished(episode), *seen.notices)
-        history = [f"{number}. {self._line(step)}" for number, step in enumerate(episode.steps, start=1)]
+        notices = (*page.unfinished(episode), *seen.notices)
         return {
-            "observation": self._observation(seen.text),
-            "notices": "\n".join(["NOTICES:", *(f"- {one}" for one in _notices(notices))]) if notices else "",
-            "url": cut(seen.url, MOST_OF_AN_ADDRESS),
+            "observation": page.observation(seen.text, self.max_observation_tokens, tabs_only=self.sees),
+            "notices": page.notice_section(notices),
+            "url": cut(seen.url, page.MOST_OF_AN_ADDRESS),
             "objective": task.intent,
-            "previous_actions": "\n".join(history) or "None",
+            "previous_actions": page.previous_actions(episode.steps, self.action_set, self.prompt.splitter) or "None",
         }
-
-    def _observation(self, text: str) -> str:
-        tabs, blank, page = text.partition("\n\n")
-        tabs = "\n".join(cut(tab, MOST_OF_A_LINE) for tab in tabs.split("\n"))
-        return trim(tabs if self.sees else f"{tabs}{blank}{page}", self.max_observation_tokens)
-
-    def _line(self, step: Step) -> str:
-        """A step of the history on one line."""
-        decided, outcome = step.decided, step.acted.outcome
-        action = decided.action.with_targets(_with_short_name)
-        reply = cut(decided.reply, MOST_OF_AN_ACTION - 1000)
-        line = self.action_set.render(action, reply=reply, splitter=self.prompt.splitter)
-        line = cut(line, MOST_OF_AN_ACTION)
-        if isinstance(outcome, Refused):
-            line = f"{line} -> refused: {cut(outcome.why, MOST_OF_A_LINE)}"
-        elif isinstance(outcome, Unknown) and outcome.why:
-            line = f"{line} -> outcome unknown: {outcome.why}"
-        return _on_one_line(line)
 
     def _read(self, reply: Reply) -> Action:
         if reply.unfinished:
@@ -152,33 +123,3 @@ def _with_picture(messages: Sequence[Message], view: LiveObservation) -> tuple[M
     url = f"data:image/png;base64,{b64encode(view.image).decode()}"
     parts = ({"type": "text", "text": last.content}, {"type": "image_url", "image_url": {"url": url}})
     return (*before, replace(last, content=parts))
-
-
-def _unfinished(episode: Episode) -> tuple[str, ...]:
-    """What is said of the last reply when it was cut off, filtered or a refusal."""
-    last = episode.steps[-1].decided if episode.steps else None
-    if last is None or not last.finish_reason or not isinstance(last.action, InvalidAction):
-        return ()
-    return (f"Your last reply was not read: {last.action.why}.",)
-
-
-def _notices(notices: Sequence[str]) -> list[str]:
-    """Each once, the first and the last of them when they are very many."""
-    lines = [
-        cut(_on_one_line(notice), MOST_OF_A_LINE) + (f" ({times} times)" if times > 1 else "")
-        for notice, times in Counter(notices).items()
-    ]
-    if len(lines) <= MOST_NOTICES:
-        return lines
-    half = MOST_NOTICES // 2
-    return [*lines[:half], f"({len(lines) - 2 * half} more notices)", *lines[-half:]]
-
-
-def _with_short_name(target: Target) -> Target:
-    """What elements are called, a page decides."""
-    return replace(target, name=cut(target.name, MOST_OF_A_LINE), line=cut(target.line, MOST_OF_A_LINE))
-
-
-def _on_one_line(text: str) -> str:
-    """Line breaks of every kind become blanks, so that a line cannot pass for the header of another section."""
-    return " ".join(text.splitlines())
