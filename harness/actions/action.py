@@ -47,6 +47,8 @@ class Action:
     """Verb to the form that is named when it cannot be read; {} = `kind`, and an argument for each field."""
     prompt: ClassVar[str] = ""
     """The line that tells an agent of it, for an action that the agent's own prompt does not describe."""
+    tool: ClassVar[str] = ""
+    """What it does, for a model that calls it as a function; "" = `prompt`, or the docstring's first paragraph."""
     navigates: ClassVar[bool] = False
     """Opens addresses or changes tabs only; so the timeout of a navigation holds, not that of an input."""
 

@@ -72,6 +72,11 @@ class CairnActionSet:
                     raise ValueError(f"{action.__name__} and {self._verbs[verb][0].__name__} share the verb {verb!r}")
                 self._verbs[verb] = action, form
 
+    @property
+    def actions(self) -> tuple[type[Action], ...]:
+        """Each once, in the order of their verbs."""
+        return tuple(dict.fromkeys(action for action, _ in self._verbs.values()))
+
     def parse(self, text: str) -> Action:
         shape = _SHAPE.fullmatch(text.strip())
         verb = shape[1].lower() if shape else ""

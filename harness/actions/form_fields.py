@@ -1,12 +1,13 @@
 """Actions at fields of a form that are not typed into."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 from harness.actions.action import Action
 from harness.actions.browser_controls import BrowserControls
 from harness.actions.syntax import read, written
 from harness.actions.target import Target
+from harness.actions.tool_schema import about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,8 +15,9 @@ class Select(Action):
     """Choose an option of a native list by its visible label (cairn action set only)."""
 
     kind: ClassVar[str] = "select"
+    tool: ClassVar[str] = "Choose an option of a list (a combobox or listbox)."
     target: Target
-    option: str
+    option: str = field(metadata=about("Its visible label."))
 
     async def perform(self, browser: BrowserControls) -> None:
         await browser.select(self.target, self.option)
@@ -29,9 +31,10 @@ class Check(Action):
     """Set a checkbox, radio button or switch, whatever it was."""
 
     kind: ClassVar[str] = "check"
+    tool: ClassVar[str] = "Set a checkbox, radio button or switch."
     forms: ClassVar = {"check": "check [id]", "uncheck": "uncheck [id]"}
     target: Target
-    checked: bool = True
+    checked: bool = field(default=True, metadata=about("The state it shall have."))
 
     @classmethod
     def parse(cls, verb: str, arguments: str) -> Self | None:
@@ -53,10 +56,10 @@ class Upload(Action):
     """Give a file field a file of the configured folder."""
 
     kind: ClassVar[str] = "upload"
+    tool: ClassVar[str] = "Put one of the available files into a file field."
     forms: ClassVar = {"upload": "upload [id] [file name]"}
     target: Target
-    file: str
-    """Its plain name; a path is refused."""
+    file: str = field(metadata=about("Its plain name; a path is refused."))
 
     @classmethod
     def parse(cls, verb: str, arguments: str) -> Self | None:

@@ -1,7 +1,7 @@
 """Actions of the keyboard."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 from harness.actions.action import Action
@@ -9,6 +9,7 @@ from harness.actions.browser_controls import BrowserControls
 from harness.actions.key_names import cairn_keys
 from harness.actions.syntax import read, without_tail, written
 from harness.actions.target import Target
+from harness.actions.tool_schema import about
 
 _ID_TEXT_FLAG = re.compile(
     r"\[\s*(\d+)\s*\]\s*\[(.*?)\](?:\s*\[\s*(?:press_enter_after\s*=\s*)?([01])\s*\])?", re.ASCII | re.DOTALL
@@ -18,6 +19,9 @@ _ID_TEXT_FLAG = re.compile(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Type(Action):
     kind: ClassVar[str] = "type"
+    tool: ClassVar[str] = (
+        "Type text into a field, behind what it holds. Only a field of several lines takes line breaks."
+    )
     forms: ClassVar = {
         "type": "type [id] [text] [press Enter: 0 or 1]",
         "clear": "clear [id] [new text] [press Enter: 0 or 1]",
@@ -25,8 +29,8 @@ class Type(Action):
     target: Target
     text: str
     """Without the newline that stands for Enter."""
-    enter: bool = True
-    clear: bool = False
+    enter: bool = field(default=True, metadata=about("Whether Enter is pressed afterwards, as to submit a search."))
+    clear: bool = field(default=False, metadata=about("Whether the text replaces what the field holds."))
     """Replace what the field holds (cairn action set only; WebArena's `type` always appends)."""
 
     @classmethod
@@ -54,6 +58,7 @@ class Keyboard(Action):
     """Keys typed into whatever has the focus, for agents that look at the screenshot."""
 
     kind: ClassVar[str] = "keyboard"
+    tool: ClassVar[str] = "Type text into whatever has the focus, as after a click into a field."
     forms: ClassVar = {"write": "write [text]"}
     text: str
 
@@ -75,9 +80,9 @@ class Keyboard(Action):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Press(Action):
     kind: ClassVar[str] = "press"
+    tool: ClassVar[str] = "Press a key or a combination of keys."
     forms: ClassVar = {"press": "press [keys], as in press [Control+a]"}
-    key_comb: str
-    """Playwright key names joined by `+`."""
+    key_comb: str = field(metadata=about("Playwright key names joined by +, as in Enter or Control+a."))
 
     @classmethod
     def parse(cls, verb: str, arguments: str) -> Self | None:

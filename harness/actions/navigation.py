@@ -1,16 +1,18 @@
 """Actions of the browser's frame: addresses, history and tabs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 from harness.actions.action import Action
 from harness.actions.browser_controls import BrowserControls
 from harness.actions.syntax import read
+from harness.actions.tool_schema import about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goto(Action):
     kind: ClassVar[str] = "goto"
+    tool: ClassVar[str] = "Open an address in the current tab."
     navigates: ClassVar[bool] = True
     url: str
 
@@ -29,6 +31,7 @@ class Goto(Action):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTab(Action):
     kind: ClassVar[str] = "new_tab"
+    tool: ClassVar[str] = "Open an empty tab."
     navigates: ClassVar[bool] = True
 
     async def perform(self, browser: BrowserControls) -> None:
@@ -41,8 +44,9 @@ class NewTab(Action):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TabFocus(Action):
     kind: ClassVar[str] = "tab_focus"
+    tool: ClassVar[str] = "Switch to a tab."
     navigates: ClassVar[bool] = True
-    index: int
+    index: int = field(metadata=about("Number of the tab, as the observation lists it; the first is 0."))
 
     async def perform(self, browser: BrowserControls) -> None:
         await browser.focus_tab(self.index)
@@ -54,6 +58,7 @@ class TabFocus(Action):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloseTab(Action):
     kind: ClassVar[str] = "close_tab"
+    tool: ClassVar[str] = "Close the current tab."
     navigates: ClassVar[bool] = True
 
     async def perform(self, browser: BrowserControls) -> None:
@@ -66,6 +71,7 @@ class CloseTab(Action):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoBack(Action):
     kind: ClassVar[str] = "go_back"
+    tool: ClassVar[str] = "Go to the previous page of the tab's history."
     navigates: ClassVar[bool] = True
 
     async def perform(self, browser: BrowserControls) -> None:
@@ -78,6 +84,7 @@ class GoBack(Action):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoForward(Action):
     kind: ClassVar[str] = "go_forward"
+    tool: ClassVar[str] = "Go to the next page of the tab's history."
     navigates: ClassVar[bool] = True
 
     async def perform(self, browser: BrowserControls) -> None:

@@ -1,17 +1,19 @@
 """Actions of the mouse."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal, Self
 
 from harness.actions.action import Action
 from harness.actions.browser_controls import BrowserControls
 from harness.actions.syntax import read, written
 from harness.actions.target import Target
+from harness.actions.tool_schema import about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Click(Action):
     kind: ClassVar[str] = "click"
+    tool: ClassVar[str] = "Click an element."
     target: Target
 
     async def perform(self, browser: BrowserControls) -> None:
@@ -24,6 +26,7 @@ class Click(Action):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hover(Action):
     kind: ClassVar[str] = "hover"
+    tool: ClassVar[str] = "Move the mouse over an element."
     target: Target
 
     async def perform(self, browser: BrowserControls) -> None:
@@ -38,6 +41,7 @@ class DoubleClick(Action):
     """Cairn action set only, as all that WebArena does not know."""
 
     kind: ClassVar[str] = "dblclick"
+    tool: ClassVar[str] = "Double-click an element."
     target: Target
 
     async def perform(self, browser: BrowserControls) -> None:
@@ -50,9 +54,10 @@ class DoubleClick(Action):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drag(Action):
     kind: ClassVar[str] = "drag"
+    tool: ClassVar[str] = "Drag an element onto another one."
     forms: ClassVar = {"drag": "drag [id] [id of the element to drop it on]"}
     target: Target
-    onto: Target
+    onto: Target = field(metadata=about("Id of the element that it is dropped on."))
 
     async def perform(self, browser: BrowserControls) -> None:
         await browser.drag(self.target, self.onto)
@@ -66,12 +71,11 @@ class Mouse(Action):
     """A click or hover at a point, for agents that look at the screenshot."""
 
     kind: ClassVar[str] = "mouse"
+    tool: ClassVar[str] = "Click at a point of the screenshot, or move the mouse there."
     forms: ClassVar = {verb: f"{verb} [x] [y], from 0 to 1000" for verb in ("click_at", "hover_at")}
     verb: Literal["click", "hover"]
-    x: float
-    """Fraction of the viewport's width, 0 = left."""
-    y: float
-    """Fraction of the viewport's height, 0 = top."""
+    x: float = field(metadata=about("Fraction of the viewport's width, from 0 (left) to 1."))
+    y: float = field(metadata=about("Fraction of the viewport's height, from 0 (top) to 1."))
 
     @classmethod
     def parse(cls, verb: str, arguments: str) -> Self | None:

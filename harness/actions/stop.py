@@ -6,13 +6,18 @@ from typing import ClassVar, Self
 from harness.actions.action import Action
 from harness.actions.browser_controls import BrowserControls
 from harness.actions.syntax import read
+from harness.actions.tool_schema import about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop(Action):
     kind: ClassVar[str] = "stop"
+    tool: ClassVar[str] = "End the task. Call it when the objective is met, or cannot be met."
     navigates: ClassVar[bool] = True
-    answer: str = ""
+    answer: str = field(
+        default="",
+        metadata=about("Only the answer the objective asks for; empty if it asks for none, N/A if it cannot be met."),
+    )
 
     @classmethod
     def parse(cls, verb: str, arguments: str) -> Self | None:

@@ -13,6 +13,7 @@ _DIRECTION = re.compile(r"\[?\s*(?:direction\s*=\s*)?(up|down)\s*\]?", re.IGNORE
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scroll(Action):
     kind: ClassVar[str] = "scroll"
+    tool: ClassVar[str] = "Scroll the page by one screen."
     forms: ClassVar = {"scroll": "scroll [up] or scroll [down]"}
     direction: Literal["up", "down"]
 
@@ -33,6 +34,7 @@ class Wait(Action):
     """Let the page go on by itself until it changes, for a few seconds at most."""
 
     kind: ClassVar[str] = "wait"
+    tool: ClassVar[str] = "Wait until the page changes on its own."
 
     async def perform(self, browser: BrowserControls) -> None:
         await browser.wait()
