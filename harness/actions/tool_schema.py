@@ -8,7 +8,6 @@ default may be left out all the same.
 import math
 import re
 from dataclasses import MISSING, Field, fields
-from functools import lru_cache
 from inspect import cleandoc
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -41,7 +40,6 @@ def description_of(action: type[Action]) -> str:
     return action.tool or action.prompt or ("" if documented.startswith(f"{action.__name__}(") else documented)
 
 
-@lru_cache(maxsize=256)
 def parameters_of(action: type[Action]) -> dict[str, Any]:
     """JSON Schema of the arguments.
 

@@ -25,7 +25,7 @@ class PluginConfig:
 class AgentConfig(PluginConfig):
     name: str = MISSING
     kind: str = setting("prompt", added=True)
-    """Which shipped agent: `prompt`, or one of the baselines `null` and `random`."""
+    """Which shipped agent: `prompt`, `tools`, or one of the baselines `null` and `random`."""
     system: str = ""
     """Introduction; `{actions}` is replaced by the description of the action set."""
     actions: dict[str, str] = field(default_factory=dict)
@@ -42,5 +42,7 @@ class AgentConfig(PluginConfig):
     """Past steps repeated in the prompt as turns of the conversation, at most."""
     history_tokens: int = setting(120_000, added=True)
     """What they may take of the prompt, in tokens of three bytes; half of them goes at once when it is too much."""
+    strict: bool = setting(True, added=True)
+    """Tools only: whether the endpoint shall enforce the schemas of calls, where it can."""
     memory: bool = setting(False, added=True)
     """Whether the agent may keep a note from step to step."""

@@ -85,7 +85,7 @@ BOUNDS: Mapping[str, ValueRange] = MappingProxyType(
 )
 """Of numbers whose kind says too little."""
 
-AGENT_KINDS = ("prompt", "null", "random")
+AGENT_KINDS = ("prompt", "tools", "null", "random")
 WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "agent.kind": AGENT_KINDS,

@@ -2,13 +2,17 @@
 
 from collections.abc import Callable, Mapping
 
+from harness.actions import CairnActionSet, Keyboard, Mouse
+from harness.agents.conversation import Conversation
 from harness.agents.null_agent import NullAgent
 from harness.agents.prompt import Prompt, read_prompt
 from harness.agents.prompt_agent import PromptAgent
 from harness.agents.random_agent import RandomAgent
+from harness.agents.tools_agent import ToolBox, ToolsAgent
 from harness.api import Agent, ChatModel
 from harness.choices import ObservationType
 from harness.config import Config
+from harness.errors import ConfigError
 from harness.evaluation.action_classes import action_set_of, prompt_lines
 
 
@@ -27,8 +31,11 @@ def check_agent(config: Config) -> None:
     Raises:
         ConfigError: It will not.
     """
-    if config.agent.kind not in MODEL_FREE:
-        _prompt(config)
+    match config.agent.kind:
+        case "prompt":
+            _prompt(config)
+        case "tools":
+            _tool_box(config)
 
 
 def _prompt(config: Config) -> Prompt:
@@ -42,17 +49,56 @@ def _prompt_agent(config: Config, model: ChatModel) -> Agent:
         action_set=action_set_of(config.action_set.value, config.actions),
         max_observation_tokens=config.agent.max_observation_tokens,
         parsing_retries=config.agent.parsing_retries,
-        sees=config.observation.type is ObservationType.image,
+        sees=_sees(config),
         history=config.agent.history,
         history_tokens=config.agent.history_tokens,
         keeps_note=config.agent.memory,
     )
 
 
+def _tool_box(config: Config) -> ToolBox:
+    chosen = action_set_of(config.action_set.value, config.actions)
+    if not isinstance(chosen, CairnActionSet):
+        raise ConfigError(
+            f"agent={config.agent.name} calls functions, which action_set={chosen.name} has none of; "
+            f"set action_set={CairnActionSet.name}"
+        )
+    by_sight = () if _sees(config) else (Mouse, Keyboard)
+    box = ToolBox(tuple(one for one in chosen.actions if one not in by_sight), config.agent.strict)
+    try:
+        assert box.tools
+    except TypeError as error:
+        raise ConfigError(f"actions: {error}") from error
+    return box
+
+
+def _tools_agent(config: Config, model: ChatModel) -> Agent:
+    action_set, sees = action_set_of(config.action_set.value, config.actions), _sees(config)
+    conversation = Conversation(
+        system=config.agent.system,
+        action_set=action_set,
+        history=config.agent.history,
+        history_tokens=config.agent.history_tokens,
+        max_observation_tokens=config.agent.max_observation_tokens,
+        tabs_only=sees,
+    )
+    return ToolsAgent(
+        model=model,
+        conversation=conversation,
+        box=_tool_box(config),
+        action_set=action_set,
+        parsing_retries=config.agent.parsing_retries,
+        sees=sees,
+    )
+
+
+def _sees(config: Config) -> bool:
+    return config.observation.type is ObservationType.image
+
+
 _KINDS: Mapping[str, Callable[[Config, ChatModel], Agent]] = {
     "prompt": _prompt_agent,
+    "tools": _tools_agent,
     "null": lambda config, model: NullAgent(),
     "random": lambda config, model: RandomAgent(),
 }
-MODEL_FREE = frozenset({"null", "random"})
-"""Kinds that ask no model."""

@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.actions import Check, DoubleClick, Drag, Type, Upload, Wait
 from harness.browser.session.chromium import ChromiumPool
 from harness.records import Done, Refused
-from tests.browser.conftest import QUICK, Web, visiting
+from tests.browser.conftest import QUICK, Visit, Web, visiting
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -94,3 +95,43 @@ async def test_nothing_can_be_uploaded_unless_a_folder_was_given(web: Web, chrom
         assert isinstance(visit.outcome, Refused) and "uploads are not enabled" in visit.outcome.why
         await visit.act(Type(target=visit.target("button", field.name), text="x"))
         assert isinstance(visit.outcome, Refused) and "use upload instead" in visit.outcome.why
+
+
+FORM = (
+    "<form action=/sent><textarea name=t aria-label=Text></textarea><input name=i aria-label=Line><button>Send</button>"
+    "</form><div contenteditable role=textbox aria-label=Rich></div><script>document.querySelector('textarea').onkeydown ="
+    " (e) => { if (e.key === 'Enter') document.title = 'sent by Enter' }</script>"
+)
+
+
+async def evaluated(visit: Visit, script: str) -> Any:
+    return await visit.env._window.tabs.current.page.evaluate(script)
+
+
+PARAGRAPHS = "First [1] paragraph.\n\nSecond: `x` -> y"
+
+
+async def test_text_of_several_lines_is_typed_into_a_field_of_several_lines(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", FORM)
+    async with visiting(chromium, web) as visit:
+        await visit.act(Type(target=visit.target("textbox", "Text"), text=PARAGRAPHS, enter=False))
+        assert visit.outcome == Done()
+        value = await evaluated(visit, "document.querySelector('textarea').value")
+        assert (value, await evaluated(visit, "document.title")) == (PARAGRAPHS, "Page")
+        await visit.act(Type(target=visit.target("textbox", "Text"), text="a\r\nb", enter=False, clear=True))
+        assert await evaluated(visit, "document.querySelector('textarea').value") == "a\nb"
+
+
+async def test_text_of_several_lines_in_a_rich_editor(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", FORM)
+    async with visiting(chromium, web) as visit:
+        await visit.act(Type(target=visit.target("textbox", "Rich"), text="one\ntwo", enter=False))
+        assert await evaluated(visit, "document.querySelector('[contenteditable]').innerText") == "one\ntwo"
+
+
+async def test_a_field_of_one_line_refuses_line_breaks_and_submits_nothing(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", FORM)
+    async with visiting(chromium, web) as visit:
+        await visit.act(Type(target=visit.target("textbox", "Line"), text="a\nb", enter=True))
+        assert isinstance(visit.outcome, Refused) and "is a field of one line" in visit.outcome.why
+        assert await evaluated(visit, "location.pathname + document.querySelector('input').value") == "/"

@@ -222,6 +222,8 @@ class ActionExecutor:
         if found["type"] in WIDGETS:
             await element.fill(text, type=found["type"])
         else:
+            if "\n" in text and found["tag"] == "input" and self._settings.dialect != "webarena":
+                raise ActionFailed(f"element [{target.id}] is a field of one line; give the text without line breaks")
             await page.mouse.click(found["x"], found["y"])
             if clear:
                 await page.keyboard.press("ControlOrMeta+a")
@@ -230,9 +232,22 @@ class ActionExecutor:
             elif found["filled"] and self._appends:
                 await page.keyboard.press("End" if found["tag"] == "input" else "ControlOrMeta+End")
             simple = found["takesText"] and len(text) > _FEW and text.isprintable()
-            await self._write(text, at_once=simple and not await element.hears_typing())
+            at_once = simple and not await element.hears_typing()
+            if "\n" in text and self._settings.dialect != "webarena":
+                await self._write_lines(text)
+            else:
+                await self._write(text, at_once=at_once)
         if enter:
             await page.keyboard.press("Enter")
+
+    async def _write_lines(self, text: str) -> None:
+        """Into a field of several lines: line breaks are put in, as Enter may send what is written so far."""
+        typed = 0
+        for number, line in enumerate(text.replace("\r\n", "\n").split("\n")):
+            if number:
+                await self._page.keyboard.insert_text("\n")
+            await self._write(line, at_once=typed >= _TYPED)
+            typed += len(line)
 
     async def write(self, text: str) -> None:
         await self._write(text, at_once=False)

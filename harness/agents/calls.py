@@ -1,0 +1,151 @@
+"""The calls of one reply as an agent's memory keeps them: each becomes a step, and those to come outlive the process.
+
+Ids, names and arguments are a model's: bounded here, and sent back only in a form that any endpoint takes.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.actions import InvalidAction
+from harness.codec import CodecError, dumps, loads
+from harness.records import Done, Episode, Reply, Step, ToolCall
+
+MOST_CALLS = 32
+"""Of one reply; further ones are not read, which the model is told."""
+MOST_ARGUMENTS = 200_000
+"""Bytes of one call's arguments."""
+MOST_BYTES = 500_000
+"""Of all calls of a reply, and of what its provider wants back with them: half of what a memory may hold."""
+_LONGEST_ID = 200
+_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """A reply of the model and the steps that were made of it."""
+
+    start: int
+    """Index of its first step."""
+    end: int
+    """Index behind its last step so far."""
+    text: str
+    calls: tuple[ToolCall, ...]
+    items: tuple[Mapping[str, Any], ...]
+    unread: int
+    """Further calls that were not kept."""
+
+    @property
+    def done(self) -> int:
+        """How many of its calls have become steps."""
+        return min(self.end - self.start, len(self.calls))
+
+
+def memory_of(reply: Reply) -> dict[str, Any]:
+    """What a decision keeps of the reply that it was read from."""
+    calls, changed = _kept(reply)
+    items = [] if changed else _plain(reply.items)
+    if len(dumps(items)) > MOST_BYTES:
+        items = []
+    memory: dict[str, Any] = {"calls": calls}
+    if items:
+        memory["items"] = items
+    if unread := len(reply.tool_calls) - len(calls):
+        memory["unread"] = unread
+    return memory
+
+
+def turns(episode: Episode) -> list[Turn]:
+    """Of this attempt, oldest first; a step whose memory holds no reply belongs to the one before."""
+    starts = [at for at, step in enumerate(episode.steps) if isinstance(step.decided.memory, dict)]
+    starts = [at for at in starts if isinstance(episode.steps[at].decided.memory.get("calls"), list)]
+    ends = [*starts[1:], len(episode.steps)]
+    return [_turn(episode.steps[start], start, end) for start, end in zip(starts, ends, strict=False)]
+
+
+def next_call(episode: Episode) -> ToolCall | None:
+    """The call that is to be the next step; None = the model has to be asked."""
+    found = turns(episode)
+    last = episode.steps[-1] if episode.steps else None
+    if not found or last is None or found[-1].done >= len(found[-1].calls):
+        return None
+    went_well = isinstance(last.acted.outcome, Done) and not isinstance(last.decided.action, InvalidAction)
+    return found[-1].calls[found[-1].done] if went_well else None
+
+
+def arguments_of(call: ToolCall) -> object:
+    """What the model wrote, decoded.
+
+    Raises:
+        ValueError: It is no JSON, or too much of it.
+    """
+    if (size := len(call.arguments.encode(errors="replace"))) > MOST_ARGUMENTS:
+        raise ValueError(f"the arguments of {call.name[:80]} have {size:,} bytes; {MOST_ARGUMENTS:,} are allowed")
+    try:
+        return loads(call.arguments.encode(errors="replace") or b"{}")
+    except CodecError as error:
+        raise ValueError(f"the arguments of {call.name[:80]} are not JSON: {str(error)[:200]}") from error
+
+
+def _kept(reply: Reply) -> tuple[list[dict[str, Any]], bool]:
+    """The calls as they are stored, and whether one of them is not what the model wrote."""
+    kept: list[dict[str, Any]] = []
+    changed, size, ids = False, 0, set[str]()
+    for number, call in enumerate(reply.tool_calls[:MOST_CALLS], start=1):
+        stored = _echoed(call, fallback_id=f"call_{number}", taken=ids)
+        size += len(dumps(stored))
+        if kept and size > MOST_BYTES:
+            break
+        ids.add(stored["id"])
+        same = (stored["id"], stored["name"], stored["arguments"]) == (call.id, call.name, call.arguments)
+        changed = changed or not same
+        kept.append(stored)
+    return kept, changed or len(kept) < len(reply.tool_calls)
+
+
+def _echoed(call: ToolCall, *, fallback_id: str, taken: set[str]) -> dict[str, Any]:
+    """A call in a form that any endpoint takes back."""
+    usable = 0 < len(call.id) <= _LONGEST_ID and call.id.isprintable() and call.id.isascii() and call.id not in taken
+    try:
+        readable = isinstance(arguments_of(call), dict)
+    except ValueError:
+        readable = False
+    stored: dict[str, Any] = {
+        "id": call.id if usable else fallback_id,
+        "name": _NAME.sub("_", call.name)[:64] or "none",
+        "arguments": call.arguments.encode(errors="replace").decode() if readable and call.arguments else "{}",
+    }
+    checks = _plain(call.safety_checks)
+    return stored | ({"safety_checks": checks} if checks and len(dumps(checks)) <= MOST_ARGUMENTS else {})
+
+
+def _plain(mappings: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """As JSON gives them back; [] when JSON cannot hold them."""
+    try:
+        found = loads(dumps(list(mappings)))
+    except CodecError:
+        return []
+    return found if isinstance(found, list) else []
+
+
+def _turn(step: Step, start: int, end: int) -> Turn:
+    memory = step.decided.memory
+    unread = memory.get("unread")
+    return Turn(
+        start=start,
+        end=end,
+        text=step.decided.reply,
+        calls=tuple(_calls(memory["calls"])),
+        items=tuple(one for one in memory.get("items") or () if isinstance(one, dict)),
+        unread=unread if isinstance(unread, int) else 0,
+    )
+
+
+def _calls(stored: list[Any]) -> Iterator[ToolCall]:
+    """From a journal, which somebody may have written to."""
+    for one in stored:
+        if isinstance(one, dict):
+            checks = tuple(check for check in one.get("safety_checks") or () if isinstance(check, dict))
+            id, name, arguments = (str(one.get(key, "")) for key in ("id", "name", "arguments"))
+            yield ToolCall(id=id, name=name, arguments=arguments, safety_checks=checks)

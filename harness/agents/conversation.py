@@ -1,0 +1,107 @@
+"""An episode as the conversation that an agent which calls functions has with its model.
+
+It follows from the episode alone: each past reply is a turn of the assistant, and each of its calls has a result, the
+last one with the page that it led to. So every request is the one before with something behind it, until the oldest
+half of the turns is dropped (see `history`), whose actions the first message then lists.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from harness.actions import ActionSet, InvalidAction
+from harness.actions.truncate import cut
+from harness.agents import page
+from harness.agents.calls import Turn, turns
+from harness.agents.history import first_kept, rough_tokens
+from harness.records import Done, Episode, Message, Observation, Refused, Step, Task, Unknown
+
+MOST_OF_A_REPLY = 20_000
+_SPLITTER = "```"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """How one is written."""
+
+    system: str
+    action_set: ActionSet
+    history: int
+    """Turns that are repeated, at most."""
+    history_tokens: int
+    max_observation_tokens: int
+    tabs_only: bool = False
+    """The page is shown as a picture."""
+
+    def messages(self, task: Task, episode: Episode, seen: Observation) -> tuple[Message, ...]:
+        """What the model is sent next; `seen` is the page as it is now."""
+        past = turns(episode)
+        first = first_kept([self._size(episode, turn) for turn in past], most=self.history, budget=self.history_tokens)
+        kept = past[first:]
+        begin = kept[0].start if kept else len(episode.steps)
+        head = self._head(task, episode, begin, seen if not kept else _page_before(episode, begin, seen))
+        following = [*(turn.start for turn in kept[1:]), len(episode.steps)]
+        tail = (
+            message
+            for turn, end in zip(kept, following, strict=False)
+            for message in self._turn(episode, turn, _page_before(episode, end, seen))
+        )
+        return (Message(role="system", content=self.system), head, *tail)
+
+    def _head(self, task: Task, episode: Episode, begin: int, seen: Observation) -> Message:
+        dropped = page.previous_actions(episode.steps[:begin], self.action_set, _SPLITTER)
+        previous = f"PREVIOUS ACTIONS:\n{dropped}\n" if dropped else ""
+        return Message(role="user", content=f"OBJECTIVE:\n{task.intent}\n{previous}{self._page(seen)}")
+
+    def _turn(self, episode: Episode, turn: Turn, seen: Observation) -> Iterator[Message]:
+        text = cut(turn.text, MOST_OF_A_REPLY)
+        performed = episode.steps[turn.start : turn.end]
+        if not turn.calls:
+            yield Message(role="assistant", content=text or "(no answer)")
+            yield Message(role="user", content=f"{_result(performed[0])}\n{self._page(seen)}")
+            return
+        yield Message(role="assistant", content=text, tool_calls=turn.calls, items=turn.items)
+        for number, call in enumerate(turn.calls):
+            said = _result(performed[number]) if number < turn.done else _not_performed(performed[-1])
+            if number == len(turn.calls) - 1:
+                more = f"{turn.unread} further calls of your reply were not read.\n" if turn.unread else ""
+                said = f"{said}\n{more}{self._page(seen)}"
+            yield Message(role="tool", content=said, tool_call_id=call.id)
+
+    def _page(self, seen: Observation) -> str:
+        shown = page.observation(seen.text, self.max_observation_tokens, tabs_only=self.tabs_only)
+        notices = f"{page.notice_section(seen.notices)}\n" if seen.notices else ""
+        return f"OBSERVATION:\n{shown}\n{notices}URL:\n{cut(seen.url, page.MOST_OF_AN_ADDRESS)}\n"
+
+    def _size(self, episode: Episode, turn: Turn) -> int:
+        """Tokens of a turn, about."""
+        text = "" if turn.end == 0 else episode.steps[turn.end - 1].acted.observation.text
+        shown = min(rough_tokens(text), self.max_observation_tokens or MOST_OF_A_REPLY)
+        return (
+            shown + rough_tokens(turn.text[:MOST_OF_A_REPLY]) + sum(rough_tokens(one.arguments) for one in turn.calls)
+        )
+
+
+def _page_before(episode: Episode, step: int, now: Observation) -> Observation:
+    """The page on which a step was decided; that of the next step is the present one."""
+    last = None if step >= len(episode.steps) else replace(episode, steps=episode.steps[:step], pending=None).last
+    return now if last is None else last.observation
+
+
+def _result(step: Step) -> str:
+    action, outcome = step.decided.action, step.acted.outcome
+    if isinstance(action, InvalidAction):
+        return f"RESULT: error: {cut(page.on_one_line(action.why), page.MOST_OF_A_LINE)}"
+    match outcome:
+        case Refused(why=why):
+            return f"RESULT: refused: {cut(page.on_one_line(why), page.MOST_OF_A_LINE)}"
+        case Unknown(why=why):
+            return f"RESULT: unknown: {cut(page.on_one_line(why), page.MOST_OF_A_LINE)}"
+        case Done():
+            return "RESULT: done"
+
+
+def _not_performed(last: Step) -> str:
+    """Of a call after the last one that was performed."""
+    if isinstance(last.decided.action, InvalidAction) or not isinstance(last.acted.outcome, Done):
+        return "RESULT: not performed: an earlier call of your reply was not performed"
+    return "RESULT: not performed: its element is no longer on the page"
