@@ -67,7 +67,7 @@ def build_scheduler(
 def _upkeep(
     configured: ResetHooks, shared: LockableSites, *, log: SiteLog | None, stopping: ShutdownSignal
 ) -> DirtySites | None:
-    """What resets sites; None when nothing does. `log` is None when no job is pending."""
+    """The reset of sites; None if no site is reset. `log` is None when no job is pending."""
     for sentence in configured.missing() if log else ():
         raise ConfigError(sentence)
     able = {site for site in shared.instances if configured.covers(site)} - set(shared.read_only)
@@ -80,7 +80,7 @@ def _upkeep(
 
 
 def shared_sites(sites: SitesSettings, tasks: Sequence[Task]) -> LockableSites:
-    """The sites of a run, shared by all lanes or one of each for every lane."""
+    """The sites of a run: shared by all lanes, or one set for each lane."""
     there = sites.instances
     site_of = SiteFinder(
         [(name, url) for name, site in sites.by_name.items() for url in (site.canonical, *there.get(name, ()))]

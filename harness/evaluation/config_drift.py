@@ -31,7 +31,7 @@ def check_config_drift(
     outcomes: Mapping[tuple[str, int], EpisodeResult],
     accepted: Callable[[str], None] | None,
 ) -> str:
-    """Compare what is wanted now with what the run folder was made from.
+    """Compare the current settings and tasks with those of the run folder.
 
     Args:
         now: The measuring settings.
@@ -72,7 +72,7 @@ def check_config_drift(
 
 
 def _settings(run: RunFolder, config_digest: str) -> Tree | None:
-    """The measuring settings of that digest; None when they are not there any more."""
+    """The measured settings of that digest; None if their artifact is missing."""
     try:
         kept = loads(run.artifacts.read(config_digest))
     except (JournalError, CodecError):
@@ -81,7 +81,7 @@ def _settings(run: RunFolder, config_digest: str) -> Tree | None:
 
 
 def _named(changed: Mapping[str, object]) -> str:
-    """The settings in words; what an artifact calls one is anybody's text."""
+    """The settings in words; their names in an artifact are untrusted text."""
     names = [name[:80] for name in sorted(changed)]
     return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
@@ -95,7 +95,7 @@ def _changed(before: Tree | None, now: Tree) -> dict[str, list[object]]:
 
 
 def _known(path: Path) -> set[tuple[str, str]]:
-    """From which digest to which the run went on before.
+    """The changes of digest that were accepted before.
 
     Raises:
         JournalError: The file is damaged.
@@ -120,7 +120,7 @@ def _known(path: Path) -> set[tuple[str, str]]:
 
 
 def _record(run: RunFolder, before: str, now: str, changed: Mapping[str, list[object]]) -> None:
-    """Keep one drift."""
+    """Record one drift."""
     path = run.path / DRIFT_NAME
     kept = safe_files.read_if_there(path) or b""
     line = {"at": time.time(), "from": before, "to": now, "changed": dict(sorted(changed.items()))}

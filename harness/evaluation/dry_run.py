@@ -52,7 +52,7 @@ def _counted(states: Mapping[str, int]) -> str:
 
 
 def _missing(configured: SitesSettings, tasks: Sequence[Task], *, has_judge: bool) -> Iterator[str]:
-    """What a real start would stumble over, one sentence each."""
+    """What would stop a real run, one sentence each."""
     sites = configured.by_name
     used = {site for task in tasks for site in task.sites}
     if not configured.embedded:

@@ -30,7 +30,7 @@ SLACK_S = 30.0
 
 
 class Workers(NamedTuple):
-    """Worker processes: how one is started, and how many there are."""
+    """How a worker process is started, and the number of workers."""
 
     launch: Launch
     size: Parallelism
@@ -114,7 +114,7 @@ async def _supervised(
 
 
 def _size(context: RunContext, schedule: Scheduler, there: Sequence[MachineCapacity]) -> Parallelism:
-    """As many workers and lanes as there is room for, which is said, unless the settings say how many."""
+    """The numbers of workers and lanes: from the settings, else from the capacity, which is printed."""
     size = resolve_parallelism(context.settings.workers, context.settings.executor.lanes, there, len(schedule))
     if size.why:
         context.say(size.why)
@@ -129,7 +129,7 @@ _PLAYS = {"inline": _inline, "processes": _processes, "ray": _ray}
 
 
 def restore_deadline_s(step_deadline_s: float) -> float:
-    """How long any phase of an episode but the model's may take: a replay performs every step of it again."""
+    """The deadline of every phase except the model's: a replay performs every step again."""
     return step_deadline_s * 2 + SLACK_S
 
 

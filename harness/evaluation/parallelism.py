@@ -9,7 +9,7 @@ from harness.runner.capacity import MachineCapacity, Parallelism, choose_paralle
 def resolve_parallelism(
     workers: int | None, lanes: int | None, there: Sequence[MachineCapacity], jobs: int
 ) -> Parallelism:
-    """Both numbers, and a sentence on why; "" when they were said.
+    """Both numbers and the reason; "" if the settings give them.
 
     Who says one of them means it: lanes are then one to a worker, and workers one to a core.
     """

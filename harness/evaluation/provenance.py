@@ -54,7 +54,7 @@ def describe(run: RunFolder, settings: Tree, info: RunInfo, *, browser: BrowserC
 
 
 def environment(browser: BrowserConfig) -> Tree:
-    """What this machine plays with, by the names of `ENVIRONMENT`."""
+    """The environment of this machine, by the names of `ENVIRONMENT`."""
     return {
         "harness": __version__,
         "revision": revision(_PACKAGE),
@@ -110,7 +110,7 @@ def _browser(settings: BrowserConfig) -> Tree | None:
 
 
 def _earlier(path: Path, now: Tree) -> list[Tree]:
-    """The environments of earlier starts that were not as this one."""
+    """The environments of earlier invocations that differ from this one."""
     try:
         before = loads(safe_files.read(path, most=safe_files.MAX_SIDE_FILE_BYTES))
     except (OSError, CodecError):
@@ -141,7 +141,7 @@ def _git(folder: Path, *arguments: str) -> str | None:
 
 
 def _said(command: Sequence[str], env: Mapping[str, str] | None = None) -> str | None:
-    """Standard output of a command; None when it cannot be run, fails or does not end."""
+    """Standard output of a command; None if it cannot be run, fails or exceeds its timeout."""
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_ASKING_S, check=False, env=env

@@ -10,7 +10,7 @@ from harness.protocols import Progress, ProgressEvent
 
 @dataclass(frozen=True, slots=True)
 class RedactingProgress:
-    """A `Progress` that tells another one."""
+    """A `Progress` that forwards to another one."""
 
     progress: Progress
     redact: Callable[[str], str]

@@ -25,7 +25,7 @@ _EMBEDDED_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResetHooks:
-    """What is configured."""
+    """The configured reset hooks."""
 
     command: str | None
     """For all sites."""
@@ -44,19 +44,19 @@ class ResetHooks:
     when: ResetWhen = ResetWhen.DIRTY
 
     def covers(self, site: str) -> bool:
-        """Whether there is a hook for the site; what is for all sites is for those without a name, too."""
+        """Whether there is a hook for the site, or for all sites."""
         hooks = (self.command, self.url)
         named = any(hook is not None and (URL not in hook or site in self.known) for hook in hooks)
         return named or site in self.commands or site in self.urls
 
     def together(self, sites: Collection[str]) -> frozenset[str]:
-        """Those of the sites that can only be reset all at once."""
+        """The sites that can only be reset together."""
         if self.command is not None or self.url is None or URL in self.url:
             return frozenset()
         return frozenset(sites) - self.commands.keys() - self.urls.keys()
 
     async def reset(self, wanted: tuple[SiteInstance, ...], task: Task) -> None:
-        """Put the instances back, one after the other; what is for all and names no `{url}` runs once."""
+        """Reset the instances one after the other; a hook for all sites without `{url}` runs once."""
         rest: list[SiteInstance] = []
         for one in wanted:
             if one.site in self.commands:
@@ -113,7 +113,7 @@ class EmbeddedResetHooks:
     """Resets the embedded sites of a lane."""
 
     def __init__(self, patience: WaitPolicy | None = None) -> None:
-        """`patience`: with a server that does not answer, or not well."""
+        """`patience`: how long a server that does not answer, or answers with an error, is asked again."""
         self.port: int | None = None
         """Where they are served; known once they are started."""
         self.key = token_urlsafe(24)
@@ -121,7 +121,7 @@ class EmbeddedResetHooks:
         self._patience = patience or WaitPolicy(limit_s=_EMBEDDED_S)
 
     async def reset(self, wanted: tuple[SiteInstance, ...], _: Task) -> None:
-        """Put the instances back, one after the other; it takes milliseconds."""
+        """Reset the instances one after the other; takes milliseconds."""
         assert self.port is not None, "the embedded sites start before the run begins"
         for one in wanted:
             url = f"{one.url}:{self.port}/__reset__"
@@ -153,7 +153,7 @@ def build_reset_hooks(
 
 
 def unresettable(sites: SitesSettings, tasks: Sequence[Task]) -> list[str]:
-    """Ids of tasks that ask for a reset which nothing here can do."""
+    """Ids of tasks that require a reset for which there is no hook."""
     if sites.embedded:
         return []
     configured = build_reset_hooks(sites)

@@ -56,7 +56,7 @@ def standing(
 
 
 def remember(policy: PendingPolicy, run: RunFolder, tasks: Sequence[Task], *, trials: int) -> None:
-    """Keep the request, before anything is played."""
+    """Record the request before the first task runs."""
     if policy.retry is None:
         return
     policy = standing(policy, run.path, tasks, run.scan().outcomes, trials=trials)
@@ -65,7 +65,7 @@ def remember(policy: PendingPolicy, run: RunFolder, tasks: Sequence[Task], *, tr
 
 
 def settle(policy: PendingPolicy, run: RunFolder, tasks: Sequence[Task], outcomes: Outcomes, *, trials: int) -> None:
-    """Forget what was asked of these tasks, if all of it is over."""
+    """Remove the request for these tasks when all of them have ended."""
     path = run.path / RETRY_NAME
     if policy.retry is None or not path.exists():
         return
@@ -81,7 +81,7 @@ def settle(policy: PendingPolicy, run: RunFolder, tasks: Sequence[Task], outcome
 
 
 def _read(path: Path, retry: str) -> Asked:
-    """What was asked for in that way; another way is another request, and nothing of this one."""
+    """The recorded request with that value of `run.retry`; one with another value does not count."""
     with translate_os_errors(path, "read"):
         data = safe_files.read_if_there(path)
     if data is None:

@@ -70,7 +70,7 @@ def _order(executor: ExecutorConfig) -> SlurmJobSpec:
 
 
 class Shards:
-    """The shards of one run, and the run."""
+    """The shards of a run."""
 
     def __init__(self, context: RunContext, progress: Progress) -> None:
         self._context = context
@@ -82,7 +82,7 @@ class Shards:
         """Shard that was submitted now to the modification time of the summary it had, in ns; 0 = none."""
 
     def collect(self) -> None:
-        """Bring the run's own folder up to date, and tell what has ended since the last time."""
+        """Merge the shards into the run folder, and report the episodes that have ended since the last time."""
         for folder in _shards(self._context.run.path):
             merge(folder, self._context.run.path)
         outcomes = self._context.run.scan().outcomes
@@ -124,7 +124,7 @@ class Shards:
             )
 
     def complain(self, jobs: SlurmJobs) -> None:
-        """Say what jobs came to that did not end as they should.
+        """Report the jobs that failed.
 
         Raises:
             UsageError: One of them says that the person must act.
@@ -155,7 +155,7 @@ class Shards:
             )
 
     def done(self) -> Invocation:
-        """What the jobs of this start did, as their summaries say it."""
+        """The sum of the invocations of this start's jobs, from their summaries."""
         requests = starts = episodes = 0
         for shard, before in self._summaries.items():
             path = self._folder(shard) / "summary.json"
@@ -190,7 +190,7 @@ class Shards:
 
 
 def _shards(run: Path) -> list[Path]:
-    """The shards there are, of whatever division.
+    """All shard folders, also of other numbers of shards.
 
     Raises:
         UnsafeFile: One of them is a link, or something else.
@@ -207,7 +207,7 @@ def _written(path: Path) -> int:
 
 
 def _invocation(path: Path) -> Invocation:
-    """What a shard's summary says of its last start.
+    """The invocation in a shard's summary.
 
     Raises:
         JournalError: It is damaged.

@@ -42,7 +42,7 @@ class CachedSummary:
 
 
 def save_summary(run: RunFolder, summary: Summary, *, settings: Tree) -> None:
-    """Keep what was found, when no job is pending and every report is written.
+    """Write the cache, when no job is pending and every report is written.
 
     Not of a benchmark: which tasks its code gives is not known without running it.
     """
@@ -58,12 +58,12 @@ def save_summary(run: RunFolder, summary: Summary, *, settings: Tree) -> None:
 
 
 def invalidate_summary(run: RunFolder) -> None:
-    """Before anything is played."""
+    """Call this before the first task runs."""
     (run.path / NAME).unlink(missing_ok=True)
 
 
 def load_summary(folder: Path, *, settings: Tree) -> Summary | None:
-    """What the run in `folder` came to, without the results that passed; None when that has to be found out.
+    """The summary of the run in `folder`, without the results that passed; None without a valid cache.
 
     `summary.json` then says that this start did nothing.
     """

@@ -90,7 +90,7 @@ class Wire:
         return reply.result()
 
     def listen(self, said: Iterator[Received], loop: asyncio.AbstractEventLoop) -> None:
-        """Hear the supervisor until it is gone; then nothing of this process may stay, whatever its loop is doing."""
+        """Receive messages until the supervisor is gone; then end this process, whatever its event loop is doing."""
         with suppress(RuntimeError):  # of a loop that has closed: the process is about to end by itself
             for message, data in said:
                 match message:
@@ -107,14 +107,14 @@ class Wire:
 
 
 def say(data: bytes) -> None:
-    """One message, at once; a supervisor that is gone is noticed by `Wire.listen`."""
+    """Send one message; `Wire.listen` notices a lost supervisor."""
     with _speaking, suppress(BrokenPipeError):
         while data:
             data = data[os.write(1, data) :]
 
 
 async def play(said: Iterator[Received], fault: InternalErrorGuard) -> None:
-    """Do what the supervisor says first."""
+    """Run the worker as the first message of the supervisor says."""
     if (setup := _setup(said)) is None:
         return
     composed = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(ConfigSchema), setup.config))
@@ -147,7 +147,7 @@ async def play(said: Iterator[Received], fault: InternalErrorGuard) -> None:
 
 
 def _setup(said: Iterator[Received]) -> WorkerSetup | None:
-    """What this worker is made from; None when the supervisor is gone already.
+    """The setup message; None if the supervisor is gone already.
 
     Raises:
         ConfigError: The supervisor is of another version.
@@ -165,7 +165,7 @@ def _setup(said: Iterator[Received]) -> WorkerSetup | None:
 
 
 def _is_near(shared_fs: bool | None, folder: Path, hold: str | None) -> bool:
-    """Whether the run folder can be written to from here."""
+    """Whether this process can write to the run folder."""
     near = bool(hold) and lock_token(folder) == hold if shared_fs is None else shared_fs
     logging.getLogger(__name__).info("records are written %s", f"into {folder}" if near else "through the supervisor")
     return near
@@ -183,7 +183,7 @@ def _count(pool: WorkerPool) -> None:
 
 
 def _log(redactor: Redactor) -> None:
-    """To stderr, which the supervisor keeps; a traceback of the interpreter's own goes there, too."""
+    """Log to stderr, which the supervisor stores; tracebacks of the interpreter go there, too."""
     redact_output(redactor)
     handler = logging.StreamHandler()
     plain = logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s %(message)s")

@@ -35,7 +35,7 @@ _YOUNG = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerPool:
-    """Who plays a run."""
+    """The workers, browsers and models of a process."""
 
     workers: tuple[Worker, ...]
     browsers: tuple[ChromiumPool, ...]
@@ -128,7 +128,7 @@ async def _model(models: "Models", base_url: str | None, progress: Progress, *, 
 async def _evaluators(
     context: WorkerContext, models: "Models", benchmark: Benchmark | None
 ) -> dict[str, EpisodeScorer]:
-    """Both dialects, the one that counts last: when it is there, the other is too."""
+    """Scorers of both dialects, the one that counts last: once its score is recorded, the other is, too."""
     config = context.config
     judge, further = build_judge(config), build_evaluators(config, benchmark)
     if judge is None and config.judge.model:
@@ -138,7 +138,7 @@ async def _evaluators(
 
 
 def _waits(progress: Progress) -> Callable[[int, str], None]:
-    """Tells that a lane waits for a site, and that it goes on where only a restore does: in restoring."""
+    """Reports that a lane waits for a site, and then that it restores again."""
 
     def tell(lane: int, note: str) -> None:
         progress.tell(ProgressEvent(lane=lane, task_id="", phase=Phase.waiting if note else Phase.restoring, note=note))
@@ -152,7 +152,7 @@ def chromium(
     tell: Callable[[int, str], None] = lambda lane, note: None,
     benchmark: Benchmark | None = None,
 ) -> ChromiumPool:
-    """One browser as configured; it starts when it is first wanted. `tell` hears what site a lane waits for."""
+    """One browser as configured; it starts when it is first needed. `tell` gets the site that a lane waits for."""
     browser, resume, observation = context.config.browser, context.config.resume, context.config.observation
     settings = BrowserSettings(
         executable=browser.executable,

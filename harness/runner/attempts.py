@@ -6,7 +6,7 @@ from harness.records import Episode
 
 
 def new_attempt_reason(episode: Episode, instances: Mapping[str, str], *, reopen: bool) -> str | None:
-    """Why a new attempt begins, as `Opened.why` says it; None when the one there is goes on.
+    """Why a new attempt begins, as in `Opened.why`; None if the current one continues.
 
     Args:
         episode: What the journal holds.

@@ -23,7 +23,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True, slots=True)
 class MachineCapacity:
-    """What may be used of one machine."""
+    """The capacity of one machine that a run may use."""
 
     cores: int
     """Workers at once, as far as the processor goes."""
@@ -46,7 +46,7 @@ class MachineCapacity:
 
 @dataclass(frozen=True, slots=True)
 class Parallelism:
-    """Of a run."""
+    """The numbers of workers and lanes of a run."""
 
     workers: int
     lanes: int
@@ -55,7 +55,7 @@ class Parallelism:
 
 
 def machine_capacity(cgroup: Path = _CGROUP) -> MachineCapacity:
-    """Look at this machine, or the part of it a container may use."""
+    """Measure this machine, or the part of it that a container may use."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota, _, period = _read(cgroup / "cpu.max").partition(" ")
     if quota.isdigit() and period.isdigit():
@@ -98,5 +98,5 @@ def cores_of(there: Sequence[MachineCapacity]) -> int:
 
 
 def nodes(there: Sequence[MachineCapacity]) -> str:
-    """On how many machines that is, when it is not one."""
+    """The number of machines, if it is not one."""
     return "" if len(there) == 1 else f" on {len(there)} nodes"

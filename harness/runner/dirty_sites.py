@@ -29,7 +29,7 @@ JobKey = tuple[str, int]
 
 
 class DirtySites:
-    """Keeps account of what is at its seed."""
+    """Records which instances are in their initial state."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class DirtySites:
         """By key of the instance; the state of one that is not in it is unknown."""
 
     def covers(self, site: str, task: Task) -> bool:
-        """Whether the site is reset for this task when it has to be."""
+        """Whether the site is reset for this task if it is dirty."""
         return site in self._resettable and (self.when is not ResetWhen.ASKED or task.require_reset)
 
     def is_clean(self, instance: SiteInstance) -> bool:
@@ -79,7 +79,7 @@ class DirtySites:
         return self.when is not ResetWhen.ASKED and instance.site in self._resettable and not self.is_clean(instance)
 
     def mark_in_use(self, instances: Iterable[SiteInstance], by: JobKey, *, goes_on: bool) -> None:
-        """A job that may change the instances is about to be given them; durable when this returns."""
+        """A job that may change the instances is about to get them; durable when this returns."""
         became: dict[SiteInstance, SiteUse] = {}
         for instance in instances:
             left = self._left.get(instance.key, SiteUse(is_as_left=False))
@@ -94,17 +94,17 @@ class DirtySites:
             self._set({instance: SiteUse(by=_with(left.by, by), is_as_left=not left.by)})
 
     def mark_unchanged(self, instance: SiteInstance, by: JobKey) -> None:
-        """A job is over that had no effect on it."""
+        """A job without effects on it has ended."""
         left = self._left.get(instance.key)
         if self.when is ResetWhen.EFFECTS and left is not None and left.by == (by,) and left.is_as_left:
             self._set({instance: SiteUse()})
 
     def begins(self, instances: Iterable[SiteInstance]) -> None:
-        """They are about to be reset: until that is done their state is unknown."""
+        """Their reset begins: their state is unknown until it ends."""
         self._set(dict.fromkeys(instances))
 
     def mark_clean(self, instances: Iterable[SiteInstance]) -> None:
-        """They are at their seed."""
+        """They are in their initial state."""
         self._set(dict.fromkeys(instances, SiteUse()))
 
     def _set(self, states: Mapping[SiteInstance, SiteUse | None]) -> None:

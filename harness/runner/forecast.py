@@ -38,7 +38,7 @@ class StepProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeProfile:
-    """What an episode spent its time on."""
+    """The durations of the steps of an episode."""
 
     arriving_s: float
     steps: tuple[StepProfile, ...]
@@ -46,7 +46,7 @@ class EpisodeProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """What a sweep has to work with."""
+    """The resources of a simulated sweep."""
 
     lanes: int
     """Of all workers together."""
@@ -66,7 +66,7 @@ class Forecast:
 
     @property
     def bound(self) -> str:
-        """What would have to be more for the sweep to be faster."""
+        """The resource that limits the speed of the sweep."""
         if self.spent["rate_limit"] > max(0.1, self.spent["sites"]):
             return "the model's rate"
         if self.spent["sites"] > 0.1:
@@ -75,7 +75,7 @@ class Forecast:
 
 
 def episode_profile(episode: Episode) -> EpisodeProfile | None:
-    """What an ended episode's last attempt says; None when it has no end."""
+    """The profile of the last attempt of an ended episode; None if it has not ended."""
     if episode.closed is None or episode.arrival is None:
         return None
     steps = [
@@ -95,7 +95,7 @@ def episode_profile(episode: Episode) -> EpisodeProfile | None:
 def forecast(
     schedule: Callable[[], Scheduler], course_of: Callable[[Job], EpisodeProfile], means: Resources
 ) -> Forecast:
-    """Play a schedule.
+    """Simulate a schedule.
 
     Args:
         schedule: Makes it; it is played to its end.
@@ -150,7 +150,7 @@ class _Sweep:
         self._spent["thinking"] += step.thinking_s
 
     async def _act(self, lasts_s: float) -> None:
-        """Part of it is work for the processor, the rest passes by itself: a server answers, a timer runs."""
+        """A part of it uses the processor; the rest is waiting for a server or a timer."""
         begun = asyncio.get_running_loop().time()
         work_s = min(self._means.step_cpu_s, lasts_s * PARALLEL)
         await asyncio.sleep(max(0.0, lasts_s - work_s / PARALLEL))

@@ -29,11 +29,11 @@ class Job:
 
 
 def task_digest(task: Task) -> str:
-    """What a task is: where its file lies on this machine is left out."""
+    """The digest of a task, without the path of its file on this machine."""
     state = task.storage_state
     return digest(task if state is None else replace(task, storage_state=PurePath(state).name))
 
 
 def unplaced(job: Job) -> Job:
-    """The job as it waits in a queue: where it would be played is not settled yet."""
+    """The job as it waits in the queue, without chosen instances."""
     return replace(job, instances={}, clean=(), leftovers=(), withheld="")

@@ -22,19 +22,17 @@ _TELLING = frozenset({"DEBUG", "DEBUGP", "DEBUG_FILE", "PWDEBUG"})
 
 
 def tag_environment(folder: Path) -> None:
-    """Let every process started from now on carry this run's mark."""
+    """Mark the environment, so that every process started from now on inherits the mark of this run."""
     os.environ[MARK] = _name(folder)
 
 
 def marks(folder: Path, worker: int) -> dict[str, str]:
-    """What to start a worker of this run with on a machine that does not inherit the mark."""
+    """The variables for a worker on a machine that does not inherit the mark."""
     return {MARK: _name(folder), WORKER_MARK: str(worker)}
 
 
 def kill_orphans(folder: Path) -> int:
-    """End what an earlier start of this run left behind, its hooks at work included; returns how many processes that
-    were.
-    """
+    """End the processes that an earlier invocation left behind, including running hooks; returns their number."""
     hooks = [process for process in psutil.process_iter() if _is_hook_at_work(process, _name(folder))]
     for hook in hooks:
         kill_tree(hook.pid)
@@ -42,12 +40,12 @@ def kill_orphans(folder: Path) -> int:
 
 
 def hook_environment() -> dict[str, str]:
-    """The environment for a person's own command: ours without the marks, as what it starts is not the run's."""
+    """The environment of a command from the settings: ours without the marks, as it may start servers of its own."""
     return {name: value for name, value in os.environ.items() if name not in (MARK, WORKER_MARK, HOOK_MARK)}
 
 
 def worker_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment for a worker: without what would have its libraries log every key that is pressed in a page."""
+    """The environment of a worker, without variables that make its libraries log every typed key."""
     return {name: value for name, value in environment.items() if name not in _TELLING}
 
 
@@ -70,7 +68,7 @@ def end_marked(wanted: Mapping[str, str]) -> int:
 
 
 def find_orphans(folder: Path) -> list[psutil.Process]:
-    """All processes but this one that carry the mark of this run; one that ended and was not waited for is none."""
+    """All processes except this one with the mark of this run, without zombies."""
     return _marked({MARK: _name(folder)})
 
 

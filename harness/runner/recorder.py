@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 class JournalWriter(Protocol):
-    """The part of a journal an episode needs."""
+    """The part of a journal that an episode uses."""
 
     @property
     def episode(self) -> Episode: ...
@@ -42,7 +42,7 @@ class JournalWriter(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeDeps:
-    """What every episode of a run shares."""
+    """The dependencies that all episodes of a run share."""
 
     agent: Agent
     evaluators: Mapping[str, EpisodeScorer]
@@ -73,11 +73,11 @@ class Recorder:
         await self.keep(lambda: record)
 
     async def keep(self, make: Callable[[], Record]) -> None:
-        """Append a record; making it puts what it names among the artifacts first."""
+        """Append a record; making it stores its artifacts first."""
         await self._kit.write(lambda: self._journal.append(make()))
 
     def stored(self, view: LiveObservation) -> Observation:
-        """The observation with its picture among the artifacts."""
+        """The observation with its screenshot stored as an artifact."""
         if view.image is None:
             return view.observation
         return replace(view.observation, screenshot=self._kit.artifacts.put(view.image))
@@ -98,7 +98,7 @@ class Recorder:
         await self.append(Doubt(step=step, reason=reason, resolution=found.resolution, why=found.why, at=at))
 
     async def failure(self, error: Exception, boundary: str) -> None:
-        """Record that infrastructure gave way, with what the interrupted action had done already."""
+        """Record an infrastructure failure, with the effects that the interrupted action already had."""
         if self._kit.stopping():  # a browser that goes down with the interrupted run says nothing about the task
             return await self.late()
         opened, message = self._journal.episode.opened, cut(str(error), MOST_OF_A_MESSAGE)

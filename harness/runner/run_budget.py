@@ -14,7 +14,7 @@ from harness.records import Episode, Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetLimits:
-    """Over all tasks, trials and attempts of a run; None = no limit."""
+    """Limits over all tasks, trials and attempts of a run; None = no limit."""
 
     max_tokens: int | None = None
     max_cost_usd: float | None = None
@@ -26,7 +26,7 @@ class BudgetLimits:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """By one (task, trial), all attempts and their judging."""
+    """The usage of one (task, trial): all attempts and their judging."""
 
     tokens: int
     cost_usd: float
@@ -38,7 +38,7 @@ class Spending:
 
 
 class RunBudget:
-    """Watches what is spent."""
+    """Compares the usage with the limits."""
 
     def __init__(
         self,
@@ -59,11 +59,11 @@ class RunBudget:
         return bool(self._empty)
 
     def spent_up(self) -> str:
-        """The budget that is spent, as its setting; "" while none is."""
+        """The limit that is reached, as its setting; "" if none is."""
         return self._spent_up
 
     def watching(self, progress: Progress) -> Progress:
-        """A `Progress` that tells `progress` everything, and looks into the journals."""
+        """A `Progress` that forwards to `progress` and checks the limits."""
         return _Watch(self, progress) if self._budget else progress
 
     def note(self, news: ProgressEvent) -> None:

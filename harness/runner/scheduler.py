@@ -28,7 +28,7 @@ MAX_SKIPS = 8
 
 @dataclass(frozen=True, slots=True)
 class _Stay:
-    """What a lane plays, and where."""
+    """The job of a lane, and its instances."""
 
     job: Job
     at: Mapping[str, str] = field(default_factory=dict)
@@ -94,12 +94,12 @@ class Scheduler:
 
     @property
     def believed(self) -> int:
-        """How many jobs have sites alone only because nothing is known of their tasks."""
+        """The number of jobs that lock sites only because nothing is known about their tasks."""
         return 0 if self._sharing is None else sum(map(self._sharing.is_believed, self._pending))
 
     @property
     def held(self) -> Mapping[int, Job]:
-        """Lane to the job it plays."""
+        """Lane to its current job."""
         return {lane: stay.job for lane, stay in self._stays.items()}
 
     async def take(self, lane: int) -> Job | None:
@@ -119,9 +119,7 @@ class Scheduler:
         self._give_back(lane, stay)
 
     def reclaim(self, lane: int, *, last: bool = False) -> Job | None:
-        """Owe again what a lane that is gone was playing; it goes first, being half done, unless it had better go
-        last.
-        """
+        """Put the job of a lost lane back into the queue: at its head because it is half done, or at its end (`last`)."""
         stay = self._leave(lane)
         if stay is not None:
             self.played -= 1
@@ -150,7 +148,7 @@ class Scheduler:
             self._reset(due, stay.job, upkeep)
 
     def _hand_out(self) -> None:
-        """Give waiting lanes what they can play now, the longest waiting one first."""
+        """Assign jobs to waiting lanes, to the longest waiting one first."""
         for lane, waiting in list(self._waiting.items()):
             if waiting.done():
                 continue
@@ -190,7 +188,7 @@ class Scheduler:
         return _by_url(self._sharing.need(stay.job), stay.at)
 
     def _next(self, lane: int) -> _Stay | None:
-        """Take the first job out of the queue that the lane can play now."""
+        """Take the first job from the queue that the lane can run now."""
         if self._sharing is None:
             return _Stay(self._pending.popleft())
         passed: dict[Hashable, LockRequest] = {}
@@ -227,7 +225,7 @@ class Scheduler:
     def _aim(
         self, need: LockRequest, lane: int, sharing: LockPlanner, kept: Mapping[str, bool] | None = None
     ) -> dict[str, str]:
-        """The instance of each site a job gets to first, those left out that are kept for another one."""
+        """The instance of each site that the job would get, without those reserved for another job."""
         aimed: dict[str, str] = {}
         for site, alone in need.exclusive.items():
             there = sharing.sites.at(site, lane)
@@ -263,7 +261,7 @@ class Scheduler:
         *,
         wanted_at: Mapping[str, str] | None = None,
     ) -> None:
-        """Have instances put back while nobody else is on them, wanted by a job that waits, else left by one.
+        """Reset instances that no job uses: those that a waiting job needs first, then those that a job left.
 
         `wanted_at` is where a job that waits would be played, as it is recorded.
         """
@@ -290,13 +288,13 @@ class Scheduler:
         self._resets.create_task(reset())
 
     def _withhold(self, withheld: Job, job: Job) -> None:
-        """Have a lane record that a job cannot be played; it is pending again then, as after any failure."""
+        """Make a lane record that a job cannot run; it is pending again then, as after any failure."""
         number = next(number for number, other in enumerate(self._pending) if other is job)
         self._pending[number] = withheld
 
 
 def _by_url(need: LockRequest, at: Mapping[str, str]) -> dict[str, bool]:
-    """Instance to whether it is wanted alone; two sites may be served at one address."""
+    """Instance to whether its lock is exclusive; two sites may have one address."""
     wanted: dict[str, bool] = {}
     for site, url in at.items():
         wanted[url] = wanted.get(url, False) or need.exclusive[site]

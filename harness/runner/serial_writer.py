@@ -13,11 +13,11 @@ T = TypeVar("T")
 
 
 class SerialWriter:
-    """One lane's writes, in a thread of their own."""
+    """The writes of one lane, in a thread of their own."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="writer")
 
     async def __call__(self, write: Callable[[], T]) -> T:
-        """Do it and wait for it; raises what it raises."""
+        """Run the write and wait for it; raises its errors."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, write)

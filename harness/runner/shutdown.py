@@ -13,11 +13,11 @@ T = TypeVar("T")
 
 
 class ShutdownRequested(InfraError):
-    """The run is stopping; says nothing about the task, and is never recorded."""
+    """The run is stopping; this says nothing about the task and is never recorded."""
 
 
 class ShutdownSignal:
-    """True once the run was asked to end: steps under way are finished, nothing new begins."""
+    """True after a request to stop: running steps are finished, and nothing new begins."""
 
     def __init__(self, tell: Callable[[str], None] = lambda text: None) -> None:
         self.tell = tell
@@ -30,7 +30,7 @@ class ShutdownSignal:
         return self._event.is_set()
 
     async def asked(self) -> None:
-        """Wait until the run is asked to end."""
+        """Wait until a stop is requested."""
         await self._event.wait()
 
     def ask(self) -> None:

@@ -5,23 +5,23 @@ from collections.abc import Hashable, Iterable, Mapping
 
 
 class SiteLockTable:
-    """Holders and what they hold, by the address of the instance."""
+    """Holders of locks by the address of the instance."""
 
     def __init__(self) -> None:
         self._holders: dict[str, dict[Hashable, bool]] = defaultdict(dict)
         """Instance to who holds it, and whether exclusive."""
 
     def load(self, instance: str) -> int:
-        """How many hold it."""
+        """The number of holders."""
         return len(self._holders[instance])
 
     def allows(self, instance: str, *, exclusive: bool) -> bool:
-        """Whether one more may hold it."""
+        """Whether another holder may get the lock."""
         held = self._holders[instance]
         return not held if exclusive else not any(held.values())
 
     def hold(self, holder: Hashable, wanted: Mapping[str, bool]) -> None:
-        """Give `holder` all of these instances at once; `wanted` says of each whether exclusive.
+        """Lock all of these instances for `holder`; `wanted` says for each whether exclusively.
 
         A holder never gets one instance and waits for the next, so there is no deadlock.
         """
@@ -32,6 +32,6 @@ class SiteLockTable:
             self._holders[instance][holder] = exclusive
 
     def release(self, holder: Hashable, instances: Iterable[str]) -> None:
-        """Take them back. Idempotent."""
+        """Release them. Idempotent."""
         for instance in instances:
             self._holders[instance].pop(holder, None)

@@ -16,7 +16,7 @@ from harness.runner.job import Job
 
 @dataclass(frozen=True, kw_only=True)
 class LockRequest:
-    """What one job needs."""
+    """The locks that one job needs."""
 
     exclusive: Mapping[str, bool]
     """Site to whether the job must have it alone."""
@@ -25,17 +25,17 @@ class LockRequest:
 
     @cached_property
     def key(self) -> tuple[frozenset[tuple[str, bool]], frozenset[tuple[str, str]]]:
-        """Equal for jobs that need the same."""
+        """Equal for jobs that need the same locks."""
         return frozenset(self.exclusive.items()), frozenset(self.at.items())
 
     def conflicts(self, other: "LockRequest") -> bool:
-        """Whether they could be in each other's way."""
+        """Whether they need a lock that excludes each other."""
         return any(alone or other.exclusive[site] for site, alone in self.exclusive.items() if site in other.exclusive)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockableSites:
-    """A deployment all lanes share."""
+    """A deployment that all lanes share."""
 
     instances: Mapping[str, tuple[str, ...]]
     """Site to the real base URLs it is served at, the one meant when nothing is recorded first. "" is what tasks
@@ -53,12 +53,12 @@ class LockableSites:
     """Sites that can only be reset all at once: who may change one of them holds them all."""
 
     def at(self, site: str, lane: int) -> tuple[str, ...]:
-        """Where a lane may play on a site."""
+        """The instances of a site that a lane may use."""
         return self.instances[site] if self.of_lane is None else (self.of_lane(site, lane),)
 
 
 class LockPlanner:
-    """Knows the needs of the jobs of a run."""
+    """Determines the locks that the jobs of a run need."""
 
     def __init__(
         self, sites: LockableSites, outcomes: Iterable[EpisodeResult], read: Callable[[str, int], EpisodeResult | None]
@@ -77,11 +77,11 @@ class LockPlanner:
         self._needs: dict[tuple[str, int, bool], LockRequest] = {}
 
     def outcome(self, job: Job) -> EpisodeResult | None:
-        """What has become of a job, as far as it was read."""
+        """The result of a job, as far as it was read."""
         return self._outcomes.get(job.task.task_id, {}).get(job.trial)
 
     def learn(self, job: Job) -> EpisodeResult | None:
-        """Read what has become of a job that was just left."""
+        """Read the result of a job that a lane has just left."""
         outcome = self._read(job.task.task_id, job.trial)
         if outcome is not None:
             self._outcomes.setdefault(job.task.task_id, {})[job.trial] = outcome
@@ -90,7 +90,7 @@ class LockPlanner:
         return outcome
 
     def changed(self, outcome: EpisodeResult) -> frozenset[str]:
-        """The sites effects were recorded on, and, of an attempt that was cut short, those it was on."""
+        """The sites with recorded effects, and those that an interrupted attempt used."""
         urls = (*outcome.effects, *(outcome.pages if outcome.goes_on else ()))
         return frozenset(site for url in urls if (site := self.sites.site_of(url)) is not None)
 
@@ -114,7 +114,7 @@ class LockPlanner:
         return need
 
     def is_believed(self, job: Job) -> bool:
-        """Whether a job has a site alone only because nothing is known of its task."""
+        """Whether a job locks a site only because nothing is known about its task."""
         outcomes = self._outcomes.get(job.task.task_id, {}).values()
         if self.sites.of_lane is not None:
             return False
@@ -122,7 +122,7 @@ class LockPlanner:
         return not known and not job.task.require_reset and any(self.need(job).exclusive.values())
 
     def played_at(self, job: Job, chosen: Mapping[str, str]) -> dict[str, str]:
-        """What of the chosen instances is worth recording: where there were several, now or before."""
+        """The chosen instances to record: those of sites that have, or had, several."""
         outcome = self.outcome(job)
         before = outcome.instances if outcome is not None else {}
         if self.sites.of_lane is not None:

@@ -15,16 +15,16 @@ from harness.runner.site_locks import LockPlanner
 
 
 class SiteState:
-    """Applies the account of `DirtySites` to the jobs of a run."""
+    """Applies `DirtySites` to the jobs of a run."""
 
     def __init__(self, sharing: LockPlanner, upkeep: DirtySites, *, keeps_sites: bool) -> None:
-        """`keeps_sites`: attempts go on from a checkpoint upon what they left, where that is still there."""
+        """`keeps_sites`: attempts continue from a checkpoint on the state that they left, if it still exists."""
         self._sharing = sharing
         self._upkeep = upkeep
         self._keeps_sites = keeps_sites
 
     def unclean(self, job: Job, at: Mapping[str, str]) -> tuple[SiteInstance, ...]:
-        """What must be reset before a job can begin there."""
+        """The instances that must be reset before a job can begin."""
         keeps = (job.task.task_id, job.trial) if self._keeps(job, at) else None
         due = [
             one for one in map(SiteInstance._make, at.items()) if self._upkeep.needs_reset(one, job.task, keeps=keeps)
@@ -38,7 +38,7 @@ class SiteState:
         return tuple(due)
 
     def given(self, job: Job, at: Mapping[str, str]) -> Job:
-        """The job as it goes to a lane; what it may change there is marked as dirty before."""
+        """The job as a lane gets it; the instances that it may change are marked as dirty first."""
         covered = [one for one in map(SiteInstance._make, at.items()) if self._upkeep.covers(one.site, job.task)]
         clean = tuple(one.site for one in covered if self._upkeep.is_clean(one))
         outcome, alone = self._sharing.outcome(job), self._sharing.need(job).exclusive
@@ -54,7 +54,7 @@ class SiteState:
         return self._sharing.sites.of_lane is None or not job.task.sites or site in job.task.sites
 
     def note_use(self, job: Job, at: Mapping[str, str], outcome: EpisodeResult) -> None:
-        """Mark what a job did that was just left; what a lost lane was about to do may have been done."""
+        """Mark the effects of a job that was just left; a pending action of a lost lane counts as performed."""
         place = (job.task.task_id, job.trial)
         changed = self._sharing.changed(outcome)
         for site, url in at.items():
@@ -67,7 +67,7 @@ class SiteState:
                 self._upkeep.mark_dirty(SiteInstance(site, url), place)
 
     def _keeps(self, job: Job, at: Mapping[str, str]) -> bool:
-        """Whether a job goes on upon what its attempt left on its sites, instead of after a reset."""
+        """Whether a job continues on the state that its attempt left, instead of after a reset."""
         outcome = self._sharing.outcome(job)
         if outcome is None or not outcome.goes_on or job.reopen:
             return False

@@ -22,14 +22,14 @@ StopRules = Callable[[Sequence[Action], EpisodeLimits], Termination | None]
 
 
 def max_steps_only(actions: Sequence[Action], limits: EpisodeLimits) -> Termination | None:
-    """The stop rule of a benchmark that has none of its own."""
+    """The stop rule of a benchmark without one of its own."""
     if len(actions) < limits.max_steps:
         return None
     return Termination(reason=CloseReason.MAX_STEPS, detail=f"{limits.max_steps} steps were taken (limits.max_steps)")
 
 
 def check_termination(limits: EpisodeLimits, episode: Episode, rules: StopRules = max_steps_only) -> Termination | None:
-    """Say why the episode is over, or None while it goes on.
+    """Why the episode has ended; None if it has not.
 
     Asked before every decision and before every action; a pending action other than `stop` is still carried out.
     """

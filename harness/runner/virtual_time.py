@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class _Jump(selectors.SelectSelector):
-    """Instead of waiting for something to happen, moves the clock on."""
+    """A selector that advances the clock instead of waiting."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 
 def run_virtual(main: Coroutine[Any, Any, T]) -> T:
-    """Run `main` to its end in a time of its own."""
+    """Run `main` to its end in virtual time."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         return runner.run(main)
 
@@ -65,7 +65,7 @@ class Processor:
         """Processor seconds of work done."""
 
     async def work(self, demand_s: float) -> None:
-        """Wait until this many processor seconds were given."""
+        """Wait until the processor has spent this many seconds on it."""
         if demand_s <= 0:
             return
         self._advance()

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class JobSource(Protocol):
-    """Where a lane gets its work, in this process or from the one that supervises it."""
+    """The source of jobs for a lane, in this process or in the supervisor."""
 
     async def take(self, lane: int) -> Job | None:
         """The next job for a lane, or None when nothing is waiting."""
@@ -45,7 +45,7 @@ class _Left:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
-    """Everything its lanes need; the browser starts when the first episode wants it."""
+    """The dependencies of its lanes; the browser starts when the first episode needs it."""
 
     kit: Callable[[int], EpisodeDeps]
     """Lane number to what its episodes share."""
@@ -55,7 +55,7 @@ class Worker:
     policy: PendingPolicy
 
     async def run_lane(self, lane: int, jobs: JobSource) -> None:
-        """Play jobs until none is waiting or the run is stopping.
+        """Run jobs until none is pending or the run is stopping.
 
         Raises:
             InfraError: The lane was cancelled without a request; the caller has to put its job back.
@@ -76,7 +76,7 @@ class Worker:
         kit.progress.tell(ProgressEvent(lane=lane, task_id="", phase=Phase.idle))
 
     async def _run(self, job: Job, lane: int, kit: EpisodeDeps) -> "_Left":
-        """Play one job as far as it goes."""
+        """Run one job as far as possible."""
         async with self._opened(job, kit.write) as journal:
             runner = EpisodeRunner(kit, job, journal, lane=lane)
             note, alone = "", False
@@ -95,7 +95,7 @@ class Worker:
 
     @asynccontextmanager
     async def _opened(self, job: Job, write: SerialWriter) -> AsyncIterator[JournalWriter]:
-        """The job's journal, which is opened, read and closed where it is written."""
+        """The job's journal; it is opened, read and closed by its writer."""
         opening = self.journals(job.task, job.trial)
         journal = await write(opening.__enter__)
         try:

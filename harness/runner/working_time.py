@@ -15,7 +15,7 @@ GAP_S = 2.0
 
 
 class WorkingTime:
-    """Seconds this process has run, from an arbitrary beginning; needs a look every now and then."""
+    """Seconds that this process has run, from an arbitrary start; must be called regularly."""
 
     def __init__(
         self, monotonic: Callable[[], float] = time.monotonic, processor: Callable[[], float] = time.process_time
@@ -37,7 +37,7 @@ class WorkingTime:
 
 
 class _Process:
-    """The clock of this process; its thread begins when it is first asked."""
+    """The clock of this process; its thread starts with the first call."""
 
     def __init__(self) -> None:
         self._clock: WorkingTime | None = None
