@@ -119,7 +119,7 @@ class Scheduler:
         self._give_back(lane, stay)
 
     def reclaim(self, lane: int, *, last: bool = False) -> Job | None:
-        """Put the job of a lost lane back into the queue: at its head because it is half done, or at its end (`last`)."""
+        """Put the job of a lost lane back into the queue: at its head, as it is half done, or at its end (`last`)."""
         stay = self._leave(lane)
         if stay is not None:
             self.played -= 1

@@ -31,6 +31,7 @@ MISSPELT = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("override", MISSPELT)
 def test_a_misspelt_addition_is_refused_with_the_nearest_setting(override: str) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -39,6 +40,7 @@ def test_a_misspelt_addition_is_refused_with_the_nearest_setting(override: str) 
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "override",
     [
@@ -58,6 +60,7 @@ def test_what_is_free_by_design_can_be_added(override: str) -> None:
     configured([override])
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     "choice",
     [

@@ -155,6 +155,7 @@ def test_without_a_file_and_without_a_benchmark_there_are_no_tasks() -> None:
         load_tasks(configured(["task.path=null"]))
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize(
     ("overrides", "sentence"),
     [
