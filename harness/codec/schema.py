@@ -56,8 +56,8 @@ def _object(cls: Any, known: Definitions) -> JsonObject:
     omitted = {field.name for field in fields(cls) if OMITTED in field.metadata}
     for field in fields(cls):
         properties[field.name] = _value(hints[field.name], known)
-        if field.name in said:
-            properties[field.name] = properties[field.name] | {"description": said[field.name]}
+        if sentence := said.get(field.name) or field.metadata.get("about"):
+            properties[field.name] = properties[field.name] | {"description": sentence}
     return {
         "title": cls.__name__,
         "description": inspect.cleandoc(cls.__doc__ or ""),
