@@ -127,10 +127,10 @@ async def shared(episodes: int, lanes: int, play: Callable[[int, int], Awaitable
     """Stale observations of each episode, `lanes` of them at once; `play` is given the lane and the episode's
     number.
     """
-    owed = iter(range(episodes))
+    numbers = iter(range(episodes))
 
     async def lane(number: int) -> list[int]:
-        return [await play(number, episode) for episode in owed]
+        return [await play(number, episode) for episode in numbers]
 
     return [count for found in await asyncio.gather(*map(lane, range(lanes))) for count in found]
 

@@ -1,11 +1,11 @@
-"""How long the command takes to know that nothing is owed, on a run folder full of finished tasks.
+"""How long the command takes to know that no job is pending, on a run folder full of finished tasks.
 
 Run: `python -m benchmarks.resume_scan [--tasks 10000] [--runs 5] [--folder DIR]`. One task of that many is really
 played, by the command; its journal is then copied for the others, with their task in its first line and every line
 sealed anew, so that the same command takes them for its own. It is given again: first without an index of the journals,
 then with the index but without a conclusion of the run, and then with both, which is how a second start finds them. The
 whole process counts, its imports included (a report it is not asked for). Importing the libraries alone is the
-reference. A start that finds something owed is no row but an error.
+reference. A start that finds a pending job is no row but an error.
 """
 
 import sys

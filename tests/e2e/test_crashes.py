@@ -1,4 +1,4 @@
-"""Whatever dies, hangs or goes away comes back within the same run, or is left owed and said; never a score of 0."""
+"""Whatever dies, hangs or goes away comes back within the same run, or stays pending with a message; never a score of 0."""
 
 import asyncio
 import json

@@ -84,7 +84,7 @@ def test_a_budget_of_the_whole_run_holds_over_starts_and_can_be_raised(start: St
     kept = [line for path in raised.folder.glob("*.traj.jsonl") for line in lines(path)]
     assert sum(asked) == sum(line["kind"] == "decided" for line in kept), "what was paid for was kept"
     done = start(*TWO, "run.max_tokens=1000")
-    assert done.code == 0 and "is reached" not in done.out, "nothing is owed: there is nothing to stop"
+    assert done.code == 0 and "is reached" not in done.out, "no job is pending: there is nothing to stop"
 
 
 def test_a_retry_is_a_new_attempt_that_leaves_the_old_one_on_disk(start: Starter) -> None:

@@ -59,7 +59,7 @@ class Runs:
         self.run, self.policy = run, a_policy(retry)
 
     def start(self, outcomes: Mapping[tuple[str, int], EpisodeResult]) -> str:
-        """What it owes, as in `1+ 2` (+ = opened anew)."""
+        """Its pending jobs, as in `1+ 2` (+ = opened anew)."""
         jobs = pending_jobs(TASKS, 1, outcomes, standing(self.policy, self.run.path, TASKS, outcomes, trials=1))
         if jobs:
             remembered(self.policy, self.run, outcomes)

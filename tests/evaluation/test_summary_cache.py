@@ -46,7 +46,7 @@ def a_summary(*statuses: str) -> Summary:
 
 
 class Run:
-    """A run folder of which nothing is owed, and what is said of it."""
+    """A run folder without pending jobs, and its summary."""
 
     def __init__(self, root: Path, summary: Summary) -> None:
         self.folder = root / "run"

@@ -1,4 +1,4 @@
-"""Leases: shared or alone, all at once."""
+"""Locks: shared or exclusive, all at once."""
 
 import pytest
 from hypothesis import given
@@ -8,35 +8,35 @@ from harness.runner.site_lock_table import SiteLockTable
 
 
 def test_many_share_and_one_alone_has_no_company() -> None:
-    leases = SiteLockTable()
-    leases.hold(1, {"a": False})
-    leases.hold(2, {"a": False, "b": True})
-    assert (leases.load("a"), leases.load("b"), leases.load("c")) == (2, 1, 0)
-    assert leases.allows("a", exclusive=False) and not leases.allows("a", exclusive=True)
-    assert not leases.allows("b", exclusive=False)
-    leases.release(2, ["a", "b"])
-    leases.release(2, ["a", "b"])
-    assert leases.allows("b", exclusive=True) and leases.load("a") == 1
+    locks = SiteLockTable()
+    locks.hold(1, {"a": False})
+    locks.hold(2, {"a": False, "b": True})
+    assert (locks.load("a"), locks.load("b"), locks.load("c")) == (2, 1, 0)
+    assert locks.allows("a", exclusive=False) and not locks.allows("a", exclusive=True)
+    assert not locks.allows("b", exclusive=False)
+    locks.release(2, ["a", "b"])
+    locks.release(2, ["a", "b"])
+    assert locks.allows("b", exclusive=True) and locks.load("a") == 1
 
 
 def test_what_is_not_free_is_not_given_and_nothing_of_it() -> None:
-    leases = SiteLockTable()
-    leases.hold(1, {"b": True})
+    locks = SiteLockTable()
+    locks.hold(1, {"b": True})
     with pytest.raises(AssertionError):
-        leases.hold(2, {"a": True, "b": False})
-    assert leases.load("a") == 0
+        locks.hold(2, {"a": True, "b": False})
+    assert locks.load("a") == 0
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.sets(st.sampled_from("abc"), min_size=1), st.booleans()), max_size=30))
 def test_nobody_alone_ever_has_company(wishes: list[tuple[int, set[str], bool]]) -> None:
-    leases = SiteLockTable()
+    locks = SiteLockTable()
     held: dict[int, dict[str, bool]] = {}
     for holder, instances, alone in wishes:
-        leases.release(holder, held.pop(holder, ()))
-        if all(leases.allows(instance, exclusive=alone) for instance in instances):
+        locks.release(holder, held.pop(holder, ()))
+        if all(locks.allows(instance, exclusive=alone) for instance in instances):
             held[holder] = dict.fromkeys(instances, alone)
-            leases.hold(holder, held[holder])
+            locks.hold(holder, held[holder])
         for instance in "abc":
             present = [mine[instance] for mine in held.values() if instance in mine]
-            assert leases.load(instance) == len(present)
+            assert locks.load(instance) == len(present)
             assert len(present) < 2 or not any(present)

@@ -48,7 +48,7 @@ def play(run: RunFolder, task_id: str, *, trial: int = 0, end: tuple[Record, ...
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """Task 9: one trial passed, one failed; task 10: infrastructure failed; task 11: unjudgeable; task 12: still
-    owed.
+    pending.
     """
     folder = tmp_path / "results" / "run-a"
     with RunFolder.open(folder, durability=Durability.none) as found:
