@@ -27,7 +27,8 @@ from harness.browser.network.http import fetch
 from harness.codec import dumps, loads
 from harness.config import PROJECT
 from harness.demo.launcher import start_servers
-from harness.llm.chat import ChatSettings, OpenAIChat
+from harness.llm.chat import EndpointModel
+from harness.llm.chat_settings import ChatSettings
 from harness.llm.endpoint import Endpoint
 from harness.llm.limiter import Limiter
 from harness.llm.permits import RateLimiter, Unlimited
@@ -86,14 +87,14 @@ async def limited(rule: dict[str, Any], folder: Path) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def clients(url: str, turns: RateLimiter, count: int) -> AsyncIterator[list[OpenAIChat]]:
+async def clients(url: str, turns: RateLimiter, count: int) -> AsyncIterator[list[EndpointModel]]:
     """As a run has them: made before the first question is asked."""
     endpoint, settings = Endpoint(base_url=f"{url}/v1"), ChatSettings(model="scripted")
     async with AsyncExitStack() as closing:
         made = []
         for _ in range(count):
             retrier = Retrier(RetryPolicy(max_attempts=1000, max_total_s=math.inf))
-            chat = OpenAIChat(endpoint, settings, retrier=retrier, prices={}, turns=turns)
+            chat = EndpointModel(endpoint, settings, retrier=retrier, prices={}, turns=turns)
             made.append(await closing.enter_async_context(chat))
             await asyncio.sleep(0)
         yield made
@@ -113,7 +114,7 @@ async def load(shape: Shape, turns: RateLimiter, *, begin: asyncio.Barrier, lane
     return Seen(answered=statuses.get("200", 0), refused=statuses.get("429", 0))
 
 
-async def ask_on_and_on(model: OpenAIChat) -> None:
+async def ask_on_and_on(model: EndpointModel) -> None:
     while True:
         await model.ask(QUESTION)
 

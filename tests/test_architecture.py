@@ -34,6 +34,7 @@ FLOORS = (
 OWNERS = {
     "playwright": {"browser"},
     "openai": {"llm"},
+    "anthropic": {"llm"},
     "httpx2": {"llm"},
     "tenacity": {"llm"},
     "orjson": {"codec"},

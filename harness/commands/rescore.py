@@ -1,42 +1,25 @@
 """Scores a run again from its evidence: needs no browser and no site, and does not change the run.
 
-The result is a file derived from the journals, one per dialect. Without a judge model, the recorded replies of the
-run's judge are used again, so a changed rule also applies to judged tasks; a task without a recorded reply is
+The result is a file derived from the journals, one per dialect. Without a judge, the recorded replies of the run's
+judge are used again, so a changed rule also applies to judged tasks; a task without a recorded reply is
 unscored.
 """
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.api import NO_EVALUATORS, ChatModel, ComputerTool, Evaluator, Message, Reply, Tool
-from harness.config import PROJECT
-from harness.errors import ConfigError, ModelUnavailable
-from harness.evaluation.models import read_yaml
-from harness.evaluators.judge import ModelJudge
+from harness.api import NO_EVALUATORS, Evaluator, Judge, JudgeQuestion, Reply
+from harness.errors import ModelUnavailable
 from harness.evaluators.scorer import Scorer
 from harness.journal.final_state import FinalState, read_final_state
 from harness.journal.names import journals_in
 from harness.journal.store import ArtifactStore
-from harness.llm.chat import OpenAIChat, judge_settings
-from harness.llm.endpoint import Endpoint
-from harness.llm.prices import read_prices
-from harness.llm.retry import Retrier, RetryPolicy
-from harness.records import Scored, Usage
+from harness.records import Scored
 
 _AT_ONCE = 8
 """Episodes judged by a model at the same time."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeSettings:
-    """The judge model; its key is separate from the settings that are written."""
-
-    model: str
-    base_url: str | None = None
-    api_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,21 +40,23 @@ class RescoreResult:
 
 
 class _Recorded:
-    """A `ChatModel` that says again what a judge said."""
+    """A `Judge` that says again what one said."""
+
+    name = "recorded"
 
     def __init__(self, replies: Sequence[str]) -> None:
         self._replies = list(replies)
 
-    async def ask(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> Reply:
+    async def judge(self, question: JudgeQuestion, /) -> Reply:
         if not self._replies:
             raise ModelUnavailable("the recorded judge has no reply to this question; give a model with --judge")
-        return Reply(text=self._replies.pop(0), model="recorded", usage=Usage())
+        return Reply(text=self._replies.pop(0), model=self.name)
 
 
 async def rescore(
     folder: Path,
     dialects: Sequence[str],
-    settings: JudgeSettings | None = None,
+    judge: Judge | None = None,
     evaluators: Mapping[str, Evaluator] = NO_EVALUATORS,
 ) -> dict[str, list[RescoreResult]]:
     """Score every episode of a run again.
@@ -79,7 +64,7 @@ async def rescore(
     Args:
         folder: The run folder.
         dialects: Each is scored by itself.
-        settings: Who judges; None = the recorded replies do.
+        judge: Who judges; None = the recorded replies do.
         evaluators: By eval type, those that are no shipped ones.
     Returns:
         By dialect, in the order of the journals' names.
@@ -90,13 +75,11 @@ async def rescore(
     artifacts = ArtifactStore(folder / "artifacts")
     paths = [Path(entry.path) for entry in journals_in(folder)]
     found: dict[str, list[RescoreResult]] = {dialect: [] for dialect in dialects}
-    async with AsyncExitStack() as closing:
-        model = None if settings is None else await closing.enter_async_context(_judge_model(settings))
-        for start in range(0, len(paths), _AT_ONCE):
-            ended = [one for path in paths[start : start + _AT_ONCE] if (one := read_final_state(path)) is not None]
-            for dialect in dialects:
-                scoring = (_rescored(one, dialect, artifacts, model, further=evaluators) for one in ended)
-                found[dialect] += await asyncio.gather(*scoring)
+    for start in range(0, len(paths), _AT_ONCE):
+        ended = [one for path in paths[start : start + _AT_ONCE] if (one := read_final_state(path)) is not None]
+        for dialect in dialects:
+            scoring = (_rescored(one, dialect, artifacts, judge, further=evaluators) for one in ended)
+            found[dialect] += await asyncio.gather(*scoring)
     return found
 
 
@@ -104,28 +87,16 @@ async def _rescored(
     ended: FinalState,
     dialect: str,
     artifacts: ArtifactStore,
-    model: ChatModel | None,
+    judge: Judge | None,
     *,
     further: Mapping[str, Evaluator],
 ) -> RescoreResult:
     before = ended.scores.get(dialect)
     scored = None
     if ended.closed is not None:
-        if model is None and before is not None:
+        if judge is None and before is not None:
             replies = [reply for verdict in before.verdicts for reply in verdict.replies]
-            model = _Recorded(replies) if replies else None
-        scorer = Scorer(dialect, None if model is None else ModelJudge(model), further=further)
+            judge = _Recorded(replies) if replies else None
+        scorer = Scorer(dialect, judge, further=further)
         scored = await scorer.score(ended.opened.task, ended.closed, artifacts)
     return RescoreResult(task_id=ended.opened.task.task_id, trial=ended.opened.trial, scored=scored, before=before)
-
-
-def _judge_model(settings: JudgeSettings) -> OpenAIChat:
-    if not settings.model.strip():
-        raise ConfigError("--judge is empty; give the name of a model")
-    prices = PROJECT / "configs" / "prices.yaml"
-    return OpenAIChat(
-        Endpoint(base_url=settings.base_url, api_key=settings.api_key),
-        judge_settings(settings.model),
-        retrier=Retrier(RetryPolicy()),
-        prices=read_prices(read_yaml(prices, "prices"), str(prices)),
-    )

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from harness.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
+    from contextlib import AsyncExitStack
 
-    from harness.api import Evaluator
-    from harness.commands.rescore import JudgeSettings, RescoreResult
+    from harness.api import Judge
+    from harness.commands.rescore import RescoreResult
+    from harness.config import Config
     from harness.records import Scored
     from harness.reports.terminal import Terminal
 
@@ -26,8 +28,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "overrides",
         nargs="*",
         metavar="KEY=VALUE",
-        help="your own settings, for evaluators of your own (task=mine, evaluators.NAME._target_=…); what the run"
-        " folder says of its settings is not used",
+        help="your own settings, for a judge (judge=anthropic) and evaluators of your own (task=mine,"
+        " evaluators.NAME._target_=…); what the run folder says of its settings is not used",
     )
     parser.add_argument(
         "--config-dir", type=Path, metavar="DIR", help="folder of your own configurations, as for run.py"
@@ -36,16 +38,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--judge", metavar="MODEL", help="model for fuzzy_match (default: the recorded replies of the run's judge)"
     )
-    parser.add_argument(
-        "--judge-url", metavar="URL", help="OpenAI-compatible endpoint of the judge; its key is JUDGE_API_KEY"
-    )
+    parser.add_argument("--judge-url", metavar="URL", help="endpoint of the judge; its key is JUDGE_API_KEY")
 
 
 def run(options: argparse.Namespace) -> int:
     import asyncio
 
     from harness.codec import dumps
-    from harness.commands.rescore import rescore
     from harness.evaluators.scorer import EVALUATOR_VERSION
     from harness.journal.disk import Within, write_atomic
     from harness.journal.redaction import Redactor
@@ -56,13 +55,14 @@ def run(options: argparse.Namespace) -> int:
     folder, console = run_folder(options.run), Terminal(highlight=False)
     shown = options.dialect or run_info(folder).dialect
     dialects = (options.dialect,) if options.dialect else DIALECTS
-    found = asyncio.run(rescore(folder, dialects, _judge(options), _evaluators(options)))
+    config = _settings(options)
+    found = asyncio.run(_rescored(folder, dialects, config))
     redactor = Redactor(secrets_in(os.environ))
     for dialect, results in found.items():
         content = {
             "dialect": dialect,
             "evaluator_version": f"{EVALUATOR_VERSION}-{dialect}",
-            "judge": options.judge or "recorded",
+            "judge": _judge_name(config),
             "results": results,
         }
         path = folder / f"rescored-{dialect}.json"
@@ -71,25 +71,67 @@ def run(options: argparse.Namespace) -> int:
     return _tell(console, found, shown)
 
 
-def _evaluators(options: argparse.Namespace) -> "Mapping[str, Evaluator]":
+async def _rescored(
+    folder: Path, dialects: "Sequence[str]", config: "Config | None"
+) -> "dict[str, list[RescoreResult]]":
+    from contextlib import AsyncExitStack
+
+    from harness.commands.rescore import rescore
+    from harness.evaluation.builder import build_benchmark, build_evaluators, build_judge
+
+    if config is None:
+        return await rescore(folder, dialects)
+    async with AsyncExitStack() as closing:
+        judge = build_judge(config)
+        if judge is None and config.judge.model:
+            judge = await _model_judge(config, closing)
+        return await rescore(folder, dialects, judge, build_evaluators(config, build_benchmark(config.task)))
+
+
+def _settings(options: argparse.Namespace) -> "Config | None":
+    """The person's own; None = none are needed."""
     from harness.cli import configured
-    from harness.evaluation.builder import build_benchmark, build_evaluators
+    from harness.config.config_validation import check_address
 
-    if not options.overrides and options.config_dir is None:
-        return {}
-    config = configured(options.overrides, options.config_dir)
-    return build_evaluators(config, build_benchmark(config.task))
-
-
-def _judge(options: argparse.Namespace) -> "JudgeSettings | None":
-    from harness.commands.rescore import JudgeSettings
-
-    if options.judge is None:
-        if options.judge_url is not None:
-            raise ConfigError("--judge-url needs --judge MODEL; give the model too")
+    if options.judge_url is not None and options.judge is None:
+        raise ConfigError("--judge-url needs --judge MODEL; give the model too")
+    if options.judge is not None and not options.judge.strip():
+        raise ConfigError("--judge is empty; give the name of a model")
+    if not options.overrides and options.config_dir is None and options.judge is None:
         return None
-    key = os.environ.get("JUDGE_API_KEY") or (os.environ.get("OPENAI_API_KEY") if options.judge_url is None else None)
-    return JudgeSettings(model=options.judge, base_url=options.judge_url, api_key=key)
+    config = configured(options.overrides, options.config_dir)
+    if options.judge is None:
+        return config
+    config.judge.model, config.judge._target_ = options.judge, None
+    if options.judge_url is not None:  # a key that was meant for another address does not go there
+        check_address("--judge-url", options.judge_url)
+        config.judge.base_url, config.judge.api_key = options.judge_url, None
+    config.judge.api_key = os.environ.get("JUDGE_API_KEY") or config.judge.api_key
+    return config
+
+
+async def _model_judge(config: "Config", closing: "AsyncExitStack") -> "Judge":
+    from harness.evaluation.limiter_settings import build_rate_limiter
+    from harness.evaluation.models import Models, RequestCounter, load_prices
+    from harness.evaluators.judge import ModelJudge
+    from harness.runner.shutdown import ShutdownSignal
+
+    models = Models(
+        llm=config.llm,
+        requests=RequestCounter(),
+        prices=load_prices(config.llm),
+        closing=closing,
+        stopping=ShutdownSignal(),
+        rate_limiter=build_rate_limiter(config.llm, config.judge),
+    )
+    return ModelJudge(await models.judge_model(config.judge), name=str(config.judge.model))
+
+
+def _judge_name(config: "Config | None") -> str:
+    """Who judged, for the file."""
+    if config is None:
+        return "recorded"
+    return config.judge._target_ or config.judge.model or "recorded"
 
 
 def _tell(console: "Terminal", found: "dict[str, list[RescoreResult]]", shown: str) -> int:

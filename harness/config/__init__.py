@@ -27,6 +27,7 @@ from harness.choices import (
     Strategy,
 )
 from harness.config.agent_settings import AgentConfig, PluginConfig
+from harness.config.model_settings import JudgeConfig, LlmConfig, openai_key
 from harness.config.schema_fields import Tree, as_plain, measured, setting, unnamed
 from harness.config.site_settings import SitesSettings, read_sites
 from harness.errors import ConfigError
@@ -54,55 +55,6 @@ class TaskConfig(PluginConfig):
     limit: int | None = setting(None, named=False)
     shard: str | None = None
     """`K/N`: of these tasks one N-th, by a hash of their ids; null = all."""
-
-
-@dataclass
-class LlmConfig:
-    name: str = MISSING
-    kind: str = "openai"
-    """`openai`, `azure`, `scripted` (starts the embedded endpoint), or `none` (for agents that ask no model)."""
-    model: str = setting(MISSING, named=False)
-    step: int = 0
-    """Which checkpoint of a model in training this is; a label for `tracking`."""
-    base_url: str | None = setting(None, measured=False, named=False)
-    api_key: str | None = setting(None, measured=False, named=False)
-    headers: dict[str, str] = setting(factory=dict, measured=False, named=False)
-    """Sent with every request, as `OpenAI-Organization`; their values are secrets."""
-    api_version: str | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    max_tokens: int | None = None
-    max_tokens_field: str = "max_tokens"
-    """With this default reasoning models (o-series, gpt-5) get `max_completion_tokens`, with room for their reasoning,
-    and neither temperature nor top_p, which they refuse.
-    """
-    reasoning_effort: str | None = setting(None, added=True)
-    """Sent as it is (`low`, `medium`, `high`, …); null = not sent."""
-    seed: int | None = setting(None, added=True)
-    """Sent as it is, for endpoints that sample by it."""
-    extra_body: Tree = setting(factory=dict, added=True)
-    """Further keys of the request, as the endpoint documents them: `+llm.extra_body.KEY=VALUE`."""
-    timeout_s: float = setting(120.0, measured=False)
-    max_attempts: int = setting(8, measured=False)
-    max_retry_s: float = setting(600.0, measured=False)
-    """Retries of one request end after this long."""
-    max_outage_s: float = setting(3600.0, measured=False)
-    """The run pauses this long for an endpoint that stays down, before tasks are given up."""
-    max_answer_mb: float = setting(32.0, measured=False)
-    """A longer answer of the endpoint, or of the judge's, is refused, and only its own task fails; decompressed."""
-    max_concurrency: int | None = setting(None, measured=False)
-    """Requests at once, over all workers; null = no limit of ours. So the next two."""
-    requests_per_minute: float | None = setting(None, measured=False)
-    """Null = what the endpoint lets through, which is found out; tokens likewise."""
-    tokens_per_minute: float | None = setting(None, measured=False)
-    prices: str | None = setting(None, measured=False)
-    """YAML of prices per million tokens; null = `configs/prices.yaml`."""
-    plans: str | None = setting(None, measured=False, named=False)
-    """Scripted only: plan file."""
-    faults: list[Any] = setting(factory=list, measured=False)
-    """Scripted only: faults to inject, by rule."""
-    latency_ms: int = setting(0, measured=False)
-    """Scripted only: how long an answer takes."""
 
 
 @dataclass
@@ -195,17 +147,6 @@ class LimitsConfig:
 @dataclass
 class JournalConfig:
     durability: Durability = setting(Durability.record, named=False)
-
-
-@dataclass
-class JudgeConfig(PluginConfig):
-    """The endpoint that judges `fuzzy_match`; null model = no judge, unless there is a class for it."""
-
-    model: str | None = None
-    base_url: str | None = setting(None, measured=False, named=False)
-    api_key: str | None = setting(None, measured=False, named=False)
-    headers: dict[str, str] = setting(factory=dict, measured=False, named=False)
-    timeout_s: float = setting(120.0, measured=False)
 
 
 @dataclass
@@ -366,5 +307,6 @@ def register() -> None:
     OmegaConf.register_new_resolver("unnamed_settings", lambda: unnamed(ConfigSchema), replace=True)
     OmegaConf.register_new_resolver("package", _package_file, replace=True)
     OmegaConf.register_new_resolver("suffix", _suffix, replace=True)
+    OmegaConf.register_new_resolver("openai_key", openai_key, replace=True)
     store = ConfigStore.instance()
     store.store(name="schema", node=ConfigSchema)

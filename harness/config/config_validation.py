@@ -83,13 +83,16 @@ BOUNDS: Mapping[str, ValueRange] = MappingProxyType(
         "fail_under": _RATE,
     }
 )
-"""Of numbers whose kind says too little."""
+"""Of numbers whose kind says too little; those of `llm` hold for `judge`, too."""
 
 AGENT_KINDS = ("prompt", "tools", "null", "random")
 WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "agent.kind": AGENT_KINDS,
         "llm.kind": ("openai", "azure", "scripted", "none"),
+        "llm.api": ("chat", "responses", "messages"),
+        "judge.kind": ("openai", "azure"),
+        "judge.api": ("chat", "responses", "messages"),
         "browser.allowed": ("auto", "sites", "any"),
         "executor.kind": ("processes", "inline", "ray", "slurm"),
         "run.retry": RETRIES,
@@ -98,11 +101,19 @@ WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Settings that are one of a few words."""
 
 ADDRESSES = ("llm.base_url", "judge.base_url")
-RESERVED = frozenset({"messages", "model", "stream"})
+RESERVED = frozenset({"messages", "model", "stream", "input", "instructions", "system", "previous_response_id"})
 """Keys of a request that settings cannot replace: they are recorded in the journal."""
 NON_EMPTY = (
     *("task.name", "task.path", "agent.name", "agent.splitter", "agent.example_role", "llm.name"),
-    *("llm.model", "llm.max_tokens_field", "browser.locale", "browser.timezone", "run.id", "run.root"),
+    *(
+        "llm.model",
+        "llm.max_tokens_field",
+        "judge.max_tokens_field",
+        "browser.locale",
+        "browser.timezone",
+        "run.id",
+        "run.root",
+    ),
 )
 """Texts that cannot be empty."""
 
@@ -121,7 +132,7 @@ def check_values(config: object) -> None:
                 raise ConfigError(f"{name}={_shown(value)} cannot be used; give a number {bounds}")
         elif isinstance(value, str):
             _check_text(name, value)
-        elif name == "llm.extra_body":
+        elif name in ("llm.extra_body", "judge.extra_body"):
             _check_request_keys(name, value)
     known = dict(settings(config))
     by_template = known.get("agent._target_") is None and known.get("agent.kind") == "prompt"
@@ -172,7 +183,8 @@ def settings(tree: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 def range_of(name: str) -> ValueRange:
     """Of a setting that is a number."""
-    return BOUNDS.get(name) or (_TIME if name.endswith("_s") else _COUNT)
+    bounds = BOUNDS.get(name) or BOUNDS.get(name.replace("judge.", "llm.", 1))
+    return bounds or (_TIME if name.endswith("_s") else _COUNT)
 
 
 def _check_request_keys(name: str, keys: Mapping[str, object]) -> None:

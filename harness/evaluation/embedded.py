@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from harness.codec import dumps
-from harness.config import LlmConfig
+from harness.config.model_settings import LlmConfig
 from harness.demo.launcher import KEY_VARIABLE, start_servers
 from harness.demo.model.fault_injection import read_faults
 from harness.demo.model.scripts import read_plans

@@ -12,12 +12,14 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from harness.api import ChatModel, ComputerTool, Message, Reply, Tool
-from harness.config import PROJECT, JudgeConfig, LlmConfig
+from harness.config import PROJECT
+from harness.config.model_settings import JudgeConfig, LlmConfig, ModelConfig
 from harness.config.schema_fields import Tree
 from harness.errors import ConfigError
-from harness.llm.chat import ChatSettings, OpenAIChat, judge_settings
+from harness.llm.chat import EndpointModel
+from harness.llm.chat_settings import ChatSettings
 from harness.llm.circuit_breaker import CircuitBreakerModel
-from harness.llm.endpoint import Endpoint
+from harness.llm.endpoint import ANTHROPIC_URL, Endpoint
 from harness.llm.http_client import bounded_client
 from harness.llm.permits import Permit, PermitRequest, RateLimiter, Unlimited
 from harness.llm.prices import Price, read_prices
@@ -49,9 +51,11 @@ class LaneLimiter:
     lane: int
     requests: RequestCounter
     stopping: ShutdownSignal
+    judge: bool = False
 
     async def acquire(self, want: PermitRequest) -> Permit:
-        permit = await self.stopping.wait_for(self.rate_limiter.acquire(replace(want, lane=self.lane)))
+        asked = replace(want, lane=self.lane, judge=self.judge)
+        permit = await self.stopping.wait_for(self.rate_limiter.acquire(asked))
         self.requests.made += 1
         return permit
 
@@ -72,7 +76,7 @@ class Models:
     closing: AsyncExitStack
     stopping: ShutdownSignal
     rate_limiter: RateLimiter = field(default_factory=Unlimited)
-    """For the model under test, shared by all lanes; a judge is asked rarely, often elsewhere, and needs none."""
+    """For the model under test and for the judge, shared by all lanes."""
 
     @cached_property
     def _connections(self) -> Any:
@@ -90,59 +94,68 @@ class Models:
 
     async def bare_model(
         self, base_url: str | None, on_retry: Callable[[RetryNotice], None] | None, lane: int = 0
-    ) -> OpenAIChat:
+    ) -> EndpointModel:
         """The model under test; an outage is reported at once."""
-        llm = self.llm
-        endpoint = Endpoint(
-            base_url=base_url or llm.base_url,
-            api_key=llm.api_key,
-            azure=llm.kind == "azure",
-            api_version=llm.api_version,
-            headers=llm.headers,
-            http_client=self._connections,
-        )
-        settings = ChatSettings(
-            model=llm.model,
-            temperature=llm.temperature,
-            top_p=llm.top_p,
-            max_tokens=llm.max_tokens,
-            max_tokens_field=None if llm.max_tokens_field == "max_tokens" else llm.max_tokens_field,
-            reasoning_effort=llm.reasoning_effort,
-            seed=llm.seed,
-            extra_body=llm.extra_body,
-            timeout_s=llm.timeout_s,
-        )
-        retrier = self._retrier(on_retry)
-        return await self._open(endpoint, settings, retrier, self._lane_limiter(self.rate_limiter, lane))
+        endpoint = _endpoint(self.llm, "llm", base_url, self._connections)
+        settings = _chat_settings(self.llm, self.llm.model)
+        permits, retrier = self._lane_limiter(self.rate_limiter, lane), self._retrier(self.llm, on_retry)
+        return await self._open(EndpointModel(endpoint, settings, retrier=retrier, prices=self.prices, turns=permits))
 
-    async def judge_model(self, judge: JudgeConfig) -> OpenAIChat:
+    async def judge_model(self, judge: JudgeConfig) -> EndpointModel:
+        """The judge, with permits, retries and prices of its own."""
         assert judge.model is not None
-        endpoint = Endpoint(
-            base_url=judge.base_url, api_key=judge.api_key, headers=judge.headers, http_client=self._connections
-        )
-        settings = judge_settings(judge.model, timeout_s=judge.timeout_s)
-        rate_limiter = LaneLimiter(rate_limiter=Unlimited(), lane=0, requests=RequestCounter(), stopping=self.stopping)
-        return await self._open(endpoint, settings, self._retrier(None), rate_limiter)
+        client = bounded_client(int(judge.max_answer_mb * (1 << 20)), name="judge")
+        endpoint = _endpoint(judge, "judge", None, client)
+        requests, limiter = RequestCounter(), self.rate_limiter
+        permits = LaneLimiter(rate_limiter=limiter, lane=0, requests=requests, stopping=self.stopping, judge=True)
+        prices = self.prices if judge.prices is None else load_prices(judge, "judge")
+        settings, retrier = _chat_settings(judge, judge.model), self._retrier(judge, None)
+        return await self._open(EndpointModel(endpoint, settings, retrier=retrier, prices=prices, turns=permits))
 
-    async def _open(
-        self, endpoint: Endpoint, settings: ChatSettings, retrier: Retrier, rate_limiter: RateLimiter
-    ) -> OpenAIChat:
-        chat = OpenAIChat(endpoint, settings, retrier=retrier, prices=self.prices, turns=rate_limiter)
-        return await self.closing.enter_async_context(chat)
+    async def _open(self, model: EndpointModel) -> EndpointModel:
+        return await self.closing.enter_async_context(model)
 
-    def _retrier(self, on_retry: Callable[[RetryNotice], None] | None) -> Retrier:
-        llm = self.llm
-        policy = RetryPolicy(max_attempts=llm.max_attempts, max_total_s=llm.max_retry_s)
+    def _retrier(self, settings: ModelConfig, on_retry: Callable[[RetryNotice], None] | None) -> Retrier:
+        policy = RetryPolicy(max_attempts=settings.max_attempts, max_total_s=settings.max_retry_s)
         return Retrier(policy, on_retry=on_retry, timing=Timing(sleep=self.stopping.sleep))
 
     def _lane_limiter(self, rate_limiter: RateLimiter, lane: int) -> LaneLimiter:
         return LaneLimiter(rate_limiter=rate_limiter, lane=lane, requests=self.requests, stopping=self.stopping)
 
 
-def load_prices(llm: LlmConfig) -> dict[str, Price]:
-    """The price table the person owns."""
-    path = Path(llm.prices or PROJECT / "configs" / "prices.yaml")
-    return read_prices(read_yaml(path, "llm.prices"), str(path))
+def _endpoint(settings: ModelConfig, name: str, base_url: str | None, client: Any) -> Endpoint:
+    """`base_url` takes the place of the configured one."""
+    return Endpoint(
+        base_url=base_url or settings.base_url or (ANTHROPIC_URL if settings.api == "messages" else None),
+        api_key=settings.api_key,
+        azure=settings.kind == "azure",
+        api_version=settings.api_version,
+        headers=settings.headers,
+        settings=name,
+        http_client=client,
+    )
+
+
+def _chat_settings(settings: ModelConfig, model: str) -> ChatSettings:
+    field_name = settings.max_tokens_field
+    return ChatSettings(
+        model=model,
+        api=settings.api,
+        temperature=settings.temperature,
+        top_p=settings.top_p,
+        max_tokens=settings.max_tokens,
+        max_tokens_field=None if field_name == "max_tokens" else field_name,
+        reasoning_effort=settings.reasoning_effort,
+        seed=settings.seed,
+        extra_body=settings.extra_body,
+        timeout_s=settings.timeout_s,
+    )
+
+
+def load_prices(settings: ModelConfig, name: str = "llm") -> dict[str, Price]:
+    """The price table the person owns; `name`: of the group of settings."""
+    path = Path(settings.prices or PROJECT / "configs" / "prices.yaml")
+    return read_prices(read_yaml(path, f"{name}.prices"), str(path))
 
 
 def read_yaml(path: Path, setting: str) -> Tree:

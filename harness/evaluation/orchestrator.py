@@ -98,7 +98,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
                 arguments=arguments,
                 say=console.say,
                 stopping=stopping,
-                rate_limiter=build_rate_limiter(config.llm, console.say, outcomes),
+                rate_limiter=build_rate_limiter(config.llm, config.judge, console.say, outcomes),
                 embedded=embedded,
             )
             closing.enter_context(_heeding(stopping, console))  # to the end: what is written last is not cut short

@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from harness.choices import Strategy
-from harness.config import Config, ExecutorConfig, LlmConfig
+from harness.config import Config, ExecutorConfig
+from harness.config.model_settings import LlmConfig
 from harness.config.site_settings import SitesSettings
 from harness.evaluation.pending_settings import pending_policy
 from harness.evaluation.reset_hooks import EmbeddedResetHooks
 from harness.journal.store import RunFolder
-from harness.llm.limiter import Limiter
+from harness.llm.limiters import Limiters
 from harness.llm.permits import RateLimiter, Unlimited
 from harness.records import Task
 from harness.runner.executors.remote_store import Store
@@ -78,5 +79,5 @@ class RunContext(WorkerContext):
     """The overrides of the command line, to be repeated in other processes."""
     say: Callable[[str], None] = lambda text: None
     """A sentence for the person."""
-    rate_limiter: Limiter = field(default_factory=Limiter)
+    rate_limiter: Limiters = field(default_factory=Limiters)
     embedded: EmbeddedResetHooks = field(default_factory=EmbeddedResetHooks)

@@ -11,7 +11,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from harness.choices import Dialect
-from harness.config import LlmConfig, TrackingConfig, slug
+from harness.config import TrackingConfig, slug
+from harness.config.model_settings import LlmConfig
 from harness.errors import ConfigError, JournalError, UsageError
 from harness.evaluation.builder import build_sinks
 from harness.protocols import Phase, Progress, ProgressEvent

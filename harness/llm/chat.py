@@ -5,20 +5,24 @@ price is attached by the user's table. It does not stream, does not remember, an
 """
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
-from harness.errors import ModelUnavailable, RequestRefused
+from harness.codec import JsonObject
+from harness.errors import ConfigError, ModelUnavailable, RequestRefused
 from harness.llm.answer import Answer
-from harness.llm.chat_completion import plain_message, plain_tools, read_completion
+from harness.llm.chat_completion import ChatCompletions
+from harness.llm.chat_settings import ChatSettings
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_errors import translate_errors
-from harness.llm.model_family import REASONING_TOKENS, is_reasoning_model
+from harness.llm.interface import Interface
 from harness.llm.permits import Permit, PermitRequest, RateLimiter, RequestOutcome, RequestResult, Unlimited
 from harness.llm.prices import Price, with_cost
 from harness.llm.rate_limit_headers import read_headers
+from harness.llm.responses import Responses
 from harness.llm.retry import Retrier, RetryableError
 from harness.records import ComputerTool, Message, Reply, Tool, Usage
 
@@ -26,46 +30,30 @@ GUESSED_REPLY_TOKENS = 256
 PICTURE_TOKENS = 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatSettings:
-    """What is asked of the model; None = not sent, since some models refuse the parameter itself."""
+def connect(endpoint: Endpoint, settings: ChatSettings) -> Interface:
+    """The interface that `settings.api` names; a package that only one of them needs is imported with it.
 
-    model: str
-    temperature: float | None = None
-    top_p: float | None = None
-    max_tokens: int | None = None
-    max_tokens_field: str | None = None
-    """How the limit is called; None = as the model's family calls it."""
-    reasoning_effort: str | None = None
-    seed: int | None = None
-    timeout_s: float = 120.0
-    """Of one request, from connecting to the last byte."""
-    extra_body: Mapping[str, Any] = field(default_factory=dict)
-    """Further keys of the request, as the server documents them."""
-
-    def body(self) -> dict[str, Any]:
-        """The request's keys other than model and messages.
-
-        A model whose family is known to reason is sent no `temperature` and no `top_p`, and its limit leaves room for
-        the reasoning; naming the field of the limit turns this off.
-        """
-        if self.max_tokens_field is None and is_reasoning_model(self.model):
-            limit = None if self.max_tokens is None else self.max_tokens + REASONING_TOKENS
-            family: dict[str, Any] = {"max_completion_tokens": limit}
-        else:
-            field_name = self.max_tokens_field or "max_tokens"
-            family = {"temperature": self.temperature, "top_p": self.top_p, field_name: self.max_tokens}
-        asked = {**family, "reasoning_effort": self.reasoning_effort, "seed": self.seed}
-        return {key: value for key, value in asked.items() if value is not None} | dict(self.extra_body)
+    Raises:
+        ConfigError: That package is not installed.
+    """
+    match settings.api:
+        case "chat":
+            return ChatCompletions(endpoint, settings)
+        case "responses":
+            return Responses(endpoint, settings)
+        case "messages":
+            try:
+                from harness.llm.anthropic_messages import AnthropicMessages
+            except ImportError as error:
+                raise ConfigError(
+                    "llm.api=messages needs the package anthropic: pip install 'cairn-harness[anthropic]'"
+                ) from error
+            return AnthropicMessages(endpoint, settings)
+    raise ConfigError(f"llm.api={settings.api} is unknown; choose one of chat, responses, messages")
 
 
-def judge_settings(model: str, *, timeout_s: float = 120.0) -> ChatSettings:
-    """What a judge is asked with, as WebArena asks its own: temperature 0, and at most 768 tokens."""
-    return ChatSettings(model=model, temperature=0.0, max_tokens=768, timeout_s=timeout_s)
-
-
-class OpenAIChat:
-    """A `ChatModel` on any OpenAI-compatible endpoint; close it by leaving its context."""
+class EndpointModel:
+    """A `ChatModel` behind an endpoint; close it by leaving its context."""
 
     def __init__(
         self,
@@ -87,7 +75,7 @@ class OpenAIChat:
         self._prices = prices
         self._turns = turns or Unlimited()
         self._reply_tokens = settings.max_tokens or GUESSED_REPLY_TOKENS
-        self._client = endpoint.connect()
+        self._interface = connect(endpoint, settings)
 
     async def __aenter__(self) -> Self:
         return self
@@ -95,14 +83,12 @@ class OpenAIChat:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._client.close()
+        await self._interface.close()
 
     async def ask(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> Reply:
         """See `ChatModel.ask`."""
         requests, waited_s, again = 0, 0.0, False
-        body: dict[str, Any] = {"messages": [plain_message(message) for message in messages]}
-        if tools:
-            body["tools"] = plain_tools(tools)
+        body = self._interface.body(messages, tools)
         tokens = guessed_tokens(body)
 
         async def attempt() -> tuple[Answer, bytes]:
@@ -127,13 +113,13 @@ class OpenAIChat:
             ) from exc
         return replace(self._reply(answer, requests), waited_s=waited_s, raw=raw)
 
-    async def _in_turn(self, turn: Permit, body: Mapping[str, Any]) -> tuple[Answer, bytes]:
+    async def _in_turn(self, turn: Permit, body: JsonObject) -> tuple[Answer, bytes]:
         """One HTTP request; whatever comes of it, the turn ends with it."""
         ending = RequestResult(outcome=RequestOutcome.unused)
         try:
             response = await self._request(body)
-            ending = replace(ending, told=read_headers(response.headers))
-            answer = read_completion(response.content)
+            ending = replace(ending, told=read_headers(response.headers, time.time()))
+            answer = self._interface.read(response.content)
             counted = answer.prompt_tokens + answer.completion_tokens
             ending = replace(ending, outcome=RequestOutcome.answered, tokens=counted or None)
             self._reply_tokens = answer.completion_tokens or self._reply_tokens
@@ -148,18 +134,13 @@ class OpenAIChat:
         finally:
             turn.end(ending)
 
-    async def _request(self, body: Mapping[str, Any]) -> Any:
+    async def _request(self, body: JsonObject) -> Any:
         """The whole HTTP answer, its bytes read."""
         settings = self._settings
-        with translate_errors(self._endpoint, model=settings.model, timeout_s=settings.timeout_s):
+        endpoint, model = self._endpoint, settings.model
+        with translate_errors(endpoint, self._interface.errors, model=model, timeout_s=settings.timeout_s):
             async with asyncio.timeout(settings.timeout_s):
-                # Raw, because the package's own parsing accepts answers without choices and trips over bad JSON.
-                # The messages have their shape already: as `messages` the package would rebuild every one of them,
-                # which takes as long as all the rest of a request.
-                answer = await self._client.chat.completions.with_raw_response.create(
-                    model=settings.model, messages=[], extra_body={**body, **settings.body()}
-                )
-        return answer.http_response
+                return await self._interface.send(body)
 
     def _reply(self, answer: Answer, requests: int) -> Reply:
         model = self._settings.model

@@ -10,8 +10,15 @@ Source: https://platform.openai.com/docs/api-reference/chat.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from openai import APIConnectionError, APIStatusError, APITimeoutError
+
+from harness.codec import JsonObject
 from harness.errors import ConfigError
 from harness.llm.answer import Answer, count, excerpt, mappings, parsed, short, whole
+from harness.llm.chat_settings import ChatSettings, given
+from harness.llm.endpoint import Endpoint
+from harness.llm.interface import SdkErrors
+from harness.llm.model_family import REASONING_TOKENS, is_reasoning_model
 from harness.llm.retry import RetryableError
 from harness.records import ComputerTool, Message, Tool, ToolCall
 
@@ -20,6 +27,57 @@ _REASONING = ("reasoning_content", "reasoning")
 """What servers call the text of a model's reasoning: DeepSeek and vLLM; OpenRouter and newer vLLM."""
 _ECHOED = ("reasoning_details", "extra_content")
 """What some servers want back: OpenRouter on the message, Gemini (a signature) on each call."""
+
+
+OPENAI_ERRORS = SdkErrors(timeout=APITimeoutError, connection=APIConnectionError, status=APIStatusError)
+
+
+class ChatCompletions:
+    """Fits `Interface`."""
+
+    errors = OPENAI_ERRORS
+
+    def __init__(self, endpoint: Endpoint, settings: ChatSettings) -> None:
+        self._settings = settings
+        self._client = endpoint.connect()
+
+    def body(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool]) -> JsonObject:
+        """See `Interface.body`."""
+        offered = {"tools": plain_tools(tools)} if tools else {}
+        return {"messages": [plain_message(message) for message in messages], **offered, **parameters(self._settings)}
+
+    async def send(self, body: JsonObject) -> Any:
+        """See `Interface.send`."""
+        # Raw, because the package's own parsing accepts answers without choices and trips over bad JSON. The messages
+        # have their shape already: as `messages` the package would rebuild every one of them, which takes as long as
+        # all the rest of a request.
+        answer = await self._client.chat.completions.with_raw_response.create(
+            model=self._settings.model, messages=[], extra_body=body
+        )
+        return answer.http_response
+
+    def read(self, content: bytes) -> Answer:
+        """See `Interface.read`."""
+        return read_completion(content)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+def parameters(settings: ChatSettings) -> JsonObject:
+    """The request's keys other than model, messages and tools.
+
+    A model whose family is known to reason is sent no `temperature` and no `top_p`, and its limit leaves room for the
+    reasoning; naming the field of the limit turns this off.
+    """
+    limit = settings.max_tokens
+    if settings.max_tokens_field is None and is_reasoning_model(settings.model):
+        family = given(max_completion_tokens=None if limit is None else limit + REASONING_TOKENS)
+    else:
+        field_name = settings.max_tokens_field or "max_tokens"
+        family = given(temperature=settings.temperature, top_p=settings.top_p, **{field_name: limit})
+    asked = given(reasoning_effort=settings.reasoning_effort, seed=settings.seed)
+    return {**family, **asked, **settings.extra_body}
 
 
 def plain_message(message: Message) -> Mapping[str, Any]:

@@ -20,14 +20,15 @@ from harness.errors import ConfigError
 from harness.llm.http_client import bounded_client
 
 OPENAI_URL = "https://api.openai.com/v1"
+ANTHROPIC_URL = "https://api.anthropic.com"
 NO_KEY = "none"
-_VARIABLES = ("OPENAI_", "AZURE_OPENAI_")
+_VARIABLES = ("OPENAI_", "AZURE_OPENAI_", "ANTHROPIC_")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """An OpenAI-compatible server."""
+    """A server that speaks one of the interfaces."""
 
     base_url: str | None = None
     """None = OpenAI's own; for Azure the resource, `https://NAME.openai.azure.com`."""
@@ -37,24 +38,28 @@ class Endpoint:
     """Azure only: None = its v1 API; a dated version = its older API, where the model names a deployment."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Sent with every request, instead of those the package would send under the same names."""
+    settings: str = "llm"
+    """Group of settings it was made from, for messages."""
     http_client: Any = None
     """Made by `http_client.bounded_client`; None = a new one."""
 
     def __post_init__(self) -> None:
         if self.azure and not self.base_url:
-            raise ConfigError("llm.base_url is missing; give the Azure resource, https://NAME.openai.azure.com")
+            raise ConfigError(
+                f"{self.settings}.base_url is missing; give the Azure resource, https://NAME.openai.azure.com"
+            )
         if self.base_url and not re.match(r"https?://[^/\s]", self.base_url):
-            raise ConfigError(f"llm.base_url must begin with http:// or https://, not {self.base_url!r}")
+            raise ConfigError(f"{self.settings}.base_url must begin with http:// or https://, not {self.base_url!r}")
         key = (self.api_key or "").strip()
         if not (key.isascii() and key.isprintable()):
             raise ConfigError(
-                "llm.api_key contains characters that are not allowed in an HTTP header; copy the key again"
+                f"{self.settings}.api_key contains characters that are not allowed in an HTTP header;"
+                " copy the key again"
             )
         for name, value in self.headers.items():
             if not _HEADER_NAME.fullmatch(name) or not (value.isascii() and value.isprintable()):
                 raise ConfigError(
-                    f"the header {name!r} (llm.headers, judge.headers) contains characters that no HTTP header allows;"
-                    " correct it"
+                    f"{self.settings}.headers: {name!r} contains characters that no HTTP header allows; correct it"
                 )
 
     @property
@@ -69,17 +74,20 @@ class Endpoint:
             text = text.replace(secret, "[key]") if secret else text
         return text
 
-    def connect(self) -> AsyncOpenAI:
-        """A client that never retries and never times out by itself: both are done above it, once."""
-        key = (self.api_key or "").strip() or NO_KEY
-        shared: dict[str, Any] = {
-            "api_key": key,
+    def client_options(self) -> dict[str, Any]:
+        """What the client of any package is given."""
+        return {
+            "api_key": (self.api_key or "").strip() or NO_KEY,
             "max_retries": 0,
             "timeout": None,
             "default_headers": dict(self.headers),
             "http_client": self.http_client or bounded_client(),
         }
-        with _without_variables():
+
+    def connect(self) -> AsyncOpenAI:
+        """A client that never retries and never times out by itself: both are done above it, once."""
+        shared = self.client_options()
+        with without_variables():
             if not self.azure:
                 return AsyncOpenAI(base_url=self.base_url or OPENAI_URL, **shared)
             resource = str(self.base_url).rstrip("/")
@@ -90,8 +98,8 @@ class Endpoint:
 
 
 @contextmanager
-def _without_variables() -> Iterator[None]:
-    """The package reads a growing list of variables when a client is created; they are removed meanwhile."""
+def without_variables() -> Iterator[None]:
+    """The packages read growing lists of variables when a client is created; they are removed meanwhile."""
     away = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(_VARIABLES)}
     try:
         yield

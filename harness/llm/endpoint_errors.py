@@ -1,4 +1,4 @@
-"""Maps errors of the openai package to `RetryableError`, `RequestRefused` or `ModelRejected`.
+"""Maps errors of a provider's package to `RetryableError`, `RequestRefused` or `ModelRejected`.
 
 Retried (an allow-list): timeouts, connection errors, 408, 409, 429 and 5xx. 400, 413 and 422 reject one request,
 because its prompt is too long or was filtered; if the cause is a setting, no request is ever answered, which the rate
@@ -10,12 +10,12 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from openai import APIConnectionError, APIStatusError, APITimeoutError
+from typing import Any
 
 from harness.errors import ModelRejected, RequestRefused
 from harness.llm.endpoint import Endpoint
 from harness.llm.http_client import ReplyRefused
+from harness.llm.interface import SdkErrors
 from harness.llm.rate_limit_headers import read_headers
 from harness.llm.retry import RetryableError
 from harness.llm.retry_after import retry_after_s
@@ -25,11 +25,11 @@ _READ = 10_000
 """Characters of an error that are looked at."""
 _EXHAUSTED = {"insufficient_quota", "billing_hard_limit_reached"}
 _OF_THE_REQUEST = {400, 413, 422}
-_FIX = {401: "check llm.api_key", 403: "check llm.api_key", 404: "check llm.model and llm.base_url"}
+_FIX = {401: "check {}.api_key", 403: "check {}.api_key", 404: "check {}.model and {}.base_url"}
 
 
 @contextmanager
-def translate_errors(endpoint: Endpoint, *, model: str, timeout_s: float) -> Iterator[None]:
+def translate_errors(endpoint: Endpoint, sdk: SdkErrors, *, model: str, timeout_s: float) -> Iterator[None]:
     """Translate what one attempt raises.
 
     Raises:
@@ -39,42 +39,47 @@ def translate_errors(endpoint: Endpoint, *, model: str, timeout_s: float) -> Ite
     """
     try:
         yield
-    except (TimeoutError, APITimeoutError) as exc:
+    except (TimeoutError, sdk.timeout) as exc:
         raise RetryableError(f"no answer within {timeout_s:g} s") from exc
     except ReplyRefused as exc:
         raise RequestRefused(f"the answer of {endpoint.label} {exc}") from exc
-    except APIConnectionError as exc:
+    except sdk.connection as exc:
+        if isinstance(exc.__cause__, ReplyRefused):
+            raise RequestRefused(f"the answer of {endpoint.label} {exc.__cause__}") from exc
         cause = str(exc.__cause__ or exc) or type(exc.__cause__).__name__
         raise RetryableError(endpoint.redact(f"connection failed: {cause}")) from exc
-    except APIStatusError as exc:
-        status = exc.status_code
-        said = _said(exc, endpoint)
-        if exc.code not in _EXHAUSTED and (status in _RETRIED or status >= 500):
-            headers = {name.lower(): value for name, value in exc.response.headers.items()}
-            wait_s = retry_after_s(headers, status=status, now=time.time())
-            raise RetryableError(
-                f"HTTP {status}: {said}", wait_s=wait_s, refused=status == 429, told=read_headers(headers)
-            ) from exc
-        if status in _OF_THE_REQUEST and exc.code not in _EXHAUSTED:
-            raise RequestRefused(
-                f"{endpoint.label} rejected this request to model {model!r} with HTTP {status} ({said})"
-            ) from exc
-        if exc.response.is_redirect:
-            to = endpoint.redact(exc.response.headers["location"])[:200]
-            raise ModelRejected(
-                f"{endpoint.label} answers HTTP {status}, a redirect to {to}; redirects are not followed:"
-                " set base_url to the final address, then run again"
-            ) from exc
-        fix = "check the account's quota" if exc.code in _EXHAUSTED else _FIX.get(status, "check the llm settings")
-        raise ModelRejected(
-            f"{endpoint.label} rejected model {model!r} with HTTP {status} ({said}); {fix}, then run again"
-        ) from exc
+    except sdk.status as exc:
+        raise _translated(exc, endpoint, model) from exc
 
 
-def _said(exc: APIStatusError, endpoint: Endpoint) -> str:
+def _translated(exc: Any, endpoint: Endpoint, model: str) -> Exception:
+    """The error of ours that an answer with an error status is."""
+    status, said = exc.status_code, _said(exc, endpoint)
+    exhausted = status == 402 or getattr(exc, "code", None) in _EXHAUSTED
+    if not exhausted and (status in _RETRIED or status >= 500):
+        now, headers = time.time(), {name.lower(): value for name, value in exc.response.headers.items()}
+        wait_s = retry_after_s(headers, status=status, now=now)
+        told = read_headers(headers, now)
+        return RetryableError(f"HTTP {status}: {said}", wait_s=wait_s, refused=status == 429, told=told)
+    if status in _OF_THE_REQUEST and not exhausted:
+        return RequestRefused(f"{endpoint.label} rejected this request to model {model!r} with HTTP {status} ({said})")
+    if exc.response.is_redirect:
+        to = endpoint.redact(exc.response.headers["location"])[:200]
+        return ModelRejected(
+            f"{endpoint.label} answers HTTP {status}, a redirect to {to}; redirects are not followed:"
+            " set base_url to the final address, then run again"
+        )
+    fix = "check the account's quota" if exhausted else _FIX.get(status, "check the {} settings")
+    return ModelRejected(
+        f"{endpoint.label} rejected model {model!r} with HTTP {status} ({said});"
+        f" {fix.format(*[endpoint.settings] * 2)}, then run again"
+    )
+
+
+def _said(exc: Any, endpoint: Endpoint) -> str:
     """The server's message on one line, redacted before it is cut, because half a key is a secret, too."""
     match exc.body:
-        case {"message": str(message)} if message.strip():
+        case {"message": str(message)} | {"error": {"message": str(message)}} if message.strip():
             text = message
         case {"detail": str(message)} if message.strip():
             text = message

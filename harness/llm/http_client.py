@@ -22,17 +22,18 @@ class ReplyRefused(Exception):
     """An answer that is not read; the message gives the reason and continues `the answer …`."""
 
 
-def bounded_client(most_bytes: int = MOST_BYTES) -> Any:
+def bounded_client(most_bytes: int = MOST_BYTES, *, name: str = "llm") -> Any:
     """A client for many endpoints: making one costs tens of milliseconds, which each lane need not spend.
 
     Args:
         most_bytes: Of one answer, decompressed.
+        name: Of the group of settings that says so, for messages.
     """
 
     async def bound(response: Response) -> None:
         encoding = response.headers.pop("content-encoding", "identity").strip().lower()
         assert isinstance(response.stream, AsyncByteStream)
-        response.stream = _Bounded(response.stream, encoding, most_bytes)
+        response.stream = _Bounded(response.stream, encoding, most_bytes, name)
 
     return DefaultAsyncHttpxClient(
         timeout=None,
@@ -46,10 +47,11 @@ def bounded_client(most_bytes: int = MOST_BYTES) -> Any:
 class _Bounded(AsyncByteStream):
     """A body as it was before it was compressed, up to so many bytes."""
 
-    def __init__(self, stream: AsyncByteStream, encoding: str, most_bytes: int) -> None:
+    def __init__(self, stream: AsyncByteStream, encoding: str, most_bytes: int, name: str) -> None:
         self._stream = stream
         self._encoding = encoding
         self._most_bytes = most_bytes
+        self._name = name
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         if self._encoding not in {*_ENCODINGS, "identity"}:
@@ -64,7 +66,7 @@ class _Bounded(AsyncByteStream):
             left -= len(data)
             if left < 0:
                 raise ReplyRefused(
-                    f"is longer than {self._most_bytes / (1 << 20):g} MB (llm.max_answer_mb) and was cut off"
+                    f"is longer than {self._most_bytes / (1 << 20):g} MB ({self._name}.max_answer_mb) and was cut off"
                 )
             yield data
 

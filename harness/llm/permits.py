@@ -21,6 +21,8 @@ class PermitRequest:
     tokens: int = 0
     """An estimate of what the request will cost, reply included."""
     lane: int = 0
+    judge: bool = False
+    """Of the judge, and not of the model under test."""
     again: bool = False
     """Its turn before was refused by the endpoint: it need not queue up behind the others."""
 

@@ -4,11 +4,15 @@ OpenAI's headers come with every answer: `x-ratelimit-{limit,remaining,reset}-{r
 time until the whole limit is there again. Limits are buckets that refill all the time (OpenAI's), or windows that begin
 anew (many a proxy's); which one it is shows in the end of that time: a window's stays where it is.
 
-Source: https://platform.openai.com/docs/guides/rate-limits (rate limits in headers).
+Anthropic's are `anthropic-ratelimit-{requests,tokens}-{limit,remaining,reset}`, the last one a time of day.
+
+Source: https://platform.openai.com/docs/guides/rate-limits (rate limits in headers);
+https://docs.anthropic.com/en/api/rate-limits (response headers).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from harness.llm.retry_after import duration_s
 
@@ -37,17 +41,33 @@ class RateLimitHeaders:
     tokens: HeaderAllowance | None = None
 
 
-def read_headers(headers: Mapping[str, str]) -> RateLimitHeaders:
-    """Read response headers (names in lower case)."""
-    return RateLimitHeaders(requests=_allowance(headers, "requests"), tokens=_allowance(headers, "tokens"))
+def read_headers(headers: Mapping[str, str], now: float) -> RateLimitHeaders:
+    """Read response headers (names in lower case); `now`: seconds since the epoch."""
+    requests, tokens = (
+        _allowance(headers, "x-ratelimit-{}-" + kind, None)
+        or _allowance(headers, f"anthropic-ratelimit-{kind}-{{}}", now)
+        for kind in ("requests", "tokens")
+    )
+    return RateLimitHeaders(requests=requests, tokens=tokens)
 
 
-def _allowance(headers: Mapping[str, str], kind: str) -> HeaderAllowance | None:
-    limit, remaining = (_number(headers.get(f"x-ratelimit-{name}-{kind}", "")) for name in ("limit", "remaining"))
-    reset_s = duration_s(headers.get(f"x-ratelimit-reset-{kind}", ""))
+def _allowance(headers: Mapping[str, str], name: str, now: float | None) -> HeaderAllowance | None:
+    """`now`: the reset is a time of day; None = it is a duration."""
+    limit, remaining = (_number(headers.get(name.format(part), "")) for part in ("limit", "remaining"))
+    reset = headers.get(name.format("reset"), "")
+    reset_s = duration_s(reset) if now is None else _until(reset, now)
     if limit is None or limit < SMALLEST or remaining is None or reset_s is None:
         return None
     return HeaderAllowance(limit=limit, remaining=min(remaining, limit), reset_s=reset_s)
+
+
+def _until(text: str, now: float) -> float | None:
+    """Seconds until a time of day in RFC 3339."""
+    try:
+        at = datetime.fromisoformat(text[:40])
+        return max(0.0, (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() - now)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _number(text: str) -> float | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from harness.reports.escape import one_line, visible
-from harness.reports.format import duration, in_doubt, judging, measure, percent
+from harness.reports.format import caching, duration, in_doubt, judging, measure, percent
 from harness.reports.overview import Overview
 from harness.reports.rows import Row, RunInfo
 from harness.reports.summary import FAILED, PASSED, UNSCORED
@@ -43,6 +43,7 @@ def markdown(known: RunInfo, rows: Sequence[Row], view: Overview) -> str:
         f"{whole.passed} passed, {whole.failed} failed, {whole.unscored} unscored of {whole.counted}; "
         f"95% interval {percent(rate.low)} to {percent(rate.high)} ({view.method}); {known.dialect} scoring; "
         f"{measure(view.tokens, 'count')} tokens, {measure(view.cost_usd, 'usd')}, {duration(view.working_s)} of work"
+        + (f"; prompt cache: {said}" if (said := caching(view.usage)) else "")
         + (f"; judge: {said}" if (said := judging(view.judge)) else "")
         + (f"; {in_doubt(view.doubts)}." if view.doubts else "."),
         "",

@@ -35,6 +35,17 @@ def judging(usage: Usage) -> str:
     return f"{measure(usage.tokens, 'count')} tokens, {'' if usage.priced else '≥ '}{measure(usage.cost_usd, 'usd')}"
 
 
+def caching(usage: Usage) -> str:
+    """What the provider's cache did, as `62.5% of prompt tokens, saved $0.12`; "" when nothing was cached."""
+    if not usage.cached_tokens and not usage.cache_write_tokens:
+        return ""
+    share = f"{percent(usage.cached_tokens / max(1, usage.prompt_tokens))} of prompt tokens"
+    if not usage.saved_usd:  # the prices do not know it
+        return share
+    spared = measure(abs(usage.saved_usd), "usd")
+    return f"{share}, saved {spared}" if usage.saved_usd > 0 else f"{share}, cost {spared} more"
+
+
 def duration(seconds: float) -> str:
     """`0.4 s`, `2:05 min` or `3:07 h`."""
     if seconds < 59.5:

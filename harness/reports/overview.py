@@ -64,6 +64,8 @@ class Overview:
     tokens: int
     cost_usd: float
     priced: bool
+    usage: Usage
+    """Of the model under test, in full: what was cached, and what reasoning took."""
     judge: Usage
     """What judging cost; in none of the figures above."""
     working_s: float
@@ -89,6 +91,7 @@ def overview(rows: Sequence[Row]) -> Overview:
         tokens=sum(row.tokens for row in rows),
         cost_usd=sum(row.cost_usd for row in rows),
         priced=all(row.priced for row in rows),
+        usage=sum((row.usage for row in rows), Usage()),
         judge=sum((row.judge for row in rows), Usage()),
         working_s=sum(row.elapsed_ms for row in rows) / 1000,
         resumes=sum(row.resumes for row in rows),

@@ -22,7 +22,7 @@ from markupsafe import Markup
 from harness.codec import dumps
 from harness.reports.baselines import Baseline
 from harness.reports.escape import one_line, visible
-from harness.reports.format import duration, judging, measure, percent, points
+from harness.reports.format import caching, duration, judging, measure, percent, points
 from harness.reports.overview import Overview
 from harness.reports.rows import Row, RunInfo
 from harness.reports.task_page import TEXT_LIMIT, TaskPageModel
@@ -166,6 +166,7 @@ def _environment() -> jinja2.Environment:
         percent=percent,
         points=points,
         measure=measure,
+        caching=caching,
         judging=judging,
         ms=lambda elapsed: duration(elapsed / 1000),
         clock=_clock,

@@ -61,6 +61,8 @@ class Row:
     tokens: int
     cost_usd: float
     priced: bool
+    usage: Usage
+    """The same in full."""
     judge: Usage
     """What judging cost; in none of the figures above."""
     elapsed_ms: float
@@ -160,6 +162,7 @@ def row_of(entry: IndexEntry, dialect: str) -> Row:
         tokens=usage.tokens,
         cost_usd=usage.cost_usd,
         priced=usage.priced,
+        usage=usage,
         judge=outcome.judge_usage,
         elapsed_ms=outcome.elapsed_ms,
         digest=outcome.task_digest,
@@ -219,6 +222,7 @@ def _not_begun(task_id: str, trial: int) -> Row:
         tokens=0,
         cost_usd=0.0,
         priced=True,
+        usage=Usage(),
         judge=Usage(),
         elapsed_ms=0.0,
         digest="",

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from harness.records import Scored
 from harness.reports.escape import flat, one_line, visible
-from harness.reports.format import duration, judging, measure, percent
+from harness.reports.format import caching, duration, judging, measure, percent
 from harness.reports.overview import overview
 from harness.reports.rows import Row, RunInfo
 from harness.reports.task_page import StepView, TaskPageModel
@@ -36,6 +36,7 @@ def show_run(console: Console, known: RunInfo, rows: Sequence[Row], damaged: Seq
         f"{known.name}: {view.all.counted}, {view.all.passed} passed, {percent(rate.value)} (95% from"
         f" {percent(rate.low)} to {percent(rate.high)}), {view.all.failed} failed, {view.all.unscored} unscored;"
         f" {measure(view.tokens, 'count')} tokens, {measure(view.cost_usd, 'usd')}, {duration(view.working_s)} of work"
+        + (f"; prompt cache: {said}" if (said := caching(view.usage)) else "")
         + (f"; judge: {said}" if (said := judging(view.judge)) else ""),
     )
     for damage in damaged:

@@ -62,6 +62,8 @@ class Totals:
     tokens: int = 0
     """Of the model under test; so `cost_usd`."""
     cost_usd: float = 0.0
+    usage: Usage = field(default_factory=Usage)
+    """The same in full: what was cached, and what reasoning took."""
     judge: Usage = field(default_factory=Usage)
     """What judging cost."""
 
@@ -205,6 +207,7 @@ def _tally(found: Sequence[_Found]) -> Totals:
         doubts=sum(bool(one.result.doubts) and one.result.status != UNSCORED for one in found),
         tokens=sum(one.usage.tokens for one in found),
         cost_usd=sum(one.usage.cost_usd for one in found),
+        usage=sum((one.usage for one in found), Usage()),
         judge=sum((one.judge_usage for one in found), Usage()),
     )
 
@@ -253,6 +256,13 @@ def _tally_json(tally: Totals) -> dict[str, object]:
         "success_rate_scored": tally.success_rate_scored,
         "tokens": tally.tokens,
         "cost_usd": tally.cost_usd,
+        "cache": {
+            "read_tokens": tally.usage.cached_tokens,
+            "write_tokens": tally.usage.cache_write_tokens,
+            "share": tally.usage.cached_tokens / tally.usage.prompt_tokens if tally.usage.prompt_tokens else 0.0,
+            "saved_usd": tally.usage.saved_usd,
+        },
+        "reasoning_tokens": tally.usage.reasoning_tokens,
         "judge": {
             "tokens": tally.judge.tokens,
             "cost_usd": tally.judge.cost_usd,

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from harness.errors import ExitCode
 from harness.reports.escape import flat, one_line
-from harness.reports.format import in_doubt, judging, percent
+from harness.reports.format import caching, in_doubt, judging, percent
 from harness.reports.summary import Invocation, Summary, Totals
 from harness.reports.trials import Trials, amount
 
@@ -39,6 +39,8 @@ def print_summary(console: Console, summary: Summary, folder: str, left: StillPe
             _say(console, f"in doubt: task {result.task_id}{_trial(result.trial)}: {one_line(doubt)}")
     if summary.disagreements:
         _say(console, f"the two scoring dialects disagree on: {', '.join(summary.disagreements)}")
+    if said := caching(summary.overall.usage):
+        _say(console, f"prompt cache: {said}")
     if said := judging(summary.overall.judge):
         _say(console, f"judge (not included above): {said}")
     if summary.trials is not None:

@@ -64,7 +64,7 @@ def test_without_hint_a_refusal_does_not_say_for_how_long() -> None:
 def test_a_limit_that_tells_says_what_is_left_as_openai_does(rule: dict[str, Any], left: HeaderAllowance) -> None:
     limit = Limited(tell=True, **rule)
     assert [limit.ask() for _ in range(3)] == [None] * 3
-    assert read_headers(limit.injector.headers()).requests == left
+    assert read_headers(limit.injector.headers(), 0.0).requests == left
     assert Limited(**rule).injector.headers() == {}
 
 
@@ -96,6 +96,6 @@ async def test_over_http_a_refusal_has_retry_after_and_every_answer_what_is_left
     assert [one.status_code for one in answers[:10]] == [200] * 10
     assert answers[-1].status_code == 429 and 0 < int(answers[-1].headers["retry-after"]) <= 60
     assert answers[-1].json()["error"]["type"] == "rate_limit_exceeded"
-    left = read_headers(answers[0].headers).requests
+    left = read_headers(answers[0].headers, 0.0).requests
     assert left is not None and (left.limit, left.remaining) == (10, 9)
     assert log[-1]["fault"] == "limit" and log[0]["at_s"] <= log[-1]["at_s"]

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from rich.console import Console
 
-from harness.config import LlmConfig
+from harness.config.model_settings import JudgeConfig, LlmConfig
 from harness.errors import ConfigError
 from harness.evaluation.limiter_settings import build_rate_limiter
 from harness.evaluation.models import LaneLimiter, RequestCounter
@@ -21,11 +21,11 @@ from harness.runner.shutdown import ShutdownRequested, ShutdownSignal
 @pytest.mark.parametrize("name", ["max_concurrency", "requests_per_minute", "tokens_per_minute"])
 def test_a_limit_that_lets_nothing_through_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match=f"llm.{name}=0 must be more than 0"):
-        build_rate_limiter(LlmConfig(**{name: 0}))
+        build_rate_limiter(LlmConfig(**{name: 0}), JudgeConfig())
 
 
 async def test_configured_limits_are_those_of_the_limiter() -> None:
-    limited = build_rate_limiter(LlmConfig(max_concurrency=1))
+    limited = build_rate_limiter(LlmConfig(max_concurrency=1), JudgeConfig())
     await limited.acquire(PermitRequest())
     waiting = asyncio.ensure_future(limited.acquire(PermitRequest()))
     await asyncio.sleep(0)

@@ -23,7 +23,8 @@ from harness.errors import ConfigError, SiteUnavailable
 from harness.evaluation.redacting_progress import RedactingProgress
 from harness.journal.redaction import Redactor
 from harness.journal.secret_detection import in_command, in_header, in_login, in_text, secrets_in
-from harness.llm.chat import ChatSettings, OpenAIChat
+from harness.llm.chat import EndpointModel
+from harness.llm.chat_settings import ChatSettings
 from harness.llm.endpoint import Endpoint
 from harness.llm.retry import Retrier, RetryPolicy
 from harness.protocols import Phase, ProgressEvent
@@ -391,7 +392,7 @@ async def test_only_what_is_configured_is_sent_to_an_endpoint(
         api_version=None if azure == "v1" else azure,
         headers={"X-Ours": "ours"},
     )
-    chat = OpenAIChat(
+    chat = EndpointModel(
         endpoint, ChatSettings(model="m"), retrier=Retrier(RetryPolicy(max_attempts=1, max_total_s=10)), prices={}
     )
     async with chat:

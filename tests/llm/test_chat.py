@@ -18,7 +18,8 @@ from harness.demo.model.fault_injection import read_faults
 from harness.demo.model.model_server import endpoint_app
 from harness.demo.model.scripts import Script, Scripts, ScriptStep
 from harness.errors import ConfigError, ModelRejected, ModelUnavailable, RequestRefused
-from harness.llm.chat import ChatSettings, OpenAIChat
+from harness.llm.chat import EndpointModel
+from harness.llm.chat_settings import ChatSettings
 from harness.llm.endpoint import Endpoint
 from harness.llm.permits import Permit, PermitRequest, RequestOutcome, RequestResult
 from harness.llm.prices import Price
@@ -52,14 +53,14 @@ class Waits:
         return Retrier(RetryPolicy(**policy), on_retry=self.notices.append, timing=timing)
 
 
-def chat(endpoint: Endpoint, waits: Waits, *, prices: Any = None, **settings: Any) -> OpenAIChat:
+def chat(endpoint: Endpoint, waits: Waits, *, prices: Any = None, **settings: Any) -> EndpointModel:
     given: dict[str, Any] = {"model": "scripted", "timeout_s": 5.0} | settings
     asked = ChatSettings(**given)
-    return OpenAIChat(endpoint, asked, retrier=waits.retrier(), prices=prices or {})
+    return EndpointModel(endpoint, asked, retrier=waits.retrier(), prices=prices or {})
 
 
 @asynccontextmanager
-async def scripted(*faults: dict[str, Any], waits: Waits, **settings: Any) -> AsyncIterator[tuple[OpenAIChat, str]]:
+async def scripted(*faults: dict[str, Any], waits: Waits, **settings: Any) -> AsyncIterator[tuple[EndpointModel, str]]:
     """A chat on the scripted endpoint, and the endpoint's address."""
     async with serving(endpoint_app(PLANS, read_faults(list(faults)))) as port:
         url = f"http://127.0.0.1:{port}"
@@ -164,7 +165,7 @@ async def test_every_way_of_asking_for_a_wait_is_understood(headers: dict[str, s
     answers = [httpx2.Response(429, headers=headers), completion()]
     retrier = waits.retrier(max_total_s=7200)
     settings = ChatSettings(model="m")
-    async with OpenAIChat(mocked(lambda _: answers.pop(0)), settings, retrier=retrier, prices={}) as model:
+    async with EndpointModel(mocked(lambda _: answers.pop(0)), settings, retrier=retrier, prices={}) as model:
         assert (await model.ask(ASKED)).usage.requests == 2
     assert waits.slept == [pytest.approx(wait, abs=30 if wait > 1000 else 1e-6)]
 
@@ -331,7 +332,7 @@ async def test_a_turn_is_taken_for_each_request_and_not_kept_while_waiting() -> 
 
     retrier = Retrier(RetryPolicy(), timing=Timing(sleep=sleep))
     settings = ChatSettings(model="m", max_tokens=100)
-    async with OpenAIChat(mocked(handler), settings, retrier=retrier, prices={}, turns=turns) as model:
+    async with EndpointModel(mocked(handler), settings, retrier=retrier, prices={}, turns=turns) as model:
         reply = await model.ask(ASKED)
         assert (reply.text, reply.waited_s) == ("hi", 4.0)
         await model.ask(ASKED)
@@ -355,7 +356,9 @@ async def test_a_refusal_waits_for_its_turn_and_is_no_failed_attempt(closed_s: f
         return completion() if len(turns.wants) > 20 else httpx2.Response(429, headers=headers)
 
     retrier = waits.retrier(max_attempts=2, max_total_s=600.0)
-    async with OpenAIChat(mocked(handler), ChatSettings(model="m"), retrier=retrier, prices={}, turns=turns) as model:
+    async with EndpointModel(
+        mocked(handler), ChatSettings(model="m"), retrier=retrier, prices={}, turns=turns
+    ) as model:
         if requests == 1:
             with pytest.raises(ModelUnavailable, match="HTTP 429"):
                 await model.ask(ASKED)
@@ -378,7 +381,9 @@ async def test_time_spent_waiting_for_turns_is_no_time_spent_retrying() -> None:
 
     timing = Timing(monotonic=lambda: passed[0] + waits.monotonic(), sleep=waits.sleep, chance=lambda: 0.5)
     retrier = Retrier(RetryPolicy(max_total_s=60.0), timing=timing)
-    async with OpenAIChat(mocked(handler), ChatSettings(model="m"), retrier=retrier, prices={}, turns=turns) as model:
+    async with EndpointModel(
+        mocked(handler), ChatSettings(model="m"), retrier=retrier, prices={}, turns=turns
+    ) as model:
         assert (await model.ask(ASKED)).usage.requests == 3
 
 

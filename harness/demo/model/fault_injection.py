@@ -5,9 +5,10 @@ All conditions under `on` must hold; without any, every request is hit. `task_id
 asked for; `every` hits each n-th of the requests that fit them; `first` hits the first n attempts at one and the same
 request (told by its bytes), so that a retry gets through. The first rule that hits wins.
 
-`do` is an HTTP status (`"429"`, `"503"`, `"401"`, …; answered in OpenAI's error shape), `slow` (answer after
+`do` is an HTTP status (`"429"`, `"503"`, `"401"`, …; in the error shape of the interface), `slow` (answer after
 `delay_ms`), `hang` (never answer), `cut` (drop the connection within the answer), `malformed` (half a JSON object),
-`empty` (no choices) or `unparseable` (a reply without an action). `retry_after` becomes the `Retry-After` header.
+`empty` (no answer in it), `unparseable` (a reply without an action), `length` (a reply that was cut off at the limit of
+tokens) or `refusal`. `retry_after` becomes the `Retry-After` header.
 
 `limit` is no fault but a rate limit, and refuses with 429 only what exceeds it: `{"do": "limit", "rpm": 60}`, with
 `burst` (how many at once after a rest; all of `rpm`, if not said), `window` (`bucket`, which refills all the time, or
@@ -25,7 +26,7 @@ from typing import Any
 from harness.demo.model.rate_limits import Bucket, FixedWindow, Limit
 from harness.errors import ConfigError
 
-KINDS = ("slow", "hang", "cut", "malformed", "empty", "unparseable", "limit")
+KINDS = ("slow", "hang", "cut", "malformed", "empty", "unparseable", "length", "refusal", "limit")
 WINDOWS = ("bucket", "fixed")
 _COUNTS = ("step", "every", "first")
 _NUMBERS = ("retry_after", "delay_ms", "rpm", "burst")

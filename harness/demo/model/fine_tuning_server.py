@@ -24,7 +24,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from harness.codec import dumps, loads
-from harness.demo.model.chat_api import MODEL, refuse
+from harness.demo.model.answers import refuse
+from harness.demo.model.chat_api import MODEL
 
 Tree = dict[str, Any]
 _ENDED = {"succeeded", "failed", "cancelled"}

@@ -1,10 +1,13 @@
-"""The scripted endpoint: OpenAI's chat-completions protocol over HTTP, answered by the scripted policy.
+"""The scripted endpoint: three interfaces of model providers over HTTP, answered by one scripted policy.
 
 It is a reference for tests and smoke runs, not a model: it knows a plan for each task and follows it. It keeps no
-conversation, so the reply follows from the request alone; only the request log and fault rules count requests. Asked
-for a model named like one of OpenAI's reasoning models, it refuses the parameters that those refuse.
+conversation, so the reply follows from the request alone; only the request log, fault rules and the count of cached
+tokens know earlier requests. It is as strict as the providers are about parameters of models with names like theirs,
+results of calls, and reasoning that has to be given back.
 
     POST /v1/chat/completions    plain, or `"stream": true` (server-sent events; usage with `include_usage`)
+    POST /v1/responses           OpenAI's Responses API
+    POST /v1/messages            Anthropic's Messages API; keys in `x-api-key`
     /v1/files, /v1/fine_tuning/jobs, /v1/models     see `finetuning`
     GET  /__requests__           every chat request so far: sequence, time, task, step, status, fault, sha256 of body
     and messages GET  /__stats__              how many, by status (`none` = no answer was finished), and how many at
@@ -32,10 +35,15 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from harness.codec import dumps, loads
-from harness.demo.model.chat_api import ChatRequest, complete, read_chat_request, refuse, spoil
+from harness.demo.model.answers import Answering, refuse
+from harness.demo.model.chat_api import ChatFormat
+from harness.demo.model.conversation import Conversation, WireFormat
 from harness.demo.model.fault_injection import Fault, Injector, read_faults
 from harness.demo.model.fine_tuning_server import FineTunes, finetuning_routes
-from harness.demo.model.scripted_policy import ScriptedAnswer, reply
+from harness.demo.model.messages_api import MessagesFormat
+from harness.demo.model.prompt_cache import CachedPrompt, PromptCache
+from harness.demo.model.responses_api import ResponsesFormat
+from harness.demo.model.scripted_policy import ScriptedAnswer, answer
 from harness.demo.model.scripts import Scripts, read_plans
 from harness.errors import ConfigError, ExitCode, TaskError, UsageError
 from harness.loopback_server import run
@@ -70,41 +78,59 @@ class _Endpoint:
         self._log: list[LoggedRequest] = []
         self._began = time.monotonic()
         self._at_once = self._most_at_once = 0
+        self._cache = PromptCache()
 
     async def chat(self, request: Request) -> Response:
+        return await self._counted(request, ChatFormat())
+
+    async def responses(self, request: Request) -> Response:
+        return await self._counted(request, ResponsesFormat())
+
+    async def messages(self, request: Request) -> Response:
+        return await self._counted(request, MessagesFormat())
+
+    async def _counted(self, request: Request, format: WireFormat) -> Response:
         self._at_once += 1
         self._most_at_once = max(self._most_at_once, self._at_once)
         try:
-            return await self._chat(request)
+            return await self._answer(request, format)
         finally:
             self._at_once -= 1
 
-    async def _chat(self, request: Request) -> Response:
+    async def _answer(self, request: Request, format: WireFormat) -> Response:
         raw = await request.body()
         digest = sha256(raw).hexdigest()
-        asked = read_chat_request(raw, digest)
-        answer = reply(asked.messages, self._plans) if asked else ScriptedAnswer(text="")
+        asked = _conversation(raw, format, digest)
+        said = answer(asked, self._plans) if asked else ScriptedAnswer(text="")
         if not self.lets_in(request):
-            self._note(answer, asked, digest, status=401)
-            return refuse(401, "Incorrect API key provided", code="invalid_api_key")
+            self._note(said, asked, digest, status=401)
+            return refuse(401, "Incorrect API key provided", code="invalid_api_key", format=format)
         if asked is None:
-            self._note(answer, asked, digest, status=400)
-            return refuse(400, "the body must be a JSON object with a list of messages")
-        if asked.unsupported is not None:
-            self._note(answer, asked, digest, status=400)
-            said = f"Unsupported parameter: '{asked.unsupported}' is not supported with this model."
-            return refuse(400, said, code="unsupported_parameter", param=asked.unsupported)
-        fault = self._injector.choose(task_id=answer.task_id, step=answer.step, digest=digest)
-        response = complete(asked, answer.text) if fault is None else spoil(asked, answer.text, fault)
+            self._note(said, asked, digest, status=400)
+            return refuse(400, "the body must be a JSON object with a list of messages", format=format)
+        if asked.refused:
+            self._note(said, asked, digest, status=400)
+            code = "unsupported_parameter" if asked.refused_parameter else None
+            return refuse(400, asked.refused, code=code, param=asked.refused_parameter, format=format)
+        fault = self._injector.choose(task_id=said.task_id, step=said.step, digest=digest)
+        cached = self._cached(asked, format, refused=fault is not None and fault.status is not None)
+        answering = Answering(format=format, asked=asked, answer=said, cached=cached)
+        response = answering.complete() if fault is None else answering.spoil(fault)
         response.headers.update(self._injector.headers())
         unfinished = fault is not None and fault.do in ("hang", "cut")
         status = None if unfinished else response.status_code
-        self._note(answer, asked, digest, status=status, fault=fault.do if fault else None)
+        self._note(said, asked, digest, status=status, fault=fault.do if fault else None)
         if fault is not None and fault.do == "limit":
             return response  # a refusal costs no model's time
         if delay_s := self._latency_s + (fault.delay_ms / 1000 if fault and fault.do == "slow" else 0.0):
             await asyncio.sleep(delay_s)  # the latency that was asked for, not a wait for anything
         return response
+
+    def _cached(self, asked: Conversation, format: WireFormat, *, refused: bool) -> CachedPrompt:
+        """A request that is refused is not read, and leaves nothing in the cache."""
+        if refused:
+            return CachedPrompt(total=0)
+        return self._cache.count(asked.model, asked.segments, marked=isinstance(format, MessagesFormat))
 
     async def requests(self, _request: Request) -> Response:
         return JSONResponse([asdict(one) for one in self._log])
@@ -118,13 +144,14 @@ class _Endpoint:
     def lets_in(self, request: Request) -> bool:
         if self._api_key is None:
             return True
-        given = request.headers.get("authorization", "").encode()
-        return hmac.compare_digest(given, f"Bearer {self._api_key}".encode())
+        bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+        given = request.headers.get("x-api-key") or bearer
+        return hmac.compare_digest(given.encode(), self._api_key.encode())
 
     def _note(
         self,
         answer: ScriptedAnswer,
-        asked: ChatRequest | None,
+        asked: Conversation | None,
         digest: str,
         *,
         status: int | None,
@@ -144,8 +171,17 @@ class _Endpoint:
         )
 
 
+def _conversation(raw: bytes, format: WireFormat, digest: str) -> Conversation | None:
+    try:
+        body = loads(raw)
+    except ValueError:
+        return None
+    return format.read(body, digest) if isinstance(body, dict) else None
+
+
 def _message_digest(message: Mapping[str, Any]) -> str:
-    return sha256(dumps({key: message[key] for key in ("role", "name", "content") if key in message})).hexdigest()
+    kept = ("role", "name", "content", "tool_calls", "tool_call_id")
+    return sha256(dumps({key: message[key] for key in kept if key in message})).hexdigest()
 
 
 def endpoint_app(
@@ -169,6 +205,8 @@ def endpoint_app(
     return Starlette(
         routes=[
             Route("/v1/chat/completions", endpoint.chat, methods=["POST"]),
+            Route("/v1/responses", endpoint.responses, methods=["POST"]),
+            Route("/v1/messages", endpoint.messages, methods=["POST"]),
             *finetuning_routes(tunes or FineTunes(), endpoint.lets_in),
             Route("/__requests__", endpoint.requests),
             Route("/__stats__", endpoint.stats),
@@ -179,7 +217,7 @@ def endpoint_app(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until standard input ends; returns the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m harness.demo.model.model_server", description="Serve the scripted OpenAI-compatible endpoint."
+        prog="python -m harness.demo.model.model_server", description="Serve the scripted endpoint."
     )
     parser.add_argument("--intents", type=Path, required=True, help="JSON object of task id to intent")
     parser.add_argument("--plans", type=Path, required=True, help="JSON array of plans")

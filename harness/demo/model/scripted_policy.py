@@ -13,12 +13,14 @@ counts as either.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.demo.model.action_writer import AIMED, SEARCHES, CannotWrite, Syntax, done_by, syntax_of, units, written
+from harness.demo.model.conversation import Conversation, ScriptedCall
 from harness.demo.model.prompt_parser import ParsedPrompt, PromptElement, read_request
 from harness.demo.model.scripts import Script, Scripts, ScriptStep
+from harness.demo.model.tool_calls import as_calls
 
 MAX_SEARCHES = 12
 """Scrolls in search of one target before it counts as absent."""
@@ -51,10 +53,19 @@ class ScriptedAnswer:
     """None when no plan is known for the objective."""
     step: int = 0
     """1-based number of the decision; 0 when none was asked for."""
+    calls: tuple[ScriptedCall, ...] = ()
+    """Calls of the tools that were offered."""
 
 
 class _Misfit(Exception):
     """The plan does not fit; the message says why in one sentence."""
+
+
+def answer(asked: Conversation, plans: Scripts) -> ScriptedAnswer:
+    """Answer one request; with the call of a tool, where one is offered for the action."""
+    said = reply(asked.messages, plans)
+    calls = as_calls(said.text, asked.tools)
+    return replace(said, text="", calls=calls) if calls else said
 
 
 def reply(messages: Sequence[Mapping[str, Any]], plans: Scripts) -> ScriptedAnswer:

@@ -121,7 +121,7 @@ MUTANTS = {
     ),
     "what the package finds in the environment is sent": (
         "environment",
-        "import contextlib, harness.llm.endpoint as it; it._without_variables = contextlib.nullcontext",
+        "import contextlib, harness.llm.endpoint as it; it.without_variables = contextlib.nullcontext",
         "OPENAI_ORG_ID",
     ),
 }

@@ -1,0 +1,214 @@
+"""Anthropic's Messages API: messages and tools as its content blocks, and reading the answer's bytes.
+
+What Anthropic's cache may keep is marked at two places: after the system prompt (and the tools before it), and before
+the newest message, so that a step reads what the step before wrote. Thinking blocks have signatures and are given back
+unchanged (`Message.items`). Needs the package `anthropic`, an optional extra.
+
+Source: https://docs.anthropic.com/en/api/messages.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from anthropic import APIConnectionError, APIStatusError, APITimeoutError, AsyncAnthropic
+
+from harness.codec import CodecError, JsonObject, dumps, loads
+from harness.errors import ConfigError
+from harness.llm.answer import Answer, count, excerpt, mappings, parsed, short, whole
+from harness.llm.chat_settings import ChatSettings, given
+from harness.llm.endpoint import ANTHROPIC_URL, Endpoint, without_variables
+from harness.llm.interface import SdkErrors, example_role, text_of
+from harness.llm.model_family import anthropic_computer_tool
+from harness.llm.retry import RetryableError
+from harness.records import ComputerTool, Message, Tool, ToolCall
+from harness.records.chat import COMPUTER
+
+DEFAULT_MAX_TOKENS = 8192
+"""The API demands a limit; thinking counts."""
+_CACHED = {"cache_control": {"type": "ephemeral"}}
+_BETA = {"computer_20250124": "computer-use-2025-01-24", "computer_20251124": "computer-use-2025-11-24"}
+"""Computer tools that are offered only with this header."""
+_FINISHES = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+}
+_PLAIN = ("text", "tool_use")
+
+
+class AnthropicMessages:
+    """Fits `Interface`."""
+
+    errors = SdkErrors(timeout=APITimeoutError, connection=APIConnectionError, status=APIStatusError)
+
+    def __init__(self, endpoint: Endpoint, settings: ChatSettings) -> None:
+        self._settings = settings
+        url = (endpoint.base_url or ANTHROPIC_URL).rstrip("/").removesuffix("/v1")
+        with without_variables():
+            # No spans: their content would leave this process unredacted.
+            self._client = AsyncAnthropic(base_url=url, open_telemetry=False, **endpoint.client_options())
+
+    def body(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool]) -> JsonObject:
+        """See `Interface.body`."""
+        system, turns = _conversation(messages)
+        offered = [_tool(tool, self._settings.model) for tool in tools]
+        if system or offered:
+            (system or offered)[-1] |= _CACHED
+        _mark_before_newest(turns)
+        model, asked = self._settings.model, _parameters(self._settings)
+        return given(model=model, system=system or None, messages=turns, tools=offered or None) | asked
+
+    async def send(self, body: JsonObject) -> Any:
+        """See `Interface.send`."""
+        betas = [_BETA[kind] for tool in body.get("tools", ()) if (kind := tool.get("type")) in _BETA]
+        answer = await self._client.messages.with_raw_response.create(
+            model="",  # in the body: the package warns of models by their names
+            max_tokens=DEFAULT_MAX_TOKENS,
+            messages=[],
+            extra_body=body,
+            extra_headers={"anthropic-beta": betas[0]} if betas else None,
+        )
+        return answer.http_response
+
+    def read(self, content: bytes) -> Answer:
+        """See `Interface.read`."""
+        return read_message(content)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+def _parameters(settings: ChatSettings) -> JsonObject:
+    """The request's keys other than model, system, messages and tools."""
+    if settings.seed is not None:
+        raise ConfigError("the Messages API has no seed; unset llm.seed")
+    asked = given(temperature=settings.temperature, top_p=settings.top_p)
+    asked["max_tokens"] = settings.max_tokens or DEFAULT_MAX_TOKENS
+    if settings.reasoning_effort is not None:
+        asked |= {"thinking": {"type": "adaptive"}, "output_config": {"effort": settings.reasoning_effort}}
+    return {**asked, **settings.extra_body}
+
+
+def _tool(tool: Tool | ComputerTool, model: str) -> JsonObject:
+    if isinstance(tool, Tool):
+        strict = {"strict": True} if tool.strict else {}
+        return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters, **strict}
+    kind = anthropic_computer_tool(model)
+    if kind not in _BETA:  # a toolset sees the size in its screenshots
+        return {"type": kind}
+    return {"type": kind, "name": COMPUTER, "display_width_px": tool.width, "display_height_px": tool.height}
+
+
+def _conversation(messages: Sequence[Message]) -> tuple[list[JsonObject], list[JsonObject]]:
+    """The system prompt, and the turns; system messages that come after the first turn are the user's."""
+    system: list[JsonObject] = []
+    turns: list[JsonObject] = []
+    members = {call["id"] for message in messages for call in mappings(list(message.items)) if "toolset_name" in call}
+    for message in messages:
+        role = example_role(message)
+        if role in ("system", "developer") and not turns:
+            system += _blocks(message.content)
+            continue
+        role = "assistant" if role == "assistant" else "user"
+        blocks = _turn(message, members)
+        if turns and turns[-1]["role"] == role:  # results of one turn's calls belong into one message
+            turns[-1]["content"] += blocks
+        elif blocks:
+            turns.append({"role": role, "content": blocks})
+    return system, turns
+
+
+def _turn(message: Message, members: set[str]) -> list[JsonObject]:
+    if message.items:
+        return [dict(item) for item in message.items]
+    blocks = _blocks(message.content)
+    if message.role == "tool":
+        member = {"toolset_name": COMPUTER} if message.tool_call_id in members else {}
+        return [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": blocks, **member}]
+    calls = [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": _input(call)} for call in message.tool_calls
+    ]
+    return [*blocks, *calls]
+
+
+def _input(call: ToolCall) -> Any:
+    """The arguments; the API takes nothing but an object."""
+    try:
+        arguments = loads(call.arguments)
+    except CodecError:
+        return {}
+    return arguments if isinstance(arguments, dict) else {}
+
+
+def _blocks(content: str | Sequence[Mapping[str, Any]]) -> list[JsonObject]:
+    """Content blocks; a text block must not be empty."""
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return [_block(part) for part in parts if part.get("type") != "text" or part.get("text")]
+
+
+def _block(part: Mapping[str, Any]) -> JsonObject:
+    match part:
+        case {"type": "image_url", "image_url": {"url": str(url)}}:
+            head, comma, data = url.partition(";base64,")
+            if not comma:
+                return {"type": "image", "source": {"type": "url", "url": url}}
+            media = head.removeprefix("data:")
+            return {"type": "image", "source": {"type": "base64", "media_type": media, "data": data}}
+    return dict(part)
+
+
+def _mark_before_newest(turns: list[JsonObject]) -> None:
+    """Mark the last block before the newest message that may carry a mark."""
+    if len(turns) > 1:
+        for block in reversed(turns[-2]["content"]):
+            if "thinking" not in str(block.get("type")):
+                block |= _CACHED
+                return
+
+
+def read_message(content: bytes) -> Answer:
+    """Raises: RetryableError: not JSON, or no message."""
+    data = parsed(content)
+    if not isinstance(data, dict) or not isinstance(data.get("content"), list):
+        raise RetryableError(f"malformed answer, no content: {excerpt(content)}")
+    blocks = mappings(data["content"])
+    usage = data.get("usage")
+    counts = usage if isinstance(usage, dict) else {}
+    details = counts.get("output_tokens_details")
+    cached, written = (count(counts.get(f"cache_{name}_input_tokens")) for name in ("read", "creation"))
+    finish = _FINISHES.get(str(data.get("stop_reason")), "")
+    return Answer(
+        text="".join(whole(block.get("text")) for block in blocks if block.get("type") == "text"),
+        model=short(data.get("model")),
+        prompt_tokens=count(counts.get("input_tokens")) + cached + written,
+        completion_tokens=count(counts.get("output_tokens")),
+        cached_tokens=cached,
+        cache_write_tokens=written,
+        reasoning_tokens=count(details.get("thinking_tokens")) if isinstance(details, dict) else 0,
+        tool_calls=tuple(_call(block) for block in blocks if block.get("type") == "tool_use"),
+        finish_reason=finish,
+        refusal=_refusal(data) if finish == "refusal" else "",
+        reasoning="\n".join(text for block in blocks if (text := whole(block.get("thinking")))),
+        items=() if all(_is_plain(block) for block in blocks) else tuple(blocks),
+    )
+
+
+def _is_plain(block: Mapping[str, Any]) -> bool:
+    return block.get("type") in _PLAIN and "toolset_name" not in block
+
+
+def _refusal(data: Mapping[str, Any]) -> str:
+    details = data.get("stop_details")
+    said = whole(details.get("explanation")) if isinstance(details, dict) else ""
+    return said or text_of([one for one in mappings(data["content"]) if isinstance(one.get("text"), str)])
+
+
+def _call(block: Mapping[str, Any]) -> ToolCall:
+    """A call; an action of the computer toolset has the shape of one of the single computer tool."""
+    name, arguments = whole(block.get("name")), block.get("input")
+    if block.get("toolset_name") == COMPUTER and isinstance(arguments, dict):
+        name, arguments = COMPUTER, {"action": name, **arguments}
+    return ToolCall(id=whole(block.get("id")), name=name, arguments=dumps(arguments).decode())
