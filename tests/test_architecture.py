@@ -16,7 +16,7 @@ FLOORS = (
     {"actions", "safe_files", "loopback_server"},
     {"records"},
     {"api"},
-    {"protocols", "codec"},
+    {"protocols", "codec", "pictures"},
     {"tasks", "journal", "browser", "llm", "agents", "evaluators"},
     {"runner", "reports", "tracking"},
     {"viewer", "testing"},
@@ -51,6 +51,7 @@ OWNERS = {
     "ray": {"runner"},
     "submitit": {"runner"},
     "psutil": {"runner", "browser", "journal"},
+    "PIL": {"pictures"},
 }
 
 MODULES = sorted(HARNESS.rglob("*.py"))

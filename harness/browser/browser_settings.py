@@ -24,6 +24,8 @@ class BrowserSettings:
     step_deadline_s: float = 90.0
     """A step that takes longer is a hung browser."""
     screenshots: bool = False
+    marks: bool = False
+    """Find where the elements of a screenshot can be clicked."""
     dialect: str = "cairn"
     """Of the observation text: `cairn` or `webarena`."""
     appends: bool = False

@@ -1,7 +1,7 @@
 """What is seen: an observation, recorded or live."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harness.actions import Box
 
@@ -56,3 +56,7 @@ class LiveObservation:
     """Element id to node."""
     image: bytes | None = None
     """PNG of the viewport, `(width, height)` of the browser config, device pixel ratio 1."""
+    marks: Mapping[str, Box] = field(default_factory=dict)
+    """Element id to the box of its mark, (x, y, width, height) in CSS px of the viewport, the centre of which hits the
+    element; found when `observation.type` holds `marks`.
+    """

@@ -50,6 +50,14 @@ class Document:
     """Knows the document's nodes."""
     world: int = 0
     """Execution context of our world in it; 0 = not known yet."""
+    corner: tuple[float, float] = (0.0, 0.0)
+    """Where its client coordinates begin, in those of the page."""
+    view: Box | None = None
+    """What of it can be seen, in the page's coordinates; None = as much as the viewport holds."""
+    holder: "Document | None" = None
+    """The document whose frame it is in; None = it is the page's own."""
+    owner: int = 0
+    """backendDOMNodeId of that frame's element."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -127,10 +135,11 @@ class Collector:
     async def _read(
         self, page: Page, collected: PageSnapshot, place: _Place, ask: DocumentClient, *, small: bool = False
     ) -> None:
+        place = replace(place, document=replace(place.document, world=ask.world))
         x, y = place.corner
         reading = await read_document(ask, view=_moved(place.view, -x, -y), small=small)
         frame = str(len(collected.documents)) if place.owner else ""
-        collected.documents[frame] = replace(place.document, world=ask.world)
+        collected.documents[frame] = place.document
         collected.title = collected.title if frame else reading.title
         if reading.changed:
             collected.torn.append(frame)
@@ -151,8 +160,15 @@ class Collector:
 
     async def _read_inner(self, page: Page, collected: PageSnapshot, inner: "_Inner", holder: _Place) -> None:
         try:
+            document = await self._document(page, holder.document.session, inner.frame_id)
             place = _Place(
-                document=await self._document(page, holder.document.session, inner.frame_id),
+                document=replace(
+                    document,
+                    corner=inner.box[:2],
+                    view=inner.view,
+                    holder=holder.document,
+                    owner=inner.owner.get("backendDOMNodeId", 0),
+                ),
                 owner=inner.owner,
                 corner=inner.box[:2],
                 view=inner.view,

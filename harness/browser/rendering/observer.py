@@ -17,14 +17,15 @@ from playwright.async_api import CDPSession, Page
 from harness.browser.ax_node import AXNode
 from harness.browser.reading.document_client import WORLD
 from harness.browser.reading.document_snapshot import EVERYTHING
-from harness.browser.reading.frames import Collector, FrameDocument, PageSnapshot, ReadHints
+from harness.browser.reading.frames import Collector, Document, FrameDocument, PageSnapshot, ReadHints
 from harness.browser.rendering import tree_cairn, tree_webarena
 from harness.browser.rendering.dom_elements import read_elements
 from harness.browser.rendering.dom_text import HtmlText, TextElement, by_position, print_html
-from harness.browser.rendering.similarity import entries
-from harness.browser.rendering.tree import RenderedTree
+from harness.browser.rendering.similarity import entries, is_actionable
+from harness.browser.rendering.tree import RenderedLine, RenderedTree
 from harness.records import Node
 
+_PLAIN_ROLES = frozenset("LabelText StaticText article cell generic gridcell heading image img listitem row".split())
 _DIALECTS = {"webarena": tree_webarena.print_tree, "cairn": tree_cairn.print_tree}
 
 
@@ -42,6 +43,10 @@ class RenderedPage:
     """Element id to the execution context of our world in its document, see `asking.WORLD`."""
     sessions: Mapping[str, CDPSession] = field(default_factory=dict)
     """Element id to the session that knows its node, where the page's own does not: frames of other processes."""
+    documents: Mapping[str, Document] = field(default_factory=dict)
+    """Element id to the document that holds it."""
+    actionable: Collection[str] = ()
+    """Ids of elements that can be clicked or filled in."""
     title: str | None = None
     """The page's own; None = it was not looked for."""
     torn: bool = False
@@ -164,7 +169,8 @@ class Observer:
             label=by_position if self._by_position else label,
             dialect=self._dialect,
         )
-        return _html_body(printed, world["executionContextId"])
+        document = Document(loader=loader, session=cdp, world=world["executionContextId"])
+        return _html_body(printed, document)
 
     def _id(self, loader: str, backend: int) -> str:
         key = (loader, backend)
@@ -189,12 +195,13 @@ def _body(printed: RenderedTree, collected: PageSnapshot, *, page_session: CDPSe
     nodes: dict[str, Node] = {}
     sessions: dict[str, CDPSession] = {}
     worlds: dict[str, int] = {}
+    documents: dict[str, Document] = {}
     counts: Counter[tuple[str, str]] = Counter()
     for id, one in printed.shown.items():
         role, name = _clean(one.role), _clean(one.name)
         nodes[id] = Node(role=role, name=name, nth=counts[role, name], line=_clean(one.line), box=one.box)
         counts[role, name] += 1
-        document = collected.document_of(one.node)
+        documents[id] = document = collected.document_of(one.node)
         worlds[id] = document.world
         if document.session is not page_session:
             sessions[id] = document.session
@@ -204,12 +211,22 @@ def _body(printed: RenderedTree, collected: PageSnapshot, *, page_session: CDPSe
         backends={id: one.node["backendDOMNodeId"] for id, one in printed.shown.items()},
         worlds=worlds,
         sessions=sessions,
+        documents=documents,
+        actionable={id for id, one in printed.shown.items() if is_actionable(one.line) or _takes_focus(one)},
         title=collected.title,
         torn=bool(collected.torn),
     )
 
 
-def _html_body(printed: HtmlText, world: int) -> RenderedPage:
+def _takes_focus(shown: RenderedLine) -> bool:
+    """Whether the keyboard can reach what has no role that says so: a picture or a cell that a script made a button."""
+    properties = shown.node.get("properties", ())
+    return shown.role in _PLAIN_ROLES and any(
+        entry["name"] == "focusable" and entry["value"].get("value") is True for entry in properties
+    )
+
+
+def _html_body(printed: HtmlText, document: Document) -> RenderedPage:
     nodes: dict[str, Node] = {}
     counts: Counter[tuple[str, str]] = Counter()
     for id, one in printed.shown.items():
@@ -220,7 +237,9 @@ def _html_body(printed: HtmlText, world: int) -> RenderedPage:
         text=_clean(printed.text),
         nodes=nodes,
         backends={id: one.element.backend for id, one in printed.shown.items()},
-        worlds=dict.fromkeys(printed.shown, world),
+        worlds=dict.fromkeys(printed.shown, document.world),
+        documents=dict.fromkeys(printed.shown, document),
+        actionable={id for id, one in printed.shown.items() if is_actionable(one.line)},
     )
 
 

@@ -60,6 +60,11 @@ def fingerprint(url: str, tabs: tuple[TabRecord, ...], text: str) -> str:
     return hashlib.sha256("\x1e".join(parts).encode("utf-8", "replace")).hexdigest()
 
 
+def is_actionable(line: str) -> bool:
+    """Whether a line is that of an element that can be clicked or filled in, and that is not hidden."""
+    return _ACTED_ON.match(line) is not None and _HIDDEN not in line
+
+
 def similarity(seen: Observation, recorded: Observation) -> float:
     """How much of the recorded page is there; 1.0 = identical text."""
     if seen.fingerprint == recorded.fingerprint:
@@ -86,7 +91,7 @@ def difference(seen: Observation, recorded: Observation) -> str | None:
 
 
 def _acted_on(observation: Observation) -> Counter[str]:
-    lines = (line for _, line in entries(observation.text) if _ACTED_ON.match(line) and _HIDDEN not in line)
+    lines = (line for _, line in entries(observation.text) if is_actionable(line))
     return Counter(_FOCUS.sub("", line) for line in lines)
 
 

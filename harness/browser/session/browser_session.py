@@ -4,19 +4,20 @@ A context reuses nothing of an earlier one. Observations contain canonical addre
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from playwright.async_api import Browser, BrowserContext, Error
 
-from harness.actions import Action
+from harness.actions import Action, Box
 from harness.actions.truncate import cut
 from harness.browser import text_limits
 from harness.browser.acting.action_executor import ActionExecutor
 from harness.browser.browser_settings import BrowserSettings
 from harness.browser.driver.playwright_errors import Deadline, closed, misfit, moved
+from harness.browser.marks.marks import find_marks
 from harness.browser.network.addresses import Addresses
 from harness.browser.network.allowlist import Allowlist
 from harness.browser.network.traffic import Traffic
@@ -154,7 +155,7 @@ class BrowserSession:
                     *(one.feed.refresh() for one in self.tabs.all if one.feed is not None),
                 )
                 tabs = await self._tab_records(body)
-                shot = await self._picture(settled) if image else None
+                picture = await self._picture(settled, body) if image else _NO_PICTURE
                 await tab.thaw()
             except Error as exc:
                 if moved(exc) or closed(exc):
@@ -166,10 +167,10 @@ class BrowserSession:
             if body is None:
                 url = self.lane.addresses.to_canonical(tab.page.url)
                 raise BrowserCrashed(f"{url} navigates away whenever it is observed")
-            tabs, shot = await self._tab_records(body), await self._picture(settled) if image else None
-        if image and shot is None:
+            tabs, picture = await self._tab_records(body), await self._picture(settled, body) if image else _NO_PICTURE
+        if image and picture.image is None:
             self.tabs.notice(MISSING)
-        view = self._view(body, tabs, shot)
+        view = self._view(body, tabs, picture)
         return self._recognized(replace(view, observation=replace(view.observation, fields=fields)), recorded)
 
     def reserve_ids(self, used: Collection[str]) -> None:
@@ -187,7 +188,7 @@ class BrowserSession:
     async def close(self) -> None:
         await self.context.close()
 
-    def _view(self, body: RenderedPage, tabs: tuple[TabRecord, ...], shot: bytes | None) -> LiveObservation:
+    def _view(self, body: RenderedPage, tabs: tuple[TabRecord, ...], picture: "_Picture") -> LiveObservation:
         shown = self.lane.addresses.to_canonical_text
         if body.torn:
             self.tabs.notice("the page kept changing while it was read; the observation may mix two of its states")
@@ -211,7 +212,8 @@ class BrowserSession:
                 ),
             ),
             nodes=nodes,
-            image=shot,
+            image=picture.image,
+            marks=picture.marks,
         )
 
     def _recognized(self, view: LiveObservation, recorded: Observation | None) -> LiveObservation:
@@ -229,9 +231,12 @@ class BrowserSession:
             backends=with_ids(body.backends, became),
             worlds=with_ids(body.worlds, became),
             sessions=with_ids(body.sessions, became),
+            documents=with_ids(body.documents, became),
+            actionable={became.get(id, id) for id in body.actionable},
         )
         observation = replace(view.observation, text=renamed(view.observation.text, became))
-        return replace(view, observation=observation, nodes=with_ids(view.nodes, became))
+        marks = with_ids(view.marks, became)
+        return replace(view, observation=observation, nodes=with_ids(view.nodes, became), marks=marks)
 
     async def _prepare(self, tab: Tab) -> None:
         await self._observer.prepare(tab.cdp, tab.held)
@@ -248,8 +253,34 @@ class BrowserSession:
 
         return tuple(await together(*map(record, self.tabs.all)))
 
-    async def _picture(self, settled: Settled) -> bytes | None:
-        return await take_screenshot(settled.tab, limit_s=self._settings.action_timeout_s / 2, arrives=settled.arrives)
+    async def _picture(self, settled: Settled, body: RenderedPage) -> "_Picture":
+        limit_s = self._settings.action_timeout_s / 2
+        taking = take_screenshot(settled.tab, limit_s=limit_s, arrives=settled.arrives)
+        if not self._settings.marks:
+            return _Picture(await taking, {})
+        image, marks = await together(taking, self._marks(body, limit_s=limit_s))
+        return _Picture(image, marks if image is not None else {})
+
+    async def _marks(self, body: RenderedPage, *, limit_s: float) -> dict[str, Box]:
+        try:
+            async with asyncio.timeout(limit_s):
+                return await find_marks(body, self._settings.viewport)
+        except TimeoutError:
+            pass
+        except Error as exc:
+            if moved(exc) or closed(exc):
+                raise
+        self.tabs.notice(UNMARKED)
+        return {}
+
+
+class _Picture(NamedTuple):
+    image: bytes | None
+    marks: Mapping[str, Box]
+
+
+UNMARKED = "there are no marks: the page did not say in time where its elements are"
+_NO_PICTURE = _Picture(None, {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

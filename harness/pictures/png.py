@@ -1,0 +1,116 @@
+"""PNG bytes, scaled to a budget of pixels and numbered with marks. Sole owner of Pillow.
+
+Marks are drawn on the bytes of a screenshot, never in the page: a page can neither see them nor react to them.
+"""
+
+import struct
+import zlib
+from collections.abc import Mapping
+from functools import cache
+from io import BytesIO
+from itertools import cycle
+from math import sqrt
+
+from PIL import Image, ImageDraw, ImageFont
+
+from harness.actions import Box
+from harness.pictures.labels import place_labels
+
+_COLOURS = ((200, 0, 80), (0, 90, 200), (0, 120, 60), (150, 60, 0), (110, 0, 170), (0, 110, 120))
+"""Dark enough for white digits."""
+_WHITE = (255, 255, 255)
+_FONT_PX = 12
+_MARGIN = (3, 1)
+_LARGER = 1.5
+"""A picture that the fast way makes this much larger than the screenshot was is written the slow way."""
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+
+
+def scale_picture(png: bytes, max_pixels: int | None) -> bytes:
+    """A PNG with at most `max_pixels` pixels, in the same proportions; one that fits stays as it is."""
+    width, height = _size(png)
+    if max_pixels is None or width * height <= max_pixels:
+        return png
+    return _written(_scaled(_read(png), max_pixels), like=png)
+
+
+def draw_marks(png: bytes, marks: Mapping[str, Box], *, max_pixels: int | None = None) -> bytes:
+    """The picture with a box and a number for each mark.
+
+    Args:
+        png: A screenshot in CSS px.
+        marks: By label, in CSS px.
+        max_pixels: Of the result; numbers are drawn after scaling, and are as large in every picture.
+    """
+    image = _read(png)
+    before = image.size
+    if max_pixels is not None:
+        image = _scaled(image, max_pixels)
+    factors = image.width / before[0], image.height / before[1]
+    draw = ImageDraw.Draw(image)
+    boxes = {label: _moved(box, factors) for label, box in marks.items()}
+    labels = label_boxes(boxes, image.size)
+    for (label, (x, y, width, height)), colour in zip(boxes.items(), cycle(_COLOURS), strict=False):
+        draw.rectangle((x, y, x + max(1, width - 1), y + max(1, height - 1)), outline=colour, width=1)
+        left, top, across, down = labels[label]
+        draw.rectangle((left, top, left + across - 1, top + down - 1), fill=colour)
+        draw.text((left + _MARGIN[0], top + down / 2), label, fill=_WHITE, font=_font(), anchor="lm")
+    return _written(image, like=png)
+
+
+def label_boxes(marks: Mapping[str, Box], area: tuple[int, int]) -> dict[str, Box]:
+    """Where the numbers of marks are drawn in a picture of this width and height."""
+    return place_labels(marks, {label: _label_size(label) for label in marks}, area)
+
+
+@cache
+def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    """Pillow's own, so that a picture is the same on every machine."""
+    return ImageFont.load_default(size=_FONT_PX)
+
+
+@cache
+def _label_size(label: str) -> tuple[float, float]:
+    return (round(_font().getlength(label)) + 2 * _MARGIN[0], _FONT_PX + 2 * _MARGIN[1])
+
+
+def _moved(box: Box, factors: tuple[float, float]) -> Box:
+    across, down = factors
+    return (box[0] * across, box[1] * down, box[2] * across, box[3] * down)
+
+
+def _size(png: bytes) -> tuple[int, int]:
+    with Image.open(BytesIO(png), formats=("PNG",)) as image:
+        return image.size
+
+
+def _read(png: bytes) -> Image.Image:
+    image = Image.open(BytesIO(png), formats=("PNG",))
+    image.load()
+    return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def _scaled(image: Image.Image, max_pixels: int) -> Image.Image:
+    if image.width * image.height <= max_pixels:
+        return image
+    factor = sqrt(max_pixels / (image.width * image.height))
+    size = max(1, int(image.width * factor)), max(1, int(image.height * factor))
+    return image.resize(size, Image.Resampling.BOX)
+
+
+def _written(image: Image.Image, *, like: bytes) -> bytes:
+    """As PNG. Rows that are not filtered take a third of the time, and no more bytes for pages of text."""
+    raw, row = image.tobytes(), 3 * image.width
+    rows = b"".join([b"\0" + raw[start : start + row] for start in range(0, len(raw), row)])
+    header = struct.pack(">IIBBBBB", image.width, image.height, 8, 2, 0, 0, 0)
+    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 3)), (b"IEND", b""))
+    data = _SIGNATURE + b"".join(_chunk(kind, part) for kind, part in parts)
+    if len(data) <= _LARGER * len(like):
+        return data
+    slow = BytesIO()
+    image.save(slow, "PNG", compress_level=3)
+    return slow.getvalue()
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
