@@ -14,9 +14,14 @@ class ObservationDialect(Enum):
 
 
 class ObservationType(Enum):
+    """What an agent is shown of a page; several are joined with `+`."""
+
     accessibility_tree = "accessibility_tree"
     html = "html"
     image = "image"
+    """A screenshot."""
+    marks = "marks"
+    """A screenshot in which elements have their ids."""
 
 
 class ActionSet(Enum):

@@ -4,8 +4,6 @@ It is a function of (task, episode, view): everything it knows of earlier steps 
 without a readable action becomes `InvalidAction`, which counts as a step; only errors of the model itself are raised.
 """
 
-from base64 import b64encode
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +11,7 @@ from harness.actions import Action, ActionSet, InvalidAction, extract, resolve
 from harness.actions.truncate import cut
 from harness.agents import note, page
 from harness.agents.history import first_kept, rough_tokens
+from harness.agents.page_view import PageView
 from harness.agents.prompt import Prompt
 from harness.api import ChatModel, Decision, Message, Reply
 from harness.errors import ActionSyntaxError
@@ -33,8 +32,8 @@ class PromptAgent:
     """By the rule of `trimming`; 0 = no limit."""
     parsing_retries: int = 0
     """How often the same prompt is sent again within one step after an unreadable reply."""
-    sees: bool = False
-    """The page is shown as a picture; of its text only the tabs are left."""
+    shows: PageView = PageView()  # noqa: RUF009 (immutable)
+    """How the page is shown."""
     history: int = 0
     """Past steps that are repeated as turns of the conversation, at most; their pictures are not."""
     history_tokens: int = 120_000
@@ -44,9 +43,7 @@ class PromptAgent:
 
     async def decide(self, task: Task, episode: Episode, view: LiveObservation) -> Decision:
         """See `Agent.decide`; the reply's usage covers all requests of the step."""
-        messages = self._messages(task, episode, view)
-        if self.sees:
-            messages = _with_picture(messages, view)
+        messages = await self.shows.with_pictures(self._messages(task, episode, view), view)
         reply = Reply()
         for _ in range(self.parsing_retries + 1):
             reply = (await self.model.ask(messages)).after(reply)
@@ -98,7 +95,7 @@ class PromptAgent:
         seen = view.observation
         notices = (*page.unfinished(episode), *seen.notices)
         return {
-            "observation": page.observation(seen.text, self.max_observation_tokens, tabs_only=self.sees),
+            "observation": page.observation(self.shows.text_of(view), self.max_observation_tokens),
             "notices": page.notice_section(notices),
             "url": cut(seen.url, page.MOST_OF_AN_ADDRESS),
             "objective": task.intent,
@@ -113,13 +110,3 @@ class PromptAgent:
             return self.action_set.parse(extract(said, self.prompt.splitter))
         except ActionSyntaxError as exc:
             return InvalidAction(why=str(exc))
-
-
-def _with_picture(messages: Sequence[Message], view: LiveObservation) -> tuple[Message, ...]:
-    """The last message with the screenshot after its text; without one if the page gave none (there is a notice)."""
-    if view.image is None:
-        return tuple(messages)
-    *before, last = messages
-    url = f"data:image/png;base64,{b64encode(view.image).decode()}"
-    parts = ({"type": "text", "text": last.content}, {"type": "image_url", "image_url": {"url": url}})
-    return (*before, replace(last, content=parts))

@@ -5,7 +5,6 @@ in the memory of the first one's decision, so a resumed episode goes on with the
 dropped, and the model told, when one before them was not performed or their element is gone.
 """
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,9 +13,10 @@ from harness.actions import Action, ActionSet, InvalidAction, Stop, extract, res
 from harness.actions.tool_schema import description_of, parameters_of, read_arguments
 from harness.agents.calls import arguments_of, memory_of, next_call, turns
 from harness.agents.conversation import Conversation
+from harness.agents.page_view import PageView
 from harness.api import ChatModel, Decision
 from harness.errors import ActionSyntaxError
-from harness.records import Episode, LiveObservation, Message, Reply, Task, Tool, ToolCall
+from harness.records import Episode, LiveObservation, Reply, Task, Tool, ToolCall
 
 NO_CALL = "your reply held no call; call a function, and stop with the answer when you are done"
 _SPLITTER = "```"
@@ -67,8 +67,8 @@ class ToolsAgent:
     action_set: ActionSet
     """By which an action in a text is read."""
     parsing_retries: int = 0
-    sees: bool = False
-    """The page is shown as a picture, too."""
+    shows: PageView = PageView()  # noqa: RUF009 (immutable)
+    """How the page is shown; pictures are a message of their own."""
 
     async def decide(self, task: Task, episode: Episode, view: LiveObservation) -> Decision:
         """The next call of the last reply, if it still can be made; else the model is asked."""
@@ -80,8 +80,8 @@ class ToolsAgent:
 
     async def _ask(self, task: Task, episode: Episode, view: LiveObservation) -> Decision:
         messages = self.conversation.messages(task, episode, view.observation)
-        if self.sees and view.image is not None:
-            messages = (*messages, _picture(view.image))
+        if (picture := await self.shows.as_message(view)) is not None:
+            messages = (*messages, picture)
         reply = Reply()
         for _ in range(self.parsing_retries + 1):
             reply = (await self.model.ask(messages, self.box.tools)).after(reply)
@@ -109,9 +109,3 @@ class ToolsAgent:
         if text.strip() and isinstance(last, InvalidAction) and last.why == NO_CALL:
             return Stop(answer=text.strip())
         return InvalidAction(why=NO_CALL)
-
-
-def _picture(image: bytes) -> Message:
-    url = f"data:image/png;base64,{b64encode(image).decode()}"
-    parts = ({"type": "text", "text": "SCREENSHOT:"}, {"type": "image_url", "image_url": {"url": url}})
-    return Message(role="user", content=parts)

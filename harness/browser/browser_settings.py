@@ -34,6 +34,8 @@ class BrowserSettings:
     """
     html: bool = False
     """The observation text is the DOM, not the accessibility tree."""
+    tree: bool = False
+    """With `html`: the accessibility tree as well, before the DOM."""
     allowed: str = "any"
     """`sites`: pages reach the hosts of their lane's sites only; `any`: no limit."""
     har: bool = False

@@ -18,9 +18,10 @@ from typing import Any
 
 from harness.browser.rendering.similarity import similarity
 from harness.browser.session.restoration import aim
-from harness.choices import ActionSet, ObservationDialect, ObservationType
+from harness.choices import ActionSet, ObservationDialect
 from harness.config import PROJECT, Config
 from harness.config.deployment import Deployment
+from harness.config.observation_settings import parts_of
 from harness.config.recorded_config import NAME, read_recorded, recorded_address, recorded_sites, recorded_text
 from harness.config.site_settings import SitesSettings
 from harness.demo.launcher import start_servers
@@ -212,10 +213,15 @@ def _pixels(text: str) -> int:
     return int(text)
 
 
+def _observation_type(text: str) -> str:
+    parts_of(text)
+    return text
+
+
 RECORDED: Mapping[str, Callable[[str], Any]] = MappingProxyType(
     {
         "action_set": ActionSet,
-        "observation.type": ObservationType,
+        "observation.type": _observation_type,
         "observation.dialect": ObservationDialect,
         "browser.width": _pixels,
         "browser.height": _pixels,

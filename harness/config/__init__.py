@@ -22,12 +22,11 @@ from harness.choices import (
     Display,
     Durability,
     InDoubtPolicy,
-    ObservationDialect,
-    ObservationType,
     Strategy,
 )
 from harness.config.agent_settings import AgentConfig, PluginConfig
 from harness.config.model_settings import JudgeConfig, LlmConfig, openai_key
+from harness.config.observation_settings import ObservationConfig
 from harness.config.schema_fields import Tree, as_plain, measured, setting, unnamed
 from harness.config.site_settings import SitesSettings, read_sites
 from harness.errors import ConfigError
@@ -81,13 +80,6 @@ class BrowserConfig:
     """A page that holds more memory (resident) is ended, which its own task sees as a crash; null = no bound."""
     allowed: str = "auto"
     """`sites`: pages reach the configured sites only; `any`: no limit; `auto`: `sites` for the embedded ones."""
-
-
-@dataclass
-class ObservationConfig:
-    type: ObservationType = ObservationType.accessibility_tree
-    """What the agent is shown; with `image` a screenshot, while the accessibility tree is still recorded."""
-    dialect: ObservationDialect = ObservationDialect.cairn
 
 
 @dataclass

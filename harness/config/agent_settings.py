@@ -22,6 +22,16 @@ class PluginConfig:
 
 
 @dataclass
+class ImageConfig:
+    """The pictures of a page that a model is sent."""
+
+    max_pixels: int | None = None
+    """A larger picture is scaled down to this many; null = as the browser gives it."""
+    detail: str | None = None
+    """Sent as it is (`low`, `high`, `auto`); null = not sent."""
+
+
+@dataclass
 class AgentConfig(PluginConfig):
     name: str = MISSING
     kind: str = setting("prompt", added=True)
@@ -46,3 +56,8 @@ class AgentConfig(PluginConfig):
     """Tools only: whether the endpoint shall enforce the schemas of calls, where it can."""
     memory: bool = setting(False, added=True)
     """Whether the agent may keep a note from step to step."""
+    needs: str | None = setting(None, added=True)
+    """The part of `observation.type` without which the prompt makes no sense, as `marks`."""
+    tree: bool = setting(False, added=True)
+    """The page's text is shown also where `observation.type` is of pictures only."""
+    image: ImageConfig = setting(factory=ImageConfig, added=True)

@@ -13,7 +13,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from harness.choices import ObservationDialect, ObservationType
 from harness.config import BrowserConfig, ExecutorConfig
+from harness.config.observation_settings import TEXTS, parts_of
 from harness.errors import ConfigError
 from harness.runner.pending import RETRIES
 
@@ -64,6 +66,7 @@ BOUNDS: Mapping[str, ValueRange] = MappingProxyType(
         "llm.max_concurrency": ValueRange(1, MAX_NUMBER),
         "llm.requests_per_minute": ValueRange(0, MAX_NUMBER, above=True),
         "llm.tokens_per_minute": ValueRange(0, MAX_NUMBER, above=True),
+        "agent.image.max_pixels": ValueRange(10_000, 1 << 28),
         "browser.width": ValueRange(1, 16_384),
         "browser.height": ValueRange(1, 16_384),
         "browser.settle_timeout_s": ValueRange(0, _LONGEST_S),
@@ -132,9 +135,16 @@ def check_values(config: object) -> None:
                 raise ConfigError(f"{name}={_shown(value)} cannot be used; give a number {bounds}")
         elif isinstance(value, str):
             _check_text(name, value)
+            if name == "observation.type":
+                _check_parts(value)
         elif name in ("llm.extra_body", "judge.extra_body"):
             _check_request_keys(name, value)
     known = dict(settings(config))
+    if known.get("observation.dialect") is ObservationDialect.webarena and TEXTS <= parts_of(known["observation.type"]):
+        raise ConfigError(
+            f"observation.type={known['observation.type']} cannot be used with observation.dialect=webarena, which "
+            "numbers the elements of both texts differently; give one of them, or observation.dialect=cairn"
+        )
     by_template = known.get("agent._target_") is None and known.get("agent.kind") == "prompt"
     if by_template and not known.get("agent.template", "-").strip():
         raise ConfigError("agent.template is empty; give the user message, or a class of your own as agent._target_")
@@ -185,6 +195,17 @@ def range_of(name: str) -> ValueRange:
     """Of a setting that is a number."""
     bounds = BOUNDS.get(name) or BOUNDS.get(name.replace("judge.", "llm.", 1))
     return bounds or (_TIME if name.endswith("_s") else _COUNT)
+
+
+def _check_parts(said: str) -> None:
+    try:
+        parts_of(said)
+    except ValueError as error:
+        known = ", ".join(one.value for one in ObservationType)
+        raise ConfigError(
+            f"observation.type={_cut(said)} cannot be used; give one of {known}, or several, each once, joined with +, "
+            "as in accessibility_tree+image"
+        ) from error
 
 
 def _check_request_keys(name: str, keys: Mapping[str, object]) -> None:

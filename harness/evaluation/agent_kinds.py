@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from harness.actions import CairnActionSet, Keyboard, Mouse
 from harness.agents.conversation import Conversation
 from harness.agents.null_agent import NullAgent
+from harness.agents.page_view import PageView
 from harness.agents.prompt import Prompt, read_prompt
 from harness.agents.prompt_agent import PromptAgent
 from harness.agents.random_agent import RandomAgent
@@ -12,6 +13,7 @@ from harness.agents.tools_agent import ToolBox, ToolsAgent
 from harness.api import Agent, ChatModel
 from harness.choices import ObservationType
 from harness.config import Config
+from harness.config.observation_settings import TEXTS
 from harness.errors import ConfigError
 from harness.evaluation.action_classes import action_set_of, prompt_lines
 
@@ -36,6 +38,12 @@ def check_agent(config: Config) -> None:
             _prompt(config)
         case "tools":
             _tool_box(config)
+    needed = config.agent.needs
+    if needed is not None and needed not in {part.value for part in config.observation.parts}:
+        raise ConfigError(
+            f"agent={config.agent.name} needs {needed} in observation.type, which is {config.observation.type}; give "
+            f"observation.type={needed}"
+        )
 
 
 def _prompt(config: Config) -> Prompt:
@@ -49,7 +57,7 @@ def _prompt_agent(config: Config, model: ChatModel) -> Agent:
         action_set=action_set_of(config.action_set.value, config.actions),
         max_observation_tokens=config.agent.max_observation_tokens,
         parsing_retries=config.agent.parsing_retries,
-        sees=_sees(config),
+        shows=_page_view(config),
         history=config.agent.history,
         history_tokens=config.agent.history_tokens,
         keeps_note=config.agent.memory,
@@ -63,7 +71,7 @@ def _tool_box(config: Config) -> ToolBox:
             f"agent={config.agent.name} calls functions, which action_set={chosen.name} has none of; "
             f"set action_set={CairnActionSet.name}"
         )
-    by_sight = () if _sees(config) else (Mouse, Keyboard)
+    by_sight = () if ObservationType.image in config.observation.parts else (Mouse, Keyboard)
     box = ToolBox(tuple(one for one in chosen.actions if one not in by_sight), config.agent.strict)
     try:
         assert box.tools
@@ -73,14 +81,14 @@ def _tool_box(config: Config) -> ToolBox:
 
 
 def _tools_agent(config: Config, model: ChatModel) -> Agent:
-    action_set, sees = action_set_of(config.action_set.value, config.actions), _sees(config)
+    action_set, shows = action_set_of(config.action_set.value, config.actions), _page_view(config)
     conversation = Conversation(
         system=config.agent.system,
         action_set=action_set,
         history=config.agent.history,
         history_tokens=config.agent.history_tokens,
         max_observation_tokens=config.agent.max_observation_tokens,
-        tabs_only=sees,
+        tabs_only=not shows.text,
     )
     return ToolsAgent(
         model=model,
@@ -88,12 +96,19 @@ def _tools_agent(config: Config, model: ChatModel) -> Agent:
         box=_tool_box(config),
         action_set=action_set,
         parsing_retries=config.agent.parsing_retries,
-        sees=sees,
+        shows=shows,
     )
 
 
-def _sees(config: Config) -> bool:
-    return config.observation.type is ObservationType.image
+def _page_view(config: Config) -> PageView:
+    parts = config.observation.parts
+    return PageView(
+        text=config.agent.tree or not parts.isdisjoint(TEXTS),
+        image=ObservationType.image in parts,
+        marks=ObservationType.marks in parts,
+        max_pixels=config.agent.image.max_pixels,
+        detail=config.agent.image.detail,
+    )
 
 
 _KINDS: Mapping[str, Callable[[Config, ChatModel], Agent]] = {

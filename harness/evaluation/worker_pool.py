@@ -14,6 +14,7 @@ from harness.browser.browser_settings import BrowserSettings, RestoreSettings
 from harness.browser.session.chromium import ChromiumPool
 from harness.choices import ActionSet, Dialect, ObservationType
 from harness.config.deployment import Deployment
+from harness.config.observation_settings import PICTURES
 from harness.config.site_settings import SitesSettings
 from harness.evaluation.builder import build_agent, build_benchmark, build_evaluators, build_judge
 from harness.evaluation.embedded import EmbeddedServers
@@ -165,9 +166,11 @@ def chromium(
         action_timeout_s=browser.action_timeout_s,
         navigation_timeout_s=browser.navigation_timeout_s,
         step_deadline_s=browser.step_deadline_s,
-        screenshots=browser.screenshots or observation.type is ObservationType.image,
+        screenshots=browser.screenshots or not observation.parts.isdisjoint(PICTURES),
+        marks=ObservationType.marks in observation.parts,
         har=browser.har,
-        html=observation.type is ObservationType.html,
+        html=ObservationType.html in observation.parts,
+        tree=ObservationType.accessibility_tree in observation.parts,
         dialect=observation.dialect.value,
         appends=context.config.action_set is ActionSet.cairn,
         uploads=browser.uploads,

@@ -28,10 +28,11 @@ _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 def scale_picture(png: bytes, max_pixels: int | None) -> bytes:
     """A PNG with at most `max_pixels` pixels, in the same proportions; one that fits stays as it is."""
-    width, height = _size(png)
-    if max_pixels is None or width * height <= max_pixels:
+    if max_pixels is None:
         return png
-    return _written(_scaled(_read(png), max_pixels), like=png)
+    image = _read(png)
+    scaled = _scaled(image, max_pixels)
+    return png if scaled is image else _written(scaled, like=png)
 
 
 def draw_marks(png: bytes, marks: Mapping[str, Box], *, max_pixels: int | None = None) -> bytes:
@@ -77,11 +78,6 @@ def _label_size(label: str) -> tuple[float, float]:
 def _moved(box: Box, factors: tuple[float, float]) -> Box:
     across, down = factors
     return (box[0] * across, box[1] * down, box[2] * across, box[3] * down)
-
-
-def _size(png: bytes) -> tuple[int, int]:
-    with Image.open(BytesIO(png), formats=("PNG",)) as image:
-        return image.size
 
 
 def _read(png: bytes) -> Image.Image:

@@ -8,6 +8,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from harness.actions import Action, Click, InvalidAction, Scroll, Stop, Target, Type, extract
+from harness.agents.page_view import PageView
 from harness.agents.prompt import Prompt, read_prompt
 from harness.agents.prompt_agent import PromptAgent
 from harness.api import ComputerTool, Message, Reply, Tool
@@ -34,6 +35,7 @@ from harness.records import (
 )
 from harness.testing import MemoryJournal, ScriptedModel, play
 
+PICTURE = PageView(text=False, image=True)
 TASK = Task(task_id="1", sites=("shop",), intent="Buy {tea}.", start_urls=(), eval=Eval(eval_types=()))
 
 
@@ -204,7 +206,7 @@ async def test_every_answer_of_a_step_is_kept_byte_for_byte() -> None:
 
 async def test_an_agent_that_sees_is_shown_the_tabs_and_the_picture() -> None:
     model = ScriptedModel("```stop [red]```")
-    await agent(model, sees=True).decide(TASK, Episode(), replace(view(), image=b"PNG"))
+    await agent(model, shows=PICTURE).decide(TASK, Episode(), replace(view(), image=b"PNG"))
     text, picture = model.asked[-1][-1].content
     assert isinstance(text, dict) and isinstance(picture, dict)
     assert "OBSERVATION:\nTab 0 (current): Shop\n" in text["text"]
@@ -214,7 +216,7 @@ async def test_an_agent_that_sees_is_shown_the_tabs_and_the_picture() -> None:
 
 async def test_an_agent_that_sees_goes_on_without_a_picture_that_did_not_come() -> None:
     model = ScriptedModel("```stop [red]```")
-    await agent(model, sees=True).decide(TASK, Episode(), view())
+    await agent(model, shows=PICTURE).decide(TASK, Episode(), view())
     text = model.asked[-1][-1].content
     assert isinstance(text, str) and "OBSERVATION:\nTab 0 (current): Shop\n" in text
 
@@ -263,7 +265,7 @@ def test_webarenas_action_set_is_not_offered_what_it_lacks() -> None:
 BLANK = dict.fromkeys(("observation", "notices", "url", "objective", "previous_actions"), "")
 
 
-@pytest.mark.parametrize("further", [{}, {"sees": True}])
+@pytest.mark.parametrize("further", [{}, {"shows": PICTURE}])
 async def test_no_page_can_grow_the_prompt_by_what_is_not_its_text(further: dict[str, Any]) -> None:
     model = ScriptedModel("```stop []```", "```stop []```")
     await agent(model, **further).decide(TASK, episode(), replace(view(), image=b"png"))

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from harness.choices import ActionSet, ObservationDialect, ObservationType
+from harness.choices import ActionSet, ObservationDialect
 from harness.cli import configured
 from harness.commands.replay_run import _without_file, as_recorded, check_sites
 from harness.config import Config
@@ -148,7 +148,7 @@ def test_how_pages_were_shown_is_taken_unless_the_person_says_otherwise(place: P
     )
     taken = as_recorded(mine, place.run, ("browser.height", "browser.allowed"))
     assert taken.action_set is ActionSet.playwright
-    assert (taken.observation.type, taken.observation.dialect) == (ObservationType.html, ObservationDialect.webarena)
+    assert (taken.observation.type, taken.observation.dialect) == ("html", ObservationDialect.webarena)
     assert (taken.browser.width, taken.browser.height) == (800, mine.browser.height)
     assert (taken.browser.locale, taken.browser.timezone) == ("de-CH", "Europe/Zurich")
     assert taken.browser.allowed == mine.browser.allowed

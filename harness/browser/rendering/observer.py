@@ -10,7 +10,7 @@ does so again the body is said to be torn.
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from playwright.async_api import CDPSession, Page
 
@@ -57,13 +57,20 @@ class Observer:
     """The eyes of one episode."""
 
     def __init__(
-        self, *, dialect: str, viewport: tuple[int, int], whole_page: bool = False, html: bool = False
+        self,
+        *,
+        dialect: str,
+        viewport: tuple[int, int],
+        whole_page: bool = False,
+        html: bool = False,
+        tree: bool = False,
     ) -> None:
         """`dialect` is `webarena` or `cairn`; `viewport` is (width, height) in CSS px; `html`: the DOM, not the
-        tree.
+        accessibility tree; with `tree` both, under the same ids.
         """
         self._dialect = dialect
         self._html = html
+        self._tree = tree or not html
         self._by_position = html and dialect == "webarena"
         """WebArena numbers the elements of a DOM by where they are in it, anew each time."""
         self._print = _DIALECTS[dialect]
@@ -126,7 +133,7 @@ class Observer:
 
     async def prepare(self, cdp: CDPSession, held: FrameDocument) -> None:
         """Make ready to read a page, while it still settles."""
-        if not self._html:
+        if self._tree:
             await self._collector.prepare(cdp, held)
 
     async def read(
@@ -140,8 +147,12 @@ class Observer:
         Raises:
             playwright.async_api.Error: The page went elsewhere meanwhile, or is gone; see `faults`.
         """
-        if self._html:
+        if not self._tree:
             return await self._read_html(cdp)
+        tree = await self._read_tree(page, cdp, sight)
+        return _joined(tree, await self._read_html(cdp)) if self._html else tree
+
+    async def _read_tree(self, page: Page, cdp: CDPSession, sight: ReadHints) -> RenderedPage:
         collected = await self._collector.collect(page, cdp, self._view, sight=sight)
         if collected.torn:
             collected = await self._collector.collect(page, cdp, self._view, sight=sight)
@@ -215,6 +226,19 @@ def _body(printed: RenderedTree, collected: PageSnapshot, *, page_session: CDPSe
         actionable={id for id, one in printed.shown.items() if is_actionable(one.line) or _takes_focus(one)},
         title=collected.title,
         torn=bool(collected.torn),
+    )
+
+
+def _joined(tree: RenderedPage, html: RenderedPage) -> RenderedPage:
+    """One text after the other; an element that both show is known by its line in the tree."""
+    return replace(
+        tree,
+        text=f"{tree.text}\n\n{html.text}",
+        nodes={**tree.nodes, **{id: node for id, node in html.nodes.items() if id not in tree.nodes}},
+        backends={**html.backends, **tree.backends},
+        worlds={**html.worlds, **tree.worlds},
+        documents={**html.documents, **tree.documents},
+        actionable={*tree.actionable, *(id for id in html.actionable if id not in tree.nodes)},
     )
 
 

@@ -79,7 +79,9 @@ class BrowserSession:
         self.actor = ActionExecutor(self.tabs, lane.addresses, guard=lane.guard, settings=settings)
         self.settler = Settler(self.tabs, self.traffic, settings)
         self._settings = settings
-        self._observer = Observer(dialect=settings.dialect, viewport=settings.viewport, html=settings.html)
+        self._observer = Observer(
+            dialect=settings.dialect, viewport=settings.viewport, html=settings.html, tree=settings.tree
+        )
         self._body: RenderedPage | None = None
         """What the agent last saw."""
 

@@ -1,0 +1,34 @@
+"""The settings of what an agent is shown of a page."""
+
+from dataclasses import dataclass
+
+from harness.choices import ObservationDialect, ObservationType
+
+TEXTS = frozenset({ObservationType.accessibility_tree, ObservationType.html})
+PICTURES = frozenset({ObservationType.image, ObservationType.marks})
+
+
+@dataclass
+class ObservationConfig:
+    type: str = "accessibility_tree"
+    """What the agent is shown, as `accessibility_tree+image`; with pictures only, the accessibility tree is still
+    recorded.
+    """
+    dialect: ObservationDialect = ObservationDialect.cairn
+
+    @property
+    def parts(self) -> frozenset[ObservationType]:
+        """What `type` is joined of."""
+        return parts_of(self.type)
+
+
+def parts_of(said: str) -> frozenset[ObservationType]:
+    """The parts of an `observation.type`.
+
+    Raises:
+        ValueError: One is unknown, or named twice.
+    """
+    parts = [ObservationType(part.strip()) for part in said.split("+")]
+    if len(parts) > len(set(parts)):
+        raise ValueError(f"{said} names a part twice")
+    return frozenset(parts)
