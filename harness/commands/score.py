@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     dialects = (options.dialect,) if options.dialect else DIALECTS
     config = _settings(options)
     found = asyncio.run(_rescored(folder, dialects, config))
-    redactor = Redactor(secrets_in(os.environ))
+    redactor = Redactor({**secrets_in(os.environ), **_secrets(config)})
     for dialect, results in found.items():
         content = {
             "dialect": dialect,
@@ -125,6 +125,14 @@ async def _model_judge(config: "Config", closing: "AsyncExitStack") -> "Judge":
         rate_limiter=build_rate_limiter(config.llm, config.judge),
     )
     return ModelJudge(await models.judge_model(config.judge), name=str(config.judge.model))
+
+
+def _secrets(config: "Config | None") -> dict[str, str]:
+    """What of the judge's settings no file may hold."""
+    from harness.config.config_secrets import config_secrets
+    from harness.config.schema_fields import as_plain
+
+    return {} if config is None else config_secrets({"judge": as_plain(config.judge)})
 
 
 def _judge_name(config: "Config | None") -> str:

@@ -122,11 +122,18 @@ def test_one_dialect_alone_can_be_asked_for(folder: Path) -> None:
 
 
 @pytest.fixture
-def judge_url() -> Iterator[str]:
+def sent() -> list[str | None]:
+    """The keys that the judge was sent."""
+    return []
+
+
+@pytest.fixture
+def judge_url(sent: list[str | None]) -> Iterator[str]:
     """An endpoint whose judge finds everything correct."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
+            sent.append(self.headers["authorization"])
             self.rfile.read(int(self.headers["content-length"]))
             message = {"role": "assistant", "content": "correct"}
             choice = {"index": 0, "finish_reason": "stop", "message": message}
@@ -162,6 +169,39 @@ def judge_url() -> Iterator[str]:
 def test_a_judge_that_is_given_is_asked(folder: Path, judge_url: str) -> None:
     main(["score", str(folder), "--dialect", "corrected", "--judge", "j", "--judge-url", judge_url])
     assert results(folder, "corrected") == {"1": 0.0, "2": 1.0, "3": 1.0, "4": None}
+
+
+def test_a_judge_is_taken_from_the_settings(folder: Path, judge_url: str) -> None:
+    main(["score", str(folder), "judge.model=gpt-5", f"judge.base_url={judge_url}", "--dialect", "corrected"])
+    assert results(folder, "corrected") == {"1": 0.0, "2": 1.0, "3": 1.0, "4": None}
+    assert loads((folder / "rescored-corrected.json").read_bytes())["judge"] == "gpt-5"
+
+
+def test_a_judge_of_ones_own_is_asked(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (
+        "from harness.api import Reply",
+        "class Kind:",
+        "    name = 'kind-1'",
+        "    async def judge(self, question, /):",
+    )
+    (tmp_path / "kindly.py").write_text("\n".join((*lines, "        return Reply(text='correct')", "")))
+    monkeypatch.syspath_prepend(tmp_path)
+    main(["score", str(folder), "judge._target_=kindly.Kind", "--dialect", "corrected"])
+    assert results(folder, "corrected") == {"1": 0.0, "2": 1.0, "3": 1.0, "4": None}
+    assert main(["score", str(folder), "judge._target_=kindly.Missing"]) == 2
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_openais_key_is_not_sent_to_another_judge(
+    folder: Path, judge_url: str, sent: list[str | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai-0123456789")
+    main(["score", str(folder), "--dialect", "corrected", "--judge", "j", "--judge-url", judge_url])
+    monkeypatch.setenv("JUDGE_API_KEY", "of-the-judge-0123456789")
+    main(["score", str(folder), "--dialect", "corrected", "--judge", "j", "--judge-url", judge_url])
+    assert {*sent} == {"Bearer none", "Bearer of-the-judge-0123456789"}
 
 
 def test_a_damaged_journal_stops_it_and_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -68,7 +68,7 @@ def settings(given: Given, world: World, how: str, *, nasty: bool) -> dict[str, 
             "kind": "openai", "model": "m",
             "api_key": given.secret(f"{how}: llm.api_key", prefix="sk-"),
             "base_url": f"http://me:{quoted('llm.base_url, password')}@{endpoint}/v1",
-            "headers": {"X-Gateway-Token": plain("llm.headers"), "X-Team": plain("llm.headers, any name")},
+            "headers": {"X-Gateway-Token": plain("llm.headers"), "X-Team": plain("llm.headers, any name"), "x-api-key": plain("llm.headers, x-api-key")},
         },
         "judge": {
             "model": "judge", "api_key": plain("judge.api_key"), "headers": {"X-Judge": plain("judge.headers")},

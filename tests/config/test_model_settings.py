@@ -1,0 +1,91 @@
+"""Presets of models and judges: each is usable with a name alone; a key goes to the address it is for."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.cli import configured
+from harness.config import PROJECT
+from harness.errors import ConfigError
+
+KEY = "sk-of-openai-0123456789"
+PRESETS = sorted(path.stem for path in (PROJECT / "configs" / "llm").glob("*.yaml"))
+JUDGES = sorted(path.stem for path in (PROJECT / "configs" / "judge").glob("*.yaml"))
+APIS = {"responses": "responses", "anthropic": "messages"}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_is_usable_with_the_name_of_a_model(preset: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://x.openai.azure.com")
+    llm = configured([f"llm={preset}", "llm.model=m"]).llm
+    assert (llm.name, llm.api, llm.model) == (preset, APIS.get(preset, "chat"), "m")
+    assert llm.temperature is None or preset not in APIS, "some of their models refuse it"
+
+
+@pytest.mark.parametrize("preset", JUDGES)
+def test_a_judge_is_a_model_of_its_own(preset: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://x.openai.azure.com")
+    config = configured([f"judge={preset}", "judge.model=gpt-5"])
+    assert (config.judge.model, config.judge.api) == ("gpt-5", APIS.get(preset, "chat"))
+    expected = (None, 8192) if preset == "anthropic" else (0.0, 768)
+    assert (config.judge.temperature, config.judge.max_tokens) == expected, "as WebArena asks its own"
+
+
+def test_every_preset_of_a_model_but_the_embedded_one_judges_too() -> None:
+    assert {*PRESETS} - {"scripted"} == {*JUDGES} - {"default"}
+
+
+def test_without_a_judges_name_there_is_none() -> None:
+    assert configured([]).judge.model is None and configured(["judge=none"]).judge.model is None
+
+
+@pytest.mark.parametrize(
+    ("override", "key"),
+    [
+        ("judge.model=m", KEY),
+        ("judge.base_url=https://api.openai.com/v1", KEY),
+        ("judge.base_url=http://127.0.0.1:1/v1", None),
+        ("judge.base_url=https://api.openai.com.evil.test/v1", None),
+        ("judge.base_url=https://api.openai.com@evil.test/v1", None),
+        ("judge=none", None),
+        ("judge=ollama", None),
+    ],
+)
+def test_openais_key_goes_to_openai_only(override: str, key: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert configured([override]).judge.api_key == key
+
+
+def test_what_is_asked_of_a_judge_is_measured_and_its_defaults_are_as_before() -> None:
+    before, after = (
+        configured(["judge.model=m"]).measured(),
+        configured(["judge.model=m", "judge.temperature=1"]).measured(),
+    )
+    assert {name for name in before if name.startswith("judge")} == {"judge.model"}
+    assert after == before | {"judge.temperature": 1.0}
+    assert configured(["judge.model=m", "judge.max_attempts=2", "judge.requests_per_minute=9"]).measured() == before
+    assert "llm.api" not in configured([]).measured() and "llm.api" in configured(["llm.api=responses"]).measured()
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("llm.api=soap", "llm.api=soap is unknown; choose one of chat, responses, messages"),
+        ("judge.api=soap", "judge.api=soap is unknown"),
+        ("judge.kind=scripted", "judge.kind=scripted is unknown; choose one of openai, azure"),
+        ("judge.max_attempts=0", "judge.max_attempts=0 cannot be used"),
+        ("judge.temperature=-1", "judge.temperature=-1 cannot be used"),
+        ("+judge.extra_body.messages=1", "judge.extra_body.messages cannot be given"),
+        ("+llm.extra_body.input=1", "llm.extra_body.input cannot be given"),
+        ("judge.base_url=ftp://x", "judge.base_url='ftp://x' is not an address"),
+    ],
+)
+def test_a_wrong_setting_is_a_sentence(override: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        configured([override])
+    assert str(caught.value).startswith(said)
+
+
+def test_presets_are_installed_with_the_package() -> None:
+    listed = (Path(__file__).parents[2] / "pyproject.toml").read_text()
+    assert '"configs/judge/*.yaml"' in listed and '"configs/llm/*.yaml"' in listed

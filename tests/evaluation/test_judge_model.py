@@ -1,0 +1,83 @@
+"""The judge as a model of its own: interface, permits, retries and prices come from its settings."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.config.model_settings import JudgeConfig, LlmConfig
+from harness.demo.model.fault_injection import read_faults
+from harness.demo.model.model_server import endpoint_app
+from harness.errors import ConfigError, ModelUnavailable
+from harness.evaluation.limiter_settings import build_rate_limiter
+from harness.evaluation.models import Models, RequestCounter, load_prices
+from harness.llm.permits import PermitRequest
+from harness.loopback_server import serving
+from harness.records import Reply
+from harness.runner.shutdown import ShutdownSignal
+from tests.llm.test_chat import ASKED, PLANS, requests_at
+
+
+async def judged(*faults: dict[str, Any], **settings: Any) -> tuple[Reply, int]:
+    """A judge's reply from the scripted endpoint, and how many requests that took."""
+    async with serving(endpoint_app(PLANS, read_faults(list(faults)))) as port, AsyncExitStack() as closing:
+        llm, judge = LlmConfig(max_attempts=9), JudgeConfig(base_url=f"http://127.0.0.1:{port}/v1", **settings)
+        models = Models(
+            llm=llm,
+            requests=RequestCounter(),
+            prices=load_prices(llm),
+            closing=closing,
+            stopping=ShutdownSignal(),
+            rate_limiter=build_rate_limiter(llm, judge),
+        )
+        model = await models.judge_model(judge)
+        try:
+            return await model.ask(ASKED), await requests_at(f"http://127.0.0.1:{port}")
+        finally:
+            assert models.requests.made == 0, "the count is that of the model under test"
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+@pytest.mark.parametrize("model", ["gpt-5", "gpt-4o-mini"])
+async def test_a_judge_needs_nothing_but_its_name(api: str, model: str) -> None:
+    reply, requests = await judged(api=api, model=model)
+    assert reply.text and requests == 1 and reply.usage.priced
+
+
+async def test_claude_judges_with_the_settings_of_its_preset() -> None:
+    reply, _ = await judged(api="messages", model="claude-opus-4-7", temperature=None, max_tokens=8192)
+    assert reply.text
+
+
+async def test_a_judge_has_retries_of_its_own() -> None:
+    with pytest.raises(ModelUnavailable) as given_up:
+        await judged({"do": "503"}, model="m", max_attempts=1)
+    assert given_up.value.requests == 1
+
+
+async def test_a_judge_has_prices_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "prices.yaml"
+    path.write_text("m: {prompt: 1000000, completion: 0}\n")
+    reply, _ = await judged(model="m", prices=str(path))
+    assert reply.usage.cost_usd == reply.usage.prompt_tokens
+    with pytest.raises(ConfigError, match=r"judge\.prices: .* cannot be read"):
+        await judged(model="m", prices=str(tmp_path / "none.yaml"))
+
+
+async def test_a_judges_permits_are_its_own() -> None:
+    limiter = build_rate_limiter(LlmConfig(max_concurrency=1), JudgeConfig(max_concurrency=1))
+    await limiter.acquire(PermitRequest())
+    await asyncio.wait_for(limiter.acquire(PermitRequest(judge=True)), 1)
+    waiting = [asyncio.ensure_future(limiter.acquire(PermitRequest(judge=judge))) for judge in (False, True)]
+    await asyncio.sleep(0)
+    assert not any(one.done() for one in waiting) and limiter.flow().waiting == 1
+    for one in waiting:
+        one.cancel()
+
+
+@pytest.mark.parametrize("name", ["max_concurrency", "requests_per_minute", "tokens_per_minute"])
+def test_a_judges_limit_that_lets_nothing_through_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"judge.{name}=0 must be more than 0"):
+        build_rate_limiter(LlmConfig(), JudgeConfig(**{name: 0}))
