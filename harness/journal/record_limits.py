@@ -17,6 +17,10 @@ MAX_TOTAL_TOKENS = 1 << 52
 MAX_COST_USD = 1e12
 """Of one record."""
 MAX_TOTAL_COST_USD = 1e15
+_COUNTS = (
+    *("prompt_tokens", "completion_tokens", "requests"),
+    *("cached_tokens", "cache_write_tokens", "reasoning_tokens"),
+)
 
 
 def invalid_record(record: Record) -> str | None:
@@ -46,10 +50,9 @@ def invalid_total(usage: Usage) -> str | None:
 
 
 def invalid_usage(usage: Usage, *, most: int = MAX_TOKENS, dearest: float = MAX_COST_USD) -> str | None:
-    counts = (usage.prompt_tokens, usage.completion_tokens, usage.requests)
-    if 0 <= min(counts) and max(counts) <= most and 0.0 <= usage.cost_usd <= dearest:
-        return None
-    for name, count in zip(("prompt_tokens", "completion_tokens", "requests"), counts, strict=True):
-        if not 0 <= count <= most:
+    for name in _COUNTS:
+        if not 0 <= (count := getattr(usage, name)) <= most:
             return f"{name}={count} is not a count"
-    return f"cost_usd={usage.cost_usd:g} is not a cost"
+    if not 0.0 <= usage.cost_usd <= dearest:
+        return f"cost_usd={usage.cost_usd:g} is not a cost"
+    return None if abs(usage.saved_usd) <= dearest else f"saved_usd={usage.saved_usd:g} is not a cost"

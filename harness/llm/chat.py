@@ -144,13 +144,15 @@ class EndpointModel:
 
     def _reply(self, answer: Answer, requests: int) -> Reply:
         model = self._settings.model
+        prompt, completion = answer.prompt_tokens, answer.completion_tokens
+        cached = min(answer.cached_tokens, prompt)  # an endpoint may count a part as more than the whole
         usage = Usage(
-            prompt_tokens=answer.prompt_tokens,
-            completion_tokens=answer.completion_tokens,
+            prompt_tokens=prompt,
+            completion_tokens=completion,
             requests=requests,
-            cached_tokens=answer.cached_tokens,
-            cache_write_tokens=answer.cache_write_tokens,
-            reasoning_tokens=answer.reasoning_tokens,
+            cached_tokens=cached,
+            cache_write_tokens=min(answer.cache_write_tokens, prompt - cached),
+            reasoning_tokens=min(answer.reasoning_tokens, completion),
         )
         price = self._prices.get(model) or self._prices.get(answer.model)
         return Reply(

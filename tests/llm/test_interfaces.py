@@ -247,6 +247,27 @@ async def test_what_was_sent_before_is_read_from_the_cache(api: str) -> None:
     assert (first.saved_usd < 0) == (api == "messages"), "writing costs more than reading nothing saves"
 
 
+@each_api
+async def test_a_part_is_never_more_than_the_whole(api: str) -> None:
+    absurd = {
+        "cached_tokens": 1 << 39,
+        "cache_write_tokens": 1 << 39,
+        "reasoning_tokens": 1 << 39,
+        "thinking_tokens": 1 << 39,
+    }
+    counted = {"prompt_tokens": 10, "completion_tokens": 2, "input_tokens": 10, "output_tokens": 2}
+    details = {f"{kind}_tokens_details": absurd for kind in ("prompt", "completion", "input", "output")}
+    usage = {**counted, **details, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 7}
+    body = {"output": [], "content": [], "choices": [{"message": {"content": "x"}}], "usage": usage}
+    price = Price(prompt_per_mtok=10, completion_per_mtok=1, cached_per_mtok=0, cache_write_per_mtok=0)
+    async with chat(
+        mocked(lambda _: httpx2.Response(200, json=body)), Waits(), api=api, prices={"scripted": price}
+    ) as model:
+        found = (await model.ask(ASKED)).usage
+    assert found.cached_tokens + found.cache_write_tokens <= found.prompt_tokens
+    assert found.reasoning_tokens <= found.completion_tokens and found.cost_usd >= 0
+
+
 async def test_anthropics_marks_are_after_the_system_prompt_and_before_the_newest_message() -> None:
     sent: list[Any] = []
 
