@@ -10,6 +10,7 @@ from harness.actions.form_fields import Check, Select, Upload
 from harness.actions.keyboard import Keyboard, Press, Type
 from harness.actions.navigation import CloseTab, GoBack, GoForward, Goto, NewTab, TabFocus
 from harness.actions.playwright_code import Code
+from harness.actions.point import PointClick, PointDrag, PointScroll, Screenshot
 from harness.actions.pointer import Click, DoubleClick, Drag, Hover, Mouse
 from harness.actions.stop import InvalidAction, Stop
 from harness.actions.target import Box, NodeLike, Target
@@ -36,7 +37,11 @@ __all__ = [
     "Mouse",
     "NewTab",
     "NodeLike",
+    "PointClick",
+    "PointDrag",
+    "PointScroll",
     "Press",
+    "Screenshot",
     "Scroll",
     "Select",
     "Stop",

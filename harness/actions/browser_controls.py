@@ -1,5 +1,6 @@
 """What a browser can do for an action: the primitives that a `perform` is made of."""
 
+from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
 from harness.actions.target import Target
@@ -36,8 +37,24 @@ class BrowserControls(Protocol):
         """Give a file field a file of the configured folder."""
         ...
 
-    async def click_at(self, x: float, y: float) -> None:
-        """Click at a point, in fractions of the viewport's width and height."""
+    async def click_at(
+        self,
+        x: float,
+        y: float,
+        *,
+        button: Literal["left", "right", "middle"] = ...,
+        times: int = ...,
+        holding: str = ...,
+    ) -> None:
+        """Click at a point, in fractions of the viewport's width and height, `holding` keys joined by `+`."""
+        ...
+
+    async def drag_along(self, path: Sequence[tuple[float, float]]) -> None:
+        """Drag with the left button from the first point to the last."""
+        ...
+
+    async def scroll_at(self, x: float, y: float, *, right: float, down: float) -> None:
+        """Turn the wheel over a point, by fractions of the viewport."""
         ...
 
     async def hover_at(self, x: float, y: float) -> None: ...

@@ -11,6 +11,7 @@ from typing import Any
 from harness.actions import InvalidAction
 from harness.codec import CodecError, dumps, loads
 from harness.records import Done, Episode, Reply, Step, ToolCall
+from harness.records.chat import COMPUTER
 
 MOST_CALLS = 32
 """Of one reply; further ones are not read, which the model is told."""
@@ -106,7 +107,8 @@ def _kept(reply: Reply) -> tuple[list[dict[str, Any]], bool]:
 
 def _echoed(call: ToolCall, *, fallback_id: str, taken: set[str]) -> dict[str, Any]:
     """A call in a form that any endpoint takes back."""
-    usable = 0 < len(call.id) <= _LONGEST_ID and call.id.isprintable() and call.id.isascii() and call.id not in taken
+    again = call.id in taken and call.name != COMPUTER  # the actions of one computer call share its id
+    usable = 0 < len(call.id) <= _LONGEST_ID and call.id.isprintable() and call.id.isascii() and not again
     try:
         readable = isinstance(arguments_of(call), dict)
     except ValueError:

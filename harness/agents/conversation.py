@@ -5,7 +5,7 @@ last one with the page that it led to. So every request is the one before with s
 half of the turns is dropped (see `history`), whose actions the first message then lists.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from harness.actions import ActionSet, InvalidAction
@@ -31,12 +31,13 @@ class Conversation:
     max_observation_tokens: int
     tabs_only: bool = False
     """The page is shown as a picture."""
+    only_newest: bool = False
+    """Of the past only the newest turn is repeated, where results need a screenshot: there is none of earlier pages."""
 
     def messages(self, task: Task, episode: Episode, seen: Observation) -> tuple[Message, ...]:
         """What the model is sent next; `seen` is the page as it is now."""
         past = turns(episode)
-        first = first_kept([self._size(episode, turn) for turn in past], most=self.history, budget=self.history_tokens)
-        kept = past[first:]
+        kept = past[-1:] if self.only_newest else past[self._first(episode, past) :]
         begin = kept[0].start if kept else len(episode.steps)
         head = self._head(task, episode, begin, seen if not kept else _page_before(episode, begin, seen))
         following = [*(turn.start for turn in kept[1:]), len(episode.steps)]
@@ -46,6 +47,10 @@ class Conversation:
             for message in self._turn(episode, turn, _page_before(episode, end, seen))
         )
         return (Message(role="system", content=self.system), head, *tail)
+
+    def _first(self, episode: Episode, past: Sequence[Turn]) -> int:
+        sizes = [self._size(episode, turn) for turn in past]
+        return first_kept(sizes, most=self.history, budget=self.history_tokens)
 
     def _head(self, task: Task, episode: Episode, begin: int, seen: Observation) -> Message:
         dropped = page.previous_actions(episode.steps[:begin], self.action_set, _SPLITTER)
@@ -104,4 +109,4 @@ def _not_performed(last: Step) -> str:
     """Of a call after the last one that was performed."""
     if isinstance(last.decided.action, InvalidAction) or not isinstance(last.acted.outcome, Done):
         return "RESULT: not performed: an earlier call of your reply was not performed"
-    return "RESULT: not performed: its element is no longer on the page"
+    return "RESULT: not performed: the page changed, and what it is aimed at is no longer there"

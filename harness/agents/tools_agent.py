@@ -8,6 +8,7 @@ dropped, and the model told, when one before them was not performed or their ele
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 from harness.actions import Action, ActionSet, InvalidAction, Stop, extract, resolve
 from harness.actions.tool_schema import description_of, parameters_of, read_arguments
@@ -16,18 +17,49 @@ from harness.agents.conversation import Conversation
 from harness.agents.page_view import PageView
 from harness.api import ChatModel, Decision
 from harness.errors import ActionSyntaxError
-from harness.records import Episode, LiveObservation, Reply, Task, Tool, ToolCall
+from harness.records import (
+    ComputerTool,
+    Episode,
+    LiveObservation,
+    Message,
+    Observation,
+    Reply,
+    Task,
+    Tool,
+    ToolCall,
+)
 
 NO_CALL = "your reply held no call; call a function, and stop with the answer when you are done"
 _SPLITTER = "```"
 
 
+class Box(Protocol):
+    """What a model may call, and how it sees what came of it."""
+
+    @property
+    def tools(self) -> Sequence[Tool | ComputerTool]: ...
+
+    def read(self, call: ToolCall) -> Action:
+        """`InvalidAction` for a call that is no action."""
+        ...
+
+    def still_fits(self, action: Action, before: Observation, view: LiveObservation) -> bool:
+        """Whether a call that was made upon one page can be performed on another."""
+        ...
+
+    async def show(self, messages: tuple[Message, ...], view: LiveObservation) -> tuple[Message, ...]:
+        """The conversation with the pictures that belong to it."""
+        ...
+
+
 @dataclass(frozen=True)
 class ToolBox:
-    """The actions that a model may call."""
+    """The actions as functions; fits `Box`."""
 
     actions: Sequence[type[Action]]
     strict: bool = True
+    shows: PageView = PageView()  # noqa: RUF009 (immutable)
+    """How the page is shown; pictures are a message of their own."""
 
     @cached_property
     def by_name(self) -> Mapping[str, type[Action]]:
@@ -46,6 +78,15 @@ class ToolBox:
             for action in self.actions
         )
 
+    def still_fits(self, action: Action, before: Observation, view: LiveObservation) -> bool:
+        """See `Box.still_fits`: as long as its elements are there."""
+        return all(target.id in view.nodes for target in action.targets)
+
+    async def show(self, messages: tuple[Message, ...], view: LiveObservation) -> tuple[Message, ...]:
+        """See `Box.show`."""
+        picture = await self.shows.as_message(view)
+        return messages if picture is None else (*messages, picture)
+
     def read(self, call: ToolCall) -> Action:
         """`InvalidAction` for a call that is none of these actions."""
         action = self.by_name.get(call.name)
@@ -63,25 +104,24 @@ class ToolsAgent:
 
     model: ChatModel
     conversation: Conversation
-    box: ToolBox
+    box: Box
     action_set: ActionSet
     """By which an action in a text is read."""
     parsing_retries: int = 0
-    shows: PageView = PageView()  # noqa: RUF009 (immutable)
-    """How the page is shown; pictures are a message of their own."""
+    stops_at_checks: bool = False
+    """A call that its provider wants to have checked ends the episode; else it is performed, as no person watches."""
 
     async def decide(self, task: Task, episode: Episode, view: LiveObservation) -> Decision:
         """The next call of the last reply, if it still can be made; else the model is asked."""
         if (waiting := next_call(episode)) is not None:
-            action = self.box.read(waiting)
-            if all(target.id in view.nodes for target in action.targets):
-                return Decision(action=resolve(action, view.nodes), memory={"of": turns(episode)[-1].start + 1})
+            action, begun = self._called(waiting), turns(episode)[-1].start
+            before = replace(episode, steps=episode.steps[:begun], pending=None).last
+            if before is not None and self.box.still_fits(action, before.observation, view):
+                return Decision(action=resolve(action, view.nodes), memory={"of": begun + 1})
         return await self._ask(task, episode, view)
 
     async def _ask(self, task: Task, episode: Episode, view: LiveObservation) -> Decision:
-        messages = self.conversation.messages(task, episode, view.observation)
-        if (picture := await self.shows.as_message(view)) is not None:
-            messages = (*messages, picture)
+        messages = await self.box.show(self.conversation.messages(task, episode, view.observation), view)
         reply = Reply()
         for _ in range(self.parsing_retries + 1):
             reply = (await self.model.ask(messages, self.box.tools)).after(reply)
@@ -95,8 +135,12 @@ class ToolsAgent:
         if reply.unfinished:
             return InvalidAction(why=reply.why_unfinished)
         if reply.tool_calls:
-            return self.box.read(reply.tool_calls[0])
+            return self._called(reply.tool_calls[0])
         return self._from_text(reply.text, episode)
+
+    def _called(self, call: ToolCall) -> Action:
+        """The checks of a call are in the decision's memory, whatever becomes of it."""
+        return Stop(answer="") if call.safety_checks and self.stops_at_checks else self.box.read(call)
 
     def _from_text(self, text: str, episode: Episode) -> Action:
         """A model that calls nothing: an action in its text counts, and a text that it insists on is its answer."""

@@ -35,7 +35,7 @@ class ImageConfig:
 class AgentConfig(PluginConfig):
     name: str = MISSING
     kind: str = setting("prompt", added=True)
-    """Which shipped agent: `prompt`, `tools`, or one of the baselines `null` and `random`."""
+    """Which shipped agent: `prompt`, `tools`, `computer`, or one of the baselines `null` and `random`."""
     system: str = ""
     """Introduction; `{actions}` is replaced by the description of the action set."""
     actions: dict[str, str] = field(default_factory=dict)
@@ -54,6 +54,11 @@ class AgentConfig(PluginConfig):
     """What they may take of the prompt, in tokens of three bytes; half of them goes at once when it is too much."""
     strict: bool = setting(True, added=True)
     """Tools only: whether the endpoint shall enforce the schemas of calls, where it can."""
+    safety_checks: str = setting("acknowledge", added=True)
+    """Computer only: what becomes of a call that its provider wants to have checked: `acknowledge` (it is performed, as
+    no person watches) or `stop` (the episode ends)."""
+    legend: bool = setting(False, added=True)
+    """Computer only: also say where elements are. For tests: it shows a model more than its tool does."""
     memory: bool = setting(False, added=True)
     """Whether the agent may keep a note from step to step."""
     needs: str | None = setting(None, added=True)

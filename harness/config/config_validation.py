@@ -88,10 +88,11 @@ BOUNDS: Mapping[str, ValueRange] = MappingProxyType(
 )
 """Of numbers whose kind says too little; those of `llm` hold for `judge`, too."""
 
-AGENT_KINDS = ("prompt", "tools", "null", "random")
+AGENT_KINDS = ("prompt", "tools", "computer", "null", "random")
 WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "agent.kind": AGENT_KINDS,
+        "agent.safety_checks": ("acknowledge", "stop"),
         "llm.kind": ("openai", "azure", "scripted", "none"),
         "llm.api": ("chat", "responses", "messages"),
         "judge.kind": ("openai", "azure"),

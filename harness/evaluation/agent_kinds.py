@@ -3,13 +3,15 @@
 from collections.abc import Callable, Mapping
 
 from harness.actions import CairnActionSet, Keyboard, Mouse
+from harness.agents.computer_box import ComputerBox
+from harness.agents.computer_calls import Screen
 from harness.agents.conversation import Conversation
 from harness.agents.null_agent import NullAgent
 from harness.agents.page_view import PageView
 from harness.agents.prompt import Prompt, read_prompt
 from harness.agents.prompt_agent import PromptAgent
 from harness.agents.random_agent import RandomAgent
-from harness.agents.tools_agent import ToolBox, ToolsAgent
+from harness.agents.tools_agent import Box, ToolBox, ToolsAgent
 from harness.api import Agent, ChatModel
 from harness.choices import ObservationType
 from harness.config import Config
@@ -72,7 +74,7 @@ def _tool_box(config: Config) -> ToolBox:
             f"set action_set={CairnActionSet.name}"
         )
     by_sight = () if ObservationType.image in config.observation.parts else (Mouse, Keyboard)
-    box = ToolBox(tuple(one for one in chosen.actions if one not in by_sight), config.agent.strict)
+    box = ToolBox(tuple(one for one in chosen.actions if one not in by_sight), config.agent.strict, _page_view(config))
     try:
         assert box.tools
     except TypeError as error:
@@ -81,22 +83,33 @@ def _tool_box(config: Config) -> ToolBox:
 
 
 def _tools_agent(config: Config, model: ChatModel) -> Agent:
-    action_set, shows = action_set_of(config.action_set.value, config.actions), _page_view(config)
+    return _calling_agent(config, model, _tool_box(config), only_newest=False)
+
+
+def _computer_agent(config: Config, model: ChatModel) -> Agent:
+    screen = Screen(width=config.browser.width, height=config.browser.height)
+    box = ComputerBox(screen, config.agent.strict, config.agent.legend)
+    return _calling_agent(config, model, box, only_newest=True)
+
+
+def _calling_agent(config: Config, model: ChatModel, box: Box, *, only_newest: bool) -> Agent:
+    action_set = action_set_of(config.action_set.value, config.actions)
     conversation = Conversation(
         system=config.agent.system,
         action_set=action_set,
         history=config.agent.history,
         history_tokens=config.agent.history_tokens,
         max_observation_tokens=config.agent.max_observation_tokens,
-        tabs_only=not shows.text,
+        tabs_only=not _page_view(config).text,
+        only_newest=only_newest,
     )
     return ToolsAgent(
         model=model,
         conversation=conversation,
-        box=_tool_box(config),
+        box=box,
         action_set=action_set,
         parsing_retries=config.agent.parsing_retries,
-        shows=shows,
+        stops_at_checks=config.agent.safety_checks == "stop",
     )
 
 
@@ -114,6 +127,7 @@ def _page_view(config: Config) -> PageView:
 _KINDS: Mapping[str, Callable[[Config, ChatModel], Agent]] = {
     "prompt": _prompt_agent,
     "tools": _tools_agent,
+    "computer": _computer_agent,
     "null": lambda config, model: NullAgent(),
     "random": lambda config, model: RandomAgent(),
 }

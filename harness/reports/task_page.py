@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
-from harness.actions import Action, Box, InvalidAction, Mouse
+from harness.actions import Action, Box, InvalidAction, Mouse, PointClick, PointScroll
 from harness.codec import CodecError, loads
 from harness.errors import JournalError
 from harness.journal.store import ArtifactStore
@@ -235,7 +235,7 @@ def _without(text: str, observation: str) -> str:
 def _aim(action: Action, shot: Screenshot | None) -> TargetMarker:
     if shot is None:
         return TargetMarker()
-    if isinstance(action, Mouse):
+    if isinstance(action, Mouse | PointClick | PointScroll):
         return TargetMarker(point=(action.x * shot.width, action.y * shot.height))
     target = next(iter(action.targets), None)
     if target is None or target.box is None:

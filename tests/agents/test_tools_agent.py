@@ -167,7 +167,7 @@ async def test_a_call_whose_element_is_gone_is_dropped_with_those_after_it_and_t
     assert isinstance(await play.step(), Stop)
     check_answered(model.asked[-1])
     results = [str(one.content).partition("\n")[0] for one in model.asked[-1] if one.role == "tool"]
-    gone = "RESULT: not performed: its element is no longer on the page"
+    gone = "RESULT: not performed: the page changed, and what it is aimed at is no longer there"
     assert results == ["RESULT: done", gone, gone]
 
 

@@ -6,6 +6,8 @@ sentence for the agent, and leaves the page unchanged.
 
 import asyncio
 import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Literal
 
 from playwright.async_api import Error, Page
@@ -27,6 +29,7 @@ _TYPED = 200
 """Characters that are typed key by key; what is longer is inserted at once, as a paste would."""
 _FEW = 3
 """Characters that are sooner typed than it is asked who would notice."""
+_MODIFIERS = ("Alt", "Control", "Meta", "Shift")
 _WAITS_S = 5.0
 """How long `wait` watches a page that does not change."""
 _WAITED = """(limit) => new Promise((resolve) => {
@@ -167,13 +170,50 @@ class ActionExecutor:
     async def upload(self, target: Target, file: str) -> None:
         await self._element(target).give(upload_path(file, self._settings.uploads))
 
-    async def click_at(self, x: float, y: float) -> None:
-        width, height = self._settings.viewport
-        await self._page.mouse.click(x * width, y * height)
+    async def click_at(
+        self,
+        x: float,
+        y: float,
+        *,
+        button: Literal["left", "right", "middle"] = "left",
+        times: int = 1,
+        holding: str = "",
+    ) -> None:
+        async with self._held(holding):
+            await self._page.mouse.click(*self._px(x, y), button=button, click_count=times)
 
     async def hover_at(self, x: float, y: float) -> None:
+        await self._page.mouse.move(*self._px(x, y))
+
+    async def drag_along(self, path: Sequence[tuple[float, float]]) -> None:
+        mouse = self._page.mouse
+        await mouse.move(*self._px(*path[0]))
+        await mouse.down()
+        for x, y in path[1:]:
+            await mouse.move(*self._px(x, y), steps=5)
+        await mouse.up()
+
+    async def scroll_at(self, x: float, y: float, *, right: float, down: float) -> None:
+        await self._page.mouse.move(*self._px(x, y))
+        await self._page.mouse.wheel(*self._px(right, down))
+
+    @asynccontextmanager
+    async def _held(self, keys: str) -> AsyncIterator[None]:
+        """With these keys held; they are released whatever happens."""
+        names = [key for key in _pressable(keys).split("+") if key]
+        if unknown := [key for key in names if key not in _MODIFIERS]:
+            raise ActionFailed(f"{unknown[0]} cannot be held; hold one of {', '.join(_MODIFIERS)}")
+        for key in names:
+            await self._page.keyboard.down(key)
+        try:
+            yield
+        finally:
+            for key in names:
+                await self._page.keyboard.up(key)
+
+    def _px(self, x: float, y: float) -> tuple[float, float]:
         width, height = self._settings.viewport
-        await self._page.mouse.move(x * width, y * height)
+        return x * width, y * height
 
     async def scroll(self, direction: Literal["up", "down"]) -> None:
         # WebArena scrolls the document only; a page whose document cannot scroll has a part that does.

@@ -1,0 +1,203 @@
+"""What providers' computer tools call, as actions: OpenAI's (`type`) and those of Anthropic's versions (`action`).
+
+Coordinates are pixels of the screenshot that the model was sent. A point outside of it is no action: where it was meant
+nobody knows. Anthropic's holding of keys and buttons over several calls is not offered, as an interruption between two
+of them would lose it.
+
+Source: https://platform.openai.com/docs/guides/tools-computer-use,
+https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/computer-use-tool.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from harness.actions import (
+    Action,
+    GoBack,
+    GoForward,
+    Keyboard,
+    Mouse,
+    PointClick,
+    PointDrag,
+    PointScroll,
+    Press,
+    Screenshot,
+    Wait,
+)
+from harness.actions.key_names import cairn_keys
+from harness.actions.point import MOST_OF_A_PATH
+from harness.actions.tool_schema import MOST_TEXT
+
+Arguments = Mapping[str, Any]
+NOTCH_PX = 100
+"""What one notch of a wheel scrolls; Anthropic counts in notches."""
+_MOST_SCROLL_PX = 100_000
+_BUTTONS: Mapping[str, Literal["left", "right", "middle"]] = {"left": "left", "right": "right", "wheel": "middle"}
+_KEYS = {"prior": "PageUp", "next": "PageDown", "super": "Meta", "kp_enter": "Enter", "win": "Meta"}
+"""Names of X11 that `cairn_keys` does not know."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screen:
+    """The size of the screenshots that a model is sent, in px."""
+
+    width: int
+    height: int
+
+    def read(self, arguments: object) -> Action:
+        """The action of a call.
+
+        Raises:
+            ValueError: It is none; the sentence may be shown to the model.
+        """
+        if not isinstance(arguments, dict):
+            raise ValueError("the arguments of computer must be one JSON object")
+        name = arguments.get("type", arguments.get("action"))
+        reader = _READERS.get(name) if isinstance(name, str) else None
+        if reader is None:
+            raise ValueError(f"the computer cannot {str(name)[:80]!r}; it can {', '.join(_READERS)}")
+        return reader(self, arguments)
+
+    def point(self, x: object, y: object) -> tuple[float, float]:
+        """In fractions of the viewport."""
+        if not (_is_number(x) and _is_number(y)):
+            raise ValueError(f"a point needs two numbers, not {str(x)[:40]}, {str(y)[:40]}")
+        if not (0 <= x < self.width and 0 <= y < self.height):  # type: ignore[operator]  # numbers, see above
+            raise ValueError(f"({x:.9g}, {y:.9g}) is outside of the screen, which has {self.width} x {self.height} px")
+        return x / self.width, y / self.height  # type: ignore[operator]
+
+    def place(self, arguments: Arguments, name: str = "coordinate") -> tuple[float, float]:
+        """The point of a call, however the provider gives it."""
+        if "x" in arguments:
+            return self.point(arguments["x"], arguments.get("y"))
+        pair = arguments.get(name)
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise ValueError(f"{name} must be [x, y]")
+        return self.point(*pair)
+
+
+def _click(screen: Screen, arguments: Arguments) -> Action:
+    button = arguments.get("button", "left")
+    if button in ("back", "forward"):
+        return GoBack() if button == "back" else GoForward()
+    if not isinstance(button, str) or button not in _BUTTONS:
+        raise ValueError(f"button must be one of {', '.join((*_BUTTONS, 'back', 'forward'))}, not {str(button)[:40]!r}")
+    return _clicked(screen, arguments, button=_BUTTONS[button])
+
+
+def _clicked(
+    screen: Screen, arguments: Arguments, *, button: Literal["left", "right", "middle"] = "left", times: int = 1
+) -> Action:
+    x, y = screen.place(arguments)
+    holding = arguments.get("keys") or arguments.get("text") or ""
+    return PointClick(x=x, y=y, button=button, times=times, holding=_keys(holding) if holding else "")
+
+
+def _clicks(times: int, button: Literal["left", "right", "middle"] = "left") -> Callable[[Screen, Arguments], Action]:
+    return lambda screen, arguments: _clicked(screen, arguments, button=button, times=times)
+
+
+def _move(screen: Screen, arguments: Arguments) -> Action:
+    x, y = screen.place(arguments)
+    return Mouse(verb="hover", x=x, y=y)
+
+
+def _drag(screen: Screen, arguments: Arguments) -> Action:
+    path = arguments.get("path")
+    if not isinstance(path, list) or not 2 <= len(path) <= MOST_OF_A_PATH:
+        raise ValueError(f"path must be a list of 2 to {MOST_OF_A_PATH} points")
+    if not all(isinstance(point, dict) for point in path):
+        raise ValueError("each point of path must be an object with x and y")
+    return PointDrag(path=tuple(screen.point(point.get("x"), point.get("y")) for point in path))
+
+
+def _left_click_drag(screen: Screen, arguments: Arguments) -> Action:
+    return PointDrag(path=(screen.place(arguments, "start_coordinate"), screen.place(arguments)))
+
+
+def _scroll(screen: Screen, arguments: Arguments) -> Action:
+    if "scroll_direction" in arguments:
+        amount = arguments.get("scroll_amount", 1)
+        signs = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
+        direction = arguments["scroll_direction"]
+        if not isinstance(direction, str) or direction not in signs or not _is_number(amount):
+            raise ValueError("scroll needs scroll_direction (up, down, left or right) and scroll_amount (a number)")
+        right, down = (sign * amount * NOTCH_PX for sign in signs[direction])
+    else:
+        right, down = arguments.get("scroll_x", 0), arguments.get("scroll_y", 0)
+    if not (_is_number(right) and _is_number(down)) or max(abs(right), abs(down)) > _MOST_SCROLL_PX:
+        raise ValueError(f"scroll needs numbers of at most {_MOST_SCROLL_PX:,} px")
+    anywhere = "x" in arguments or arguments.get("coordinate") is not None
+    x, y = screen.place(arguments) if anywhere else (0.5, 0.5)
+    return PointScroll(x=x, y=y, right=right / screen.width, down=down / screen.height)
+
+
+def _type(screen: Screen, arguments: Arguments) -> Action:
+    text = arguments.get("text")
+    if not isinstance(text, str) or not text:
+        raise ValueError("type needs text")
+    if len(text) > MOST_TEXT:
+        raise ValueError(f"the text has {len(text):,} characters; {MOST_TEXT:,} are allowed")
+    return Keyboard(text=text)
+
+
+def _press(screen: Screen, arguments: Arguments) -> Action:
+    return Press(key_comb=_keys(arguments.get("keys", arguments.get("text"))))
+
+
+def _screenshot(screen: Screen, arguments: Arguments) -> Action:
+    return Screenshot()
+
+
+def _zoom(screen: Screen, arguments: Arguments) -> Action:
+    region = arguments.get("region")
+    if not isinstance(region, list) or len(region) != 4 or not all(map(_is_number, region)):
+        raise ValueError("region must be [x0, y0, x1, y1]")
+    left, right = (min(max(value / screen.width, 0.0), 1.0) for value in (region[0], region[2]))
+    top, bottom = (min(max(value / screen.height, 0.0), 1.0) for value in (region[1], region[3]))
+    if left >= right or top >= bottom:
+        raise ValueError("region is empty; give its left, top, right and bottom edge in px")
+    return Screenshot(region=(left, top, right, bottom))
+
+
+def _wait(screen: Screen, arguments: Arguments) -> Action:
+    return Wait()
+
+
+_READERS: Mapping[str, Callable[[Screen, Arguments], Action]] = {
+    "click": _click,
+    "double_click": _clicks(2),
+    "drag": _drag,
+    "keypress": _press,
+    "move": _move,
+    "screenshot": _screenshot,
+    "scroll": _scroll,
+    "type": _type,
+    "wait": _wait,
+    "left_click": _clicks(1),
+    "right_click": _clicks(1, "right"),
+    "middle_click": _clicks(1, "middle"),
+    "triple_click": _clicks(3),
+    "left_click_drag": _left_click_drag,
+    "mouse_move": _move,
+    "key": _press,
+    "zoom": _zoom,
+}
+
+
+def _keys(given: object) -> str:
+    """Playwright's names of keys, joined by `+`."""
+    keys: Sequence[object] = given.split("+") if isinstance(given, str) and given != "+" else given  # type: ignore[assignment]
+    keys = [keys] if isinstance(keys, str) else keys
+    if not isinstance(keys, list) or not 0 < len(keys) <= 8 or not all(isinstance(one, str) and one for one in keys):
+        raise ValueError("keys must be the names of one to eight keys")
+    names = [_KEYS.get(str(key).strip().lower()) or cairn_keys(str(key)[:40]) for key in keys]
+    if len(names) > 1 and "Shift" not in names:
+        names = [name.lower() if len(name) == 1 else name for name in names]  # CTRL and A mean Control+a
+    return "+".join(names)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
