@@ -8,7 +8,6 @@ Source: https://platform.openai.com/docs/guides/tools-computer-use,
 https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/computer-use-tool.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -34,6 +33,7 @@ Arguments = Mapping[str, Any]
 NOTCH_PX = 100
 """What one notch of a wheel scrolls; Anthropic counts in notches."""
 _MOST_SCROLL_PX = 100_000
+_LARGEST = 10**9
 _BUTTONS: Mapping[str, Literal["left", "right", "middle"]] = {"left": "left", "right": "right", "wheel": "middle"}
 _KEYS = {"prior": "PageUp", "next": "PageDown", "super": "Meta", "kp_enter": "Enter", "win": "Meta"}
 """Names of X11 that `cairn_keys` does not know."""
@@ -200,4 +200,4 @@ def _keys(given: object) -> str:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= _LARGEST
