@@ -4,17 +4,19 @@ Its results are screenshots. With a legend they also say where elements are: a h
 coordinates badly, which shows a model more than the tool does, so it is off unless it is asked for.
 """
 
+import asyncio
 from base64 import b64encode
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from harness.actions import Action, CloseTab, GoBack, GoForward, Goto, InvalidAction, NewTab, Stop, TabFocus
+from harness.actions import Action, CloseTab, GoBack, GoForward, Goto, InvalidAction, NewTab, Screenshot, Stop, TabFocus
 from harness.actions.truncate import cut
 from harness.agents.calls import arguments_of
 from harness.agents.computer_calls import Screen
 from harness.agents.tools_agent import ToolBox
-from harness.records import ComputerTool, LiveObservation, Message, Node, Observation, Tool, ToolCall
+from harness.pictures.png import blank_picture, crop_picture, scale_picture
+from harness.records import ComputerTool, Episode, LiveObservation, Message, Node, Observation, Tool, ToolCall
 from harness.records.chat import COMPUTER
 
 FUNCTIONS: tuple[type[Action], ...] = (Goto, GoBack, GoForward, NewTab, TabFocus, CloseTab, Stop)
@@ -29,6 +31,11 @@ class ComputerBox:
     """Fits `Box`."""
 
     screen: Screen
+    """As large as the screenshots that are sent."""
+    viewport: tuple[int, int]
+    """As large as those that are taken."""
+    max_pixels: int | None = None
+    """By which they were scaled down."""
     strict: bool = True
     legend: bool = False
 
@@ -49,45 +56,54 @@ class ComputerBox:
         except ValueError as error:
             return InvalidAction(why=str(error))
 
+    def _picture(self, image: bytes | None, episode: Episode) -> bytes:
+        """The screenshot as it is sent, or the part of it that the last call asked to see closer. A page that gave none
+        is shown blank (there is a notice), as providers take no result without a picture.
+        """
+        if image is None:
+            return blank_picture((self.screen.width, self.screen.height))
+        last = episode.steps[-1].decided.action if episode.steps else None
+        if isinstance(last, Screenshot) and last.region is not None:
+            return crop_picture(image, last.region, (self.screen.width, self.screen.height))
+        return scale_picture(image, self.max_pixels)
+
     def still_fits(self, action: Action, before: Observation, view: LiveObservation) -> bool:
         """See `Box.still_fits`: what a point means is known only as long as the page is the same."""
         return before.url == view.observation.url
 
-    async def show(self, messages: tuple[Message, ...], view: LiveObservation) -> tuple[Message, ...]:
-        """See `Box.show`: each result of a computer call has the screenshot, and so has the last message."""
+    async def show(self, messages: tuple[Message, ...], episode: Episode, view: LiveObservation) -> tuple[Message, ...]:
+        """See `Box.show`: each result of a computer call is the screenshot, and so is the last message, whose text says
+        what became of all calls: interfaces have room for text behind the last result only.
+        """
         computer = {call.id for message in messages for call in message.tool_calls if call.name == COMPUTER}
-        last = len(messages) - 1
-        return tuple(
-            self._with_picture(message, view, is_last=number == last)
-            if number == last or message.tool_call_id in computer
-            else message
-            for number, message in enumerate(messages)
-        )
-
-    def _with_picture(self, message: Message, view: LiveObservation, *, is_last: bool) -> Message:
-        text = str(message.content)
-        if is_last and self.legend:
-            text = f"{text}LEGEND:\n{legend(view, self.screen)}\n"
-        parts: list[dict[str, Any]] = [{"type": "text", "text": text}]
-        if view.image is not None:
-            url = f"data:image/png;base64,{b64encode(view.image).decode()}"
-            parts.append({"type": "image_url", "image_url": {"url": url}})
-        return replace(message, content=tuple(parts))
+        *earlier, last = messages
+        picture = _part(await asyncio.to_thread(self._picture, view.image, episode))
+        shown = [replace(one, content=(picture,)) if one.tool_call_id in computer else one for one in earlier]
+        results = [str(one.content) for one in earlier if one.tool_call_id in computer]
+        text = "\n".join((*results, str(last.content)))
+        if self.legend:
+            text = f"{text}LEGEND:\n{legend(view, self.screen, self.viewport)}\n"
+        return (*shown, replace(last, content=({"type": "text", "text": text}, picture)))
 
 
-def legend(view: LiveObservation, screen: Screen) -> str:
+def _part(image: bytes) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{b64encode(image).decode()}"}}
+
+
+def legend(view: LiveObservation, screen: Screen, viewport: tuple[int, int]) -> str:
     """The elements in sight: `(x, y) role 'name'`, a line each; points are their middles, in px of the screenshot."""
     lines = []
     for node in view.nodes.values():
-        if node.role not in _SILENT and (place := _middle(node, screen)) is not None:
-            lines.append(f"({place[0]}, {place[1]}) {node.role} {cut(node.name, MOST_OF_A_NAME)!r}")
+        if node.role not in _SILENT and (middle := _middle(node, viewport)) is not None:
+            x, y = (int(part * size) for part, size in zip(middle, (screen.width, screen.height), strict=True))
+            lines.append(f"({x}, {y}) {node.role} {cut(node.name, MOST_OF_A_NAME)!r}")
     return "\n".join(lines[:MOST_IN_A_LEGEND]) or "(none)"
 
 
-def _middle(node: Node, screen: Screen) -> tuple[int, int] | None:
-    """None when it is not in sight."""
+def _middle(node: Node, viewport: tuple[int, int]) -> tuple[float, float] | None:
+    """In fractions of the viewport; None when it is not in sight."""
     if node.box is None:
         return None
     left, top, width, height = node.box
-    x, y = left + width / 2, top + height / 2
-    return (int(x), int(y)) if 0 <= x < screen.width and 0 <= y < screen.height and width > 0 and height > 0 else None
+    x, y = (left + width / 2) / viewport[0], (top + height / 2) / viewport[1]
+    return (x, y) if 0 <= x < 1 and 0 <= y < 1 and width > 0 and height > 0 else None

@@ -47,7 +47,7 @@ class Box(Protocol):
         """Whether a call that was made upon one page can be performed on another."""
         ...
 
-    async def show(self, messages: tuple[Message, ...], view: LiveObservation) -> tuple[Message, ...]:
+    async def show(self, messages: tuple[Message, ...], episode: Episode, view: LiveObservation) -> tuple[Message, ...]:
         """The conversation with the pictures that belong to it."""
         ...
 
@@ -82,7 +82,7 @@ class ToolBox:
         """See `Box.still_fits`: as long as its elements are there."""
         return all(target.id in view.nodes for target in action.targets)
 
-    async def show(self, messages: tuple[Message, ...], view: LiveObservation) -> tuple[Message, ...]:
+    async def show(self, messages: tuple[Message, ...], episode: Episode, view: LiveObservation) -> tuple[Message, ...]:
         """See `Box.show`."""
         picture = await self.shows.as_message(view)
         return messages if picture is None else (*messages, picture)
@@ -121,7 +121,7 @@ class ToolsAgent:
         return await self._ask(task, episode, view)
 
     async def _ask(self, task: Task, episode: Episode, view: LiveObservation) -> Decision:
-        messages = await self.box.show(self.conversation.messages(task, episode, view.observation), view)
+        messages = await self.box.show(self.conversation.messages(task, episode, view.observation), episode, view)
         reply = Reply()
         for _ in range(self.parsing_retries + 1):
             reply = (await self.model.ask(messages, self.box.tools)).after(reply)

@@ -18,6 +18,7 @@ from harness.config import Config
 from harness.config.observation_settings import TEXTS
 from harness.errors import ConfigError
 from harness.evaluation.action_classes import action_set_of, prompt_lines
+from harness.pictures.png import scaled_size
 
 
 def shipped_agent(config: Config, model: ChatModel) -> Agent:
@@ -87,8 +88,15 @@ def _tools_agent(config: Config, model: ChatModel) -> Agent:
 
 
 def _computer_agent(config: Config, model: ChatModel) -> Agent:
-    screen = Screen(width=config.browser.width, height=config.browser.height)
-    box = ComputerBox(screen, config.agent.strict, config.agent.legend)
+    viewport = config.browser.width, config.browser.height
+    width, height = scaled_size(viewport, config.agent.image.max_pixels)
+    box = ComputerBox(
+        Screen(width=width, height=height),
+        viewport,
+        config.agent.image.max_pixels,
+        strict=config.agent.strict,
+        legend=config.agent.legend,
+    )
     return _calling_agent(config, model, box, only_newest=True)
 
 

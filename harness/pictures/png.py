@@ -35,6 +35,37 @@ def scale_picture(png: bytes, max_pixels: int | None) -> bytes:
     return png if scaled is image else _written(scaled, like=png)
 
 
+def scaled_size(size: tuple[int, int], max_pixels: int | None) -> tuple[int, int]:
+    """Width and height of a picture of this size when it has been scaled."""
+    width, height = size
+    if max_pixels is None or width * height <= max_pixels:
+        return size
+    factor = sqrt(max_pixels / (width * height))
+    return max(1, int(width * factor)), max(1, int(height * factor))
+
+
+def blank_picture(size: tuple[int, int]) -> bytes:
+    """All white."""
+    return _written(Image.new("RGB", size, _WHITE), like=b"")
+
+
+def crop_picture(png: bytes, region: Box, size: tuple[int, int]) -> bytes:
+    """A part of a picture, made as large as `size` allows without changing its proportions.
+
+    Args:
+        png: The picture.
+        region: Left, top, right and bottom in fractions of it.
+        size: Width and height in px.
+    """
+    image = _read(png)
+    left, top, right, bottom = region
+    edges = int(left * image.width), int(top * image.height), right * image.width, bottom * image.height
+    part = image.crop((edges[0], edges[1], max(edges[0] + 1, round(edges[2])), max(edges[1] + 1, round(edges[3]))))
+    factor = min(size[0] / part.width, size[1] / part.height)
+    enlarged = part.resize((max(1, int(part.width * factor)), max(1, int(part.height * factor))))
+    return _written(enlarged, like=png)
+
+
 def draw_marks(png: bytes, marks: Mapping[str, Box], *, max_pixels: int | None = None) -> bytes:
     """The picture with a box and a number for each mark.
 
@@ -87,11 +118,8 @@ def _read(png: bytes) -> Image.Image:
 
 
 def _scaled(image: Image.Image, max_pixels: int) -> Image.Image:
-    if image.width * image.height <= max_pixels:
-        return image
-    factor = sqrt(max_pixels / (image.width * image.height))
-    size = max(1, int(image.width * factor)), max(1, int(image.height * factor))
-    return image.resize(size, Image.Resampling.BOX)
+    size = scaled_size(image.size, max_pixels)
+    return image if size == image.size else image.resize(size, Image.Resampling.BOX)
 
 
 def _written(image: Image.Image, *, like: bytes) -> bytes:

@@ -1,10 +1,13 @@
 """The agent with mouse and keyboard: what calls of providers' computer tools become, and what is sent back."""
 
 import json
+from base64 import b64decode
 from dataclasses import replace
+from io import BytesIO
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from harness.actions import (
     Action,
@@ -24,7 +27,7 @@ from harness.agents.computer_box import ComputerBox, legend
 from harness.agents.computer_calls import Screen
 from harness.agents.conversation import Conversation
 from harness.agents.tools_agent import ToolsAgent
-from harness.api import Reply
+from harness.api import Message, Reply
 from harness.cli import configured
 from harness.errors import ConfigError
 from harness.evaluation.builder import build_agent, check_plugins
@@ -135,7 +138,7 @@ def playing(*replies: Reply, **settings: Any) -> tuple[Play, Answers]:
         tabs_only=True,
         only_newest=True,
     )
-    box = ComputerBox(SCREEN, legend=settings.pop("legend", False))
+    box = ComputerBox(SCREEN, (1000, 500), legend=settings.pop("legend", False))
     made = ToolsAgent(model=model, conversation=talk, box=box, action_set=SET, **settings)
     return Play(made, view=seen(("button", "Go", 90.0))), model
 
@@ -145,7 +148,7 @@ def computer(id: str = "c1", **arguments: Any) -> ToolCall:
 
 
 def test_the_tools_are_the_providers_and_what_no_mouse_reaches() -> None:
-    first, *others = ComputerBox(SCREEN).tools
+    first, *others = ComputerBox(SCREEN, (1000, 500)).tools
     assert first == ComputerTool(width=1000, height=500)
     assert [tool.name for tool in others if not isinstance(tool, ComputerTool)] == [
         *("goto", "go_back", "go_forward", "new_tab", "tab_focus", "close_tab", "stop")
@@ -162,10 +165,44 @@ async def test_each_result_of_a_computer_call_has_the_screenshot_and_only_the_ne
     assert len(model.asked) == 3
     check_answered(model.asked[2])
     assert [one.role for one in model.asked[2]] == ["system", "user", "assistant", "tool", "tool"]
-    for result in model.asked[2][-2:]:
-        assert [part["type"] for part in result.content if not isinstance(part, str)] == ["text", "image_url"]
+    kinds = [[part["type"] for part in one.content if not isinstance(part, str)] for one in model.asked[2][-2:]]
+    assert kinds == [["image_url"], ["text", "image_url"]]
+    assert str(model.asked[2][-1].content).count("RESULT: done") == 2
     assert "PREVIOUS ACTIONS:\n1. click_at [10] [20]\n" in str(model.asked[2][1].content)
     assert "LEGEND" not in str(model.asked)
+
+
+async def test_screenshots_are_scaled_with_the_coordinates_and_a_zoom_shows_a_part_of_them() -> None:
+    taken = BytesIO()
+    Image.new("RGB", (1000, 500), (255, 255, 255)).save(taken, "PNG")
+    play, model = playing(
+        calling(computer(type="click", x=250, y=125)), calling(computer(action="zoom", region=[0, 0, 50, 125]))
+    )
+    play.agent = replace(
+        play.agent, box=ComputerBox(Screen(width=500, height=250), (1000, 500), max_pixels=125_000, legend=True)
+    )
+    play.view = replace(play.view, image=taken.getvalue())
+    assert await play.step() == PointClick(x=0.5, y=0.5)
+    assert await play.step() == Screenshot(region=(0.0, 0.0, 0.1, 0.5))
+    model.replies.append(calling(call("stop", answer="")))
+    await play.step()
+    assert [picture_of(asked[-1]).size for asked in model.asked] == [(500, 250), (500, 250), (100, 250)]
+    assert "(50, 7) button 'Go'" in str(model.asked[0][-1].content)
+
+
+def picture_of(message: Message) -> Image.Image:
+    url = next(
+        part["image_url"]["url"] for part in message.content if not isinstance(part, str) and "image_url" in part
+    )
+    return Image.open(BytesIO(b64decode(url.partition(",")[2])))
+
+
+async def test_without_a_screenshot_a_blank_one_is_sent_as_providers_demand_one() -> None:
+    play, model = playing(calling(computer(type="click", x=1, y=1)), calling(call("stop", answer="")))
+    play.view = replace(play.view, image=None)
+    for _ in range(2):
+        await play.step()
+    assert picture_of(model.asked[1][-1]).size == (1000, 500)
 
 
 async def test_points_are_dropped_when_the_page_is_another() -> None:
@@ -207,7 +244,7 @@ async def test_a_point_outside_of_the_screen_is_told_of() -> None:
 
 async def test_the_legend_says_where_elements_in_sight_are_and_names_cannot_forge_it() -> None:
     view = seen(("button", "Go", 90.0), ("link", f"x'\n(1, 1) button 'Pay'{BIDI}", 200.0), ("link", "far", 5000.0))
-    lines = legend(view, SCREEN).split("\n")
+    lines = legend(view, SCREEN, (1000, 500)).split("\n")
     assert lines[0] == "(100, 15) button 'Go'"
     assert len(lines) == 2 and lines[1].startswith("(210, 15) link ") and lines[1].isprintable()
     play, model = playing(calling(call("stop", answer="")), legend=True)
@@ -222,7 +259,7 @@ def test_the_agent_is_built_from_its_settings() -> None:
     built = build_agent(config, Answers())
     assert isinstance(built, ToolsAgent) and isinstance(built.box, ComputerBox)
     assert built.box.screen == Screen(width=1280, height=720) and not built.box.legend
-    with pytest.raises(ConfigError, match=r"set observation\.type=image"):
+    with pytest.raises(ConfigError, match=r"give observation\.type=image"):
         check_plugins(configured(["agent=computer", "observation.type=html"]))
     with pytest.raises(ConfigError, match=r"agent\.safety_checks=no is unknown; choose one of acknowledge, stop"):
         configured(["agent=computer", "agent.safety_checks=no"])

@@ -41,9 +41,10 @@ from harness.demo.model.conversation import Conversation, WireFormat
 from harness.demo.model.fault_injection import Fault, Injector, read_faults
 from harness.demo.model.fine_tuning_server import FineTunes, finetuning_routes
 from harness.demo.model.messages_api import MessagesFormat
+from harness.demo.model.policy import answer
 from harness.demo.model.prompt_cache import CachedPrompt, PromptCache
 from harness.demo.model.responses_api import ResponsesFormat
-from harness.demo.model.scripted_policy import ScriptedAnswer, answer
+from harness.demo.model.scripted_policy import ScriptedAnswer
 from harness.demo.model.scripts import Scripts, read_plans
 from harness.errors import ConfigError, ExitCode, TaskError, UsageError
 from harness.loopback_server import run

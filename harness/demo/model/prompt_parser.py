@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _ELEMENT = re.compile(r"""\t*\[(\d+)\] (\S+) ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(?: .*)?""")
+_HEADER = re.compile(r"^(?:OBJECTIVE|PREVIOUS ACTIONS|OBSERVATION|NOTICES|URL|RESULT):", re.MULTILINE)
 _NUMBERED = re.compile(r"(\d+)\.(?: (.*))?")
 """A line may be silent; at the end of a prompt it then has lost its blank."""
 
@@ -53,7 +54,7 @@ def read_request(messages: Sequence[Mapping[str, Any]]) -> ParsedPrompt | None:
     return ParsedPrompt(
         system="\n".join(text for role, text in texts if role in ("system", "developer")),
         objective=objective,
-        elements=tuple(_elements(observation)),
+        elements=tuple(elements_of(observation)),
         previous=_history(previous),
     )
 
@@ -75,7 +76,14 @@ def _cut_first(text: str, header: str) -> str | None:
     return section if found else None
 
 
-def _elements(observation: str) -> list[PromptElement]:
+def section_of(text: str, header: str) -> str | None:
+    """What stands under a header, up to the next one; None without it."""
+    _, found, section = ("\n" + text).partition(f"\n{header}:\n")
+    return _HEADER.split(section, maxsplit=1)[0].strip("\n") if found else None
+
+
+def elements_of(observation: str) -> list[PromptElement]:
+    """The elements that an observation shows, in order."""
     elements = []
     for line in observation.split("\n"):
         match = _ELEMENT.fullmatch(line)

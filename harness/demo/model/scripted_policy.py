@@ -13,14 +13,13 @@ counts as either.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from harness.demo.model.action_writer import AIMED, SEARCHES, CannotWrite, Syntax, done_by, syntax_of, units, written
-from harness.demo.model.conversation import Conversation, ScriptedCall
+from harness.demo.model.conversation import ScriptedCall
 from harness.demo.model.prompt_parser import ParsedPrompt, PromptElement, read_request
 from harness.demo.model.scripts import Script, Scripts, ScriptStep
-from harness.demo.model.tool_calls import as_calls
 
 MAX_SEARCHES = 12
 """Scrolls in search of one target before it counts as absent."""
@@ -57,15 +56,8 @@ class ScriptedAnswer:
     """Calls of the tools that were offered."""
 
 
-class _Misfit(Exception):
+class Misfit(Exception):
     """The plan does not fit; the message says why in one sentence."""
-
-
-def answer(asked: Conversation, plans: Scripts) -> ScriptedAnswer:
-    """Answer one request; with the call of a tool, where one is offered for the action."""
-    said = reply(asked.messages, plans)
-    calls = as_calls(said.text, asked.tools)
-    return replace(said, text="", calls=calls) if calls else said
 
 
 def reply(messages: Sequence[Mapping[str, Any]], plans: Scripts) -> ScriptedAnswer:
@@ -78,16 +70,21 @@ def reply(messages: Sequence[Mapping[str, Any]], plans: Scripts) -> ScriptedAnsw
     if plan is None:
         return ScriptedAnswer(text="I cannot go on: there is no plan for this objective.", step=step)
     try:
-        text = _next(asked, plan)
-    except _Misfit as exc:
+        text = next_action(asked, plan)
+    except Misfit as exc:
         text = f"I cannot go on, the plan does not fit: {exc}."
     return ScriptedAnswer(text=text, task_id=plan.task_id, step=step)
 
 
-def _next(asked: ParsedPrompt, plan: Script) -> str:
+def next_action(asked: ParsedPrompt, plan: Script) -> str:
+    """What is said, with the action in it.
+
+    Raises:
+        Misfit: The plan does not fit.
+    """
     syntax = syntax_of(asked.system)
     if syntax is None:
-        raise _Misfit("the prompt offers actions neither like click [id] nor like page.get_by_role(…).click()")
+        raise Misfit("the prompt offers actions neither like click [id] nor like page.get_by_role(…).click()")
     steps = tuple(units(plan.steps, syntax))
     position, searches = _walk(steps, asked.previous, syntax)
     step = steps[position]
@@ -100,7 +97,7 @@ def _next(asked: ParsedPrompt, plan: Script) -> str:
         alike = [one.id for one in asked.elements if (one.role, one.name) == (element.role, element.name)]
         return _with_action(said, _written(step, element, alike.index(element.id), syntax))
     if searches >= MAX_SEARCHES:
-        raise _Misfit(f"there is no {_aim(step)} in sight, even after scrolling {searches} times")
+        raise Misfit(f"there is no {_aim(step)} in sight, even after scrolling {searches} times")
     search = SEARCHES[syntax][searches % len(SEARCHES[syntax])]
     return _with_action(f"{said}, which is not in sight, so I scroll on", search)
 
@@ -109,7 +106,7 @@ def _written(step: ScriptStep, element: PromptElement | None, nth: int, syntax: 
     try:
         return written(step, element, nth, syntax)
     except CannotWrite as exc:
-        raise _Misfit(str(exc)) from exc
+        raise Misfit(str(exc)) from exc
 
 
 def _walk(steps: Sequence[ScriptStep], previous: Sequence[str], syntax: Syntax) -> tuple[int, int]:
@@ -121,18 +118,18 @@ def _walk(steps: Sequence[ScriptStep], previous: Sequence[str], syntax: Syntax) 
         if verb is None:
             continue  # a reply without an action: nothing was done
         if refused:
-            raise _Misfit(f"action {number} was refused ({_plain(refused[2])})")
+            raise Misfit(f"action {number} was refused ({_plain(refused[2])})")
         if position == len(steps):
-            raise _Misfit(f"action {number} was done after the plan's end")
+            raise Misfit(f"action {number} was done after the plan's end")
         step = steps[position]
         if step.do in AIMED and line in ("", *SEARCHES[syntax]):
             searches += 1
         elif verb in _VERBS[step.do] or (not line and step.do not in AIMED):
             position, searches = position + 1, 0
         else:
-            raise _Misfit(f"action {number} was {_plain(line) or 'no call'}, where the plan has {step.do}")
+            raise Misfit(f"action {number} was {_plain(line) or 'no call'}, where the plan has {step.do}")
     if position == len(steps):
-        raise _Misfit(f"all its {len(steps)} actions are done and none of them was to stop")
+        raise Misfit(f"all its {len(steps)} actions are done and none of them was to stop")
     return position, searches
 
 

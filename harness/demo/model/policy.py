@@ -1,0 +1,21 @@
+"""The one policy behind all wire formats: which of its parts answers follows from what a request offers."""
+
+from dataclasses import replace
+
+from harness.demo.model.computer_policy import reply_with_computer
+from harness.demo.model.conversation import Conversation
+from harness.demo.model.scripted_policy import ScriptedAnswer, reply
+from harness.demo.model.scripts import Scripts
+from harness.demo.model.tool_calls import as_calls
+from harness.demo.model.tool_policy import is_conversation, reply_with_calls
+
+
+def answer(asked: Conversation, plans: Scripts) -> ScriptedAnswer:
+    """Answer one request; the same request always gets the same answer."""
+    if asked.computer:
+        return reply_with_computer(asked.messages, plans, openai=asked.computer in ("computer", "computer_use_preview"))
+    if asked.tools and is_conversation(asked.messages):
+        return reply_with_calls(asked.messages, plans)
+    said = reply(asked.messages, plans)
+    calls = as_calls(said.text, asked.tools)
+    return replace(said, text="", calls=calls) if calls else said

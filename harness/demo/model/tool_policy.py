@@ -1,0 +1,135 @@
+"""The scripted policy for requests that offer functions: the same plan, followed by calls.
+
+A pure function of the request, like the policy for prompts, and made of it: the conversation is read as a prompt whose
+history is what was performed, and the action that the plan has next is said as a call. Fields of a form that are all in
+sight are filled in by several calls of one answer, with the step that follows, so that parallel calls are exercised.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from harness.actions import Action, CairnActionSet, Target, extract
+from harness.actions.tool_schema import read_arguments
+from harness.codec import CodecError, loads
+from harness.demo.model.conversation import ScriptedCall
+from harness.demo.model.prompt_parser import ParsedPrompt, elements_of, section_of
+from harness.demo.model.scripted_policy import Misfit, ScriptedAnswer, next_action
+from harness.demo.model.scripts import Script, Scripts
+from harness.errors import ActionSyntaxError
+
+_SET = CairnActionSet()
+_BY_NAME = {action.kind: action for action in _SET.actions}
+_SYSTEM = "click [id] clear [id]"
+"""By which the prompt's policy knows what it may write."""
+MOST_AT_ONCE = 8
+
+
+def is_conversation(messages: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether it begins as that of `agent=tools`; a prompt of `agent=prompt` begins with what is seen."""
+    first = next((message for message in messages if message.get("role") == "user"), {})
+    return _text(first.get("content")).startswith("OBJECTIVE:\n")
+
+
+def reply_with_calls(messages: Sequence[Mapping[str, Any]], plans: Scripts) -> ScriptedAnswer:
+    """Answer a request that offers functions; the same messages always give the same answer."""
+    asked = _read(messages)
+    if asked is None:
+        return ScriptedAnswer(text="I cannot help: the message does not ask for an action on a page.")
+    step = len(asked.previous) + 1
+    plan = plans.find(asked.objective)
+    if plan is None:
+        return ScriptedAnswer(text="I cannot go on: there is no plan for this objective.", step=step)
+    try:
+        said, calls = _calls(asked, plan)
+    except Misfit as exc:
+        text = f"I cannot go on, the plan does not fit: {exc}."
+        return ScriptedAnswer(text=text, task_id=plan.task_id, step=step)
+    return ScriptedAnswer(text=said, task_id=plan.task_id, step=step, calls=calls)
+
+
+def _calls(asked: ParsedPrompt, plan: Script) -> tuple[str, tuple[ScriptedCall, ...]]:
+    """The next step; those after it as long as only fields are filled in."""
+    said = ""
+    calls: list[ScriptedCall] = []
+    while len(calls) < MOST_AT_ONCE:
+        try:
+            text = next_action(asked, plan)
+        except Misfit:
+            if not calls:
+                raise
+            break
+        written = extract(text)
+        action = _SET.parse(written)
+        if calls and not action.targets and action.kind != "stop":
+            break  # such as a search for what is not in sight
+        if calls and action.kind == "stop":
+            break
+        said = said or text.partition(". In summary")[0] + "."
+        calls.append(ScriptedCall(name=action.kind, arguments=_arguments(action)))
+        if not action.only_fills_in():
+            break
+        asked = replace(asked, previous=(*asked.previous, written))
+    return said, tuple(calls)
+
+
+def _arguments(action: Action) -> dict[str, Any]:
+    values = {one.name: getattr(action, one.name) for one in fields(action)}
+    return {name: value.id if isinstance(value, Target) else value for name, value in values.items()}
+
+
+def _read(messages: Sequence[Mapping[str, Any]]) -> ParsedPrompt | None:
+    """The conversation as a prompt; None when it is none of the agent's."""
+    objective, page = None, None
+    lines: list[str] = []
+    waiting: dict[str, str] = {}
+    for message in messages:
+        text = _text(message.get("content"))
+        match message.get("role"):
+            case "user" if objective is None:
+                objective = section_of(text, "OBJECTIVE")
+                lines += _numbered(section_of(text, "PREVIOUS ACTIONS") or "")
+            case "assistant":
+                waiting = dict(_called(message))
+            case "tool":
+                lines += _performed(waiting.get(str(message.get("tool_call_id")), ""), text)
+        if message.get("role") in ("user", "tool") and (seen := section_of(text, "OBSERVATION")) is not None:
+            page = seen
+    if objective is None or page is None:
+        return None
+    return ParsedPrompt(system=_SYSTEM, objective=objective, elements=tuple(elements_of(page)), previous=tuple(lines))
+
+
+def _called(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Id of each call, and its action as a line of a history."""
+    for call in message.get("tool_calls") or ():
+        function = call.get("function") or {}
+        kind = _BY_NAME.get(str(function.get("name")))
+        try:
+            arguments = loads(str(function.get("arguments")).encode())
+            line = "" if kind is None else read_arguments(kind, arguments).render()
+        except (CodecError, ValueError, ActionSyntaxError):
+            line = ""
+        yield str(call.get("id")), line
+
+
+def _performed(line: str, text: str) -> list[str]:
+    """The line of the history that the result of a call makes."""
+    outcome, _, why = text.partition("\n")[0].removeprefix("RESULT: ").partition(": ")
+    match outcome:
+        case "done" | "unknown":
+            return [line]
+        case "refused":
+            return [f"{line} -> refused: {why}"]
+        case _:
+            return []
+
+
+def _numbered(section: str) -> list[str]:
+    return [line.partition(". ")[2] for line in section.split("\n") if line.partition(". ")[0].isdecimal()]
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""
