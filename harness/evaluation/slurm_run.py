@@ -140,7 +140,7 @@ class Shards:
                 raise UsageError(f"shard {shard}: {said[-1] if said else f'see {log}'}")
 
     def leave(self, jobs: SlurmJobs) -> None:
-        """Stop waiting: jobs of a cluster had to queue for their turn and go on, those of this machine end with their
+        """Stop waiting: jobs of a cluster are queued and continue, those of this machine end with their
         start.
         """
         run, left = self._context.run, jobs.running()

@@ -91,20 +91,20 @@ class CircuitBreakerModel:
     def __init__(
         self,
         model: ChatModel,
-        turns: RateLimiter,
+        rate_limiter: RateLimiter,
         *,
         max_outage_s: float,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """
         Args:
-            model: Acquires a permit from `turns` for each request.
-            turns: The rate limiter; it grants few permits while the endpoint is down.
+            model: Acquires a permit from `rate_limiter` for each request.
+            rate_limiter: The rate limiter; it grants few permits while the endpoint is down.
             max_outage_s: After this time an outage is an error.
             monotonic: The clock.
         """
         self._model = model
-        self._turns = turns
+        self._rate_limiter = rate_limiter
         self._max_outage_s = max_outage_s
         self._monotonic = monotonic
 
@@ -121,14 +121,14 @@ class CircuitBreakerModel:
             try:
                 reply = await self._model.ask(messages, tools)
             except ModelUnavailable as error:
-                down_s = await self._turns.outage(str(error), error.requests)
+                down_s = await self._rate_limiter.outage(str(error), error.requests)
                 if down_s is None:
                     raise
                 if down_s >= self._max_outage_s:
                     raise ModelUnavailable(f"{error}; the endpoint was down for {down_s:.0f} s") from error
                 asked_at = self._monotonic()
             except RequestRefused as error:
-                if await self._turns.rejection():
+                if await self._rate_limiter.rejection():
                     raise ModelRejected(
                         f"{error}, like every request so far; check the llm settings, then run again"
                     ) from error

@@ -105,7 +105,7 @@ class _Ticket:
 
 
 class Limiter:
-    """Hands out turns; fits `RateLimiter`."""
+    """Grants permits; implements `RateLimiter`."""
 
     def __init__(
         self,
@@ -141,11 +141,11 @@ class Limiter:
         """See `RateLimiter.acquire`."""
         granted: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
 
-        def grant(turn: Permit) -> None:
+        def grant(permit: Permit) -> None:
             if granted.done():  # the waiter was just cancelled
-                turn.end(RequestResult(outcome=RequestOutcome.unused))
+                permit.end(RequestResult(outcome=RequestOutcome.unused))
             else:
-                granted.set_result(turn)
+                granted.set_result(permit)
 
         leave = self.ask(want, grant)
         try:
@@ -155,10 +155,10 @@ class Limiter:
             raise
 
     def ask(self, want: PermitRequest, grant: Callable[[Permit], None]) -> Callable[[], None]:
-        """Queue up; `grant` is called with the turn, perhaps at once.
+        """Queue up; `grant` is called with the permit, perhaps at once.
 
         Returns:
-            Leaves the queue, or gives the turn back when it was granted.
+            Leaves the queue, or gives the permit back when it was granted.
         """
         ticket = _Ticket(want=want, since=self._clock.monotonic(), grant=grant)
         if want.again:

@@ -1,6 +1,6 @@
-"""Turns: the right to send one request, and what came of it.
+"""Permits: the right to send one request, and the result of that request.
 
-Whoever sends requests takes a turn before each and ends it after; who hands them out, in this process or in another
+Each request takes a permit before and ends it after; the rate limiter that grants them, in this process or in another
 one, is not the sender's business.
 """
 
@@ -16,7 +16,7 @@ from harness.llm.rate_limit_headers import RateLimitHeaders
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermitRequest:
-    """Asks for one turn."""
+    """A request for one permit."""
 
     tokens: int = 0
     """An estimate of what the request will cost, reply included."""
@@ -24,7 +24,7 @@ class PermitRequest:
     judge: bool = False
     """Of the judge, and not of the model under test."""
     again: bool = False
-    """Its turn before was refused by the endpoint: it need not queue up behind the others."""
+    """The endpoint refused its previous request, so it goes to the head of the queue."""
 
 
 class RequestOutcome(StrEnum):
@@ -45,7 +45,7 @@ class RequestOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestResult:
-    """What came of a turn."""
+    """The result of a request."""
 
     outcome: RequestOutcome
     tokens: int | None = None
@@ -57,7 +57,7 @@ class RequestResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permit:
-    """One granted turn; must be ended."""
+    """A granted permit; must be ended."""
 
     end: Callable[[RequestResult], None]
     waited_s: float
@@ -67,7 +67,7 @@ class Permit:
 
 class RateLimiter(Protocol):
     async def acquire(self, want: PermitRequest) -> Permit:
-        """Wait for a turn, in the order of asking; cancelling gives it back."""
+        """Wait for a permit, first come first served; cancelling gives it back."""
         ...
 
     async def outage(self, why: str, requests: int) -> float | None:
@@ -85,7 +85,7 @@ class RateLimiter(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcquirePermit:
-    """Answered by `PermitGranted`, in its turn."""
+    """Answered by `PermitGranted` when the permit is granted."""
 
     kind: ClassVar[str] = "acquire_permit"
 
@@ -201,7 +201,7 @@ class SyncRateLimiter(Protocol):
     """The part of a limiter that needs no waiting."""
 
     def ask(self, want: PermitRequest, grant: Callable[[Permit], None]) -> Callable[[], None]:
-        """Queue up; what it returns leaves the queue, or gives the turn back."""
+        """Queue up; the returned function leaves the queue, or gives the permit back."""
         ...
 
     def down(self, why: str, requests: int) -> float | None:
@@ -223,7 +223,7 @@ class RateLimiterServer:
         self._send = send
         self._monotonic = monotonic
         self._leave: dict[int, Callable[[], None]] = {}
-        self._turns: dict[int, Permit] = {}
+        self._permits: dict[int, Permit] = {}
         self._waiting: dict[int, tuple[int, float]] = {}
         self._waited_s: dict[int, float] = {}
 
@@ -232,7 +232,7 @@ class RateLimiterServer:
         match message:
             case AcquirePermit(id=number, want=want):
                 self._waiting[number] = (want.lane, self._monotonic())
-                self._leave[number] = self._limiter.ask(want, lambda turn: self._grant(number, turn))
+                self._leave[number] = self._limiter.ask(want, lambda permit: self._grant(number, permit))
             case ReportOutage(id=number, why=why, requests=requests):
                 self._send(OutageNoted(id=number, down_s=self._limiter.down(why, requests)))
             case ReportRejection(id=number):
@@ -241,15 +241,15 @@ class RateLimiterServer:
                 self._end(number, result)
 
     def _end(self, number: int, result: RequestResult) -> None:
-        if (turn := self._turns.pop(number, None)) is not None:
+        if (permit := self._permits.pop(number, None)) is not None:
             del self._leave[number]
-            turn.end(result)
+            permit.end(result)
         elif (leave := self._leave.pop(number, None)) is not None:
             self._stop_waiting(number)
             leave()
 
     def waited_s(self, lane: int) -> float:
-        """How long a lane has waited for turns in all, the present wait included."""
+        """How long a lane has waited for permits in all, including the present wait."""
         now = self._monotonic()
         still_s = sum(now - since for waiting, since in self._waiting.values() if waiting == lane)
         return self._waited_s.get(lane, 0.0) + still_s
@@ -258,16 +258,16 @@ class RateLimiterServer:
         """The worker is gone."""
         for number in (
             *self._waiting,
-            *self._turns,
+            *self._permits,
         ):  # who waits goes first, or would be granted what the others give back
             self._leave.pop(number)()
-        self._turns.clear()
+        self._permits.clear()
         self._waiting.clear()
 
-    def _grant(self, number: int, turn: Permit) -> None:
+    def _grant(self, number: int, permit: Permit) -> None:
         self._stop_waiting(number)
-        self._turns[number] = turn
-        self._send(PermitGranted(id=number, closed_s=turn.closed_s))
+        self._permits[number] = permit
+        self._send(PermitGranted(id=number, closed_s=permit.closed_s))
 
     def _stop_waiting(self, number: int) -> None:
         lane, since = self._waiting.pop(number)
@@ -275,7 +275,7 @@ class RateLimiterServer:
 
 
 class Unlimited:
-    """Grants every turn at once, and waits for no endpoint."""
+    """Grants every permit at once, and waits for no endpoint."""
 
     async def acquire(self, want: PermitRequest) -> Permit:
         return Permit(end=lambda ending: None, waited_s=0.0, closed_s=None)
