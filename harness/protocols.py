@@ -48,6 +48,8 @@ class RestoreResult:
     """`reset` when there was nothing to restore, else `replay` or `checkpoint`."""
     similarity: tuple[float, ...] = ()
     """Per compared observation; 1.0 = identical."""
+    intent: str = ""
+    """The objective of this attempt, where the benchmark makes it; "" = the task's own."""
     pending: Action | None = None
     """The pending decision's action, aimed at this view; None = there is none, or it is not to be performed."""
     doubt: "InDoubt | None" = None

@@ -41,7 +41,7 @@ OWNERS = {
     "ahocorasick_rs": {"journal"},
     "hydra": {"config", "cli", "evaluation"},
     "omegaconf": {"config", "cli", "evaluation"},
-    "starlette": {"demo", "viewer"},
+    "starlette": {"demo", "viewer", "benchmarks"},
     "uvicorn": {"loopback_server"},
     "jinja2": {"demo", "viewer", "reports"},
     "nltk": {"evaluators"},

@@ -80,13 +80,17 @@ class Benchmark(ABC):
     def tasks(self) -> Iterable[Mapping[str, Any]]:
         """The tasks as a task file has them, checked and selected like those of a file (`task.ids`, `task.limit`)."""
 
-    async def prepare(self, page: BenchmarkPage, task: Task, /) -> None:  # noqa: B027 (a benchmark may need none)
+    async def prepare(self, page: BenchmarkPage, task: Task, /) -> str | None:
         """Make the start pages ready, before the agent sees them.
+
+        Returns the objective, where the page makes it: the agent is given it in the place of the task's intent, and the
+        journal keeps it (`acted.intent` of step 0). Evaluators see the task as it is in the file.
 
         Called whenever they were opened: at the start of an attempt, and again before recorded actions are replayed.
         It must lead to the same page each time, so what is random depends on `page.seed`. Pages that are restored from
         a checkpoint are not prepared again.
         """
+        return None
 
     async def reward(self, page: BenchmarkPage, task: Task, /) -> Reward | None:
         """What the episode has earned, asked after each action; None = this action earned nothing new.

@@ -24,7 +24,8 @@ URL = "{url}"
 _SITE_KEYS = {"url", "instances", "canonical", "read_only", "reset_command", "reset_url", "effects_url", "login"}
 _LOGIN_KEYS = {"url", "fields", "submit", "probe_url", "probe_text"}
 _RESET_KEYS = {"command", "url", "timeout_s", "when"}
-_RESERVED = {"embedded", "port", "reset", "locks"}
+_RESERVED = {"embedded", "server", "port", "reset", "locks"}
+_DEMO_SERVER = "harness.demo"
 _OLD_NAME_OF_LOCKS = "leases"
 """Read until the next release; the changelog names the new key."""
 _HTTP = ("http://", "https://")
@@ -66,6 +67,8 @@ class SitesSettings:
     """All sites of a run."""
 
     embedded: bool = False
+    server: str = _DEMO_SERVER
+    """Of embedded sites: the module that serves them, `python -m MODULE --port N --state DIR`."""
     port: int | None = None
     """Of embedded sites that are already served; None = start them."""
     locks: SiteLocking = SiteLocking.auto
@@ -103,6 +106,9 @@ def read_sites(tree: Tree) -> SitesSettings:
     embedded, port = _flag(tree, "sites", "embedded"), tree.get("port")
     if port is not None and type(port) is not int:
         raise ConfigError(f"sites.port={_cut(port)} is not a port; give the port that serves the sites, or null")
+    server = _optional(tree, "sites", "server") or _DEMO_SERVER
+    if not all(part.isidentifier() for part in server.split(".")):
+        raise ConfigError(f"sites.server={_cut(server)} is not a module; give its dotted name, as in my_package.server")
     by_name = {
         name: _site(name, _site_tree(name, site), embedded=embedded)
         for name, site in tree.items()
@@ -112,6 +118,7 @@ def read_sites(tree: Tree) -> SitesSettings:
     _check_reset_urls(reset, by_name)
     return SitesSettings(
         embedded=embedded,
+        server=server,
         port=port,
         locks=_word(tree, "sites", "locks", SiteLocking.auto),
         reset=reset,

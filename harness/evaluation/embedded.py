@@ -71,7 +71,7 @@ async def _sites(context: RunContext, closing: AsyncExitStack) -> int:
     state = closing.enter_context(TemporaryDirectory(prefix="cairn-sites-", ignore_cleanup_errors=True))
     return await closing.enter_async_context(
         start_servers(
-            *("harness.demo", "--state", state),
+            *(context.settings.sites.server, "--state", state),
             log=context.run.path / "sites.log",
             name="the embedded sites",
             tell=context.say,

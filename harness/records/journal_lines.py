@@ -167,6 +167,8 @@ class Acted:
     effects: tuple[SideEffect, ...] = ()
     checkpoint: str | None = None
     """Artifact hash of the context's storage state, when it changed during the step."""
+    intent: str = optional("")
+    """Of step 0: the objective that the benchmark gave to the agent; "" = the task's own."""
     reward: float | None = optional(None)
     """What the benchmark gave for it; None = it gives none."""
     done: bool = optional(False)

@@ -30,6 +30,7 @@ from harness.records import (
     LiveObservation,
     Opened,
     Resumed,
+    Task,
     Unknown,
 )
 from harness.runner.attempts import new_attempt_reason
@@ -150,6 +151,7 @@ class EpisodeRunner:
                     step=0,
                     outcome=Done(),
                     observation=self._recorder.stored(restored.view),
+                    intent=restored.intent,
                     elapsed_ms=took_ms,
                     at=self._kit.clock(),
                 )
@@ -198,7 +200,7 @@ class EpisodeRunner:
         self._tell(Phase.deciding)
         with self._timed("decide") as elapsed_ms:
             async with running(self._watch_for_late(env)):
-                decided = await self._kit.agent.decide(self._job.task, self._journal.episode, view)
+                decided = await self._kit.agent.decide(self._asked, self._journal.episode, view)
         decision = checked_decision(decided)
         effects_seen = await env.ask_sites(decision.action)
         took_ms = max(0.0, elapsed_ms() - decision.reply.waited_s * 1000)
@@ -223,6 +225,12 @@ class EpisodeRunner:
             elapsed_ms=took_ms,
             at=self._kit.clock(),
         )
+
+    @property
+    def _asked(self) -> Task:
+        """The task as the agent is asked: with the objective of this attempt, where the benchmark made one."""
+        arrival = self._journal.episode.arrival
+        return replace(self._job.task, intent=arrival.intent) if arrival and arrival.intent else self._job.task
 
     async def _watch_for_late(self, env: Environment) -> None:
         """Record what earlier steps still do to the sites while the model thinks."""

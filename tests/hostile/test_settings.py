@@ -154,6 +154,7 @@ OVERRIDES = (
     ("sites.embedded=no", "sites.embedded=no"),
     ("sites.embedded=3", "sites.embedded=3"),
     ("sites.port=0", "sites.port=0"),
+    ("+sites.server=a b", "sites.server=a b is not a module"),
     ("sites.port=true", "sites.port=True"),
     ("sites.port=70000", "sites.port=70000"),
     ("sites.port=http", "sites.port=http"),

@@ -19,6 +19,7 @@ from harness.records import Task
 _NAVIGATIONS = 3
 """How often a script is started again because the page went elsewhere meanwhile."""
 _SHOWN = 200
+_LONGEST_INTENT = 20_000
 T = TypeVar("T")
 
 
@@ -83,8 +84,12 @@ class BenchmarkCalls:
         self._task = task
         self._page = SessionPage(window, settings, seed=seed)
 
-    async def prepare(self) -> None:
-        await self._call("prepare", self._benchmark.prepare(self._page, self._task))
+    async def prepare(self) -> str:
+        """The objective; "" = the task's own."""
+        intent = await self._call("prepare", self._benchmark.prepare(self._page, self._task))
+        if intent is not None and not isinstance(intent, str):
+            raise PluginFailed(f"the benchmark's prepare returned {type(intent).__name__}, not a str or None")
+        return cut(intent or "", _LONGEST_INTENT)
 
     async def reward(self) -> Reward | None:
         found = await self._call("reward", self._benchmark.reward(self._page, self._task))

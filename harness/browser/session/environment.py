@@ -78,6 +78,8 @@ class BrowserEnvironment:
         self._seed = 0
         """Of the attempt."""
         self._benchmark: BenchmarkCalls | None = None
+        self._intent = ""
+        """The objective, where the benchmark makes it."""
         browser.on("disconnected", self._lost)
 
     async def restore(self, task: Task, episode: Episode, clean: Collection[str] = ()) -> RestoreResult:
@@ -93,7 +95,8 @@ class BrowserEnvironment:
     async def _restored(self, task: Task, episode: Episode, plan: restoration.Plan) -> RestoreResult:
         await self._shut()
         if plan.strategy == "reset":
-            return RestoreResult(view=await self._arrive(task, image=self._settings.screenshots), strategy="reset")
+            view = await self._arrive(task, image=self._settings.screenshots)
+            return RestoreResult(view=view, strategy="reset", intent=self._intent)
         if plan.strategy == "checkpoint":
             view = await self._from_checkpoint(task, episode, plan.anchor)
         else:
@@ -241,7 +244,7 @@ class BrowserEnvironment:
             if len(task.start_urls) > 1:
                 await self._window.tabs.focus(self._window.tabs.all[0])
             if self._benchmark is not None:
-                await self._benchmark.prepare()
+                self._intent = await self._benchmark.prepare()
             view = await self._window.look(image=image, recorded=recorded)
             self._window.storage.checkpoint()
             self._window.traffic.take_effects()
