@@ -73,13 +73,13 @@ class Conversation:
             yield Message(role="tool", content=said, tool_call_id=call.id)
 
     def _page(self, seen: Observation) -> str:
-        shown = page.observation(seen.text, self.max_observation_tokens, tabs_only=self.tabs_only)
+        shown = page.observation(seen.shown_text, self.max_observation_tokens, tabs_only=self.tabs_only)
         notices = f"{page.notice_section(seen.notices)}\n" if seen.notices else ""
         return f"OBSERVATION:\n{shown}\n{notices}URL:\n{cut(seen.url, page.MOST_OF_AN_ADDRESS)}\n"
 
     def _size(self, episode: Episode, turn: Turn) -> int:
         """Tokens of a turn, about."""
-        text = "" if turn.end == 0 else episode.steps[turn.end - 1].acted.observation.text
+        text = "" if turn.end == 0 else episode.steps[turn.end - 1].acted.observation.shown_text
         shown = min(rough_tokens(text), self.max_observation_tokens or MOST_OF_A_REPLY)
         return (
             shown + rough_tokens(turn.text[:MOST_OF_A_REPLY]) + sum(rough_tokens(one.arguments) for one in turn.calls)

@@ -39,7 +39,7 @@ class PageView:
 
     def text_of(self, view: LiveObservation) -> str:
         """The tabs, a blank line, and what is said of the page."""
-        text = view.observation.text
+        text = view.observation.shown_text
         if self.text:
             return text
         tabs = text.partition("\n\n")[0]

@@ -78,7 +78,7 @@ class PromptAgent:
 
     def _sizes(self, episode: Episode) -> list[int]:
         """Of past steps, about."""
-        seen = [one.observation.text for one in (episode.arrival, *(step.acted for step in episode.steps)) if one]
+        seen = [one.observation.shown_text for one in (episode.arrival, *(step.acted for step in episode.steps)) if one]
         pages = [min(rough_tokens(text), self.max_observation_tokens or MOST_OF_A_REPLY) for text in seen]
         replies = [rough_tokens(step.decided.reply[:MOST_OF_A_REPLY]) for step in episode.steps]
         return [seen + reply for seen, reply in zip(pages, replies, strict=False)]

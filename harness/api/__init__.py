@@ -1,11 +1,11 @@
-"""What a class of your own has to look like to be plugged in: agent, benchmark, evaluator, judge, executor,
-sink.
+"""What a class of your own has to look like to be plugged in: agent, benchmark, evaluator, judge, executor, renderer of
+observations, sink.
 
 A class is named in the settings and nothing in this package changes: `agent._target_: my_package.MyAgent`, with its
-arguments under `agent.arguments`; likewise `task` (a benchmark), `evaluators.NAME`, `judge`, `executor`, and
-`tracking.report_metrics` for sinks. Only `Action` and `Benchmark` are derived from; anything else inherits from nothing
-and has the methods of a protocol. docs/pages/extending.md walks through each, `harness new agent NAME` writes a package
-to begin with, and `harness.testing` has test doubles.
+arguments under `agent.arguments`; likewise `task` (a benchmark), `evaluators.NAME`, `judge`, `executor`, `observation`
+(a renderer), and `tracking.report_metrics` for sinks. Only `Action` and `Benchmark` are derived from; anything else
+inherits from nothing and has the methods of a protocol. docs/pages/extending.md walks through each, `harness new agent
+NAME` writes a package to begin with, and `harness.testing` has test doubles.
 
 Records and actions are re-exported here, so that a plug-in imports `harness.api`, and `harness.testing` in its tests.
 """
@@ -30,6 +30,7 @@ from harness.api.agent import MAX_MEMORY_BYTES, Agent, ChatModel, Decision
 from harness.api.benchmark import NO_EVALUATORS, Benchmark, BenchmarkPage, Reward
 from harness.api.evaluator import Artifacts, Evaluator, Finding, Judge, JudgeKind, JudgeQuestion
 from harness.api.executor import Executor, WorkerHandle
+from harness.api.observation import ObservationRenderer
 from harness.api.sink import Identity, Sink
 from harness.errors import (
     ActionSyntaxError,
@@ -94,6 +95,7 @@ __all__ = [
     "ModelUnavailable",
     "Node",
     "Observation",
+    "ObservationRenderer",
     "PluginFailed",
     "Press",
     "Refused",

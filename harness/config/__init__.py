@@ -244,7 +244,7 @@ class Config(_AllSettings):
     def measured(self) -> Tree:
         """The settings that change what is measured, by their dotted names; a run folder holds one value of each."""
         found = measured(self.tree(), ConfigSchema)
-        plugins = {"task": self.task, "agent": self.agent, "judge": self.judge}
+        plugins = {"task": self.task, "agent": self.agent, "judge": self.judge, "observation": self.observation}
         for name, plugin in (plugins | {f"evaluators.{name}": one for name, one in self.evaluators.items()}).items():
             if plugin._target_ is not None:
                 from harness.config.plugin_packages import (

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 
 from harness.choices import ObservationDialect, ObservationType
+from harness.config.agent_settings import PluginConfig
 
 TEXTS = frozenset({ObservationType.accessibility_tree, ObservationType.html})
 PICTURES = frozenset({ObservationType.image, ObservationType.marks})
 
 
 @dataclass
-class ObservationConfig:
+class ObservationConfig(PluginConfig):
     type: str = "accessibility_tree"
     """What the agent is shown, as `accessibility_tree+image`; with pictures only, the accessibility tree is still
     recorded.

@@ -124,7 +124,7 @@ def _calling_agent(config: Config, model: ChatModel, box: Box, *, only_newest: b
 def _page_view(config: Config) -> PageView:
     parts = config.observation.parts
     return PageView(
-        text=config.agent.tree or not parts.isdisjoint(TEXTS),
+        text=config.agent.tree or config.observation._target_ is not None or not parts.isdisjoint(TEXTS),
         image=ObservationType.image in parts,
         marks=ObservationType.marks in parts,
         max_pixels=config.agent.image.max_pixels,

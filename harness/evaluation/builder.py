@@ -12,7 +12,7 @@ from typing import Any
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 
-from harness.api import Agent, Benchmark, ChatModel, Evaluator, Executor, Judge, Sink
+from harness.api import Agent, Benchmark, ChatModel, Evaluator, Executor, Judge, ObservationRenderer, Sink
 from harness.config import Config, ExecutorConfig, TaskConfig
 from harness.config.agent_settings import PluginConfig
 from harness.errors import ConfigError
@@ -43,6 +43,7 @@ def check_plugins(config: Config) -> None:
         _factory("judge", config.judge, Judge)
     build_evaluators(config, build_benchmark(config.task))
     build_executor(config.executor)
+    build_renderer(config)
 
 
 def build_agent(config: Config, model: ChatModel) -> Agent:
@@ -57,6 +58,15 @@ def build_judge(config: Config) -> Judge | None:
     """A judge of the person's own; None = there is none."""
     judge: Judge | None = None if config.judge._target_ is None else _make("judge", config.judge, Judge)
     return judge
+
+
+def build_renderer(config: Config) -> ObservationRenderer | None:
+    """What writes the text of pages; None = the shipped dialects."""
+    settings = config.observation
+    made: ObservationRenderer | None = (
+        None if settings._target_ is None else _make("observation", settings, ObservationRenderer)
+    )
+    return made
 
 
 def build_benchmark(task: TaskConfig) -> Benchmark | None:

@@ -16,7 +16,7 @@ from harness.choices import ActionSet, Dialect, ObservationType
 from harness.config.deployment import Deployment
 from harness.config.observation_settings import PICTURES
 from harness.config.site_settings import SitesSettings
-from harness.evaluation.builder import build_agent, build_benchmark, build_evaluators, build_judge
+from harness.evaluation.builder import build_agent, build_benchmark, build_evaluators, build_judge, build_renderer
 from harness.evaluation.embedded import EmbeddedServers
 from harness.evaluation.pending_settings import pending_policy
 from harness.evaluation.run_context import WorkerContext
@@ -116,6 +116,7 @@ def _kit(context: WorkerContext, agent: Agent, evaluators: dict[str, EpisodeScor
         seed=config.run.seed,
         progress=progress,
         stopping=context.stopping,
+        renderer=build_renderer(config),
     )
 
 

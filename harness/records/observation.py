@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harness.actions import Box
+from harness.records.optional import optional
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +19,8 @@ class Node:
     """Its line in the text without indent and `[id] `."""
     box: Box | None
     """(x, y, width, height) in CSS px of the viewport."""
+    depth: int = 0
+    """How many lines of the text its own is within."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +48,13 @@ class Observation:
     """
     screenshot: str | None = None
     """Artifact hash of a PNG of the viewport."""
+    shown: str | None = optional(None)
+    """What the agent is shown in the place of `text`, where a class from a plug-in renders it."""
+
+    @property
+    def shown_text(self) -> str:
+        """Tabs header, blank line, body, as the agent is shown them."""
+        return self.text if self.shown is None else self.shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

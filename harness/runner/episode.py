@@ -41,6 +41,7 @@ from harness.runner.job import Job, task_digest
 from harness.runner.judge_replies import JournalJudgeReplies
 from harness.runner.persist import store_evidence, store_response
 from harness.runner.recorder import EpisodeDeps, JournalWriter, Recorder
+from harness.runner.shown_page import with_shown
 from harness.runner.termination import Termination, check_termination
 from harness.runner.working_time import working_s
 
@@ -144,6 +145,7 @@ class EpisodeRunner:
         episode = self._journal.episode
         with self._timed("restore") as elapsed_ms:
             restored = await env.restore(self._job.task, episode, self._job.clean)
+            restored = replace(restored, view=with_shown(restored.view, self._kit.renderer))
         took_ms = elapsed_ms()
         if episode.arrival is None:
             await self._recorder.keep(
@@ -248,6 +250,7 @@ class EpisodeRunner:
         await self._record_late(env)  # so that what is seen from here on is this action's
         with self._timed("act") as elapsed_ms:
             landed = await env.act(action)
+            landed = replace(landed, view=with_shown(landed.view, self._kit.renderer))
         took_ms = elapsed_ms()
         await self._recorder.keep(
             lambda: Acted(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from harness.actions.truncate import MOST_OF_A_MESSAGE, cut
-from harness.api import Agent, Artifacts
+from harness.api import Agent, Artifacts, ObservationRenderer
 from harness.errors import BrowserLost
 from harness.protocols import EpisodeScorer, InDoubt, Progress
 from harness.records import (
@@ -50,6 +50,8 @@ class EpisodeDeps:
     artifacts: Artifacts
     checkpoints: Artifacts
     """Storage states hold cookies, which no artifact may: they are kept apart."""
+    renderer: ObservationRenderer | None = None
+    """Writes what the agent is shown of a page; None = the text that is recorded."""
     limits: EpisodeLimits
     stop_rules: StopRules = max_steps_only
     config_digest: str

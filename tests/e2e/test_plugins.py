@@ -19,6 +19,8 @@ import psutil
 import pytest
 
 from harness.journal.log import read
+from harness.journal.prompt_store import read_message
+from harness.journal.store import ArtifactStore
 from harness.records import CloseReason, Episode
 from tests.e2e.conftest import PROJECT, Start
 from tests.e2e.test_run import decided, running, wait_until
@@ -173,3 +175,22 @@ def test_an_installed_benchmark_gives_rewards_and_ends_its_episodes(
     assert "report/index.html" in harness("report", str(results / "inline"))
     assert "2 passed" in harness("score", str(results / "inline"), "task=row")
     assert "2" in harness("compare", str(results / "processes"), str(results / "inline"))
+
+
+@pytest.mark.browser
+def test_an_installed_renderer_writes_what_an_agent_is_shown(start: Starter, beside: Path) -> None:
+    chosen = ("task.ids=[0,1]", "observation._target_=lantern.renderer.Flat", "+observation.arguments.heading=FLAT")
+    done = start(*chosen, "fail_under=1.0")
+    assert done.code == 0, done.out + done.err
+    artifacts = ArtifactStore(done.folder / "artifacts")
+    for path in done.folder.glob("*.traj.jsonl"):
+        episode = read(path)
+        assert episode.arrival is not None
+        seen = episode.arrival.observation
+        tabs = seen.text.partition("\n\n")[0]
+        assert seen.shown is not None and seen.shown.startswith(f"{tabs}\n\nFLAT\n[")
+        assert "\t" in seen.text and "\t" not in seen.shown, "what pages are compared by stays as it was"
+        question = read_message(episode.steps[0].decided.prompt[-1], artifacts)
+        assert question["content"].startswith(f"OBSERVATION:\n{seen.shown}\n")
+    changed = start("task.ids=[0,1]")
+    assert changed.code == 2 and "observation._target_" in changed.err

@@ -35,6 +35,7 @@ from harness.evaluation.builder import (
     build_evaluators,
     build_executor,
     build_judge,
+    build_renderer,
     build_sinks,
     check_plugins,
 )
@@ -47,6 +48,14 @@ MINE = ("agent.name=mine", f"agent._target_={HERE}.Mine")
 class Silent:
     async def ask(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> Reply:
         return Reply()
+
+
+class Words:
+    def __init__(self, most: int = 5) -> None:
+        self.most = most
+
+    def render(self, observation: LiveObservation, /) -> str:
+        return " ".join(observation.observation.text.split()[: self.most])
 
 
 class Mine:
@@ -182,6 +191,11 @@ def test_without_a_file_and_without_a_benchmark_there_are_no_tasks() -> None:
         ([f"task._target_={HERE}.Taskless"], "Taskless cannot be made: TypeError: Can't instantiate abstract class"),
         ([f"task._target_={HERE}.Clashing"], "Clashing.evaluators: url_match is a shipped evaluator"),
         ([f"task._target_={HERE}.Rows"], "has no method tasks"),
+        (
+            [f"observation._target_={HERE}.Total"],
+            "has no method render, which harness.api.ObservationRenderer asks for",
+        ),
+        ([f"observation._target_={HERE}.Words", "+observation.arguments.lest=1"], "observation.arguments do not fit"),
         ([f"executor._target_={HERE}.Total"], "has no method start, which harness.api.Executor asks for"),
     ],
 )
@@ -241,3 +255,13 @@ def test_a_run_is_measured_by_class_arguments_and_version() -> None:
 def test_a_secret_among_the_arguments_is_not_written() -> None:
     config = configured([*MINE, "+agent.arguments.api_key=tr0ub4dor-and-3"])
     assert "tr0ub4dor" not in saved(config.tree()) and config.agent.arguments["api_key"] == "tr0ub4dor-and-3"
+
+
+def test_a_renderer_is_made_with_its_arguments_and_is_measured() -> None:
+    config = configured([f"observation._target_={HERE}.Words", "+observation.arguments.most=2"])
+    made = build_renderer(config)
+    assert isinstance(made, Words) and made.most == 2
+    assert config.measured()["observation._target_"] == f"{HERE}.Words"
+    plain = configured([])
+    assert build_renderer(plain) is None
+    assert not [name for name in plain.measured() if name.startswith("observation._") or "arguments" in name]

@@ -51,6 +51,7 @@ class WrittenLine:
     element: TextElement
     line: str
     """Without indent and `[id] `."""
+    depth: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +100,7 @@ def print_html(
         if number in left and element.says_something:
             id, line = label(element, left[number]), cut(element.described, MAX_LINE_CHARS)
             lines.append("\t" * depth + f"[{id}] {line}\n")
-            shown[id] = WrittenLine(element=element, line=line)
+            shown[id] = WrittenLine(element=element, line=line, depth=depth)
             depths[number] = depth + 1
         stack.extend(reversed(children.get(number, [])))
     return HtmlText(text="".join(lines), shown=shown)

@@ -210,7 +210,9 @@ def _body(printed: RenderedTree, collected: PageSnapshot, *, page_session: CDPSe
     counts: Counter[tuple[str, str]] = Counter()
     for id, one in printed.shown.items():
         role, name = _clean(one.role), _clean(one.name)
-        nodes[id] = Node(role=role, name=name, nth=counts[role, name], line=_clean(one.line), box=one.box)
+        nodes[id] = Node(
+            role=role, name=name, nth=counts[role, name], line=_clean(one.line), box=one.box, depth=one.depth
+        )
         counts[role, name] += 1
         documents[id] = document = collected.document_of(one.node)
         worlds[id] = document.world
@@ -255,7 +257,7 @@ def _html_body(printed: HtmlText, document: Document) -> RenderedPage:
     counts: Counter[tuple[str, str]] = Counter()
     for id, one in printed.shown.items():
         role, line = _clean(one.element.name.lower()), _clean(one.line)
-        nodes[id] = Node(role=role, name=line, nth=counts[role, line], line=line, box=one.element.box)
+        nodes[id] = Node(role=role, name=line, nth=counts[role, line], line=line, box=one.element.box, depth=one.depth)
         counts[role, line] += 1
     return RenderedPage(
         text=_clean(printed.text),

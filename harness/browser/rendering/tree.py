@@ -29,6 +29,7 @@ class RenderedLine:
     line: str
     """Without indent and `[id] `."""
     box: Box | None
+    depth: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,7 +75,9 @@ def print_tree(
         if line is not None and not (line.role == "StaticText" and _is_said(line.name, path, depth)):
             printed = label(node)
             lines.append("\t" * depth + f"[{printed}] {line}")
-            shown[printed] = RenderedLine(node=node, role=line.role, name=line.name, line=str(line), box=rects.get(key))
+            shown[printed] = RenderedLine(
+                node=node, role=line.role, name=line.name, line=str(line), box=rects.get(key), depth=depth
+            )
             path[depth:] = [line]
             depth += 1
         stack.extend((child, depth) for child in reversed(node["childIds"]) if child in by_key)

@@ -52,7 +52,7 @@ def print_tree(
             # WebArena looks the DOM node up after it has printed the line: without one, no address and no indent.
             if "backendDOMNodeId" in node:
                 role, name = value_of(node, "role"), value_of(node, "name")
-                shown[printed] = RenderedLine(node=node, role=role, name=name, line=line, box=boxes[key])
+                shown[printed] = RenderedLine(node=node, role=role, name=name, line=line, box=boxes[key], depth=depth)
                 depth += 1
         stack.extend((child, depth) for child in reversed(node["childIds"]) if child in by_key)
     raw = "\n".join(lines)

@@ -4,6 +4,7 @@ A context reuses nothing of an earlier one. Observations contain canonical addre
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
@@ -33,6 +34,8 @@ from harness.browser.tabs.tabs import Tabs
 from harness.errors import ActionFailed, BrowserCrashed
 from harness.records import Done, LiveObservation, Observation, Outcome, Refused, Site
 from harness.records import TabRecord as TabRecord
+
+logger = logging.getLogger(__name__)
 
 _LOOKS = 3
 _TITLE_S = 2.0
@@ -268,10 +271,12 @@ class BrowserSession:
             async with asyncio.timeout(limit_s):
                 return await find_marks(body, self._settings.viewport)
         except TimeoutError:
-            pass
+            why = f"not within {limit_s:g} s"
         except Error as exc:
             if moved(exc) or closed(exc):
                 raise
+            why = str(exc)
+        logger.warning("a page has no marks: %s", why)
         self.tabs.notice(UNMARKED)
         return {}
 
