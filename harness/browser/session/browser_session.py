@@ -40,6 +40,8 @@ logger = logging.getLogger(__name__)
 _LOOKS = 3
 _TITLE_S = 2.0
 _UNDONE_WITHIN_S = 2.0
+_MARKED_WITHIN_S = 2.0
+"""A page that takes longer to say where its elements are is looked at again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +168,7 @@ class BrowserSession:
                 if moved(exc) or closed(exc):
                     continue
                 raise
-            if rested and self.settler.is_at(settled):
+            if rested and self.settler.is_at(settled) and picture.marks is not None:
                 break
         else:
             if body is None:
@@ -175,6 +177,8 @@ class BrowserSession:
             tabs, picture = await self._tab_records(body), await self._picture(settled, body) if image else _NO_PICTURE
         if image and picture.image is None:
             self.tabs.notice(MISSING)
+        elif picture.marks is None:
+            self.tabs.notice(UNMARKED)
         view = self._view(body, tabs, picture)
         return self._recognized(replace(view, observation=replace(view.observation, fields=fields)), recorded)
 
@@ -218,7 +222,7 @@ class BrowserSession:
             ),
             nodes=nodes,
             image=picture.image,
-            marks=picture.marks,
+            marks=picture.marks or {},
         )
 
     def _recognized(self, view: LiveObservation, recorded: Observation | None) -> LiveObservation:
@@ -263,27 +267,27 @@ class BrowserSession:
         taking = take_screenshot(settled.tab, limit_s=limit_s, arrives=settled.arrives)
         if not self._settings.marks:
             return _Picture(await taking, {})
-        image, marks = await together(taking, self._marks(body, limit_s=limit_s))
+        image, marks = await together(taking, self._marks(body))
         return _Picture(image, marks if image is not None else {})
 
-    async def _marks(self, body: RenderedPage, *, limit_s: float) -> dict[str, Box]:
+    async def _marks(self, body: RenderedPage) -> dict[str, Box] | None:
         try:
-            async with asyncio.timeout(limit_s):
+            async with asyncio.timeout(_MARKED_WITHIN_S):
                 return await find_marks(body, self._settings.viewport)
         except TimeoutError:
-            why = f"not within {limit_s:g} s"
+            why = f"not within {_MARKED_WITHIN_S:g} s"
         except Error as exc:
             if moved(exc) or closed(exc):
                 raise
             why = str(exc)
         logger.warning("a page has no marks: %s", why)
-        self.tabs.notice(UNMARKED)
-        return {}
+        return None
 
 
 class _Picture(NamedTuple):
     image: bytes | None
-    marks: Mapping[str, Box]
+    marks: Mapping[str, Box] | None
+    """None = the page did not say where its elements are."""
 
 
 UNMARKED = "there are no marks: the page did not say in time where its elements are"
