@@ -51,6 +51,7 @@ BENCHMARKS = {
         full=({"long": True},),
         quick=({"pages": ("gitignore",), "runs": 1, "sample": 800},),
     ),
+    "marks": Plan(full=({},), quick=({"runs": 3},)),
     "context_reset": Plan(full=({},), quick=({"runs": 3},)),
     "step_overhead": Plan(full=({},), quick=({"episodes": 2},)),
     "freshness": Plan(full=({},), quick=({"episodes": 8},)),

@@ -36,6 +36,8 @@ class BrowserSettings:
     """The observation text is the DOM, not the accessibility tree."""
     tree: bool = False
     """With `html`: the accessibility tree as well, before the DOM."""
+    keep_html: bool = False
+    """Read the HTML of each page that is observed."""
     allowed: str = "any"
     """`sites`: pages reach the hosts of their lane's sites only; `any`: no limit."""
     har: bool = False

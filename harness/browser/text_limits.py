@@ -16,6 +16,8 @@ MAX_LINE_CHARS = 30_000
 """One line of an observation, its details included."""
 MAX_OBSERVATION_CHARS = 1_000_000
 """An observation."""
+MAX_HTML_CHARS = 20_000_000
+"""HTML of the page at one step."""
 MAX_NOTICE_CHARS = 2_000
 MAX_NOTICES = 50
 """Of one observation."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from harness.choices import ObservationDialect, ObservationType
 from harness.config.agent_settings import PluginConfig
+from harness.config.schema_fields import setting
 
 TEXTS = frozenset({ObservationType.accessibility_tree, ObservationType.html})
 PICTURES = frozenset({ObservationType.image, ObservationType.marks})
@@ -16,6 +17,8 @@ class ObservationConfig(PluginConfig):
     recorded.
     """
     dialect: ObservationDialect = ObservationDialect.cairn
+    keep_html: bool = setting(False, measured=False)
+    """Store the HTML of the page at each step, so that its state can be looked at again."""
 
     @property
     def parts(self) -> frozenset[ObservationType]:

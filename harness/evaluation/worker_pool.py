@@ -173,6 +173,7 @@ def chromium(
         html=ObservationType.html in observation.parts,
         tree=ObservationType.accessibility_tree in observation.parts,
         dialect=observation.dialect.value,
+        keep_html=observation.keep_html,
         appends=context.config.action_set is ActionSet.cairn,
         uploads=browser.uploads,
         allowed=_allowed(browser.allowed, context.config.sites),

@@ -48,6 +48,8 @@ class Observation:
     """
     screenshot: str | None = None
     """Artifact hash of a PNG of the viewport."""
+    html: str | None = optional(None)
+    """Artifact hash of the HTML of the page's own document, a JSON text, where `observation.keep_html` is set."""
     shown: str | None = optional(None)
     """What the agent is shown in the place of `text`, where a class from a plug-in renders it."""
 
@@ -70,3 +72,5 @@ class LiveObservation:
     """Element id to the box of its mark, (x, y, width, height) in CSS px of the viewport, the centre of which hits the
     element; found when `observation.type` holds `marks`.
     """
+    html: str | None = None
+    """Of the page's own document, when `observation.keep_html` is set."""

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from harness.actions.truncate import MOST_OF_A_MESSAGE, cut
 from harness.api import Agent, Artifacts, ObservationRenderer
+from harness.codec import dumps
 from harness.errors import BrowserLost
 from harness.protocols import EpisodeScorer, InDoubt, Progress
 from harness.records import (
@@ -79,10 +80,11 @@ class Recorder:
         await self._kit.write(lambda: self._journal.append(make()))
 
     def stored(self, view: LiveObservation) -> Observation:
-        """The observation with its screenshot stored as an artifact."""
-        if view.image is None:
-            return view.observation
-        return replace(view.observation, screenshot=self._kit.artifacts.put(view.image))
+        """The observation with its screenshot and its HTML stored as artifacts."""
+        put, seen = self._kit.artifacts.put, view.observation
+        if view.image is not None:
+            seen = replace(seen, screenshot=put(view.image))
+        return seen if view.html is None else replace(seen, html=put(dumps(view.html)))
 
     def note(self, effects: tuple[SideEffect, ...]) -> None:
         """Effects were seen; the next `late` or `failure` records them."""

@@ -76,23 +76,3 @@ def test_a_prompt_of_marks_needs_marks(start: Starter) -> None:
     assert done.code == 2
     assert "agent=vision needs marks in observation.type" in done.err
     assert "Traceback" not in done.err
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("shown", "texts", "pictures"),
-    [
-        ("accessibility_tree+html", ("RootWebArea", "<A "), 0),
-        ("html+image", ("<A ",), 1),
-        ("accessibility_tree+image+marks", ("RootWebArea",), 2),
-    ],
-)
-def test_any_combination_is_an_observation(start: Starter, shown: str, texts: tuple[str, ...], pictures: int) -> None:
-    done = start(f"observation.type={shown}", "task.ids=[0]", "agent.max_observation_tokens=20000")
-    assert done.summary["passed"] == ("accessibility_tree" in shown), "the plan is for the roles of the tree"
-    (*_, question), *_ = prompts(done.folder, ArtifactStore(done.folder / "artifacts"))
-    content = question["content"]
-    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    assert all(text in parts[0]["text"] for text in texts)
-    assert ("RootWebArea" in parts[0]["text"]) == ("RootWebArea" in texts)
-    assert [part["type"] for part in parts[1:]] == ["image_url"] * pictures

@@ -154,10 +154,11 @@ class BrowserSession:
             settled = await self.settler.reach(early=look == 0, meanwhile=self._prepare)
             tab = settled.tab
             try:
-                body, rested, fields, *_ = await together(
+                body, rested, fields, html, *_ = await together(
                     self._observer.read(tab.page, tab.cdp, ReadHints(tab.held, settled.elements)),
                     self.settler.rested(settled),
                     tab.fields(),
+                    self._html(tab),
                     self.storage.refresh(),
                     *(one.feed.refresh() for one in self.tabs.all if one.feed is not None),
                 )
@@ -180,7 +181,9 @@ class BrowserSession:
         elif picture.marks is None:
             self.tabs.notice(UNMARKED)
         view = self._view(body, tabs, picture)
-        return self._recognized(replace(view, observation=replace(view.observation, fields=fields)), recorded)
+        return self._recognized(
+            replace(view, observation=replace(view.observation, fields=fields), html=html), recorded
+        )
 
     def reserve_ids(self, used: Collection[str]) -> None:
         """See `Observer.reserve`."""
@@ -269,6 +272,17 @@ class BrowserSession:
             return _Picture(await taking, {})
         image, marks = await together(taking, self._marks(body))
         return _Picture(image, marks if image is not None else {})
+
+    async def _html(self, tab: Tab) -> str | None:
+        if not self._settings.keep_html:
+            return None
+        try:
+            _, html = await tab.source()
+        except Error as exc:
+            if moved(exc) or closed(exc):
+                raise
+            return None
+        return cut(_clean(self.lane.addresses.to_canonical_text(html)), text_limits.MAX_HTML_CHARS)
 
     async def _marks(self, body: RenderedPage) -> dict[str, Box] | None:
         try:
