@@ -1,8 +1,8 @@
 """Kills a run again and again, starts the same command until it is done, and shows that nothing was lost or paid twice.
 
-Run: `python benchmarks/chaos.py [--seed 0] [--kills 40] [--task demo|smoke] [--workers 2] [--shifting] [--project
-DIR]`. The parent, its workers and its browsers get SIGKILL at seeded moments: after so much progress, then after a
-moment's wait or in the middle of a write on a site. Exit code 1 when anything that must hold does not.
+Run: `python benchmarks/chaos.py [--seed 0] [--kills 40] [--task demo|smoke] [--workers 2] [--agent tools] [--shifting]
+[--project DIR]`. The parent, its workers and its browsers get SIGKILL at seeded moments: after so much progress, then
+after a moment's wait or in the middle of a write on a site. Exit code 1 when anything that must hold does not.
 
 `--site own [--episodes 200] [--modes auto-hook,replay-none]` does so on a site of one's own, which counts effects on
 its side and is struck where they arrive (`chaos_own`); `--exact` is one certain case of that alone. `make chaos` is
@@ -30,6 +30,8 @@ from chaos_stage import PROJECT, Stage, stage
 
 from harness.runner.process_tree import find_orphans
 
+AGENTS = ("prompt", "direct", "tools")
+"""Whose prompts are text, so that the endpoint's log can be held against the journals."""
 WATCH_S = 0.03
 WRITE_WITHIN_S = 2.0
 """How long a kill that wants to strike in the middle of a write waits for one."""
@@ -187,10 +189,15 @@ def _whole_lines(data: bytes) -> bytes:
 
 async def chaos(options: argparse.Namespace, folder: Path) -> tuple[Row, ...]:
     """The undisturbed run, the disturbed one, and what they show."""
-    overrides = [f"task={options.task}", *options.override, *(["resume.min_similarity=1"] if options.shifting else [])]
+    overrides = [
+        f"task={options.task}",
+        f"agent={options.agent}",
+        *options.override,
+        *(["resume.min_similarity=1"] if options.shifting else []),
+    ]
     plan = Plan(
         project=options.project.resolve(),
-        overrides=tuple(overrides),
+        overrides=overrides,
         folder=folder,
         workers=options.workers,
         deadline_s=options.deadline_s,
@@ -225,6 +232,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--seed", type=int, default=0, help="the same seed strikes at the same progress")
     made.add_argument("--kills", type=int, default=40)
     made.add_argument("--task", default="demo", help="task group: demo, or smoke for a quick look")
+    made.add_argument("--agent", choices=AGENTS, default="prompt", help="who plays; tools: calls, several in a reply")
     made.add_argument("--override", action="append", default=[], help="further setting of the run, KEY=VALUE")
     made.add_argument("--workers", type=int, default=2)
     made.add_argument("--latency-ms", type=float, default=100.0, help="how long the endpoint takes to answer")
@@ -250,7 +258,7 @@ async def own(options: argparse.Namespace, folder: Path) -> bool:
         folder=folder,
         seed=str(options.seed),
         deadline_s=options.deadline_s,
-        overrides=tuple(options.override),
+        overrides=(f"agent={options.agent}", *options.override),
     )
     return await chaos_own.own(None if options.exact else wanted, setting)
 

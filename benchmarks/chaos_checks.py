@@ -90,9 +90,9 @@ def lines(journal: bytes) -> list[dict[str, Any]]:
 
 
 def _decided(journals: Journals) -> Iterator[Prompt]:
-    """The prompts of all decisions on disk."""
+    """The prompts of all decisions on disk that a model was asked for; a further call of the same reply has none."""
     for journal in journals.values():
-        yield from (tuple(line["prompt"]) for line in lines(journal) if line["kind"] == "decided")
+        yield from (tuple(line["prompt"]) for line in lines(journal) if line["kind"] == "decided" and line["prompt"])
 
 
 def _scores(journals: Journals) -> dict[str, dict[str, float | None]]:

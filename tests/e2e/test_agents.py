@@ -9,6 +9,7 @@ import pytest
 
 from harness.journal.log import read
 from tests.e2e.conftest import Start
+from tests.e2e.test_run import running, wait_until
 
 Starter = Callable[..., Start]
 pytestmark = pytest.mark.browser
@@ -41,3 +42,58 @@ def test_the_null_agent_passes_no_demo_task_and_asks_no_model(start: Starter) ->
     summary = json.loads((done.folder / "summary.json").read_bytes())
     assert (summary["passed"], summary["tokens"], summary["invocation"]["model_requests"]) == (0, 0, 0)
     assert " 0 model requests" in done.out
+
+
+INTERFACES = [
+    ("agent=tools", "llm.api=chat", "llm.model=scripted"),
+    ("agent=tools", "llm.api=responses", "llm.model=gpt-5"),
+    ("agent=tools", "llm.api=messages", "llm.model=claude-sonnet-4-5"),
+    ("agent=computer", "agent.legend=true", "llm.api=responses", "llm.model=computer-use-preview"),
+    ("agent=computer", "agent.legend=true", "llm.api=responses", "llm.model=gpt-5.4"),
+    ("agent=computer", "agent.legend=true", "llm.api=messages", "llm.model=claude-sonnet-4-5"),
+]
+QUICK = ("llm.max_retry_s=5", "llm.max_outage_s=1", "workers=1")
+
+
+@pytest.mark.parametrize("settings", INTERFACES, ids=" ".join)
+def test_agents_that_call_pass_over_every_interface_they_have(start: Starter, settings: tuple[str, ...]) -> None:
+    done = start(*settings, *QUICK, "task=demo", "task.ids=[0,2]")
+    assert done.code == 0, done.out + done.err
+    assert done.summary["passed"] == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", INTERFACES, ids=" ".join)
+def test_agents_that_call_pass_all_demo_tasks(start: Starter, settings: tuple[str, ...]) -> None:
+    done = start(*settings, *QUICK, "task=demo", "limits.max_steps=80", "run.report=false")
+    assert done.code == 0, done.out + done.err
+    assert done.summary["passed"] == 40
+
+
+def test_a_computer_is_not_offered_by_chat_completions(start: Starter) -> None:
+    done = start("agent=computer", *QUICK, "task=demo", "task.ids=[0]")
+    assert done.code == 2
+    assert "chat completions have no computer tool; choose llm.api=responses or llm.api=messages" in done.err
+
+
+def test_without_a_legend_the_scripted_endpoint_says_that_it_cannot_see(start: Starter) -> None:
+    done = start("agent=computer", "llm.api=responses", *QUICK, "task=demo", "task.ids=[0]")
+    assert done.summary["passed"] == 0
+    assert "I cannot read pictures; set agent.legend=true" in (done.folder / "0.traj.jsonl").read_text()
+
+
+def test_killed_between_two_calls_of_one_reply_it_goes_on_without_asking_again(start: Starter, tmp_path: Path) -> None:
+    settings = ("agent=tools", *QUICK, "task=demo", "task.ids=[8]", "llm.latency_ms=300")
+    journal = tmp_path / "results" / "run" / "8.traj.jsonl"
+    with running(*settings, root=tmp_path / "results") as process:
+        wait_until(lambda: journal.exists() and b'"of":' in journal.read_bytes())
+        process.kill()
+        process.wait()
+    before = read(journal)
+    assert any(step.decided.memory and "of" in step.decided.memory for step in before.steps) or before.pending
+    done = start(*settings)
+    assert done.code == 0, done.out + done.err
+    steps = read(journal).steps
+    asked = [step.decided for step in steps if step.decided.prompt]
+    assert len(asked) < len(steps)
+    assert [step.decided for step in steps[: len(before.steps)]] == [step.decided for step in before.steps]
