@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 BROWSER := $(VENV)/browser
 AXE := tests/node_modules/installed
 
-.PHONY: setup run test test-slow hostile canary golden test-art test-verified chaos chaos-mutants bench house docs check format clean
+.PHONY: setup run test test-slow hostile canary golden test-art test-miniwob test-verified chaos chaos-mutants bench house docs check format clean
 
 run: setup
 	@$(PY) run.py $(ARGS)
@@ -61,6 +61,11 @@ test-art: .venv-art/installed
 	.venv-art/bin/python -m pip install --quiet --disable-pip-version-check \
 	  -e '.[tracking]' openpipe-art==0.5.18 'polars>=1.26,<2.1' duckdb numpy pytest pytest-asyncio
 	@touch $@
+
+# MiniWoB++: 64 pages in three seeds, killed sweeps, and rewards beside those of the package's own environment, which needs
+# chromedriver (Debian: apt-get install chromium-driver); also part of test-slow.
+test-miniwob: setup $(VENV)/installed-dev
+	$(PY) -m pytest tests/e2e/test_miniwob.py $(ARGS)
 
 # The scorer of webarena-verified on a run of ours; it has a separate environment because its pins differ.
 test-verified: setup $(VENV)/installed-dev .venv-verified/installed

@@ -8,7 +8,7 @@ Source: https://platform.openai.com/docs/guides/tools-computer-use,
 https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/computer-use-tool.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -189,8 +189,7 @@ _READERS: Mapping[str, Callable[[Screen, Arguments], Action]] = {
 
 def _keys(given: object) -> str:
     """Playwright's names of keys, joined by `+`."""
-    keys: Sequence[object] = given.split("+") if isinstance(given, str) and given != "+" else given  # type: ignore[assignment]
-    keys = [keys] if isinstance(keys, str) else keys
+    keys: object = [given] if given == "+" else given.split("+") if isinstance(given, str) else given
     if not isinstance(keys, list) or not 0 < len(keys) <= 8 or not all(isinstance(one, str) and one for one in keys):
         raise ValueError("keys must be the names of one to eight keys")
     names = [_KEYS.get(str(key).strip().lower()) or cairn_keys(str(key)[:40]) for key in keys]

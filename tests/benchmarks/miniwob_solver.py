@@ -94,6 +94,16 @@ class Solver:
         return Decision(action=resolve(_ACTIONS.parse(move), observation.nodes))
 
 
+class Waiter:
+    """Does nothing until the page ends the episode."""
+
+    def __init__(self, model: ChatModel) -> None:
+        pass
+
+    async def decide(self, task: Task, episode: Episode, observation: LiveObservation, /) -> Decision:
+        return Decision(action=_ACTIONS.parse("wait"))
+
+
 def elements_of(text: str) -> list[Element]:
     found = (_LINE.match(line) for line in text.split("\n\n", 1)[1].split("\n"))
     return [Element(*(part or "" for part in one.groups())) for one in found if one]

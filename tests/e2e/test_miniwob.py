@@ -116,6 +116,41 @@ def test_scripted_plans_solve_sixty_pages_in_three_seeds(solved: Path) -> None:
 
 
 @pytest.mark.slow
+def test_every_page_starts_says_what_to_do_and_ends_with_a_reward(start: Starter) -> None:
+    waiter = ("agent.name=waiter", "agent._target_=tests.benchmarks.miniwob_solver.Waiter", "limits.max_steps=1000")
+    done = start("task=miniwob", "llm=none", *waiter, "task.arguments.clock=1")
+    assert done.code == 0, done.out + done.err
+    played = episodes(done.folder)
+    assert len(played) == 130
+    for (name, _), episode in played.items():
+        assert episode.arrival is not None and episode.arrival.intent, name
+        assert episode.closed is not None and episode.closed.reason is CloseReason.DONE, name
+        assert state(done.folder, episode)["done"] is True and episode.reward is not None, name
+
+
+@pytest.mark.slow
+def test_a_sweep_that_is_killed_again_and_again_earns_the_same(start: Starter, tmp_path: Path, solved: Path) -> None:
+    chosen = (*SOLVER, f"task.arguments.pages=[{','.join(SOLVERS)}]", "resume.max_attempts=9")
+    folder = tmp_path / "results" / "run"
+    for kill in range(1, 6):
+        with running(*chosen, root=tmp_path / "results") as process:
+            wait_until(lambda kill=kill: decided(folder) >= 25 * kill, within_s=180)
+            family = psutil.Process(process.pid).children(recursive=True)
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            psutil.wait_procs(family, timeout=60)
+    last = start(*chosen)
+    assert last.code == 0, last.out + last.err
+    undisturbed, played = episodes(solved), episodes(folder)
+    assert len(played) == len(SOLVERS)
+    for key, episode in played.items():
+        first = undisturbed[key]
+        assert episode.arrival is not None and first.arrival is not None
+        assert episode.arrival.intent == first.arrival.intent, key
+        assert episode.reward == first.reward == 1.0, key
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("chromedriver") is None, reason="chromedriver is not installed")
 def test_rewards_are_those_of_the_packages_own_environment(solved: Path) -> None:
     differ = []
