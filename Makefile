@@ -31,7 +31,7 @@ test-fast: $(VENV)/installed-dev
 
 # Sweeps that are killed, disconnected and resumed: Ray, Slurm, rate limits, every kind of crash.
 test-slow: setup $(VENV)/installed-dev $(AXE)
-	$(PY) -m pytest -n logical --dist worksteal -m slow $(ARGS)
+	$(PY) -m pytest -n logical --dist worksteal -m slow --ignore tests/e2e/test_miniwob.py $(ARGS)
 
 # All hostile and broken inputs of tests/hostile; `make test` runs the quick ones.
 hostile: setup $(VENV)/installed-dev
@@ -63,7 +63,7 @@ test-art: .venv-art/installed
 	@touch $@
 
 # MiniWoB++: 64 pages in three seeds, killed sweeps, and rewards beside those of the package's own environment, which needs
-# chromedriver (Debian: apt-get install chromium-driver); also part of test-slow.
+# chromedriver (Debian: apt-get install chromium-driver).
 test-miniwob: setup $(VENV)/installed-dev
 	$(PY) -m pytest tests/e2e/test_miniwob.py $(ARGS)
 
