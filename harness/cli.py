@@ -140,7 +140,8 @@ def _may_set_mode(arguments: Sequence[str]) -> bool:
     if any(argument.startswith("-") or "hydra" in argument for argument in arguments):
         return True
     folders = (PROJECT / "configs", *plugin_folders().values())
-    return any(_MODE.search(path.read_bytes()) for folder in folders for path in folder.rglob("*.yaml"))
+    texts = (path.read_bytes() for folder in folders for path in folder.rglob("*.yaml"))
+    return any(b"hydra" in text and _MODE.search(text) for text in texts)
 
 
 @contextmanager
