@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from harness.actions import ActionSet, InvalidAction, Target
 from harness.actions.truncate import cut
@@ -19,6 +20,7 @@ MOST_OF_AN_ACTION = 4000
 MOST_NOTICES = 20
 
 
+@lru_cache(maxsize=128)  # a conversation shows the same pages again with each of its requests
 def observation(text: str, max_tokens: int, *, tabs_only: bool = False) -> str:
     """The tabs, and the page unless it is shown as a picture."""
     tabs, blank, body = text.partition("\n\n")
