@@ -54,6 +54,7 @@ BENCHMARKS = {
     "marks": Plan(full=({},), quick=({"runs": 3},)),
     "context_reset": Plan(full=({},), quick=({"runs": 3},)),
     "step_overhead": Plan(full=({},), quick=({"episodes": 2},)),
+    "agent_overhead": Plan(full=({},), quick=({"episodes": 1},)),
     "freshness": Plan(full=({},), quick=({"episodes": 8},)),
     "throughput": Plan(
         full=(*LANES, {"tasks": 16, "lanes": 16, "turns": 3, "beside": "twice"}),
