@@ -62,7 +62,7 @@ class PageView:
         return Message(role="user", content=({"type": "text", "text": f"SCREENSHOT:{said}"}, *pictures))
 
     async def _pictures(self, view: LiveObservation) -> list[Mapping[str, object]]:
-        if view.image is None:
+        if view.image is None or not (self.image or self.marks):
             return []
         pictures = [scale_picture(view.image, self.max_pixels)] if self.image else []
         if self.marks:  # in a thread, as other episodes go on meanwhile

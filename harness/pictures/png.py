@@ -1,4 +1,5 @@
-"""PNG bytes, scaled to a budget of pixels and numbered with marks. Sole owner of Pillow.
+"""PNG bytes, scaled to a budget of pixels and numbered with marks. Sole owner of Pillow,
+which is imported by the first picture: most commands and agents have none.
 
 Marks are drawn on the bytes of a screenshot, never in the page: a page can neither see them nor react to them.
 """
@@ -10,11 +11,13 @@ from functools import cache
 from io import BytesIO
 from itertools import cycle
 from math import sqrt
-
-from PIL import Image, ImageDraw, ImageFont
+from typing import TYPE_CHECKING
 
 from harness.actions import Box
 from harness.pictures.labels import place_labels
+
+if TYPE_CHECKING:
+    from PIL import Image, ImageFont
 
 _COLOURS = ((200, 0, 80), (0, 90, 200), (0, 120, 60), (150, 60, 0), (110, 0, 170), (0, 110, 120))
 """Dark enough for white digits."""
@@ -46,6 +49,8 @@ def scaled_size(size: tuple[int, int], max_pixels: int | None) -> tuple[int, int
 
 def blank_picture(size: tuple[int, int]) -> bytes:
     """All white."""
+    from PIL import Image
+
     return _written(Image.new("RGB", size, _WHITE), like=b"")
 
 
@@ -74,6 +79,8 @@ def draw_marks(png: bytes, marks: Mapping[str, Box], *, max_pixels: int | None =
         marks: By label, in CSS px.
         max_pixels: Of the result; numbers are drawn after scaling, and are as large in every picture.
     """
+    from PIL import ImageDraw
+
     image = _read(png)
     before = image.size
     if max_pixels is not None:
@@ -96,8 +103,10 @@ def label_boxes(marks: Mapping[str, Box], area: tuple[int, int]) -> dict[str, Bo
 
 
 @cache
-def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+def _font() -> "ImageFont.FreeTypeFont | ImageFont.ImageFont":
     """Pillow's own, so that a picture is the same on every machine."""
+    from PIL import ImageFont
+
     return ImageFont.load_default(size=_FONT_PX)
 
 
@@ -111,18 +120,22 @@ def _moved(box: Box, factors: tuple[float, float]) -> Box:
     return (box[0] * across, box[1] * down, box[2] * across, box[3] * down)
 
 
-def _read(png: bytes) -> Image.Image:
+def _read(png: bytes) -> "Image.Image":
+    from PIL import Image
+
     image = Image.open(BytesIO(png), formats=("PNG",))
     image.load()
     return image if image.mode == "RGB" else image.convert("RGB")
 
 
-def _scaled(image: Image.Image, max_pixels: int) -> Image.Image:
+def _scaled(image: "Image.Image", max_pixels: int) -> "Image.Image":
+    from PIL import Image
+
     size = scaled_size(image.size, max_pixels)
     return image if size == image.size else image.resize(size, Image.Resampling.BOX)
 
 
-def _written(image: Image.Image, *, like: bytes) -> bytes:
+def _written(image: "Image.Image", *, like: bytes) -> bytes:
     """As PNG. Rows that are not filtered take a third of the time, and no more bytes for pages of text."""
     raw, row = image.tobytes(), 3 * image.width
     rows = b"".join([b"\0" + raw[start : start + row] for start in range(0, len(raw), row)])
