@@ -32,7 +32,7 @@ from tests.e2e.test_run import decided, running, wait_until
 pytestmark = pytest.mark.browser
 Starter = Callable[..., Start]
 SOLVER = ("task=miniwob", "llm=none", "agent.name=solver", "agent._target_=tests.benchmarks.miniwob_solver.Solver")
-FEW = "task.arguments.pages=[click-test,enter-text,guess-number,choose-date-nodelay]"
+FEW = "task.arguments.pages=[enter-text,guess-number]"
 VIEWPORT = (1280, 720)
 RESTED = "return !window.jQuery || !jQuery(':animated').length"
 
@@ -53,7 +53,7 @@ def test_pages_say_what_to_do_and_reward_it_by_their_own_scripts(start: Starter)
     done = start(*SOLVER, FEW, "trials=2", "fail_under=1.0")
     assert done.code == 0, done.out + done.err
     played = episodes(done.folder)
-    assert len(played) == 8
+    assert len(played) == 4
     objectives = set()
     for episode in played.values():
         assert episode.arrival is not None and episode.closed is not None
@@ -62,8 +62,8 @@ def test_pages_say_what_to_do_and_reward_it_by_their_own_scripts(start: Starter)
         assert [step.acted.reward for step in episode.steps] == [None] * (len(episode.steps) - 1) + [1.0]
         kept = state(done.folder, episode)
         assert kept["raw_reward"] == 1 and 0 < kept["reward"] <= 1 and kept["done"] is True
-    assert len(objectives) > 4, "each trial has a seed of its own"
-    again = start(*SOLVER, FEW, "trials=2", "run.id=again", "fail_under=1.0")
+    assert len(objectives) == 3, "each trial has a seed of its own; the objective of one page is the same in all"
+    again = start(*SOLVER, FEW, "task.limit=1", "trials=2", "run.id=again", "fail_under=1.0")
     assert again.code == 0, again.out + again.err
     for key, episode in episodes(again.folder.parent / "again").items():
         first = played[key].arrival
@@ -89,7 +89,7 @@ def test_a_killed_episode_goes_on_in_the_page_of_its_seed(start: Starter, tmp_pa
 
 
 def test_the_null_agent_earns_nothing(start: Starter) -> None:
-    done = start("task=miniwob", "agent=null", FEW, "task.limit=2")
+    done = start("task=miniwob", "agent=null", FEW)
     assert (done.summary["passed"], done.summary["failed"]) == (0, 2)
 
 

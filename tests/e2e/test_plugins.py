@@ -157,6 +157,7 @@ def test_an_installed_plugin_is_run_killed_resumed_reported_and_compared(
     assert state_of_the_repository() == before
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_an_installed_benchmark_gives_rewards_and_ends_its_episodes(
     start: Starter, tmp_path: Path, beside: Path, monkeypatch: pytest.MonkeyPatch
