@@ -26,7 +26,7 @@ from harness.journal.log import read
 from harness.journal.store import ArtifactStore
 from harness.records import CloseReason, Episode
 from tests.benchmarks.miniwob_solver import SOLVERS
-from tests.e2e.conftest import Start
+from tests.e2e.conftest import PROJECT, Start
 from tests.e2e.test_run import decided, running, wait_until
 
 pytestmark = pytest.mark.browser
@@ -35,6 +35,14 @@ SOLVER = ("task=miniwob", "llm=none", "agent.name=solver", "agent._target_=tests
 FEW = "task.arguments.pages=[enter-text,guess-number]"
 VIEWPORT = (1280, 720)
 RESTED = "return !window.jQuery || !jQuery(':animated').length"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def importable() -> Iterator[None]:
+    """The agents of these tests, for the processes of a run."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PYTHONPATH", str(PROJECT))
+        yield
 
 
 def episodes(folder: Path) -> dict[tuple[str, int], Episode]:
@@ -99,7 +107,7 @@ def test_a_page_there_is_not_is_one_sentence(start: Starter) -> None:
 
 
 @pytest.fixture(scope="module")
-def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def solved(tmp_path_factory: pytest.TempPathFactory, importable: None) -> Path:
     """A run folder with every page that the solver knows, in three seeds."""
     root = tmp_path_factory.mktemp("miniwob")
     with running(*SOLVER, f"task.arguments.pages=[{','.join(SOLVERS)}]", "trials=3", root=root) as process:
