@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from harness.codec import JsonObject
 from harness.errors import ConfigError, ModelUnavailable, RequestRefused
@@ -28,6 +28,9 @@ from harness.records import ComputerTool, Message, Reply, Tool, Usage
 
 GUESSED_REPLY_TOKENS = 256
 PICTURE_TOKENS = 1000
+_REQUEST_ID_HEADERS = ("x-request-id", "request-id", "apim-request-id")
+"""Of OpenAI and most compatible servers, of Anthropic, of Azure."""
+_LONGEST_REQUEST_ID = 200
 
 
 def connect(endpoint: Endpoint, settings: ChatSettings) -> Interface:
@@ -50,6 +53,14 @@ def connect(endpoint: Endpoint, settings: ChatSettings) -> Interface:
                 ) from error
             return AnthropicMessages(endpoint, settings)
     raise ConfigError(f"llm.api={settings.api} is unknown; choose one of chat, responses, messages")
+
+
+class _Received(NamedTuple):
+    """One HTTP answer."""
+
+    answer: Answer
+    body: bytes
+    request_id: str
 
 
 class EndpointModel:
@@ -91,7 +102,7 @@ class EndpointModel:
         body = self._interface.body(messages, tools)
         tokens = guessed_tokens(body)
 
-        async def attempt() -> tuple[Answer, bytes]:
+        async def attempt() -> _Received:
             nonlocal requests, waited_s, again
             turn = await self._turns.acquire(PermitRequest(tokens=tokens + self._reply_tokens, again=again))
             requests += 1
@@ -104,16 +115,17 @@ class EndpointModel:
                 raise
 
         try:
-            answer, raw = await self._retrier.run(attempt, lambda: waited_s)
+            received = await self._retrier.run(attempt, lambda: waited_s)
         except RetryableError as exc:
             raise ModelUnavailable(
                 f"{self._endpoint.label} did not answer for model {self._settings.model!r} "
                 f"after {requests} request{'s' * (requests != 1)}; last error: {exc}",
                 requests=requests,
             ) from exc
-        return replace(self._reply(answer, requests), waited_s=waited_s, raw=raw)
+        reply = self._reply(received.answer, requests)
+        return replace(reply, waited_s=waited_s, raw=received.body, request_id=received.request_id)
 
-    async def _in_turn(self, turn: Permit, body: JsonObject) -> tuple[Answer, bytes]:
+    async def _in_turn(self, turn: Permit, body: JsonObject) -> _Received:
         """One HTTP request; whatever comes of it, the turn ends with it."""
         ending = RequestResult(outcome=RequestOutcome.unused)
         try:
@@ -123,7 +135,7 @@ class EndpointModel:
             counted = answer.prompt_tokens + answer.completion_tokens
             ending = replace(ending, outcome=RequestOutcome.answered, tokens=counted or None)
             self._reply_tokens = answer.completion_tokens or self._reply_tokens
-            return answer, response.content
+            return _Received(answer, response.content, _request_id(response.headers))
         except RetryableError as exc:
             outcome = RequestOutcome.refused if exc.refused else RequestOutcome.failed
             ending = RequestResult(outcome=outcome, wait_s=exc.wait_s, told=exc.told or ending.told)
@@ -165,6 +177,12 @@ class EndpointModel:
             reasoning=answer.reasoning,
             items=answer.items,
         )
+
+
+def _request_id(headers: Mapping[str, str]) -> str:
+    """What the provider's support asks for."""
+    found = next((headers[name] for name in _REQUEST_ID_HEADERS if name in headers), "")
+    return "".join(letter for letter in found if letter.isascii() and letter.isprintable())[:_LONGEST_REQUEST_ID]
 
 
 def guessed_tokens(body: Any) -> int:

@@ -97,6 +97,8 @@ class Reply:
     signatures): `Message.items` gives it back unchanged."""
     raw: bytes = b""
     """The body of the HTTP answer, byte for byte; b"" = there was none."""
+    request_id: str = ""
+    """The provider's name for the request, from the headers of its answer; "" = it gave none."""
     earlier: tuple[bytes, ...] = ()
     """Bodies of answers to earlier requests of the same step."""
 

@@ -439,3 +439,24 @@ async def test_a_wrong_key_is_refused_in_the_shape_of_the_interface() -> None:
         refused = await client.post(url, json={}, headers={"x-api-key": "other"})
         assert refused.status_code == 401 and refused.json()["error"]["type"] == "authentication_error"
         assert (await client.post(url, json={}, headers={"x-api-key": KEY})).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("header", "kept"),
+    [
+        (("x-request-id", "req_1"), "req_1"),
+        (("request-id", "req_2"), "req_2"),
+        (("x-request-id", "r" * 5000), "r" * 200),
+        (("x-request-id", "a\u202eb"), "ab"),
+        (("server", "x"), ""),
+    ],
+)
+async def test_the_providers_name_of_a_request_is_kept_and_bounded(header: tuple[str, str], kept: str) -> None:
+    name, value = header
+
+    def answer(_: httpx2.Request) -> httpx2.Response:
+        told = httpx2.Headers([(name.encode(), value.encode())])
+        return httpx2.Response(200, headers=told, json={"choices": [{"message": {"content": "hello"}}]})
+
+    async with chat(mocked(answer), Waits()) as model:
+        assert (await model.ask(ASKED)).request_id == kept
