@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import chaos_own
@@ -105,6 +105,8 @@ class Playing:
         for number, strike in enumerate(strikes):
             now = self._progress()
             even = max(0.0, lines * 0.9 - now) / (len(strikes) - number)
+            if not even:  # little is left to be struck: no waiting for the moment's own circumstances
+                strike = replace(strike, wait_s=0.0, amid_write=False)  # noqa: PLW2901
             if not await self._reach(strike, now + round(strike.share * 2 * even)):
                 break
             await self._strike(strike)
