@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import chaos_own
@@ -33,6 +33,7 @@ from harness.runner.process_tree import find_orphans
 AGENTS = ("prompt", "direct", "tools")
 """Whose prompts are text, so that the endpoint's log can be held against the journals."""
 WATCH_S = 0.03
+LOOK_S = 0.005
 WRITE_WITHIN_S = 2.0
 """How long a kill that wants to strike in the middle of a write waits for one."""
 GONE_WITHIN_S = 10.0
@@ -105,9 +106,7 @@ class Playing:
         for number, strike in enumerate(strikes):
             now = self._progress()
             even = max(0.0, lines * 0.9 - now) / (len(strikes) - number)
-            if not even:  # little is left to be struck: no waiting for the moment's own circumstances
-                strike = replace(strike, wait_s=0.0, amid_write=False)  # noqa: PLW2901
-            if not await self._reach(strike, now + round(strike.share * 2 * even)):
+            if not await self._reach(strike, now + round(strike.share * 2 * even), latest=now + 2 * even):
                 break
             await self._strike(strike)
         assert self._process is not None
@@ -128,18 +127,20 @@ class Playing:
             env={**os.environ, "PYTHONPATH": str(self._plan.project)},
         )
 
-    async def _reach(self, strike: Moment, progress: int) -> bool:
-        """Wait for the moment; False when the run ended first."""
+    async def _reach(self, strike: Moment, progress: int, *, latest: float) -> bool:
+        """Wait for the moment; False when the run ended first.
+
+        With `latest` journal lines it is struck whatever else was wanted: a fast run would end meanwhile.
+        """
         async with asyncio.timeout(self._plan.deadline_s):
             while self._progress() < progress and self._is_running():  # noqa: ASYNC110 (files tell nobody)
                 await asyncio.sleep(WATCH_S)
-        if strike.amid_write:
-            self._scene.sites.written.clear()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(WRITE_WITHIN_S):
-                    await self._scene.sites.written.wait()
-        else:
-            await asyncio.sleep(strike.wait_s)
+        self._scene.sites.written.clear()
+        until = time.monotonic() + (WRITE_WITHIN_S if strike.amid_write else strike.wait_s)
+        while time.monotonic() < until and self._progress() < latest:
+            if strike.amid_write and self._scene.sites.written.is_set():
+                break
+            await asyncio.sleep(LOOK_S)
         return self._is_running()
 
     def _is_running(self) -> bool:
