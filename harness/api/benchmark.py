@@ -54,7 +54,7 @@ class BenchmarkPage(Protocol):
         For scripts of the benchmark's author; text of a page or a model belongs into `argument`.
 
         Raises:
-            PluginFailed: The script raises, its value is no JSON or larger than 8 MiB, or it takes longer than
+            PluginFailed: The script raises, its value is no JSON or larger than 10 MB, or it takes longer than
                 `browser.action_timeout_s`.
         """
         ...

@@ -21,11 +21,11 @@ from harness.evaluation.agent_kinds import check_agent, shipped_agent
 from harness.evaluators.reward import LastReward
 from harness.tasks.parse_eval import EVAL_TYPES
 
-_CANNOT_BE_MADE = (
+PLUGIN_ERRORS = (
     *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError),
     *(OSError, RuntimeError, TypeError, ValueError),
 )
-"""What constructors raise for arguments they cannot use."""
+"""What code of a plug-in raises for arguments it cannot use, before anything is played."""
 
 
 def check_plugins(config: Config) -> None:
@@ -90,7 +90,10 @@ def build_evaluators(config: Config, benchmark: Benchmark | None) -> Mapping[str
 def _evaluators_of(benchmark: Benchmark) -> Mapping[str, Evaluator]:
     """Raises: ConfigError: One is no evaluator, or has the name of a shipped one."""
     theirs = type(benchmark).__name__
-    evaluators = benchmark.evaluators()
+    try:
+        evaluators = dict(benchmark.evaluators())
+    except PLUGIN_ERRORS as error:
+        raise ConfigError(f"the evaluators of {theirs} cannot be had: {_said(error)}") from error
     for name, evaluator in evaluators.items():
         if name in EVAL_TYPES:
             raise ConfigError(f"{theirs}.evaluators: {name} is a shipped evaluator; give yours another name")
@@ -126,7 +129,7 @@ def _make(place: str, plugin: PluginConfig, protocol: type[Any], **given: Any) -
     factory = _factory(place, plugin, protocol, given=tuple(given))
     try:
         made = factory(**given)
-    except _CANNOT_BE_MADE as error:
+    except PLUGIN_ERRORS as error:
         raise ConfigError(f"{place}._target_={plugin._target_} cannot be made: {_said(error)}") from error
     if not isinstance(made, protocol):  # attributes that only an object has
         raise ConfigError(

@@ -5,7 +5,7 @@ from pathlib import Path
 from harness.api import Benchmark
 from harness.config import Config
 from harness.errors import ConfigError, UsageError
-from harness.evaluation.builder import build_benchmark, build_evaluators
+from harness.evaluation.builder import PLUGIN_ERRORS, build_benchmark, build_evaluators
 from harness.records import Task
 from harness.tasks import load
 from harness.tasks.shards import in_shard
@@ -39,14 +39,5 @@ def _entries(benchmark: Benchmark) -> list[object]:
         return list(benchmark.tasks())
     except UsageError:
         raise
-    except (
-        ArithmeticError,
-        AttributeError,
-        ImportError,
-        LookupError,
-        OSError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except PLUGIN_ERRORS as error:
         raise ConfigError(f"the tasks of {name} cannot be had: {type(error).__name__}: {error}") from error

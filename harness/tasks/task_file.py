@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import safe_files
-from harness.codec import JsonObject, loads, plain
+from harness.codec import CodecError, JsonObject, loads, plain
 from harness.errors import TaskError, UnsafeFile
 
 _DEEPEST = 100
@@ -33,7 +33,7 @@ def read(path: Path, given: Iterable[object] | None = None) -> tuple[TaskEntry, 
     """All tasks of `path`, or those that are given, unchecked but for their ids."""
     try:
         if given is not None:
-            raw = [(path, f"{path}, entry {index}", plain(entry)) for index, entry in enumerate(given)]
+            raw = [(path, f"{path}, entry {index}", _given(path, index, entry)) for index, entry in enumerate(given)]
         else:
             raw = _read_folder(path) if path.is_dir() else _read_file(path)
     except FileNotFoundError as exc:
@@ -49,6 +49,13 @@ def read(path: Path, given: Iterable[object] | None = None) -> tuple[TaskEntry, 
         first_place[entry.task_id] = place
         entries.append(entry)
     return tuple(entries)
+
+
+def _given(path: Path, index: int, entry: object) -> Any:
+    try:
+        return plain(entry)
+    except CodecError as exc:
+        raise TaskError(f"{path}, entry {index}: is not JSON ({exc})") from exc
 
 
 _Raw = tuple[Path, str, Any]

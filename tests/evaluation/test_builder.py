@@ -118,6 +118,18 @@ class Clashing(Benchmark):
         return {"url_match": Total()}
 
 
+class Judgeless(Clashing):
+    def evaluators(self) -> Mapping[str, Evaluator]:
+        raise KeyError("judge")
+
+
+class Unwritten(Benchmark):
+    """Its tasks are no JSON."""
+
+    def tasks(self) -> list[Any]:
+        return [{"task_id": "a", "seen": {1, 2}}]
+
+
 class Listed(Benchmark):
     """Its tasks are what a test says."""
 
@@ -159,6 +171,11 @@ def test_tasks_of_a_benchmark_that_cannot_be_used_are_one_sentence(overrides: li
         load_tasks(configured([LISTED, *overrides]))
 
 
+def test_tasks_that_are_not_json_are_one_sentence() -> None:
+    with pytest.raises(UsageError, match="Unwritten, entry 0: is not JSON"):
+        load_tasks(configured([f"task._target_={HERE}.Unwritten"]))
+
+
 def test_without_a_file_and_without_a_benchmark_there_are_no_tasks() -> None:
     with pytest.raises(ConfigError, match=r"task.path is not set; give a task file, or the class of a benchmark"):
         load_tasks(configured(["task.path=null"]))
@@ -190,6 +207,7 @@ def test_without_a_file_and_without_a_benchmark_there_are_no_tasks() -> None:
         ([f"task._target_={HERE}.Total"], "has no method tasks, which harness.api.Benchmark asks for"),
         ([f"task._target_={HERE}.Taskless"], "Taskless cannot be made: TypeError: Can't instantiate abstract class"),
         ([f"task._target_={HERE}.Clashing"], "Clashing.evaluators: url_match is a shipped evaluator"),
+        ([f"task._target_={HERE}.Judgeless"], "the evaluators of Judgeless cannot be had: KeyError: 'judge'"),
         ([f"task._target_={HERE}.Rows"], "has no method tasks"),
         (
             [f"observation._target_={HERE}.Total"],
