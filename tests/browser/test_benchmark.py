@@ -51,8 +51,9 @@ async def played(web: Web, benchmark: Benchmark, action: Any = None) -> tuple[st
     ):
         start = (await env.restore(task, Episode())).view.observation.text
         landed = await env.act(action or Scroll(direction="down"))
-        assert landed.effects == (), "what a benchmark's scripts send is no effect of the agent's"
-        return start, landed.reward, (await env.gather(task)).benchmark
+        kept = (await env.gather(task)).benchmark
+        assert (landed.effects, env.take_effects()) == ((), ()), "what a benchmark's scripts send is no agent's effect"
+        return start, landed.reward, kept
 
 
 async def test_it_prepares_the_page_among_its_own_globals_and_reads_them_back(web: Web) -> None:
