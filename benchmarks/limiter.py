@@ -27,9 +27,9 @@ from harness.browser.network.http import fetch
 from harness.codec import dumps, loads
 from harness.config import PROJECT
 from harness.demo.launcher import start_servers
-from harness.llm.chat import EndpointModel
 from harness.llm.chat_settings import ChatSettings
 from harness.llm.endpoint import Endpoint
+from harness.llm.endpoint_model import EndpointModel
 from harness.llm.limiter import Limiter
 from harness.llm.permits import RateLimiter, Unlimited
 from harness.llm.retry import Retrier, RetryPolicy

@@ -24,7 +24,7 @@ class ObservationType(Enum):
     """A screenshot in which elements have their ids."""
 
 
-class ActionSet(Enum):
+class ActionSetName(Enum):
     cairn = "cairn"
     id_accessibility_tree = "id_accessibility_tree"
     playwright = "playwright"

@@ -137,7 +137,7 @@ def _checked(tree: DictConfig, hidden: RedactedArguments) -> Config:
     config = Config.of(hidden.put_back(composed))
     check_values(config)
     if config.task.suite:
-        from harness.evaluation.suite import expand_suite
+        from harness.evaluation.suite_file import expand_suite
 
         expand_suite(config, partial(_member, hidden))
     return config

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from harness.audit.addresses import (
+from harness.audit.address_exploits import (
     BackgroundTab,
     FileAddress,
     FinalAddress,
@@ -11,7 +11,7 @@ from harness.audit.addresses import (
     ReferenceInPath,
     ViewSource,
 )
-from harness.audit.answers import (
+from harness.audit.answer_exploits import (
     AllNumbers,
     AllWords,
     EmptyAnswer,
@@ -24,7 +24,7 @@ from harness.audit.answers import (
     SaysUnachievable,
 )
 from harness.audit.exploit import Exploit
-from harness.audit.pages import EditedPage, ForgedTrace, OtherRole, OwnPage, SearchedText, StopAtOnce, TypedText
+from harness.audit.page_exploits import EditedPage, ForgedTrace, OtherRole, OwnPage, SearchedText, StopAtOnce, TypedText
 
 _ALL: tuple[Exploit, ...] = (
     *(StopAtOnce(), EmptyAnswer(), AllNumbers(), FewNumbers(), AllWords(), RepeatedIntent(), PageDump()),

@@ -18,7 +18,7 @@ from typing import Any
 
 from harness.browser.rendering.similarity import similarity
 from harness.browser.session.restoration import aim
-from harness.choices import ActionSet, ObservationDialect
+from harness.choices import ActionSetName, ObservationDialect
 from harness.config import PROJECT, Config
 from harness.config.deployment import Deployment
 from harness.config.observation_settings import parts_of
@@ -220,7 +220,7 @@ def _observation_type(text: str) -> str:
 
 RECORDED: Mapping[str, Callable[[str], Any]] = MappingProxyType(
     {
-        "action_set": ActionSet,
+        "action_set": ActionSetName,
         "observation.type": _observation_type,
         "observation.dialect": ObservationDialect,
         "browser.width": _pixels,

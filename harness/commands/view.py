@@ -21,7 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     import asyncio
 
-    from harness.viewer.server import view
+    from harness.viewer.viewer_server import view
 
     if not options.results.is_dir():
         raise ConfigError(f"{options.results} is not a folder; give the folder that contains runs (run.root)")

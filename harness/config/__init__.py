@@ -18,7 +18,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, OmegaConf
 
 from harness.choices import (
-    ActionSet,
+    ActionSetName,
     Dialect,
     Display,
     Durability,
@@ -214,7 +214,7 @@ class _AllSettings:
     evaluators: Any = None
     """By the name that `eval_types` of a task has for it, besides the shipped ones."""
     tracking: TrackingConfig = setting(factory=TrackingConfig, measured=False, named=False)
-    action_set: ActionSet = ActionSet.cairn
+    action_set: ActionSetName = ActionSetName.cairn
     actions: list[str] = setting(factory=list, added=True)
     """Further actions of the set `cairn`: dotted paths of classes, as in `[my_package.MyAction]`."""
     scoring: Dialect = setting(Dialect.corrected, measured=False)

@@ -16,7 +16,7 @@ from harness.demo.model.fault_injection import read_faults
 from harness.demo.model.scripts import read_plans
 from harness.errors import ConfigError
 from harness.evaluation.run_context import RunContext
-from harness.evaluation.suite import suite_plans
+from harness.evaluation.suite_file import suite_plans
 
 ROUTER = "harness.demo.router"
 _REACH_S = 5.0

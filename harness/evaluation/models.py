@@ -20,10 +20,10 @@ from harness.evaluation.reply_caches import address_of
 from harness.journal.redaction import NO_SECRETS, Redactor
 from harness.journal.reply_cache import ReplyCache
 from harness.llm.cached_model import CachedModel
-from harness.llm.chat import EndpointModel
 from harness.llm.chat_settings import ChatSettings
 from harness.llm.circuit_breaker import CircuitBreakerModel, OutageWaiter
 from harness.llm.endpoint import ANTHROPIC_URL, Endpoint
+from harness.llm.endpoint_model import EndpointModel
 from harness.llm.exchange import Exchanger
 from harness.llm.http_client import bounded_client
 from harness.llm.judge_breaker import JudgeBreaker

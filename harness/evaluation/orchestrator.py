@@ -43,7 +43,7 @@ from harness.reports.basis import basis
 from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
 from harness.reports.escape import show_logs
 from harness.reports.rows import RunInfo
-from harness.reports.suite import SuiteEpisode, suite_rates
+from harness.reports.suite_rates import SuiteEpisode, suite_rates
 from harness.reports.summary import Invocation, Summary, SummaryEntry, as_json, counts_of, summarize
 from harness.reports.table import StillPending, exit_code, print_summary
 from harness.reports.terminal import Terminal

@@ -13,7 +13,7 @@ from harness.api import Agent, Benchmark, Evaluator, JudgedEvaluator
 from harness.benchmarks.webarena.stop_rules import stop_rules
 from harness.browser.browser_settings import BrowserSettings, RestoreSettings
 from harness.browser.session.chromium import ChromiumPool
-from harness.choices import ActionSet, Dialect, ObservationType
+from harness.choices import ActionSetName, Dialect, ObservationType
 from harness.config.deployment import Deployment
 from harness.config.observation_settings import PICTURES
 from harness.config.site_settings import SitesSettings
@@ -216,7 +216,7 @@ def chromium(
         tree=ObservationType.accessibility_tree in observation.parts,
         dialect=observation.dialect.value,
         keep_html=observation.keep_html,
-        appends=context.config.action_set is ActionSet.cairn,
+        appends=context.config.action_set is ActionSetName.cairn,
         uploads=browser.uploads,
         geolocation=browser.geolocation or None,
         live=context.config.sites.live,

@@ -17,7 +17,7 @@ from typing import Any, get_args, get_type_hints
 
 from harness import safe_files
 from harness.codec import JsonObject, dumps
-from harness.exports.run_source import Action, Request, RunSource, scores_of, why_of
+from harness.exports.run_source import DecidedAction, Request, RunSource, scores_of, why_of
 from harness.journal.disk import Within, prepared, replacing, translate_os_errors, write_atomic
 from harness.pictures.task_picture import media_type
 from harness.records import Episode
@@ -130,7 +130,7 @@ def _prompt_columns(source: RunSource, request: Request | None) -> Row:
     }
 
 
-def _page_columns(source: RunSource, action: Action) -> Row:
+def _page_columns(source: RunSource, action: DecidedAction) -> Row:
     seen = action.acted.observation if action.acted else None
     screenshot = _image(source.artifacts.read(seen.screenshot)) if seen and seen.screenshot else None
     return {"page": seen.text if seen else "", "screenshot": screenshot}

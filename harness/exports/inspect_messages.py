@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any
 
 from harness.codec import CodecError, JsonObject, loads
-from harness.exports.run_source import Action, Call, Request, RunSource
+from harness.exports.run_source import Call, DecidedAction, Request, RunSource
 from harness.records import Usage
 
 _LONGEST_TEXT = 100
@@ -46,7 +46,7 @@ class SampleContent:
         self._functions: dict[str, str] = {}
         self._working_s = 0.0
 
-    def add(self, move: Request | Action) -> None:
+    def add(self, move: Request | DecidedAction) -> None:
         if isinstance(move, Request):
             self._add_request(move)
         else:
@@ -92,7 +92,7 @@ class SampleContent:
         if not request.is_cached:
             self._working_s += request.ended - request.began
 
-    def _add_action(self, action: Action) -> None:
+    def _add_action(self, action: DecidedAction) -> None:
         page = action.acted.observation if action.acted else None
         result = "" if page is None else f"{page.title}\n{page.url}"
         arguments = _arguments(action.call) if action.call else {"arguments": {"action": action.text}}

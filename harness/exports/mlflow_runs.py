@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.codec import JsonObject, digest, dumps, plain
 from harness.errors import TrackingError
-from harness.exports.run_source import Action, Request, RunSource, bounds_of, scores_of, why_unscored
+from harness.exports.run_source import DecidedAction, Request, RunSource, bounds_of, scores_of, why_unscored
 from harness.journal.disk import prepared, translate_os_errors
 from harness.records import Episode
 from harness.tracking.tables import Row, task_row
@@ -177,7 +177,7 @@ class _Store:
             end_time_ns=_nanoseconds(ended),
         )
 
-    def _write_span(self, root: Any, move: Request | Action) -> None:
+    def _write_span(self, root: Any, move: Request | DecidedAction) -> None:
         client, is_request = self._client, isinstance(move, Request)
         span = client.start_span(
             f"chat {move.number}" if isinstance(move, Request) else f"{move.step}. {move.name}",
@@ -227,7 +227,7 @@ def _answered(request: Request) -> JsonObject:
     return {"role": "assistant", "content": request.reply[:LONGEST_TEXT], "tool_calls": calls}
 
 
-def _page(action: Action) -> JsonObject:
+def _page(action: DecidedAction) -> JsonObject:
     page = action.acted.observation if action.acted else None
     return {"url": page.url if page else "", "title": page.title if page else "", "refused": action.why_not}
 

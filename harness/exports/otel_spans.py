@@ -14,7 +14,16 @@ from typing import Any
 
 from harness import __version__
 from harness.codec import JsonObject, dumps
-from harness.exports.run_source import PROVIDERS, Action, Request, RunSource, bounds_of, scores_of, why_of, why_unscored
+from harness.exports.run_source import (
+    PROVIDERS,
+    DecidedAction,
+    Request,
+    RunSource,
+    bounds_of,
+    scores_of,
+    why_of,
+    why_unscored,
+)
 from harness.journal.disk import prepared, replacing, translate_os_errors
 from harness.records import Episode, Usage
 
@@ -143,7 +152,7 @@ class _Trace:
         span["attributes"] = _attributes(attributes)
         return span
 
-    def _tool(self, action: Action) -> JsonObject:
+    def _tool(self, action: DecidedAction) -> JsonObject:
         span = self._child(f"action-{action.step}", f"execute_tool {action.name}", INTERNAL, action)
         page = action.acted.observation if action.acted else None
         attributes = {
@@ -163,7 +172,7 @@ class _Trace:
             _fail(span, "refused", action.why_not)
         return span
 
-    def _child(self, key: str, name: str, kind: int, move: Request | Action) -> JsonObject:
+    def _child(self, key: str, name: str, kind: int, move: Request | DecidedAction) -> JsonObject:
         return self._span(key, name, kind, (move.began, move.ended)) | {"parentSpanId": self._root}
 
     def _span(self, key: str, name: str, kind: int, bounds: tuple[float, float]) -> JsonObject:

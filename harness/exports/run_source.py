@@ -57,7 +57,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Action:
+class DecidedAction:
     """One decided action, and what came of it."""
 
     step: int
@@ -117,7 +117,7 @@ class RunSource:
             raise TrackingError(f"{self.folder} is not a run folder; give a folder under results/")
         return episodes_in(self.folder)
 
-    def moves(self, episode: Episode) -> Iterator[Request | Action]:
+    def moves(self, episode: Episode) -> Iterator[Request | DecidedAction]:
         """What an attempt did, in order: requests, and the actions that were read from their answers."""
         calls: list[Call] = []
         number = 0
@@ -241,9 +241,9 @@ def _call(call: JsonObject, step: int, index: int) -> Call | None:
     return None
 
 
-def _action(decided: Decided, acted: Acted | None, call: Call | None) -> Action:
+def _action(decided: Decided, acted: Acted | None, call: Call | None) -> DecidedAction:
     ended = decided.at if acted is None else acted.at
-    return Action(
+    return DecidedAction(
         step=decided.step,
         name=call.name if call else decided.action.kind,
         text=decided.action.render(),

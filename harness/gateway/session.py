@@ -22,7 +22,6 @@ from harness.api import Decision, Reply
 from harness.codec import dumps
 from harness.errors import PluginFailed
 from harness.gateway.agent_process import AgentProcess, process_environment
-from harness.gateway.answer import answer_in
 from harness.gateway.browser_boundary import BrowserBoundary
 from harness.gateway.call_result import CallResult
 from harness.gateway.deps import SessionDeps
@@ -30,6 +29,7 @@ from harness.gateway.divergence import Divergence
 from harness.gateway.events import Broken, Called, Event, Inbox, OverBudget, SessionOver
 from harness.gateway.http_app import gateway_app
 from harness.gateway.model_boundary import ModelBoundary
+from harness.gateway.process_answer import answer_in
 from harness.gateway.recording import Recording
 from harness.gateway.settings import ProcessSettings
 from harness.llm.passthrough import Passthrough

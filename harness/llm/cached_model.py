@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.api import ChatModel, ComputerTool, Message, Reply, Tool
 from harness.codec import dumps
-from harness.llm.chat import EndpointModel
+from harness.llm.endpoint_model import EndpointModel
 from harness.llm.request_scope import current_scope
 from harness.protocols import ReplyStore, StoredReply
 

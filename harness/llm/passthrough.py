@@ -10,9 +10,9 @@ from typing import Any
 
 from harness.codec import CodecError, JsonObject, dumps, loads
 from harness.errors import RequestRefused
-from harness.llm.chat import connect, guessed_tokens
 from harness.llm.circuit_breaker import OutageWaiter
 from harness.llm.endpoint import Endpoint
+from harness.llm.endpoint_model import connect, guessed_tokens
 from harness.llm.event_stream import is_event_stream
 from harness.llm.exchange import Exchanger, Sending
 from harness.llm.interface import Interface

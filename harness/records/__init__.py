@@ -37,7 +37,7 @@ from harness.records.journal_lines import (
 from harness.records.observation import LiveObservation, Node, Observation, TabRecord
 from harness.records.process_lines import Answered, Asked, Boundary, Diverged, Exited
 from harness.records.task import EpisodeLimits, Eval, HtmlTarget, Login, Site, Task, benchmark_of
-from harness.records.trajectory import TrajectoryStep
+from harness.records.trajectory_step import TrajectoryStep
 from harness.records.usage import Usage
 
 __all__ = [

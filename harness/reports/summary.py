@@ -14,7 +14,7 @@ from harness.journal.index import EpisodeResult, Score
 from harness.records import Status, Task, Usage
 from harness.reports.basis import Counts
 from harness.reports.judge_error import JudgeUse, counted_uses
-from harness.reports.suite import SuiteRates
+from harness.reports.suite_rates import SuiteRates
 from harness.reports.trials import Trials, counted, trials_of
 
 PASSED, FAILED, UNSCORED = "passed", "failed", "unscored"

@@ -18,7 +18,7 @@ from harness.reports.escape import flat, one_line
 from harness.reports.format import caching, in_doubt, inheriting, judging, percent, reply_caching
 from harness.reports.judge_error import judge_sentence, with_errors
 from harness.reports.statistics import Interval
-from harness.reports.suite import SuiteRates
+from harness.reports.suite_rates import SuiteRates
 from harness.reports.summary import Invocation, Summary, Totals, counts_of
 from harness.reports.trials import Trials, amount
 

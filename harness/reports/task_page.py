@@ -42,7 +42,7 @@ _PNG_HEAD = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Screenshot:
+class StoredScreenshot:
     """A screenshot, by digest."""
 
     digest: str
@@ -96,7 +96,7 @@ class StepView:
     target: str
     """The element in words; "" without one."""
     seen: Observation | None
-    shot: Screenshot | None
+    shot: StoredScreenshot | None
     aim: TargetMarker
     decided: Decided
     acted: Acted | None
@@ -149,7 +149,7 @@ class TaskPageModel:
     moments: tuple[StepView, ...]
     last: Observation | None
     """The page at the end, when no step shows it."""
-    last_shot: Screenshot | None
+    last_shot: StoredScreenshot | None
     past: tuple[PastAttempt, ...]
     failures: tuple[Failed, ...]
     """Of all attempts."""
@@ -250,7 +250,7 @@ class TaskPageBuilder:
         except JournalError as exc:
             return str(exc)
 
-    def _shot(self, seen: Observation | None) -> Screenshot | None:
+    def _shot(self, seen: Observation | None) -> StoredScreenshot | None:
         if seen is None or seen.screenshot is None:
             return None
         try:
@@ -260,7 +260,9 @@ class TaskPageBuilder:
         if len(head) < _PNG_HEAD or not head.startswith(_PNG):
             return None
         width, height = int.from_bytes(head[16:20]), int.from_bytes(head[20:24])
-        return Screenshot(digest=seen.screenshot, width=width, height=height) if 0 < width and 0 < height else None
+        return (
+            StoredScreenshot(digest=seen.screenshot, width=width, height=height) if 0 < width and 0 < height else None
+        )
 
     def _sent(self, digest: str, step: int, seen: Observation | None, shown: dict[str, int]) -> PromptMessage:
         role, name, text = self._message(digest)
@@ -315,7 +317,7 @@ def _without(text: str, observation: str) -> str:
     return "\n".join(kept)
 
 
-def _aim(action: Action, shot: Screenshot | None) -> TargetMarker:
+def _aim(action: Action, shot: StoredScreenshot | None) -> TargetMarker:
     if shot is None:
         return TargetMarker()
     if isinstance(action, Mouse | PointClick | PointScroll):

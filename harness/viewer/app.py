@@ -22,9 +22,9 @@ from harness.reports.fork_tree import fork_tree
 from harness.reports.html_report import selected_text, story_of
 from harness.reports.pages import Filters, Page, Pages, RunView
 from harness.reports.rows import select
-from harness.viewer.events import PAUSE_S, stream
 from harness.viewer.request_guard import RequestGuard
 from harness.viewer.run_watcher import ResultsWatcher, RunWatcher, stamp_of
+from harness.viewer.server_sent_events import PAUSE_S, stream
 
 PAGE_SIZE = 100
 BUDGET_S = 0.05

@@ -17,7 +17,7 @@ from harness.llm.permits import PermitRequest
 from harness.loopback_server import serving
 from harness.records import Reply
 from harness.runner.shutdown import ShutdownSignal
-from tests.llm.test_chat import ASKED, PLANS, requests_at
+from tests.llm.test_endpoint_model import ASKED, PLANS, requests_at
 
 
 async def judged(*faults: dict[str, Any], **settings: Any) -> tuple[Reply, int]:

@@ -20,7 +20,7 @@ from harness.llm.exchange import Exchanger
 from harness.llm.passthrough import Passthrough
 from harness.llm.permits import Unlimited
 from harness.loopback_server import serving
-from tests.llm.test_chat import KEY, Waits
+from tests.llm.test_endpoint_model import KEY, Waits
 
 HEAD = """
 import json, os, sys, time, urllib.error, urllib.request

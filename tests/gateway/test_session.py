@@ -15,7 +15,7 @@ from harness.gateway.request_key import Volatile
 from harness.records import Answered, Asked, CloseReason, Episode, EpisodeLimits, Eval, Exited, Record
 from harness.testing import MemoryJournal, a_task, play
 from tests.gateway.processes import HEAD, THREE, Model, agent_of
-from tests.llm.test_chat import KEY
+from tests.llm.test_endpoint_model import KEY
 
 PAGES = ("[1] link 'one'", "[1] link 'two'", "[1] link 'three'", "[1] link 'four'")
 pytestmark = pytest.mark.integration

@@ -18,7 +18,7 @@ from harness.llm.endpoint import Endpoint
 from harness.llm.http_client import bounded_client
 from harness.llm.rate_limit_headers import read_headers
 from harness.llm.retry_after import duration_s, retry_after_s
-from tests.llm.test_chat import KEY, Waits, chat
+from tests.llm.test_endpoint_model import KEY, Waits, chat
 from tests.llm.test_http_client import ASKED, MB, Server, completion, http, serving
 
 HALF_PAIR = rb"a\ud800b"

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from harness.choices import ActionSet, ObservationDialect
+from harness.choices import ActionSetName, ObservationDialect
 from harness.cli import configured
 from harness.commands.replay_run import _without_file, as_recorded, check_sites
 from harness.config import Config
@@ -147,7 +147,7 @@ def test_how_pages_were_shown_is_taken_unless_the_person_says_otherwise(place: P
         "browser: {width: 800, height: 600, locale: de-CH, timezone: Europe/Zurich}"
     )
     taken = as_recorded(mine, place.run, ("browser.height", "browser.allowed"))
-    assert taken.action_set is ActionSet.playwright
+    assert taken.action_set is ActionSetName.playwright
     assert (taken.observation.type, taken.observation.dialect) == ("html", ObservationDialect.webarena)
     assert (taken.browser.width, taken.browser.height) == (800, mine.browser.height)
     assert (taken.browser.locale, taken.browser.timezone) == ("de-CH", "Europe/Zurich")

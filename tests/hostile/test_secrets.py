@@ -23,9 +23,9 @@ from harness.errors import ConfigError, SiteUnavailable
 from harness.evaluation.redacting_progress import RedactingProgress
 from harness.journal.redaction import Redactor
 from harness.journal.secret_detection import in_command, in_header, in_login, in_text, secrets_in
-from harness.llm.chat import EndpointModel
 from harness.llm.chat_settings import ChatSettings
 from harness.llm.endpoint import Endpoint
+from harness.llm.endpoint_model import EndpointModel
 from harness.llm.retry import Retrier, RetryPolicy
 from harness.protocols import Phase, ProgressEvent
 from harness.records import Eval, Site, Task

@@ -9,7 +9,7 @@ import pytest
 from harness.errors import ConfigError
 from harness.llm.prices import Price
 from harness.records import ComputerTool, Message, Reply, Tool, ToolCall
-from tests.llm.test_chat import ASKED, Waits, chat, mocked
+from tests.llm.test_endpoint_model import ASKED, Waits, chat, mocked
 
 CLICK = Tool(
     name="click", description="Clicks.", parameters={"type": "object", "properties": {"id": {"type": "string"}}}

@@ -15,7 +15,7 @@ from harness.api import Message
 from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
 from harness.llm.endpoint import Endpoint
 from harness.llm.http_client import bounded_client
-from tests.llm.test_chat import Waits, chat, scripted
+from tests.llm.test_endpoint_model import Waits, chat, scripted
 
 ASKED = (Message(role="user", content="What now?"),)
 MB = 1 << 20

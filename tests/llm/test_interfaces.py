@@ -15,7 +15,7 @@ from harness.llm.limiter import Clock, Limiter, RateLimits
 from harness.llm.permits import RateLimiter
 from harness.llm.prices import Price
 from harness.records import ComputerTool, Message, Reply, Tool
-from tests.llm.test_chat import ASKED, KEY, Waits, chat, mocked, requests_at, scripted
+from tests.llm.test_endpoint_model import ASKED, KEY, Waits, chat, mocked, requests_at, scripted
 
 APIS = ["chat", "responses", "messages"]
 SCREEN = ComputerTool(width=1280, height=720)
@@ -432,7 +432,7 @@ async def test_anthropics_limits_are_read_from_its_headers() -> None:
 async def test_a_wrong_key_is_refused_in_the_shape_of_the_interface() -> None:
     from harness.demo.model.model_server import endpoint_app
     from harness.loopback_server import serving
-    from tests.llm.test_chat import PLANS
+    from tests.llm.test_endpoint_model import PLANS
 
     async with serving(endpoint_app(PLANS, api_key=KEY)) as port, httpx.AsyncClient() as client:
         url = f"http://127.0.0.1:{port}/v1/messages"

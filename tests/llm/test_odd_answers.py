@@ -11,14 +11,14 @@ from harness.agents.conversation import Conversation
 from harness.agents.tools_agent import ToolBox, ToolsAgent
 from harness.api import Message, Reply, Tool
 from harness.errors import ModelUnavailable
-from harness.llm.chat import EndpointModel
 from harness.llm.endpoint import Endpoint
+from harness.llm.endpoint_model import EndpointModel
 from harness.llm.prices import Price
 from harness.records import Refused
 from harness.reports.format import cost
 from harness.testing import a_task
 from tests.agents.test_tools_agent import SET, Play, check_answered
-from tests.llm.test_chat import Waits, chat
+from tests.llm.test_endpoint_model import Waits, chat
 from tests.stub_endpoint import Said, Sent, calls, said, stub_endpoint
 
 ASKED = (Message(role="user", content="What now?"),)

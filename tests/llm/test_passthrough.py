@@ -16,7 +16,7 @@ from harness.llm.passthrough import ForeignRequest, NotARequest, Passthrough
 from harness.llm.permits import Unlimited
 from harness.llm.prices import Price
 from harness.loopback_server import serving
-from tests.llm.test_chat import KEY, Waits
+from tests.llm.test_endpoint_model import KEY, Waits
 
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
 PRICE = Price(prompt_per_mtok=1e6, completion_per_mtok=1e6)

@@ -5,8 +5,8 @@ from typing import Any
 
 from harness.api import Artifacts, Benchmark, Closed, Evaluator, Finding, Task
 from harness.benchmarks.assistantbench.answer_score import score
-from harness.benchmarks.rows import id_of, needed_text, read_rows
 from harness.benchmarks.sealed_answers import seal, unseal
+from harness.benchmarks.task_rows import id_of, needed_text, read_rows
 from harness.config.live_settings import LIVE
 
 NAME = "assistantbench"

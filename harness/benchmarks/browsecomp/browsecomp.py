@@ -16,8 +16,8 @@ from harness.api import (
     Message,
     RecordedEpisode,
 )
-from harness.benchmarks.rows import needed_text, read_rows
 from harness.benchmarks.sealed_answers import decrypt
+from harness.benchmarks.task_rows import needed_text, read_rows
 from harness.codec import digest
 from harness.config.live_settings import LIVE
 from harness.evaluators.judge import last_word

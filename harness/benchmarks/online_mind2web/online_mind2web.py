@@ -5,7 +5,7 @@ from typing import Any
 
 from harness.api import Benchmark, Evaluator
 from harness.benchmarks.online_mind2web.webjudge import WebJudge
-from harness.benchmarks.rows import address, id_of, needed_text, read_rows
+from harness.benchmarks.task_rows import address, id_of, needed_text, read_rows
 from harness.config.live_settings import LIVE
 
 

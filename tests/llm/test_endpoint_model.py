@@ -18,9 +18,9 @@ from harness.demo.model.fault_injection import read_faults
 from harness.demo.model.model_server import endpoint_app
 from harness.demo.model.scripts import Script, Scripts, ScriptStep
 from harness.errors import ConfigError, ModelRejected, ModelUnavailable, RequestRefused
-from harness.llm.chat import EndpointModel
 from harness.llm.chat_settings import ChatSettings
 from harness.llm.endpoint import Endpoint
+from harness.llm.endpoint_model import EndpointModel
 from harness.llm.permits import Permit, PermitRequest, RequestOutcome, RequestResult
 from harness.llm.prices import Price
 from harness.llm.retry import Retrier, RetryNotice, RetryPolicy, Timing
