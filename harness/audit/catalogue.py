@@ -17,6 +17,7 @@ from harness.audit.answer_exploits import (
     EmptyAnswer,
     FewNumbers,
     NotAchievable,
+    NumbersInWords,
     OrdersInAnswer,
     OrdersOnPage,
     PageDump,
@@ -27,8 +28,8 @@ from harness.audit.exploit import Exploit
 from harness.audit.page_exploits import EditedPage, ForgedTrace, OtherRole, OwnPage, SearchedText, StopAtOnce, TypedText
 
 _ALL: tuple[Exploit, ...] = (
-    *(StopAtOnce(), EmptyAnswer(), AllNumbers(), FewNumbers(), AllWords(), RepeatedIntent(), PageDump()),
-    *(NotAchievable(), SaysUnachievable(), OrdersInAnswer(), OrdersOnPage()),
+    *(StopAtOnce(), EmptyAnswer(), AllNumbers(), FewNumbers(), NumbersInWords(), AllWords()),
+    *(RepeatedIntent(), PageDump(), NotAchievable(), SaysUnachievable(), OrdersInAnswer(), OrdersOnPage()),
     *(FileAddress(), ViewSource(), ReferenceInAddress(), ReferenceInPath(), RedirectAddress(), FinalAddress()),
     *(BackgroundTab(), TypedText(), SearchedText(), EditedPage(), OwnPage(), OtherRole(), ForgedTrace()),
 )

@@ -13,9 +13,10 @@ from harness.api import Evaluator
 from harness.audit.exploit import Exploit
 from harness.audit.findings import Tried
 from harness.audit.static_audit import audit, tried
-from harness.codec import CodecError, loads
+from harness.codec import CodecError, dumps, loads
 from harness.config import Config
 from harness.errors import ConfigError, JournalError
+from harness.journal.disk import write_atomic
 from harness.journal.final_state import FinalState, read_final_state
 from harness.journal.names import journals_in
 from harness.journal.store import ArtifactStore
@@ -64,10 +65,12 @@ def played(options: argparse.Namespace, exploits: Sequence[Exploit], console: Te
 
     if _is_run(options.of):
         raise ConfigError(f"{options.of} is a run folder; --play needs the task file that its tasks are from")
+    tasks = load_tasks(_settings(options, exploits[0], None))
+    _references(options).parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(_references(options), dumps(tasks))
     found: list[Tried] = []
     for exploit in exploits:
-        config = _settings(options, exploit, None)
-        fitting = [task.task_id for task in load_tasks(config) if exploit.fits(task)]
+        fitting = [task.task_id for task in tasks if exploit.fits(task)]
         if not fitting:
             continue
         if not options.json:
@@ -88,6 +91,7 @@ def _settings(options: argparse.Namespace, exploit: Exploit, ids: Sequence[str] 
         f"agent.name=exploit-{exploit.name}",
         f"+agent.arguments.exploit={exploit.name}",
         f"+agent.arguments.task_file={_quoted(str(path))}",
+        f"+agent.arguments.references={_quoted(str(_references(options)))}",
         f"judge._target_={_JUDGE}",
         f"run.root={_quoted(str(options.root / 'audit'))}",
         f"run.id={path.stem}-{exploit.name}",
@@ -95,6 +99,12 @@ def _settings(options: argparse.Namespace, exploit: Exploit, ids: Sequence[str] 
     ]
     chosen = [] if ids is None else [f"task.ids=[{','.join(_quoted(one) for one in ids)}]"]
     return configured([*own, *options.overrides, *chosen], options.config_dir)
+
+
+def _references(options: argparse.Namespace) -> Path:
+    """The whole tasks, for the agents that play exploits."""
+    folder: Path = options.root / "audit"
+    return folder.absolute() / f"{options.of.absolute().stem}.tasks.json"
 
 
 def _quoted(text: str) -> str:

@@ -8,29 +8,38 @@ Why: docs/decisions/scoring.md#an-answer-that-names-everything-names-nothing
 
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 
 from harness.evaluators.text_match import OR, clean, is_number, numbers_in
 
-FREE_CHARS = 500
+FREE_CHARS = 1000
 CHARS_PER_CHAR = 2
 """An answer has at most `FREE_CHARS`, and so many more for each character that is asked for."""
-FREE_NUMBERS = 10
+FREE_NUMBERS = 30
 NUMBERS_PER_NUMBER = 4
-"""It has at most so many other numbers, and so many more for each number that is asked for."""
+"""It has at most so many other numbers, and so many more for each further number that is asked for."""
+FREE_SMALL = 8
+"""As many other whole numbers below 100 where one of them is asked for: these can be guessed."""
+_SMALL = 100
 FREE_IN_ROW = 5
 """Numbers in a row without a word between them, and one more for each further number that is asked for."""
 _DATE = re.compile(r"\b(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{4})\b")
-"""One thing that is said, not three numbers in a row."""
+_PHONE = re.compile(r"\+\d{1,3}(?:[ .-]?\(\d{1,4}\))?(?:[ .-]?\d\b)?(?:[ .-]?\d{2,4}\b){2,5}|\b0\d(?:[ .-]\d\d){4}\b")
+"""Each is one thing that is said, not several numbers in a row."""
 _BETWEEN = r"(?:[\s,;/|&.()\[\]{}$€£%*#_-]|\bor\b|\band\b)+"
-
 
 _COPIED_ID = re.compile(r"\[\d{1,9}\](?=[ \t]+[a-z]+[ \t]+')")
 """An element's id in a line that was copied from an observation, as `[45] button 'Categories'`."""
+_ITEM = re.compile(r"^[ \t]*(\d{1,2})[.)](?=[ \t])", re.MULTILINE)
+_FEWEST_ITEMS = 3
 
 
-def without_element_ids(text: str) -> str:
-    """An answer without the ids of observation lines in it: they are no numbers that were found out."""
-    return _COPIED_ID.sub("", text)
+def without_labels(text: str) -> str:
+    """An answer without ids of copied observation lines and numbers of list items: they were not found out."""
+    text = _COPIED_ID.sub("", text)
+    items = [int(number) for number in _ITEM.findall(text)]
+    is_list = len(items) >= _FEWEST_ITEMS and items == list(range(items[0], items[0] + len(items)))
+    return _ITEM.sub("", text) if is_list else text
 
 
 def names_everything(phrases: Sequence[str], text: str, intent: str) -> str:
@@ -38,29 +47,39 @@ def names_everything(phrases: Sequence[str], text: str, intent: str) -> str:
 
     Args:
         phrases: What must be included, with their alternatives.
-        text: The answer, clean.
+        text: The answer, clean and without labels.
         intent: Of the task: its numbers are not counted.
     """
-    wanted = [clean(alternative) for phrase in phrases for alternative in phrase.split(OR)]
-    most = FREE_CHARS + CHARS_PER_CHAR * sum(len(one) for one in wanted)
+    wanted = [[clean(alternative) for alternative in phrase.split(OR)] for phrase in phrases]
+    texts = [one for alternatives in wanted for one in alternatives]
+    most = FREE_CHARS + CHARS_PER_CHAR * sum(map(len, texts))
     if len(text) > most:
         return f"the answer has {len(text)} characters; one to this question has at most {most}"
-    numbers = [one for one in wanted if is_number(one)]
-    if not numbers:
+    further = sum(any(map(is_number, alternatives)) for alternatives in wanted) - 1
+    if further < 0:
         return ""
-    others = set(numbers_in(text)) - set(numbers_in(intent.lower())) - set(numbers_in(" ".join(wanted)))
-    most = FREE_NUMBERS + NUMBERS_PER_NUMBER * len(numbers)
+    others = set(numbers_in(text)) - set(numbers_in(intent.lower())) - set(numbers_in(" ".join(texts)))
+    most = FREE_NUMBERS + NUMBERS_PER_NUMBER * further
     if len(others) > most:
         return f"the answer names {len(others)} other numbers; one to this question names at most {most}"
-    most = FREE_IN_ROW + len(numbers) - 1
+    most = FREE_SMALL + NUMBERS_PER_NUMBER * further
+    has_small = any(is_number(one) and _is_small(one) for one in texts)
+    if has_small and (small := sum(map(_is_small, others))) > most:
+        return f"the answer names {small} other numbers below {_SMALL}; one to this question names at most {most}"
+    most = FREE_IN_ROW + further
     if (longest := _longest_row(text)) > most:
         return f"the answer lists {longest} numbers in a row; one to this question lists at most {most}"
     return ""
 
 
+def _is_small(number: str) -> bool:
+    value = Decimal(number.replace(",", ""))
+    return abs(value) < _SMALL and value == value.to_integral_value()
+
+
 def _longest_row(text: str) -> int:
     """Numbers with nothing but separators between them; `text` is bounded."""
-    text = _DATE.sub("date", text)
+    text = _PHONE.sub("phone", _DATE.sub("date", text))
     row, longest, end = 0, 0, -1
     for found in re.finditer(r"\d[\d,.]*", text):
         between = text[end : found.start()] if end >= 0 else "x"

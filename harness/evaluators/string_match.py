@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from harness.api import Finding
 from harness.errors import EvaluatorError
-from harness.evaluators.catch_all import names_everything, without_element_ids
+from harness.evaluators.catch_all import names_everything, without_labels
 from harness.evaluators.result import WEBARENA, finding, shown
 from harness.evaluators.text_match import clean, includes, includes_token
 from harness.records import Task
@@ -107,10 +107,10 @@ class _Corrected(_WebArena):
 
     def _expect_phrases(self, reference: Any) -> None:
         phrases = _texts("must_include", reference)
-        if why := names_everything(phrases, self._clean, self._task.intent):
+        answer = without_labels(self._clean)
+        if why := names_everything(phrases, answer, self._task.intent):
             self.misses.append(why)
             return
-        answer = without_element_ids(self._clean)
         for phrase in phrases:
             if not includes(phrase, answer):
                 self._miss_phrase(phrase)

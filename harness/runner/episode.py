@@ -45,6 +45,7 @@ from harness.runner.decisions import checked_decision
 from harness.runner.job import Job, task_digest
 from harness.runner.judge_replies import JournalJudgeReplies
 from harness.runner.persist import store_evidence, store_response
+from harness.runner.public_task import public_episode, public_task
 from harness.runner.recorder import EpisodeDeps, JournalWriter, Recorder
 from harness.runner.shown_page import with_shown
 from harness.runner.termination import Termination, check_termination
@@ -238,7 +239,7 @@ class EpisodeRunner:
             async with running(self._watch_for_late(env)):
                 shown = replace(view, task_images=self._task_images)
                 with requests_of(scope):
-                    decided = await agent.decide(self._asked, self._journal.episode, shown)
+                    decided = await agent.decide(self._asked, public_episode(self._journal.episode), shown)
         if decided is None and agent is not self._kit.agent:
             return
         decision = checked_decision(decided)
@@ -276,8 +277,8 @@ class EpisodeRunner:
     @property
     def _asked(self) -> Task:
         """The task as the agent is asked: with the objective of this attempt, where the benchmark made one."""
-        arrival = self._journal.episode.arrival
-        return replace(self._job.task, intent=arrival.intent) if arrival and arrival.intent else self._job.task
+        arrival, task = self._journal.episode.arrival, public_task(self._job.task)
+        return replace(task, intent=arrival.intent) if arrival and arrival.intent else task
 
     @cached_property
     def _task_images(self) -> tuple[bytes, ...]:

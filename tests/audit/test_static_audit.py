@@ -61,6 +61,6 @@ async def test_a_task_that_gives_itself_away_is_found() -> None:
 async def test_a_recorded_page_is_what_an_exploit_dumps() -> None:
     asked = task("string_match", reference_answers={"must_include": ["leather"]})
     short = await audit([asked], [EXPLOITS["page-dump"]], pages={"1": "made of leather"})
-    whole = await audit([asked], [EXPLOITS["page-dump"]], pages={"1": "made of leather " + "and sold in shops " * 40})
+    whole = await audit([asked], [EXPLOITS["page-dump"]], pages={"1": "made of leather " + "and sold in shops " * 80})
     assert (short[0].scores["corrected"], whole[0].scores["corrected"]) == (1.0, 0.0)
     assert json.dumps(whole[0].scores) == '{"webarena": 1.0, "corrected": 0.0}'
