@@ -19,7 +19,8 @@ SOUGHT = "qzx-4711-reference"
 
 
 def test_the_public_task_and_episode_name_no_reference() -> None:
-    task = a_task("What is it?", **{"eval.mine": SOUGHT})
+    task = a_task("What is it?")
+    task = replace(task, metadata={"eval.mine": SOUGHT})
     task = replace(task, eval=replace(task.eval, reference_answers={"must_include": [SOUGHT]}, string_note=SOUGHT))
     opened = Opened(
         attempt=2, trial=0, task=task, task_digest="", config_digest="", seed=3, files={f"/{SOUGHT}.png": "ab"}, at=0.0
