@@ -1,34 +1,44 @@
 """The judge of the person's own settings, for commands that judge without a run."""
 
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 from harness.api import Judge
-from harness.config.config_secrets import config_secrets
-from harness.config.model_settings import JudgeConfig, LlmConfig
-from harness.config.schema_fields import as_plain
+from harness.config import Config
+from harness.config.config_tree import build_redactor
 from harness.evaluation.builder import build_judge, build_rate_limiter
 
 
-async def open_judge(llm: LlmConfig, settings: JudgeConfig, closing: AsyncExitStack) -> Judge | None:
-    """A judge of their own, or the model of the settings; None = there is none. `closing` closes its connections."""
+async def open_judge(
+    config: Config, closing: AsyncExitStack, say: Callable[[str], None] = lambda text: None
+) -> Judge | None:
+    """A judge of their own, or the model of the settings, with its reply cache; None = there is none.
+
+    Args:
+        config: The person's settings.
+        closing: Closes its connections.
+        say: Hears what is wrong with the reply cache, once.
+    Raises:
+        ConfigError: The folder of the reply cache cannot be used.
+    """
+    settings = config.judge
     judge = build_judge(settings)
     if judge is not None or not settings.model:
         return judge
     from harness.evaluation.models import Models, RequestCounter, load_prices  # a second of imports
+    from harness.evaluation.reply_caches import check_reply_caches
     from harness.evaluators.judge import ModelJudge
     from harness.runner.shutdown import ShutdownSignal
 
+    check_reply_caches(config.llm, settings)
     models = Models(
-        llm=llm,
+        llm=config.llm,
         requests=RequestCounter(),
-        prices=load_prices(llm),
+        prices=load_prices(config.llm),
         closing=closing,
         stopping=ShutdownSignal(),
-        rate_limiter=build_rate_limiter(llm, settings),
+        rate_limiter=build_rate_limiter(config.llm, settings),
+        redactor=build_redactor(config.tree()),
+        notice=say,
     )
     return ModelJudge(await models.judge_model(settings), name=settings.model)
-
-
-def judge_secrets(settings: JudgeConfig) -> dict[str, str]:
-    """What of the judge's settings no file may hold."""
-    return config_secrets({"judge": as_plain(settings)})

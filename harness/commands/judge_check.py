@@ -1,7 +1,6 @@
 """`harness judge-check`: measures a judge against trajectories that people have labelled."""
 
 import argparse
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,17 +76,16 @@ async def _checked(
     from contextlib import AsyncExitStack, closing
 
     from harness.benchmarks.judge_check.check import JudgeCheck, JudgmentLog
-    from harness.commands.configured_judge import judge_secrets, open_judge
+    from harness.commands.configured_judge import open_judge
+    from harness.config.config_tree import build_redactor
     from harness.journal.lock import RunLock
-    from harness.journal.redaction import Redactor
-    from harness.journal.secret_detection import secrets_in
 
     async with AsyncExitStack() as stack:
-        judge = await open_judge(config.llm, config.judge, stack)
+        judge = await open_judge(config, stack)
         if judge is None:
             raise ConfigError("no judge is set; give one, as in judge=openai judge.model=NAME")
         folder = _folder(options.root, judge, method, options.method)
-        redactor = Redactor({**secrets_in(os.environ), **judge_secrets(config.judge)})
+        redactor = build_redactor(config.tree())
         stack.callback(RunLock.acquire(folder / ".lock", redactor).release)
         log = stack.enter_context(closing(JudgmentLog(folder, redactor)))
         known = len(log.judgments)

@@ -2,7 +2,7 @@
 
 The result is a file derived from the journals, one per dialect. Without a judge, the recorded replies of the run's
 judge are used again, so a changed rule also applies to judged tasks; a task without a recorded reply is
-unscored.
+unscored. A judge that is given has the reply cache of its settings, under the keys that the run's judge had.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from harness.evaluators.scorer import Scorer
 from harness.journal.final_state import FinalState, read_final_state
 from harness.journal.names import journals_in
 from harness.journal.store import ArtifactStore
+from harness.llm.request_scope import RequestScope, requests_of
 from harness.records import Scored
 
 _AT_ONCE = 8
@@ -98,5 +99,6 @@ async def _rescored(
             replies = [reply for verdict in before.verdicts for reply in verdict.replies]
             judge = _Recorded(replies) if replies else None
         scorer = Scorer(dialect, judge, further=further)
-        scored = await scorer.score(ended.opened.task, ended.closed, artifacts)
+        with requests_of(RequestScope(ended.opened.task.task_id, ended.opened.trial)):
+            scored = await scorer.score(ended.opened.task, ended.closed, artifacts)
     return RescoreResult(task_id=ended.opened.task.task_id, trial=ended.opened.trial, scored=scored, before=before)

@@ -45,12 +45,10 @@ def run(options: argparse.Namespace) -> int:
     import asyncio
 
     from harness.codec import dumps
-    from harness.commands.configured_judge import judge_secrets
     from harness.commands.score_verified import score_verified
+    from harness.config.config_tree import build_redactor
     from harness.evaluators.scorer import EVALUATOR_VERSION
     from harness.journal.disk import Within, write_atomic
-    from harness.journal.redaction import Redactor
-    from harness.journal.secret_detection import secrets_in
     from harness.reports.baselines import baselines_of_run, sentence
     from harness.reports.rows import run_folder, run_info
     from harness.reports.terminal import Terminal
@@ -61,8 +59,8 @@ def run(options: argparse.Namespace) -> int:
     config = _settings(options)
     if options.verified:
         return score_verified(folder, config, options.dialect, console)
-    found = asyncio.run(_rescored(folder, dialects, config))
-    redactor = Redactor({**secrets_in(os.environ), **({} if config is None else judge_secrets(config.judge))})
+    found = asyncio.run(_rescored(folder, dialects, config, console))
+    redactor = build_redactor({} if config is None else config.tree())
     for dialect, results in found.items():
         content = {
             "dialect": dialect,
@@ -79,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _rescored(
-    folder: Path, dialects: "Sequence[str]", config: "Config | None"
+    folder: Path, dialects: "Sequence[str]", config: "Config | None", console: "Terminal"
 ) -> "dict[str, list[RescoreResult]]":
     from contextlib import AsyncExitStack
 
@@ -90,7 +88,7 @@ async def _rescored(
     if config is None:
         return await rescore(folder, dialects)
     async with AsyncExitStack() as closing:
-        judge = await open_judge(config.llm, config.judge, closing)
+        judge = await open_judge(config, closing, console.say)
         return await rescore(folder, dialects, judge, build_evaluators(config, build_benchmark(config.task)))
 
 

@@ -59,6 +59,11 @@ _NOT_CONFINED = (
     " (SECURITY.md)"
 )
 
+_NOT_CACHED = (
+    "llm.cache does not apply to agent=process: the agent's requests are passed on and not kept; a judge's are"
+    " (docs/pages/cache.md)"
+)
+
 
 async def evaluate(config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...] = ()) -> int:
     """Run the pending jobs of `folder`; `arguments` are the overrides that compose this configuration.
@@ -78,6 +83,8 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
     check_fork(config)
     if config.agent._target_ is None and config.agent.kind == "process":
         console.say(_NOT_CONFINED)
+        if config.llm.cache not in (None, "off"):
+            console.say(_NOT_CACHED)
     return await _evaluate(config, folder, console, arguments)
 
 

@@ -177,6 +177,26 @@ def test_a_judge_is_taken_from_the_settings(folder: Path, judge_url: str) -> Non
     assert loads((folder / "rescored-corrected.json").read_bytes())["judge"] == "gpt-5"
 
 
+def test_a_judges_replies_are_kept_and_used_again(
+    folder: Path, judge_url: str, sent: list[str | None], tmp_path: Path
+) -> None:
+    settings = ("judge.model=j", f"judge.base_url={judge_url}", "llm.cache=readwrite")
+
+    def again(*more: str, place: str = "cache") -> int:
+        cache = f"llm.cache_dir={tmp_path / place}"
+        return main(["score", str(folder), *settings, cache, *more, "--dialect", "corrected"])
+
+    again()
+    asked, first = len(sent), results(folder, "corrected")
+    assert asked > 0 and first == {"1": 0.0, "2": 1.0, "3": 1.0, "4": None}
+    again()
+    assert len(sent) == asked and results(folder, "corrected") == first
+    again("judge.cache=off")
+    assert len(sent) == 2 * asked
+    (tmp_path / "file").write_text("")
+    assert again(place="file") == 2
+
+
 def test_a_judge_of_ones_own_is_asked(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,9 +29,10 @@ def harness(*arguments: str) -> str:
 
 
 def test_the_example_plays_and_is_reported_like_any_agent(start: Callable[..., Start]) -> None:
-    done = start(*PLAYS, "task.limit=2")
+    done = start(*PLAYS, "task.limit=2", "llm.cache=readwrite", "llm.cache_dir=cache")
     assert done.code == 0, done.err
     assert "the agent's process is not confined" in done.out + done.err
+    assert done.out.count("llm.cache does not apply to agent=process") == 1
     assert done.summary["passed"] == 2 and done.summary["divergences"] == 0
     counted = Counter(line["kind"] for line in lines(done.folder))
     assert counted["asked"] == counted["answered"] > 2 and counted["exited"] == 2 and counted["diverged"] == 0

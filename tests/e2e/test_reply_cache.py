@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
+from harness.main import main
 from tests.e2e.conftest import Start, command, environment
 from tests.e2e.sampled import Sampled, cached, decisions, sampled
 from tests.e2e.test_run import decided, wait_until
@@ -163,6 +164,9 @@ async def test_equal_prompts_keep_their_replies_also_in_a_resumed_episode(sweeps
     assert asked == 2 * (5 + 2), "five of each trial, and a judge's in two dialects"
     said = [[line["reply"] for line in lines] for lines in decisions(first.folder).values()]
     assert len({reply for replies in said for reply in replies}) == 2 * 4
+    judged = ("judge.model=scripted", f"judge.base_url={url}", "llm.cache=read", f"llm.cache_dir={sweeps.cache}")
+    assert await asyncio.to_thread(main, ["score", str(first.folder), *judged]) == 0
+    assert len(sweeps.endpoint.asked) == asked, "the run's judge said it already"
 
     async with killed(sweeps, "again", *asker, when=lambda: decided(sweeps.root / "again" / "run") >= 2):
         pass
