@@ -108,15 +108,21 @@ test-verified: setup $(VENV)/installed-dev .venv-verified/installed
 	.venv-verified/bin/python -m pip install --quiet --disable-pip-version-check webarena-verified==1.2.3
 	@touch $@
 
-# The agents of docs/examples/agents as processes, with the providers' and MCP's own clients in a separate environment;
-# skipped if these cannot be installed.
+# The agents of docs/examples/agents as processes, each with its packages in an environment of its own; tests of an agent
+# whose packages cannot be installed are skipped, with a reason.
 test-agents: setup $(VENV)/installed-dev .venv-agents/installed
 	$(PY) -m pytest tests/e2e/test_process_examples.py $(ARGS)
 
+AGENTS = "clients openai anthropic mcp>=2" "openai-agents openai-agents==0.24.0"
+
 .venv-agents/installed: Makefile
-	rm -rf .venv-agents && python3 -m venv .venv-agents
-	if .venv-agents/bin/python -m pip install --quiet --disable-pip-version-check openai anthropic 'mcp>=2'; then touch $@; \
-	else echo "openai, anthropic or mcp cannot be installed (see above): their agents are skipped" >&2; fi
+	rm -rf .venv-agents && mkdir .venv-agents
+	@for agent in $(AGENTS); do \
+	  set -- $$agent; env=.venv-agents/$$1; shift; \
+	  if python3 -m venv $$env && $$env/bin/python -m pip install --quiet --disable-pip-version-check "$$@"; then touch $$env/installed; \
+	  else echo "$$* cannot be installed (see above): its agents are skipped" >&2; fi; \
+	done
+	@touch $@
 
 # Compares our outputs with recorded outputs of WebArena's own code in GOLDEN_DIR (default ../shared/golden).
 golden: $(VENV)/installed-dev

@@ -6,9 +6,10 @@ journal until the journal is used up, and only then does it decide anything.
 """
 
 import asyncio
+import sys
 import tempfile
 from base64 import b64encode
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from harness.agents.tools_agent import ToolBox
 from harness.api import Decision, Reply
 from harness.codec import dumps
 from harness.errors import PluginFailed
+from harness.gateway import mcp_stdio
 from harness.gateway.agent_process import AgentProcess, process_environment
 from harness.gateway.browser_boundary import BrowserBoundary
 from harness.gateway.call_result import CallResult
@@ -141,10 +143,12 @@ class ProcessSession:
         (folder / "task.json").write_bytes(given)
         token = token_urlsafe(32)
         port = await self._open.enter_async_context(serving(gateway_app(deps, model, browser, token=token, task=given)))
+        variables = self._variables(port, token, folder)
+        (folder / "mcp.json").write_bytes(dumps(_mcp_servers(variables), pretty=True))
         process = await AgentProcess.start(
             self._settings.command,
             cwd=self._settings.cwd,
-            environment=process_environment({**self._settings.environment, **self._variables(port, token, folder)}),
+            environment=process_environment({**self._settings.environment, **variables}),
             folder=folder,
         )
         started = _Started(process=process, model=model, browser=browser, recording=recording, divergence=divergence)
@@ -161,6 +165,7 @@ class ProcessSession:
             "ANTHROPIC_API_KEY": token,
             "CAIRN_URL": url,
             "CAIRN_MCP_URL": f"{url}/mcp",
+            "CAIRN_MCP_CONFIG": str(folder / "mcp.json"),
             "CAIRN_TOKEN": token,
             "CAIRN_MODEL": self._settings.model,
             "CAIRN_TASK": str(folder / "task.json"),
@@ -260,6 +265,14 @@ def _pictures(view: LiveObservation) -> dict[str, Any]:
     """Those that belong to the task, where it has some."""
     pictures = [b64encode(picture).decode() for picture in view.task_images]
     return {"task_images": pictures} if pictures else {}
+
+
+def _mcp_servers(variables: Mapping[str, str]) -> dict[str, Any]:
+    """The MCP server as a command, as clients configure it; they start it without their own environment."""
+    # The interpreter itself, as a confined process may not see the environment it was found in.
+    command = [str(Path(sys.executable).resolve()), "-I", "-S", mcp_stdio.__file__]
+    environment = {name: variables[name] for name in ("CAIRN_MCP_URL", "CAIRN_TOKEN")}
+    return {"mcpServers": {"cairn": {"command": command[0], "args": command[1:], "env": environment}}}
 
 
 def _task(task: Task, first: CallResult, browser: BrowserBoundary) -> dict[str, Any]:

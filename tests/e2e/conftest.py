@@ -41,13 +41,13 @@ def environment() -> dict[str, str]:
 def start(tmp_path: Path) -> Callable[..., Start]:
     """Give overrides, get the ended start; every call shares one results folder."""
 
-    def run(*overrides: str, env: dict[str, str] | None = None) -> Start:
+    def run(*overrides: str, env: dict[str, str] | None = None, timeout_s: float = 300) -> Start:
         done = subprocess.run(
             command(*overrides, root=tmp_path / "results"),
             capture_output=True,
             text=True,
             check=False,
-            timeout=300,
+            timeout=timeout_s,
             env={**environment(), **(env or {})},
             cwd=tmp_path,
         )

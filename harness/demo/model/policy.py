@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
+from harness.demo.model.browser_use_policy import is_browser_use, reply_to_browser_use
 from harness.demo.model.computer_policy import reply_with_computer
 from harness.demo.model.conversation import Conversation
+from harness.demo.model.playwright_mcp_policy import offers_playwright, reply_with_playwright
 from harness.demo.model.scripted_policy import ScriptedAnswer, reply
 from harness.demo.model.scripts import Scripts
 from harness.demo.model.tool_calls import as_calls
@@ -14,6 +16,10 @@ def answer(asked: Conversation, plans: Scripts) -> ScriptedAnswer:
     """Answer one request; the same request always gets the same answer."""
     if asked.computer:
         return reply_with_computer(asked.messages, plans, openai=asked.computer in ("computer", "computer_use_preview"))
+    if is_browser_use(asked.messages):
+        return reply_to_browser_use(asked.messages, plans)
+    if offers_playwright(asked.tools):
+        return reply_with_playwright(asked.messages, plans)
     if asked.tools and is_conversation(asked.messages):
         return reply_with_calls(asked.messages, plans)
     said = reply(asked.messages, plans)
