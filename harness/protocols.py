@@ -3,7 +3,7 @@
 Implementations never inherit from these; they only fit. What plug-ins implement is in `api`.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -13,6 +13,7 @@ from harness.actions import Action
 from harness.actions.truncate import cut
 from harness.api import Artifacts, Decision, Reward
 from harness.records import (
+    Acted,
     Closed,
     DoubtResolution,
     Episode,
@@ -143,6 +144,72 @@ class Environment(Protocol):
         ...
 
 
+class SharedBrowser(Protocol):
+    """The browser of an episode as a process drives it itself, over CDP."""
+
+    @property
+    def devtools(self) -> str:
+        """WebSocket address of the whole browser: a relay limits what is passed on to `context`."""
+        ...
+
+    @property
+    def context(self) -> str:
+        """Id of the episode's browser context."""
+        ...
+
+    @property
+    def targets(self) -> Sequence[str]:
+        """Target ids of its tabs, in the order in which they were opened."""
+        ...
+
+    def navigable(self, url: str) -> str:
+        """The real address of one that the process wants to open, which may be canonical.
+
+        Raises:
+            ActionFailed: It is none that an agent may open.
+        """
+        ...
+
+    def upload(self, name: str) -> str:
+        """Path of a file that may be uploaded. Raises ActionFailed: There is none of this name."""
+        ...
+
+    def canonical(self, text: str) -> str:
+        """Text with the addresses of this deployment's sites replaced by canonical ones."""
+        ...
+
+    def state(self) -> Hashable:
+        """Another value when a tab was opened or closed, or a page went to another document."""
+        ...
+
+    async def focus(self, target: str) -> None:
+        """The process works in this tab: it is the one that is observed."""
+        ...
+
+    async def follow(self, recorded: Acted, *, is_last: bool) -> RestoreResult:
+        """Settle and observe after commands that were sent again, and compare with what they had led to.
+
+        Args:
+            is_last: Somebody will see it.
+        Raises:
+            EnvironmentDiverged: The page is another one.
+        """
+        ...
+
+
+@runtime_checkable
+class ShareableEnvironment(Protocol):
+    """An `Environment` whose browser a process can drive."""
+
+    async def share(self, performing: Callable[[], Awaitable[None]]) -> SharedBrowser:
+        """Let a process drive the browser until the environment is closed.
+
+        Args:
+            performing: What an action of kind `cdp` waits for: that its commands were performed.
+        """
+        ...
+
+
 class EnvironmentFactory(Protocol):
     """A started browser that hands out one fresh environment per episode."""
 
@@ -188,10 +255,25 @@ class AgentSession(Protocol):
 
 
 @runtime_checkable
+class DrivingSession(Protocol):
+    """An `AgentSession` that drives the browser itself."""
+
+    async def resume(self, task: Task, episode: Episode, restored: RestoreResult) -> RestoreResult:
+        """Lead browser and agent to where the journal ends.
+
+        Args:
+            restored: The start page, where the journal holds steps that only the agent can perform again.
+        Raises:
+            EnvironmentDiverged: This did not lead there.
+        """
+        ...
+
+
+@runtime_checkable
 class SessionAgent(Protocol):
     """An agent that lasts as long as an episode is played, such as a process."""
 
-    def session(self, journal: SessionJournal) -> AbstractAsyncContextManager[AgentSession]: ...
+    def session(self, journal: SessionJournal, env: Environment, /) -> AbstractAsyncContextManager[AgentSession]: ...
 
 
 class JudgeReplies(Protocol):

@@ -44,6 +44,7 @@ OWNERS = {
     "omegaconf": {"config", "cli", "evaluation"},
     "starlette": {"demo", "viewer", "benchmarks", "gateway"},
     "uvicorn": {"loopback_server"},
+    "websockets": {"gateway"},
     "jinja2": {"demo", "viewer", "reports"},
     "nltk": {"evaluators"},
     "skimage": {"pictures"},

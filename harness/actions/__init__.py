@@ -6,6 +6,7 @@ Pure and without knowledge of browsers, models or pages.
 from harness.actions.action import Action
 from harness.actions.action_set import ActionSet, CairnActionSet, extract, resolve
 from harness.actions.browser_controls import BrowserControls
+from harness.actions.cdp import Cdp
 from harness.actions.form_fields import Check, Select, Upload
 from harness.actions.held_keys import HoldKey, RepeatKey
 from harness.actions.keep_note import KeepNote
@@ -24,6 +25,7 @@ __all__ = [
     "Box",
     "BrowserControls",
     "CairnActionSet",
+    "Cdp",
     "Check",
     "Click",
     "CloseTab",

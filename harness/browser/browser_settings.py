@@ -51,6 +51,8 @@ class BrowserSettings:
     """Record the network trace of each episode."""
     uploads: str | None = None
     """Folder whose files an agent may upload; None = none."""
+    shared: bool = False
+    """A process may drive the browser beside us: it also listens on a port of loopback."""
     max_memory_mb: float | None = 1024.0
     """Resident memory that one process of pages may hold, and all of them for each episode; None = no bound."""
 

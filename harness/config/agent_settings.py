@@ -81,7 +81,8 @@ class AgentConfig(PluginConfig):
     cwd: str | None = setting(None, measured=False)
     """The folder it runs in; null = the one in which the run was started."""
     browser: str = setting("mcp", added=True)
-    """`mcp`: the actions are tools of an MCP server, and plain HTTP calls; `none`: it can only stop with an answer."""
+    """`mcp`: the actions are tools of an MCP server, and plain HTTP calls; `cdp`: it drives the browser itself, over
+    CDP; `none`: it can only stop with an answer."""
     timeout_s: float = setting(1800.0, added=True)
     """A process that takes longer is ended, and so is its episode."""
     model: str | None = setting(None, added=True)

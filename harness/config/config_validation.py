@@ -95,7 +95,7 @@ AGENT_KINDS = ("prompt", "tools", "computer", "process", "null", "random")
 WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "agent.kind": AGENT_KINDS,
-        "agent.browser": ("mcp", "none"),
+        "agent.browser": ("mcp", "cdp", "none"),
         "agent.safety_checks": ("acknowledge", "stop"),
         "llm.kind": ("openai", "azure", "scripted", "none"),
         "llm.api": ("chat", "responses", "messages"),

@@ -55,6 +55,7 @@ def _process_settings(settings: AgentSettings) -> ProcessSettings:
         environment=dict(agent.env),
         cwd=agent.cwd,
         browser=agent.browser == "mcp",
+        cdp=agent.browser == "cdp",
         pictures=ObservationType.image in settings.observation.parts,
         timeout_s=agent.timeout_s,
         volatile=Volatile.of(agent.volatile),

@@ -198,6 +198,7 @@ def chromium(
 ) -> ChromiumPool:
     """One browser as configured; it starts when it is first needed. `tell` gets the site that a lane waits for."""
     browser, resume, observation = context.config.browser, context.config.resume, context.config.observation
+    agent = context.config.agent
     settings = BrowserSettings(
         executable=browser.executable,
         headless=browser.headless,
@@ -221,6 +222,7 @@ def chromium(
         geolocation=browser.geolocation or None,
         live=context.config.sites.live,
         allowed=_allowed(browser.allowed, context.config.sites),
+        shared=agent.kind == "process" and agent.browser == "cdp",
         max_memory_mb=browser.max_memory_mb,
     )
     return ChromiumPool(

@@ -74,6 +74,7 @@ class BrowserBoundary:
             return self.look()
         said = _said(name, arguments)
         async with self._turn:
+            await self._recording.compared()
             if not self._recording.is_used_up:
                 step = self._recording.next_step()
                 if step is not None and self._same(step.decided.reply, said):

@@ -1,5 +1,6 @@
 """What the two boundaries of an agent's process share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness.gateway.divergence import Divergence
@@ -18,3 +19,5 @@ class SessionDeps:
     inbox: Inbox
     recording: Recording
     divergence: Divergence
+    canonical: Callable[[str], str] = str
+    """What is sent to the model in the place of a text of the process, which may see the real addresses of sites."""

@@ -5,6 +5,8 @@ is read from the artifact. So a process that is started again is given the same 
 a request that was under way when its process was killed.
 """
 
+from dataclasses import replace
+
 from harness.codec import dumps
 from harness.gateway.deps import SessionDeps
 from harness.gateway.events import OverBudget, SessionOver
@@ -26,6 +28,7 @@ class ModelBoundary:
         self._recording = deps.recording
         self._divergence = deps.divergence
         self._passthrough = passthrough
+        self._canonical = deps.canonical
         self.waited_s = 0.0
         """For the right to ask, so far."""
         self.answered_by = ""
@@ -39,9 +42,12 @@ class ModelBoundary:
             SessionOver: The episode cannot go on.
         """
         model = str(request.read().get("model") or "")[:_LONGEST_NAME]
+        if self._canonical is not str:
+            request = replace(request, body=self._canonical(request.body.decode("utf-8", "replace")).encode())
         digest, key = await self._journal.write(lambda: self._stored(request))
         if (known := self._recording.answer(key)) is not None:
             return await self._journal.write(lambda: self._given(known))
+        await self._recording.compared()
         if not self._recording.is_used_up and not self._recording.was_cut_off(key):
             why = f"a request to the {request.interface} interface is none of those recorded"
             await self._divergence.found(Boundary.MODEL, why, request=digest)

@@ -1,7 +1,7 @@
 """What an attempt has recorded, from which a process that is started again is answered until it is used up. Pure."""
 
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from harness.records import Answered, Episode, Step
 
@@ -22,6 +22,8 @@ class Recording:
             else:
                 self._answers.setdefault(asked.key, deque()).append(answered)
         self._left = len(episode.answered)
+        self.compared: Callable[[], Awaitable[None]] = _at_once
+        """Waits until what the process has done so far is compared with the recorded steps."""
         self._steps = deque(episode.steps)
 
     @property
@@ -58,3 +60,7 @@ class Recording:
         self._steps.clear()
         self._left = 0
         return left
+
+
+async def _at_once() -> None:
+    """Calls are compared as they come."""

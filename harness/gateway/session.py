@@ -21,11 +21,13 @@ from harness.actions import Stop, resolve
 from harness.agents.tools_agent import ToolBox
 from harness.api import Decision, Reply
 from harness.codec import dumps
-from harness.errors import PluginFailed
+from harness.errors import ConfigError, PluginFailed
 from harness.gateway import mcp_stdio
 from harness.gateway.agent_process import AgentProcess, process_environment
 from harness.gateway.browser_boundary import BrowserBoundary
 from harness.gateway.call_result import CallResult
+from harness.gateway.cdp.boundary import DrivenBrowser
+from harness.gateway.cdp.relay import serving_relay
 from harness.gateway.deps import SessionDeps
 from harness.gateway.divergence import Divergence
 from harness.gateway.events import Broken, Called, Event, Inbox, OverBudget, SessionOver
@@ -36,7 +38,7 @@ from harness.gateway.recording import Recording
 from harness.gateway.settings import ProcessSettings
 from harness.llm.passthrough import Passthrough
 from harness.loopback_server import serving
-from harness.protocols import SessionJournal
+from harness.protocols import Environment, RestoreResult, SessionJournal, ShareableEnvironment, SharedBrowser
 from harness.records import Boundary, Episode, Exited, LiveObservation, Task
 from harness.runner.shutdown import ShutdownRequested
 from harness.runner.working_time import working_s
@@ -58,8 +60,8 @@ class ProcessAgent:
     """Waits until the run is to stop."""
 
     @asynccontextmanager
-    async def session(self, journal: SessionJournal) -> AsyncIterator["ProcessSession"]:
-        session = ProcessSession(self, journal)
+    async def session(self, journal: SessionJournal, env: Environment) -> AsyncIterator["ProcessSession"]:
+        session = ProcessSession(self, journal, env)
         try:
             yield session
         finally:
@@ -67,10 +69,11 @@ class ProcessAgent:
 
 
 class ProcessSession:
-    """Fits `AgentSession`."""
+    """Fits `AgentSession` and `DrivingSession`."""
 
-    def __init__(self, agent: ProcessAgent, journal: SessionJournal) -> None:
+    def __init__(self, agent: ProcessAgent, journal: SessionJournal, env: Environment) -> None:
         self._agent = agent
+        self._env = env
         self._settings = agent.settings
         self._journal = journal
         self._inbox = Inbox()
@@ -87,8 +90,11 @@ class ProcessSession:
         """
         if self._started is None:
             self._started = await self._start(task, episode, observation)
-        else:
+        elif len(episode.steps) > self._started.steps:
+            self._started.steps = len(episode.steps)
             await self._started.browser.deliver(episode.steps[-1])
+            if self._started.driven is not None:
+                self._started.driven.delivered()
         waited_s = self._started.model.waited_s
         event = await self._next(self._started)
         waited_s = self._started.model.waited_s - waited_s
@@ -102,6 +108,37 @@ class ProcessSession:
                 raise error
             case _Ended():
                 return await self._ended(self._started, event, waited_s)
+        raise AssertionError("something has happened")
+
+    async def resume(self, task: Task, episode: Episode, restored: RestoreResult) -> RestoreResult:
+        """See `DrivingSession.resume`.
+
+        Raises:
+            HarnessError: The process did something else than is recorded, or ended, or the run is to stop.
+        """
+        if not self._settings.cdp or not (episode.steps or episode.pending):
+            return restored
+        started = self._started = await self._start(task, episode, restored.view)
+        assert started.driven is not None
+        if started.driven.has_caught_up:
+            return restored
+        led = asyncio.create_task(started.driven.resume(restored))
+        try:
+            match event := await self._next(started, led):
+                case Broken(error=error):
+                    raise error
+                case Called() | OverBudget():
+                    self._inbox.put(event)  # the recording is used up, so this is for the first decision
+                case _Ended():
+                    await started.recording.compared()
+                    if not started.driven.has_caught_up:
+                        await self._ended(started, event, 0.0)  # returns only if the attempt goes on without the rest
+                        started.driven.give_up()
+            restored = await led
+        finally:
+            led.cancel()
+        started.driven.go_on()
+        return restored
 
     async def close(self) -> None:
         """End the process and record how; what it waits for is not done any more."""
@@ -110,6 +147,8 @@ class ProcessSession:
             if started is not None:
                 pending = self._journal.episode.pending
                 self._inbox.refuse()
+                if started.driven is not None:
+                    await started.driven.end()
                 if pending is not None and isinstance(pending.action, Stop) and not started.why:
                     started.browser.end()
                     code = await started.process.stop(_GRACE_S)
@@ -123,17 +162,21 @@ class ProcessSession:
             await self._inbox.close()
             await self._open.aclose()
             if started is not None:
+                if started.watching is not None:
+                    started.watching.cancel()
                 rmtree(started.folder, ignore_errors=True)
 
     async def _start(self, task: Task, episode: Episode, view: LiveObservation) -> "_Started":
         recording = Recording(episode)
         divergence = Divergence(self._settings.on_divergence, self._journal, self._inbox, recording)
+        shared = await self._share() if self._settings.cdp else None
         deps = SessionDeps(
             settings=self._settings,
             journal=self._journal,
             inbox=self._inbox,
             recording=recording,
             divergence=divergence,
+            canonical=str if shared is None else shared.canonical,
         )
         model, browser = ModelBoundary(deps, self._agent.passthrough), BrowserBoundary(deps, self._agent.box)
         first = await browser.begin(episode, view)
@@ -142,8 +185,13 @@ class ProcessSession:
         given = dumps(_task(task, first, browser) | _pictures(view), pretty=True)
         (folder / "task.json").write_bytes(given)
         token = token_urlsafe(32)
+        driven, more = None, {}
+        if shared is not None:
+            driven = DrivenBrowser(deps, shared)
+            relay = await self._open.enter_async_context(serving_relay(driven, token=token))
+            more["CAIRN_CDP_URL"] = relay.http
         port = await self._open.enter_async_context(serving(gateway_app(deps, model, browser, token=token, task=given)))
-        variables = self._variables(port, token, folder)
+        variables = self._variables(port, token, folder) | more
         (folder / "mcp.json").write_bytes(dumps(_mcp_servers(variables), pretty=True))
         process = await AgentProcess.start(
             self._settings.command,
@@ -153,8 +201,23 @@ class ProcessSession:
         )
         started = _Started(process=process, model=model, browser=browser, recording=recording, divergence=divergence)
         started.folder, started.token, started.begun = folder, token, working_s()
+        started.steps, started.driven = len(episode.steps), driven
+        if driven is not None:
+            started.watching = asyncio.create_task(_tell_end(process, driven))
+            if driven.has_caught_up:
+                driven.go_on()
         await process.tell(given)
         return started
+
+    async def _share(self) -> SharedBrowser:
+        """Raises: ConfigError: What is played is no browser of ours."""
+        if not isinstance(self._env, ShareableEnvironment):
+            raise ConfigError("agent.browser=cdp needs a browser, and this environment has none")
+        return await self._env.share(self._performed)
+
+    async def _performed(self) -> None:
+        assert self._started is not None and self._started.driven is not None
+        await self._started.driven.performed()
 
     def _variables(self, port: int, token: str, folder: Path) -> dict[str, str]:
         url = f"http://127.0.0.1:{port}"
@@ -173,9 +236,11 @@ class ProcessSession:
             "CAIRN_TIMEOUT_S": f"{self._settings.timeout_s:g}",
         }
 
-    async def _next(self, started: "_Started") -> "Event | _Ended":
+    async def _next(self, started: "_Started", led: "asyncio.Task[Any] | None" = None) -> "Event | _Ended | None":
         """The next thing that happens; what has happened already goes before the end of the process.
 
+        Args:
+            led: None is returned when this is done and nothing else has happened.
         Raises:
             ShutdownRequested: The run is to stop.
         """
@@ -184,9 +249,12 @@ class ProcessSession:
         ended = asyncio.create_task(started.process.ended())
         asked = asyncio.ensure_future(self._agent.stopping())
         try:
-            await asyncio.wait([event, ended, asked], timeout=max(0.0, left_s), return_when=asyncio.FIRST_COMPLETED)
+            waits = [event, ended, asked, *([led] if led is not None else [])]
+            await asyncio.wait(waits, timeout=max(0.0, left_s), return_when=asyncio.FIRST_COMPLETED)
             if event.done():
                 return event.result()
+            if led is not None and led.done():
+                return None
             if ended.done():
                 return _Ended(code=ended.result())
             if asked.done():
@@ -206,6 +274,7 @@ class ProcessSession:
             said = started.process.stderr.text.strip().splitlines()
             last = said[-1][:_LONGEST_LINE] if said else "it wrote nothing to standard error"
             raise PluginFailed(f"the agent's process ended with exit code {end.code}: {self._without(last)}")
+        await started.recording.compared()
         if not started.recording.is_used_up:
             try:
                 await started.divergence.found(Boundary.BROWSER, "it ended")
@@ -246,11 +315,21 @@ class _Started:
     browser: BrowserBoundary
     recording: Recording
     divergence: Divergence
+    driven: DrivenBrowser | None = None
+    """None = it does not drive the browser itself."""
+    watching: "asyncio.Task[None] | None" = None
+    steps: int = 0
+    """Whose results it has, or knows from the recording."""
     folder: Path = Path()
     token: str = ""
     begun: float = 0.0
     why: str = ""
     """What ended it, if that was not its own doing."""
+
+
+async def _tell_end(process: AgentProcess, driven: DrivenBrowser) -> None:
+    await process.ended()
+    driven.exited()
 
 
 @dataclass(frozen=True, slots=True)

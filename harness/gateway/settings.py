@@ -18,6 +18,8 @@ class ProcessSettings:
     """None = the folder in which the run was started."""
     browser: bool = True
     """Whether it is offered the actions; if not, it can only stop with an answer."""
+    cdp: bool = False
+    """Whether it drives the browser itself, over CDP; then it is not offered the actions."""
     pictures: bool = False
     """Whether it is given screenshots."""
     timeout_s: float = 1800.0

@@ -7,7 +7,7 @@ clock.
     opened(1) ─► acted(0) ─► decided(1) ─► acted(1) ─► … ─► decided(k: stop) ─► closed ─► judged … scored …
     opened(n+1) may follow failed, closed or scored, and anything when the attempt has moved to other instances of its
     sites; failed, resumed, late and doubt come at any time while the attempt is open, and so do asked, answered,
-    diverged and exited, which an agent's process causes.
+    commanded, landed, diverged and exited, which an agent's process causes.
 
 An attempt of a fork begins with inherited steps: lines of its first attempt, which later ones begin with, too.
 
@@ -25,6 +25,7 @@ from harness.records import (
     Asked,
     Closed,
     CloseReason,
+    Commanded,
     Decided,
     Diverged,
     Doubt,
@@ -32,6 +33,7 @@ from harness.records import (
     Exited,
     Failed,
     Judged,
+    Landed,
     Late,
     Opened,
     ProcessRecord,
@@ -91,7 +93,7 @@ def fold(episode: Episode, record: Record) -> Episode:
             return _acted(episode, record)
         case Closed() | Judged() | Scored():
             return _ended(episode, record)
-        case Asked() | Answered() | Diverged() | Exited():
+        case Asked() | Answered() | Commanded() | Landed() | Diverged() | Exited():
             return _of_process(episode, record)
     return _happened(episode, record)
 
@@ -186,6 +188,10 @@ def _of_process(episode: Episode, record: ProcessRecord) -> Episode:
                 usage=episode.usage + record.usage,
                 total_usage=episode.total_usage + record.usage,
             )
+        case Commanded():
+            return replace(episode, commanded=(*episode.commanded, record), has_acted=True)
+        case Landed():
+            return replace(episode, landed=(*episode.landed, record))
         case Diverged():
             return replace(episode, diverged=(*episode.diverged, record))
         case Exited():
@@ -277,6 +283,8 @@ def _check_process(episode: Episode, record: ProcessRecord) -> str | None:  # no
             return f"request {record.number} after request {len(episode.asked)}"
         case Asked() if record.step != len(episode.steps) + 1:
             return f"request before decision {record.step} although the last whole step is {len(episode.steps)}"
+        case Commanded() | Landed() if record.step != len(episode.steps) + 1:
+            return f"{record.kind} for step {record.step} although the last whole step is {len(episode.steps)}"
         case Diverged() if not 0 < record.step <= len(episode.steps) + 1:
             return f"diverged at decision {record.step} although the last whole step is {len(episode.steps)}"
         case Answered() if not 0 < record.number <= len(episode.asked):

@@ -2,9 +2,9 @@
 
 Task is what was asked; Message, Tool and Reply are what passes between an agent and its model; Opened, Decided, Acted,
 Resumed, Late, Doubt, Closed, Failed, Judged and Scored are the lines of a journal, each with its `kind` tag, and Asked,
-Answered, Diverged and Exited those that an agent's process adds; Episode is what the fold makes of them and is never
-written. Records hold no behaviour beyond reading themselves. URLs in records
-are canonical (see `Site`), never those of one deployment.
+Answered, Commanded, Landed, Diverged and Exited those that an agent's process adds; Episode is what the fold makes of
+them and is never written. Records hold no behaviour beyond reading themselves. URLs in records are canonical (see
+`Site`), never those of one deployment.
 """
 
 from harness.records.chat import ComputerTool, Message, Reply, Tool, ToolCall
@@ -35,7 +35,16 @@ from harness.records.journal_lines import (
     Verdict,
 )
 from harness.records.observation import LiveObservation, Node, Observation, TabRecord
-from harness.records.process_lines import Answered, Asked, Boundary, Diverged, Exited
+from harness.records.process_lines import (
+    Answered,
+    Asked,
+    Boundary,
+    BrowserCommand,
+    Commanded,
+    Diverged,
+    Exited,
+    Landed,
+)
 from harness.records.task import EpisodeLimits, Eval, HtmlTarget, Login, Site, Task, benchmark_of
 from harness.records.trajectory_step import TrajectoryStep
 from harness.records.usage import Usage
@@ -45,8 +54,10 @@ __all__ = [
     "Answered",
     "Asked",
     "Boundary",
+    "BrowserCommand",
     "CloseReason",
     "Closed",
+    "Commanded",
     "ComputerTool",
     "Decided",
     "Diverged",
@@ -63,6 +74,7 @@ __all__ = [
     "Fork",
     "HtmlTarget",
     "Judged",
+    "Landed",
     "Late",
     "LiveObservation",
     "Login",

@@ -8,7 +8,7 @@ from typing import Any
 from harness.errors import EnvironmentDiverged
 from harness.records.doubts import Doubt
 from harness.records.journal_lines import Acted, Closed, Decided, Failed, Judged, Late, Opened, Resumed, Scored
-from harness.records.process_lines import Answered, Asked, Diverged, Exited
+from harness.records.process_lines import Answered, Asked, BrowserCommand, Commanded, Diverged, Exited, Landed
 from harness.records.usage import Usage
 
 
@@ -39,6 +39,10 @@ class Episode:
     """What the agent's process has asked its model in this attempt; request n is at n - 1."""
     answered: Mapping[int, Answered] = field(default_factory=dict)
     """By the number of the request; in this attempt."""
+    commanded: tuple[Commanded, ...] = ()
+    """What the agent's process has sent to the browser itself in this attempt."""
+    landed: tuple[Landed, ...] = ()
+    """Of this attempt."""
     diverged: tuple[Diverged, ...] = ()
     """Where the agent's process did something else than what is recorded of this attempt."""
     exited: tuple[Exited, ...] = ()
@@ -93,6 +97,10 @@ class Episode:
         own = decided[step - 1].usage if 0 < step <= len(decided) else Usage()
         numbers = (one.number for one in self.asked if one.step == step)
         return sum((self.answered[number].usage for number in numbers if number in self.answered), own)
+
+    def commands_of(self, step: int) -> tuple[BrowserCommand, ...]:
+        """What the agent's process sent to the browser itself as part of a step of this attempt, in order."""
+        return tuple(command for one in self.commanded if one.step == step for command in one.commands)
 
     @property
     def memory(self) -> Any:

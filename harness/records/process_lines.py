@@ -64,6 +64,42 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BrowserCommand:
+    """A CDP command of the agent's process that may change something."""
+
+    method: str
+    key: str
+    """Digest of what it says, without ids and time stamps: a resumed process is compared by it."""
+    text: str
+    """What it says, for people; cut. Addresses are canonical."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commanded:
+    """CDP commands of the agent's process, durable before they are passed on to the browser (`agent.browser=cdp`)."""
+
+    kind: ClassVar[str] = "commanded"
+    step: int
+    """Number of the step that they are part of, or that comes next."""
+    commands: tuple[BrowserCommand, ...]
+    """In order. Empty = from here to that step the process may run scripts in pages, which are not recorded."""
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landed:
+    """The commands of a step have been answered by the browser."""
+
+    kind: ClassVar[str] = "landed"
+    step: int
+    count: int
+    """Commands that the step is made of."""
+    errors: Mapping[str, str] = optional(factory=dict)
+    """Position in the step (from 1) to what the browser answered, for commands that it did not perform."""
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Diverged:
     """After a resume, the agent's process did something else than what is recorded."""
 

@@ -17,6 +17,7 @@ from harness.journal.prompt_store import put_messages
 from harness.llm.request_scope import RequestScope, requests_of
 from harness.protocols import (
     AgentSession,
+    DrivingSession,
     Environment,
     InDoubt,
     Phase,
@@ -114,7 +115,9 @@ class EpisodeRunner:
 
     async def _play(self, env: Environment) -> None:
         restored = await self._restore(env)
-        async with agent_session(self._kit.agent, self._recorder) as agent:
+        async with agent_session(self._kit.agent, self._recorder, env) as agent:
+            if isinstance(agent, DrivingSession):
+                restored = await self._resume(agent, restored)
             end = await self._steps(env, agent, restored)
         if end is not None:
             await self._close(env, end)
@@ -197,6 +200,23 @@ class EpisodeRunner:
         if restored.doubt is not None:
             return await self._settle_doubt(restored, restored.doubt)
         return restored
+
+    async def _resume(self, agent: DrivingSession, restored: RestoreResult) -> RestoreResult:
+        """Let an agent that drives the browser do again what the journal holds of it."""
+        with self._timed("restore") as elapsed_ms:
+            led = await agent.resume(self._asked, self._journal.episode, restored)
+        if led is restored:
+            return restored
+        resumed = Resumed(
+            step=len(self._journal.episode.steps),
+            strategy=led.strategy,
+            similarity=led.similarity,
+            reset=tuple(sorted(self._job.clean)),
+            elapsed_ms=elapsed_ms(),
+            at=self._kit.clock(),
+        )
+        await self._recorder.append(resumed)
+        return replace(led, view=with_shown(led.view, self._kit.renderer))
 
     async def _doubt_fork(self, episode: Episode, restored: RestoreResult) -> None:
         """Record that a fork goes on upon a site as its parent, or others, have left it."""

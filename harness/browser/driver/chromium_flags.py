@@ -1,5 +1,7 @@
 """The flags of Chromium: the same pages everywhere, and no unnecessary background work."""
 
+from collections.abc import Sequence
+
 SWITCHES = (
     "--disable-background-networking",
     "--disable-component-update",
@@ -40,8 +42,8 @@ as much of the processor.
 """
 
 
-def switches(*, allowed: str = "any", resolver_rules: str = "") -> list[str]:
+def switches(*, allowed: str = "any", resolver_rules: str = "", further: Sequence[str] = ()) -> list[str]:
     """All switches; `allowed` as in `BrowserSettings`, `resolver_rules` of hosts that are not to be found."""
     walls = SITES_ONLY if allowed == "sites" else ()
     unknown = (f"--host-resolver-rules={resolver_rules}",) if resolver_rules else ()
-    return [*SWITCHES, *walls, *unknown, _FEATURES_OFF + ",".join([*_OFF_BY_PLAYWRIGHT, *_OFF_BY_US])]
+    return [*SWITCHES, *walls, *unknown, *further, _FEATURES_OFF + ",".join([*_OFF_BY_PLAYWRIGHT, *_OFF_BY_US])]

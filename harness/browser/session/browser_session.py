@@ -59,6 +59,8 @@ class SiteBinding:
     """See `MemoryWatch.recent_reason`."""
     gate: LiveGate | None = None
     """Of a browser on the live web."""
+    devtools: str = ""
+    """WebSocket address of the browser; "" = no process drives it beside us."""
 
 
 class BrowserSession:

@@ -20,7 +20,7 @@ from playwright.async_api import Browser, Error, Playwright, async_playwright
 
 from harness.api import Artifacts, Benchmark
 from harness.browser.browser_settings import BrowserSettings, RestoreSettings
-from harness.browser.driver import executable
+from harness.browser.driver import debugging_port, executable
 from harness.browser.driver.cdp_receive import patch_json
 from harness.browser.driver.child_environment import browser_environment, driver_environment
 from harness.browser.driver.chromium_flags import switches
@@ -126,6 +126,7 @@ class ChromiumPool:
             vital=life.vital.now,
             memory=life.told_of_memory,
             gate=life.gate,
+            devtools=life.devtools,
         )
         environment = BrowserEnvironment(life.browser, place, self._gear)
         life.users += 1
@@ -189,6 +190,8 @@ class ChromiumPool:
         if self._settings.live is not None:
             life.gate = LiveGate(self._settings.live)
             await life.gate.attach(browser)
+        if self._settings.shared:
+            life.devtools = await debugging_port.devtools_address(browser)
         if (most_mb := self._settings.max_memory_mb) is not None:
             await life.bound_memory(most_mb)
         return life
@@ -202,6 +205,7 @@ class ChromiumPool:
             args=switches(
                 allowed=self._settings.allowed,
                 resolver_rules="" if self._settings.live is None else self._settings.live.resolver_rules,
+                further=[debugging_port.SWITCH] if self._settings.shared else (),
             ),
             chromium_sandbox=sandbox,
             handle_sigint=False,
@@ -255,6 +259,8 @@ class _Life:
         self._memory: MemoryWatch | None = None
         self.gate: LiveGate | None = None
         """Of a run on the live web."""
+        self.devtools = ""
+        """WebSocket address, where a process may drive the browser beside us."""
         self.users = 0
         """Episodes that are in it."""
         self.crowd = 0
@@ -263,10 +269,7 @@ class _Life:
 
     async def bound_memory(self, most_mb: float) -> None:
         with suppress(Error, psutil.Error):  # it is gone already, which is noticed where it is used
-            session = await self.browser.new_browser_cdp_session()
-            answer = await session.send("SystemInfo.getProcessInfo")
-            await session.detach()
-            (pid,) = (one["id"] for one in answer["processInfo"] if one["type"] == "browser")
+            pid = await debugging_port.browser_pid(self.browser)
             self._memory = MemoryWatch(pid, most_mb=most_mb, episodes=lambda: self.users)
 
     def told_of_memory(self) -> str:

@@ -1,6 +1,6 @@
 """The `Environment` of an episode: restore, act, gather, each with a timeout, each ending in a record or an error."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -9,7 +9,7 @@ from typing import Any
 
 from playwright.async_api import Browser
 
-from harness.actions import Action, Goto
+from harness.actions import Action, Cdp, Goto
 from harness.api import Artifacts, Benchmark, Reward
 from harness.browser import text_limits
 from harness.browser.browser_settings import BrowserSettings, RestoreSettings
@@ -22,16 +22,19 @@ from harness.browser.rendering.similarity import entries
 from harness.browser.session import evidence, in_doubt, login, restoration
 from harness.browser.session.benchmark_page import BenchmarkCalls
 from harness.browser.session.browser_session import BrowserSession, InitialState, SiteBinding
+from harness.browser.session.shared_browser import SharedWindow
 from harness.browser.tabs.storage import real_state
 from harness.codec import digest, loads
 from harness.errors import EnvironmentDiverged, JournalError, SiteUnavailable, TaskError
 from harness.protocols import InDoubt, RawEvidence, RestoreResult, StepResult
 from harness.records import (
     Acted,
+    Done,
     Episode,
     LiveObservation,
     Observation,
     Opened,
+    Outcome,
     Refused,
     SideEffect,
     Site,
@@ -82,6 +85,8 @@ class BrowserEnvironment:
         self._benchmark: BenchmarkCalls | None = None
         self._intent = ""
         """The objective, where the benchmark makes it."""
+        self._performing: Callable[[], Awaitable[None]] | None = None
+        """Waits for the commands of a process that drives the browser; None = there is none."""
         self._live: LiveVisit | None = None
         """On the live web."""
         browser.on("disconnected", self._lost)
@@ -89,12 +94,41 @@ class BrowserEnvironment:
     async def restore(self, task: Task, episode: Episode, clean: Collection[str] = ()) -> RestoreResult:
         self._sites = tuple(site for site in self._lane.sites if site.name in task.sites)
         self._opened = episode.opened
+        if restoration.is_driven(episode):
+            return await self._anew(task, episode, clean)
         plan = restoration.plan(task, episode, sites=self._lane.sites, settings=self._gear.restoring, clean=clean)
         async with self._patient():
             restored = await self._restored(task, episode, plan)
             # Asked last: a site may still have been at work on what was sent to it.
             doubt = await self._doubt(episode, plan) if plan.in_doubt else None
         return self._with_pending(restored, episode, doubt)
+
+    async def _anew(self, task: Task, episode: Episode, clean: Collection[str]) -> RestoreResult:
+        """The start page, from which a process that drives the browser does all it did before."""
+        settings = self._gear.restoring
+        restoration.check_driven(task, episode, sites=self._lane.sites, settings=settings, clean=clean)
+        async with self._patient():
+            await self._shut()
+            view = await self._arrive(task, episode=episode)
+        assert episode.arrival is not None
+        alike = restoration.compare(view, episode.arrival, least=settings.min_similarity, step=0)
+        return RestoreResult(view=view, strategy="reset", similarity=(alike,))
+
+    async def share(self, performing: Callable[[], Awaitable[None]]) -> SharedWindow:
+        """See `ShareableEnvironment`."""
+        self._performing = performing
+        async with self._watched("sharing the browser"):
+            return await SharedWindow.of(self._window, self._followed, uploads=self._settings.uploads)
+
+    async def _followed(self, recorded: Acted, is_last: bool) -> RestoreResult:
+        async with self._patient(), self._watched("performing an action"):
+            view = await self._window.look(recorded=recorded.observation)
+        self._window.traffic.take_effects()
+        self._window.storage.checkpoint()
+        alike = restoration.compare(view, recorded, least=self._gear.restoring.min_similarity, step=recorded.step)
+        if is_last:
+            view = await self._final(view, recorded)
+        return RestoreResult(view=view, strategy="replay", similarity=(alike,))
 
     async def _restored(self, task: Task, episode: Episode, plan: restoration.Plan) -> RestoreResult:
         await self._shut()
@@ -326,7 +360,7 @@ class BrowserEnvironment:
         if self._live is not None:
             await self._live.wait_for(action)
         async with self._watched("performing an action"):
-            outcome = await self._window.perform(action)
+            outcome = await self._perform(action)
             view = await self._window.look(image=image, recorded=recorded)
             if self._live is not None:
                 await self._live.settle()
@@ -337,6 +371,13 @@ class BrowserEnvironment:
             effects=self._window.traffic.take_effects(),
             checkpoint=self._window.storage.checkpoint(),
         )
+
+    async def _perform(self, action: Action) -> Outcome:
+        if not isinstance(action, Cdp) or self._performing is None:
+            return await self._window.perform(action)
+        self._window.settler.watch(self._window.tabs.current)
+        await self._performing()
+        return Done()
 
 
 def _used_ids(episode: Episode) -> set[str]:

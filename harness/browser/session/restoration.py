@@ -9,7 +9,7 @@ Why: docs/decisions/resume.md#an-action-is-repeated-only-if-the-site-was-reset-s
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from harness.actions import Action, Target
+from harness.actions import Action, Cdp, Target
 from harness.browser.browser_settings import RestoreSettings
 from harness.browser.network.addresses import SiteFinder
 from harness.browser.rendering.similarity import difference, entries, similarity
@@ -92,6 +92,33 @@ def plan(
         not_reset=frozenset(at_risk - set(clean)),
         in_doubt=episode.is_in_doubt and not is_fresh,
     )
+
+
+def is_driven(episode: Episode) -> bool:
+    """Whether a process has driven the browser itself in this attempt: only it can do again what it did."""
+    pending = episode.pending
+    return bool(episode.commanded) or (pending is not None and isinstance(pending.action, Cdp))
+
+
+def check_driven(
+    task: Task, episode: Episode, *, sites: Sequence[Site], settings: RestoreSettings, clean: Collection[str]
+) -> None:
+    """See that a process which drives the browser itself may do again all that it did.
+
+    Raises:
+        EnvironmentDiverged: It would repeat what a site that was not reset has seen, or a new attempt is wanted.
+        InfraError: The settings ask for leaving the episode as it is.
+    """
+    if settings.strategy == "restart":
+        raise EnvironmentDiverged("a new attempt begins instead of a restore (resume.strategy=restart)")
+    if settings.strategy == "fail":
+        raise InfraError("interrupted episodes are not resumed (resume.strategy=fail)")
+    if settings.strategy == "checkpoint":
+        raise EnvironmentDiverged(
+            "a process that drives the browser itself cannot go on from a checkpoint (resume.strategy=checkpoint)"
+        )
+    if left := sites_at_risk(task, episode, sites) - set(clean):
+        raise EnvironmentDiverged(_would_repeat(episode, left))
 
 
 def sites_at_risk(task: Task, episode: Episode, sites: Sequence[Site]) -> set[str]:

@@ -79,6 +79,11 @@ class Tab:
         return self._unreachable or self.page.url
 
     @property
+    def target(self) -> str:
+        """Its id as a DevTools target, which is that of its main frame; "" before it is attached."""
+        return self._main
+
+    @property
     def cdp(self) -> CDPSession:
         assert self._cdp is not None, "a tab is attached before it is used"
         return self._cdp

@@ -65,6 +65,10 @@ class Tabs:
         self._current = tab
         await tab.page.bring_to_front()
 
+    def choose(self, tab: Tab) -> None:
+        """Make it current; it is attached, and the browser shows it as it is."""
+        self._current = tab
+
     async def close_current(self) -> None:
         """Close the current tab; the last remaining one, or a new blank one, takes its place."""
         await self.current.page.close()

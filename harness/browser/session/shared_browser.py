@@ -1,0 +1,73 @@
+"""The browser of an episode as a process drives it beside us: where it is reached, and what becomes of its pages."""
+
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+
+from playwright.async_api import Error
+
+from harness.browser.acting.uploads import upload_path
+from harness.browser.driver.cdp_send import sender
+from harness.browser.driver.playwright_errors import closed, moved
+from harness.browser.session.browser_session import BrowserSession
+from harness.protocols import RestoreResult
+from harness.records import Acted
+
+Follow = Callable[[Acted, bool], Awaitable[RestoreResult]]
+"""See `SharedBrowser.follow`."""
+
+
+class SharedWindow:
+    """Fits `SharedBrowser`."""
+
+    def __init__(self, window: BrowserSession, follow: Follow, *, context: str, uploads: str | None) -> None:
+        self._window = window
+        self._follow = follow
+        self._context = context
+        self._uploads = uploads
+
+    @classmethod
+    async def of(cls, window: BrowserSession, follow: Follow, *, uploads: str | None) -> "SharedWindow":
+        """Raises: playwright.async_api.Error: The browser is gone."""
+        for tab in window.tabs.all:
+            await tab.attach()
+        about = await sender(window.tabs.current.cdp)("Target.getTargetInfo")
+        return cls(window, follow, context=about["targetInfo"]["browserContextId"], uploads=uploads)
+
+    @property
+    def devtools(self) -> str:
+        return self._window.lane.devtools
+
+    @property
+    def context(self) -> str:
+        return self._context
+
+    @property
+    def targets(self) -> Sequence[str]:
+        return [tab.target for tab in self._window.tabs.all if tab.target]
+
+    def navigable(self, url: str) -> str:
+        real = self._window.lane.addresses.to_real(url)
+        self._window.lane.guard.check(real, shown=url)
+        return real
+
+    def upload(self, name: str) -> str:
+        return upload_path(name, self._uploads)
+
+    def canonical(self, text: str) -> str:
+        return self._window.lane.addresses.to_canonical_text(text)
+
+    def state(self) -> Hashable:
+        return tuple((id(tab), tab.commits) for tab in self._window.tabs.all)
+
+    async def focus(self, target: str) -> None:
+        for tab in self._window.tabs.all:
+            try:
+                await tab.attach()
+            except Error as exc:
+                if not closed(exc) and not moved(exc):
+                    raise
+                continue
+            if tab.target == target:
+                self._window.tabs.choose(tab)
+
+    async def follow(self, recorded: Acted, *, is_last: bool) -> RestoreResult:
+        return await self._follow(recorded, is_last)

@@ -1,0 +1,126 @@
+"""The browser boundary of an agent's process that drives the browser itself: what may pass, and how it is recorded."""
+
+import asyncio
+from contextlib import suppress
+
+from harness.errors import HarnessError
+from harness.gateway.cdp.bursts import Bursts, Ticket
+from harness.gateway.cdp.replay import Replay
+from harness.gateway.deps import SessionDeps
+from harness.gateway.events import Broken, SessionOver
+from harness.protocols import RestoreResult, SharedBrowser
+from harness.records import BrowserCommand
+
+MOST_REFUSALS = 200
+"""That are kept; all are counted."""
+
+
+class DrivenBrowser:
+    """Of one episode."""
+
+    def __init__(self, deps: SessionDeps, browser: SharedBrowser) -> None:
+        self.browser = browser
+        self.refusals: list[str] = []
+        """Commands that were not passed on, and why; the first ones."""
+        self.refused = 0
+        self._settings = deps.settings
+        self._inbox = deps.inbox
+        self._bursts = Bursts(deps, browser)
+        self._replay = Replay(deps, browser)
+        self._watching: asyncio.Task[None] | None = None
+
+    def canonical(self, text: str) -> str:
+        """As it is recorded: without what differs from one deployment, or one start of the process, to the next."""
+        return self._settings.volatile.text(self.browser.canonical(text))
+
+    async def admit(self, command: BrowserCommand, target: str) -> Ticket:
+        """Let a command through that may change something: it is recorded, or was before.
+
+        Args:
+            target: Id of the target that it works on; "" = none.
+        Raises:
+            SessionOver: The episode cannot go on.
+        """
+        if await self._replay.admit(command, target):
+            return Ticket(None, 0)
+        is_recorded = await self._replay.is_pending(command)
+        return await self._bursts.admit(command, target, is_recorded=is_recorded)
+
+    def landed(self, ticket: Ticket, error: str = "") -> None:
+        """It was answered; `error` if it was not performed."""
+        if ticket.burst is None:
+            self._replay.landed()
+        else:
+            self._bursts.landed(ticket, error)
+
+    async def script(self) -> None:
+        """Let scripts run. Raises SessionOver: The episode cannot go on."""
+        if self._replay.is_over:
+            await self._bursts.script()
+
+    def refuse(self, what: str) -> None:
+        """Note a command that is not passed on."""
+        self.refused += 1
+        if len(self.refusals) < MOST_REFUSALS:
+            self.refusals.append(what)
+
+    @property
+    def has_caught_up(self) -> bool:
+        """Whether the process has done again all recorded steps."""
+        return self._replay.is_over
+
+    def give_up(self) -> None:
+        """Go on without the rest of the recording."""
+        self._replay.end()
+
+    async def resume(self, restored: RestoreResult) -> RestoreResult:
+        """Follow the process to where the recording ends.
+
+        Raises:
+            HarnessError: It does not lead there, and the attempt does not go on.
+        """
+        if self._replay.is_over:
+            return restored
+        try:
+            return await self._replay.play(restored)
+        except SessionOver:
+            raise await self._why_broken() from None
+
+    def go_on(self) -> None:
+        """What comes from here on is new."""
+        self._bursts.go_on()
+        self._watching = asyncio.create_task(self._bursts.watch())
+
+    async def performed(self) -> None:
+        """Wait until the commands of the step are over.
+
+        Raises:
+            HarnessError: They are not those of the recording, and the attempt does not go on.
+        """
+        try:
+            await self._bursts.performed(self._replay.expects)
+            await self._replay.check_complete()
+        except SessionOver:
+            raise await self._why_broken() from None
+
+    def delivered(self) -> None:
+        """The step is recorded: the next may begin."""
+        self._bursts.delivered()
+
+    def exited(self) -> None:
+        """The process has ended."""
+        self._bursts.exited()
+
+    async def end(self) -> None:
+        """Let nothing through any more."""
+        self._replay.end()
+        self._bursts.end()
+        if self._watching is not None:
+            self._watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watching
+
+    async def _why_broken(self) -> HarnessError:
+        while not isinstance(event := await self._inbox.events.get(), Broken):
+            pass
+        return event.error

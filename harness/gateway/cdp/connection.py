@@ -1,0 +1,248 @@
+"""One client of the relay: its commands, as far as they are allowed, and the browser's answers and events.
+
+Each client has a connection of its own to the browser, so that its sessions, and what it has enabled in them, are its
+own. Every command is read and written anew: the browser sees nothing that was not understood here. What the browser
+says is passed on as it is, but for events and answers about targets.
+"""
+
+import asyncio
+from collections import deque
+from contextlib import ExitStack
+from functools import partial
+from pathlib import PurePath
+
+from websockets.asyncio.server import ServerConnection
+from websockets.exceptions import ConnectionClosed
+
+from harness.codec import CodecError, JsonObject
+from harness.errors import ActionFailed
+from harness.gateway.cdp import wire
+from harness.gateway.cdp.boundary import DrivenBrowser
+from harness.gateway.cdp.bursts import Ticket
+from harness.gateway.cdp.command import recorded
+from harness.gateway.cdp.rules import Treatment, treatment
+from harness.gateway.cdp.target_commands import EVERYTHING, TargetCommands
+from harness.gateway.cdp.targets import Session, TabNumbers, Targets
+from harness.gateway.cdp.upstream import Upstream
+from harness.gateway.cdp.wire import CommandFailed, NotAllowed, Request
+from harness.gateway.events import SessionOver
+
+MOST_QUEUED = 64 << 20
+"""Bytes of commands that wait for their turn; a client that has sent more is not read on."""
+_MOST_HANDLES = 1000
+_SHOWN = 200
+_OF_OUR_CONTEXT = frozenset({"Storage.setCookies", "Storage.clearCookies"})
+_NAVIGATE = frozenset({"Page.navigate", "Target.createTarget"})
+_AT_ONCE = frozenset({Treatment.RELEASE, Treatment.REPLY})
+
+
+class Connection:
+    """Of one client."""
+
+    def __init__(
+        self,
+        client: ServerConnection,
+        upstream: Upstream,
+        driven: DrivenBrowser,
+        numbers: TabNumbers,
+        *,
+        page: str = "",
+    ) -> None:
+        """
+        Args:
+            page: Target id of the page that it is a connection to; "" = to the browser.
+        """
+        self._client = client
+        self._upstream = upstream
+        self._driven = driven
+        self._targets = Targets(driven.browser.context, numbers)
+        self._target_commands = TargetCommands(upstream, self._targets, driven.browser, is_page=bool(page))
+        self._is_page = bool(page)
+        if page:
+            self._targets.sessions[""] = Session(page, numbers.name(page, "page"))
+        self._waiting: deque[tuple[Request, int]] = deque()
+        self._queued = 0
+        self._changed = asyncio.Event()
+        self._handles: set[tuple[str, str]] = set()
+        """Session and name of the streams that this client was given."""
+
+    async def run(self) -> None:
+        """Until the client, or the browser, is gone."""
+        listening = asyncio.create_task(self._upstream.listen(self))
+        tasks = [listening]
+        try:
+            if not self._is_page:
+                await self._upstream.call("Target.setDiscoverTargets", EVERYTHING)
+            tasks += [asyncio.create_task(self._read()), asyncio.create_task(self._work())]
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        except (ConnectionClosed, CommandFailed):
+            pass
+        finally:
+            self._target_commands.end()
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+
+    async def pass_on(self, raw: bytes) -> None:
+        await self._client.send(raw, text=True)
+
+    async def hear(self, event: JsonObject, raw: bytes) -> None:
+        if (told := await self._target_commands.hear(event, raw)) is not None:
+            await self._client.send(told, text=True)
+
+    async def _read(self) -> None:
+        """Take commands in; what a page may wait for does not wait behind others."""
+        while True:
+            raw = await self._client.recv(decode=False)
+            try:
+                request = wire.read(raw)
+            except NotAllowed as error:
+                self._driven.refuse(f"{error}")
+                await self.pass_on(wire.failure(str(error), code=error.code))
+                continue
+            kind = treatment(request.method, page=self._is_of_page(request))
+            if kind in _AT_ONCE and request.session in self._targets.sessions:
+                await self._perform(request)
+                continue
+            self._waiting.append((request, len(raw)))
+            self._queued += len(raw)
+            self._changed.set()
+            while self._queued > MOST_QUEUED:
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def _work(self) -> None:
+        """Perform commands, one after the other."""
+        while True:
+            while not self._waiting:
+                self._changed.clear()
+                await self._changed.wait()
+            request, size = self._waiting.popleft()
+            await self._perform(request)
+            self._queued -= size
+            self._changed.set()
+
+    async def _perform(self, request: Request) -> None:
+        try:
+            await self._treat(request)
+        except (NotAllowed, ActionFailed, CodecError) as error:
+            self._driven.refuse(f"{request.method[:_SHOWN]}: {str(error)[:_SHOWN]}")
+            code = error.code if isinstance(error, NotAllowed) else wire.SERVER_ERROR
+            await self.pass_on(wire.failure(str(error), code=code, request=request))
+        except (CommandFailed, SessionOver) as error:
+            await self.pass_on(wire.failure(str(error), code=wire.SERVER_ERROR, request=request))
+
+    async def _treat(self, request: Request) -> None:
+        """Raises: NotAllowed, ActionFailed, CodecError: It is refused; SessionOver, CommandFailed: It failed."""
+        match self._treatment(request):
+            case Treatment.KEPT:
+                await self.pass_on(wire.result(request, {}))
+            case Treatment.CHANGE:
+                await self._change(request)
+            case Treatment.TARGETS:
+                await self._about_targets(request)
+            case Treatment.SCRIPT | Treatment.REPLY:
+                await self._driven.script()
+                await self._upstream.send(request)
+            case Treatment.OURS:
+                await self._upstream.send(self._in_our_context(request))
+            case Treatment.STREAM:
+                await self._upstream.send(request, partial(self._opened, request.session))
+            case Treatment.HANDLE if (request.session, request.params.get("handle")) not in self._handles:
+                raise NotAllowed("this client was not given such a stream")
+            case _:
+                await self._upstream.send(request)
+
+    def _treatment(self, request: Request) -> Treatment:
+        """Raises: NotAllowed: It is refused, whatever it says."""
+        kind = treatment(request.method, page=self._is_of_page(request))
+        if kind is None:
+            raise NotAllowed(f"{request.method[:_SHOWN]} is not allowed here")
+        if request.session and request.session not in self._targets.sessions:
+            raise NotAllowed("Session with given id not found.", code=wire.NO_SESSION)
+        if self._upstream.is_waiting(request.id):
+            raise NotAllowed(f"the id {request.id} is in use")
+        return kind
+
+    async def _about_targets(self, request: Request) -> None:
+        if request.method in ("Target.createTarget", "Target.closeTarget"):
+            return await self._change(request)
+        found = await self._target_commands.answer(request)
+        if isinstance(found, Request):
+            return await self._upstream.send(found)
+        for message in found:
+            await self.pass_on(message)
+
+    async def _change(self, request: Request) -> None:
+        """Let a command through that may change something, once it is recorded."""
+        request = self._allowed(request)
+        target = self._target_of(request)
+        session = self._targets.sessions.get(request.session)
+        name = session.name if session is not None else self._targets.name(target) if target else "the browser"
+        command = recorded(request.method, request.params, target=name, canonical=self._driven.canonical)
+        ticket = await self._driven.admit(command, target)
+        with ExitStack() as undo:
+            undo.callback(self._driven.landed, ticket, "it was not performed")
+            await self._send_change(request, ticket)
+            undo.pop_all()
+
+    async def _send_change(self, request: Request, ticket: Ticket) -> None:
+        def landed(answer: JsonObject) -> None:
+            self._driven.landed(ticket, wire.error_of(answer))
+
+        if request.method == "Target.createTarget":
+            answers = await self._target_commands.answer(request)
+            assert not isinstance(answers, Request)
+            landed({})
+            for answer in answers:
+                await self.pass_on(answer)
+        else:
+            await self._upstream.send(request, landed)
+
+    def _allowed(self, request: Request) -> Request:
+        """The command as the browser may perform it.
+
+        Raises:
+            NotAllowed, ActionFailed: It names an address, a file or a target that it must not.
+        """
+        params, method = request.params, request.method
+        if method in _NAVIGATE:
+            params = params | {"url": self._driven.browser.navigable(str(params.get("url", "")) or "about:blank")}
+        elif method == "Target.closeTarget" and not self._targets.knows(params.get("targetId")):
+            raise NotAllowed("No target with given id found")
+        elif method == "DOM.setFileInputFiles":
+            files = [self._driven.browser.upload(PurePath(str(one)).name) for one in params.get("files") or ()]
+            params = params | {"files": files}
+        elif method == "Input.dispatchDragEvent" and _files_in(params):
+            raise NotAllowed("files of the host cannot be dragged into a page")
+        elif method in _OF_OUR_CONTEXT:
+            params = params | {"browserContextId": self._driven.browser.context}
+        return Request(request.id, method, params, request.session)
+
+    def _in_our_context(self, request: Request) -> Request:
+        params = request.params | {"browserContextId": self._driven.browser.context}
+        return Request(request.id, request.method, params, request.session)
+
+    def _target_of(self, request: Request) -> str:
+        """Id of the target that a command is performed in."""
+        if (session := self._targets.sessions.get(request.session)) is not None:
+            return session.target
+        target = request.params.get("targetId")
+        return target if isinstance(target, str) else ""
+
+    def _is_of_page(self, request: Request) -> bool:
+        """Whether it is sent in the session of a page, a frame or a worker."""
+        return self._is_page or bool(request.session)
+
+    def _opened(self, session: str, answer: JsonObject) -> None:
+        """Keep the name of a stream that the client is given."""
+        stream = answer.get("result", {}).get("stream")
+        if isinstance(stream, str) and len(self._handles) < _MOST_HANDLES:
+            self._handles.add((session, stream))
+
+
+def _files_in(params: JsonObject) -> bool:
+    data = params.get("data")
+    return isinstance(data, dict) and bool(data.get("files"))

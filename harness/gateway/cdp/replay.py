@@ -1,0 +1,184 @@
+"""What a process that was started again sends to the browser, compared with what is recorded.
+
+Its commands are performed again, in the recorded steps: after the last command of a step the page is observed and
+compared, and only then is the first command of the next one let through.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Sequence
+
+from harness.actions import Cdp
+from harness.errors import EnvironmentDiverged
+from harness.gateway.deps import SessionDeps
+from harness.protocols import RestoreResult, SharedBrowser
+from harness.records import Boundary, BrowserCommand, Step
+
+_CHANGES_WITHIN_S = 10.0
+"""What scripts of the process led to when it was recorded must happen within so long."""
+_LOOKS_EVERY_S = 0.05
+_SHOWN = 200
+
+
+class Replay:
+    """Of one start of a process."""
+
+    def __init__(self, deps: SessionDeps, browser: SharedBrowser) -> None:
+        """
+        Args:
+            deps: Their recording holds the steps that are done again.
+        """
+        episode = deps.journal.episode
+        self._recording = deps.recording
+        self._divergence = deps.divergence
+        self._browser = browser
+        self._steps: deque[tuple[Step, deque[BrowserCommand]]] = deque(
+            (step, deque(episode.commands_of(number))) for number, step in enumerate(episode.steps, start=1)
+        )
+        pending = () if episode.pending is None else episode.commands_of(episode.pending.step)
+        self._pending = deque(pending)
+        self._turn = asyncio.Lock()
+        self._under_way = 0
+        self._happened = asyncio.Event()
+        self._target = ""
+        self._is_settling = False
+        self.is_over = not self._steps
+        self._recording.compared = self._compared
+
+    async def admit(self, command: BrowserCommand, target: str) -> bool:
+        """Wait for the turn of a command; whether it is one of a whole recorded step.
+
+        False = it belongs to the pending step, or is new: see `is_pending`.
+
+        Raises:
+            SessionOver: It is not what is recorded, and the attempt does not go on.
+        """
+        async with self._turn:
+            await self._compared()
+            if self.is_over:
+                return False
+            expected = self._steps[0][1][0]
+            if command.key != expected.key:
+                await self._diverge(f"it sent {command.text[:_SHOWN]}, and recorded is {expected.text[:_SHOWN]}")
+                return False
+            self._steps[0][1].popleft()
+            self._under_way += 1
+            self._target = target
+            self._tell()
+            return True
+
+    def expects(self) -> bool:
+        """Whether commands of the pending step are still to be sent again."""
+        return bool(self._pending)
+
+    async def is_pending(self, command: BrowserCommand) -> bool:
+        """Whether a command is the next that is recorded of the pending step.
+
+        Raises:
+            SessionOver: Another one is recorded, and the attempt does not go on.
+        """
+        if not self._pending:
+            return False
+        expected = self._pending.popleft()
+        if command.key == expected.key:
+            return True
+        self._pending.clear()
+        what = f"it sent {command.text[:_SHOWN]}, and recorded is {expected.text[:_SHOWN]}"
+        await self._divergence.found(Boundary.BROWSER, what)
+        return False
+
+    async def check_complete(self) -> None:
+        """See that the pending step has all its recorded commands, now that it is over.
+
+        Raises:
+            SessionOver: It has not, and the attempt does not go on.
+        """
+        if self._pending:
+            missing = self._pending[0].text[:_SHOWN]
+            self._pending.clear()
+            await self._divergence.found(Boundary.BROWSER, f"it did not send {missing}, which is recorded")
+
+    def landed(self) -> None:
+        """A command that was let through has been answered."""
+        self._under_way -= 1
+        self._tell()
+
+    async def play(self, start: RestoreResult) -> RestoreResult:
+        """Follow the process through all recorded steps; where they lead.
+
+        Raises:
+            SessionOver: They lead elsewhere, and the attempt does not go on.
+        """
+        reached, alike = start, list(start.similarity)
+        before = self._browser.state()
+        while not self.is_over:
+            step, commands = self._steps[0]
+            action = step.decided.action
+            if commands or self._under_way:
+                await self._until_sent(commands)
+            elif isinstance(action, Cdp) and not action.first and not await self._until_changed(before):
+                await self._diverge(f"its scripts did not lead to {step.acted.observation.url[:_SHOWN]}")
+            if self.is_over:
+                break
+            self._is_settling = True
+            reached = await self._followed(step, reached)
+            alike += reached.similarity[-1:]
+            before = self._browser.state()
+            self._is_settling = False
+            if not self.is_over:
+                self._next()
+        return RestoreResult(view=reached.view, strategy="replay", similarity=tuple(alike))
+
+    def end(self) -> None:
+        """Nothing more is compared."""
+        self.is_over = True
+        self._tell()
+
+    async def _followed(self, step: Step, reached: RestoreResult) -> RestoreResult:
+        if self._target:
+            await self._browser.focus(self._target)
+        try:
+            return await self._browser.follow(step.acted, is_last=len(self._steps) == 1)
+        except EnvironmentDiverged as error:
+            await self._diverge(str(error))
+            return reached
+
+    def _next(self) -> None:
+        self._steps.popleft()
+        self._recording.take_step()
+        self._divergence.delivered += 1
+        if not self._steps:
+            self.is_over = True
+        self._tell()
+
+    async def _diverge(self, what: str) -> None:
+        try:
+            await self._divergence.found(Boundary.BROWSER, what)
+        finally:
+            self._steps.clear()
+            self._pending.clear()
+            self.end()
+
+    async def _until_sent(self, commands: Sequence[BrowserCommand]) -> None:
+        while (commands or self._under_way) and not self.is_over:
+            await self._wait()
+
+    async def _until_changed(self, before: object) -> bool:
+        deadline = time.monotonic() + _CHANGES_WITHIN_S
+        while self._browser.state() == before and not self.is_over:
+            if time.monotonic() >= deadline:
+                return False
+            await asyncio.sleep(_LOOKS_EVERY_S)
+        return True
+
+    async def _compared(self) -> None:
+        while not self.is_over and (self._is_settling or not self._steps[0][1]):
+            await self._wait()
+
+    async def _wait(self) -> None:
+        self._happened.clear()
+        await self._happened.wait()
+
+    def _tell(self) -> None:
+        self._happened.set()

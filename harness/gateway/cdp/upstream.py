@@ -1,0 +1,112 @@
+"""The connection of one client of the relay to the browser."""
+
+import asyncio
+from collections.abc import Callable
+from itertools import count
+from typing import Protocol
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+
+from harness.codec import JsonObject, loads
+from harness.gateway.cdp.wire import OWN_IDS, CommandFailed, Request, error_of, head
+
+_OPENS_WITHIN_S = 10.0
+
+Answered = Callable[[JsonObject], None]
+"""Hears the browser's answer to a command of the client, before the client does."""
+
+
+class Listener(Protocol):
+    """What hears the browser."""
+
+    async def pass_on(self, raw: bytes) -> None:
+        """To the client, as it is."""
+        ...
+
+    async def hear(self, event: JsonObject, raw: bytes) -> None:
+        """An event about targets."""
+        ...
+
+
+async def connected(url: str) -> ClientConnection:
+    """A connection to the browser; what it says is trusted, and of any size."""
+    return await connect(
+        url, max_size=None, compression=None, proxy=None, open_timeout=_OPENS_WITHIN_S, ping_interval=None
+    )
+
+
+class Upstream:
+    """Of one client."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+        self._ids = count(OWN_IDS)
+        self._own: dict[int, asyncio.Future[JsonObject]] = {}
+        self._watched: dict[int, Answered] = {}
+
+    async def call(self, method: str, params: JsonObject, *, session: str = "") -> JsonObject:
+        """A command of the relay itself; its result.
+
+        Raises:
+            CommandFailed: The browser did not perform it, or is gone.
+        """
+        number = next(self._ids)
+        answered = self._own[number] = asyncio.get_running_loop().create_future()
+        try:
+            await self._socket.send(Request(number, method, params, session).encoded(), text=True)
+            answer = await answered
+        except ConnectionClosed as error:
+            raise CommandFailed("the browser is gone") from error
+        finally:
+            del self._own[number]
+        if why := error_of(answer):
+            raise CommandFailed(why)
+        found: JsonObject = answer.get("result", {})
+        return found
+
+    async def send(self, request: Request, then: Answered | None = None) -> None:
+        """Pass a command of the client on.
+
+        Args:
+            then: Hears the answer.
+        """
+        if then is not None:
+            self._watched[request.id] = then
+        await self._socket.send(request.encoded(), text=True)
+
+    def is_waiting(self, number: int) -> bool:
+        """Whether an answer with this id is awaited by anybody here."""
+        return number in self._watched
+
+    async def listen(self, listener: Listener) -> None:
+        """Until the browser is gone."""
+        try:
+            while True:
+                raw = await self._socket.recv(decode=False)
+                number, domain = head(raw)
+                if number is not None and number >= OWN_IDS:
+                    waiting = self._own.get(number)
+                    if waiting is not None and not waiting.done():
+                        waiting.set_result(loads(raw))
+                    continue
+                if number is not None and (then := self._watched.pop(number, None)) is not None:
+                    then(loads(raw))
+                if domain == "Target":
+                    await listener.hear(loads(raw), raw)
+                else:
+                    await listener.pass_on(raw)
+        except ConnectionClosed:
+            pass
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        """Everything that waits hears that there will be no answer."""
+        gone: JsonObject = {"error": {"message": "the browser is gone"}}
+        for waiting in self._own.values():
+            if not waiting.done():
+                waiting.set_result(gone)
+        watched, self._watched = self._watched, {}
+        for then in watched.values():
+            then(gone)
