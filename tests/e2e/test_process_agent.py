@@ -58,7 +58,7 @@ def test_the_example_plays_and_is_reported_like_any_agent(start: Callable[..., S
         (("agent=process", "agent.command=[./missing.py]"), "there is no program ./missing.py"),
         (("agent=process", "agent.command=[sh]", "agent.cwd=/no/such/folder"), "agent.cwd=/no/such/folder"),
         (("agent=process", "agent.command=[sh]", "agent.volatile=['(']"), "is not a regular expression"),
-        (("agent=process", "agent.command=[sh]", "agent.browser=cdp"), "agent.browser"),
+        (("agent=process", "agent.command=[sh]", "agent.browser=other"), "agent.browser"),
         (("agent=process", "agent.command=[sh]", "agent.timeout_s=0"), "agent.timeout_s"),
         (("agent=process", "agent.command=[sh]", "action_set=playwright"), "action_set=cairn"),
     ],

@@ -48,6 +48,9 @@ class DrivenBrowser:
 
     def landed(self, ticket: Ticket, error: str = "") -> None:
         """It was answered; `error` if it was not performed."""
+        if ticket.has_landed:
+            return
+        ticket.has_landed = True
         if ticket.burst is None:
             self._replay.landed()
         else:

@@ -34,6 +34,7 @@ class Ticket:
     """None = it was recorded before, and is only sent again."""
     position: int
     """In the step, from 1."""
+    has_landed: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -91,7 +92,7 @@ class Bursts:
         burst.last, burst.target = time.monotonic(), target
         ticket = Ticket(burst, burst.count)
         with ExitStack() as undo:
-            undo.callback(self.landed, ticket, "it was not passed on")
+            undo.callback(self.landed, ticket, "it was not recorded")
             if not is_recorded:
                 await self._record(command)
             undo.pop_all()
