@@ -42,7 +42,7 @@ from harness.reports.baselines import baselines_of_run
 from harness.reports.basis import basis
 from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
 from harness.reports.escape import show_logs
-from harness.reports.rows import RunInfo
+from harness.reports.rows import RunInfo, is_judgeable
 from harness.reports.suite_rates import SuiteEpisode, suite_rates
 from harness.reports.summary import Invocation, Summary, SummaryEntry, as_json, counts_of, summarize
 from harness.reports.table import StillPending, exit_code, print_summary
@@ -264,7 +264,10 @@ def _weights(config: Config) -> dict[str, float]:
 def _left(settings: RunSettings, tasks: Sequence[Task], found: Scan, budget: RunBudget) -> StillPending:
     """The pending jobs, without those that only `run.retry` would run again."""
     jobs = pending_jobs(tasks, settings.trials, found.outcomes, replace(settings.policy, retry=None))
-    return StillPending(pending=len(jobs), spent=budget.spent_up())
+    chosen = {task.task_id for task in tasks}
+    ours = (one for one in found.outcomes.values() if one.task_id in chosen and one.trial < settings.trials)
+    judgeable = sum(is_judgeable(one, settings.policy.dialect) for one in ours)
+    return StillPending(pending=len(jobs), judgeable=judgeable, spent=budget.spent_up())
 
 
 def _leave(run: RunFolder, summary: Summary, console: Terminal, left: StillPending) -> None:

@@ -221,6 +221,13 @@ def select(
     )
 
 
+def is_judgeable(outcome: EpisodeResult, dialect: str) -> bool:
+    """Whether an evaluator failed on an episode that has ended, so that its evidence can be scored again."""
+    score = outcome.scores.get(dialect)
+    is_error = score is not None and score.status is Status.ERROR and not score.why.startswith(BLOCKED)
+    return is_error and outcome.closed is not None
+
+
 def _cause(outcome: EpisodeResult, dialect: str) -> str:
     score = outcome.scores.get(dialect)
     if score is not None and score.status is Status.ERROR:

@@ -29,6 +29,8 @@ class StillPending:
 
     pending: int = 0
     """Unscored episodes it would go on with."""
+    judgeable: int = 0
+    """Unscored episodes that have ended: their evidence is there, and an evaluator or its judge failed."""
     spent: str = ""
     """The budget of the run that keeps it from that, as `run.max_tokens=100`."""
 
@@ -70,7 +72,7 @@ def print_summary(
         f" {now.browser_starts} browser starts, {now.wall_s:.1f} s; total: {summary.working_s:.1f} s of"
         f" work{_doubts(summary.overall)}; {folder}",
     )
-    for advice in _advice(summary.overall.unscored, left):
+    for advice in _advice(summary.overall.unscored, left, folder):
         _say(console, advice)
 
 
@@ -136,12 +138,17 @@ def _interval(rate: Interval) -> tuple[str, str]:
     return percent(rate.value), f"{percent(rate.low)} to {percent(rate.high)}"
 
 
-def _advice(unscored: int, left: StillPending) -> Iterator[str]:
+def _advice(unscored: int, left: StillPending, folder: str) -> Iterator[str]:
     """What to do next: a retry is for tasks that were given up, not for pending ones, and needs a budget."""
     spent = f"{left.spent} is reached; raise it and " if left.spent else ""
     if left.pending:
         yield f"{left.pending} not finished: {spent}run the same command to continue"
-    if (given_up := unscored - left.pending) and not (spent and left.pending):
+    if left.judgeable:
+        yield (
+            f"{left.judgeable} ended without a score: harness score {folder}, with the settings of the judge, scores"
+            " their evidence; run.retry=infra would play them again"
+        )
+    if (given_up := unscored - left.pending - left.judgeable) and not (spent and left.pending):
         yield f"{given_up} unscored: {spent}run the same command with run.retry=infra to try them again"
 
 

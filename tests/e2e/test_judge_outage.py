@@ -44,6 +44,8 @@ def test_a_judge_that_is_down_is_found_out_once_and_the_run_is_scored_later(
         assert len(judge.sent) == ATTEMPTS, "one question, in one dialect"
         assert "not asked, as its endpoint has been down for" in done.out
         assert "; score the run again" in done.out
+        assert f"{TASKS} ended without a score: harness score {done.folder}, with the settings" in done.out
+        assert "unscored: run the same command" not in done.out
 
         again = ("score", str(done.folder), *settings, "--dialect", "corrected")
         assert main(list(again)) == 3 and scored(done.folder) == [None] * TASKS

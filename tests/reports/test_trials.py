@@ -143,6 +143,14 @@ def test_all_of_few_passed_is_not_certainty(tmp_path: Path, capsys: pytest.Captu
             ["run.retry"],
         ),
         (
+            StillPending(judgeable=1),
+            [
+                "1 ended without a score: harness score ",
+                "1 unscored: run the same command with run.retry=infra to try them again",
+            ],
+            ["2 unscored"],
+        ),
+        (
             StillPending(spent="run.max_cost_usd=0.5"),
             ["2 unscored: run.max_cost_usd=0.5 is reached; raise it and run the same command with run.retry=infra"],
             ["not finished"],
