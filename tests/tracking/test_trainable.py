@@ -105,6 +105,46 @@ async def test_after_a_crash_the_job_that_runs_is_waited_for_and_nothing_is_paid
     assert [row["step"] for row in history(tmp_path)] == [0, 1], "and logged once"
 
 
+async def test_options_reach_the_endpoint_as_hyperparameters_and_seed(tmp_path: Path) -> None:
+    asked: list[dict[str, Any]] = []
+    inner = endpoint_app(Scripts(by_intent={}), tunes=FineTunes())
+
+    async def listening(scope: Any, receive: Any, send: Any) -> None:
+        body = b""
+
+        async def heard() -> Any:
+            nonlocal body
+            message = await receive()
+            body += message.get("body", b"")
+            if scope["path"].endswith("/jobs") and body and not message.get("more_body", False):
+                asked.append(json.loads(body))
+            return message
+
+        await inner(scope, heard, send)
+
+    async with serving(listening) as port:
+        url = f"http://127.0.0.1:{port}/v1"
+        client = FineTuning(Endpoint(base_url=url), policy=RetryPolicy(first_wait_s=0.01), poll_s=0.001)
+        backend = OpenAIBackend(base_url=url, client=client)
+        model = learner(tmp_path)
+        await model.register(backend)
+        await model.train(
+            GROUPS, config={"n_epochs": 2, "batch_size": 4}, learning_rate_multiplier=0.5, seed=7, n_epochs=3
+        )
+        await model.train(GROUPS)
+        with pytest.raises(TrackingError, match="learning_rate"):
+            await model.train(GROUPS, learning_rate=1e-5)
+        await backend.close()
+    chosen, default = asked
+    assert chosen["method"]["type"] == "supervised" and chosen["seed"] == 7
+    assert chosen["method"]["supervised"]["hyperparameters"] == {
+        "n_epochs": 3,
+        "batch_size": 4,
+        "learning_rate_multiplier": 0.5,
+    }
+    assert "method" not in default and "seed" not in default
+
+
 async def test_a_lost_answer_makes_no_second_job(tmp_path: Path) -> None:
     tunes = FineTunes()
     lost = []
