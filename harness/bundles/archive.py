@@ -25,6 +25,8 @@ _SKIPPABLE = b"\x50\x2a\x4d\x18" + (32).to_bytes(4, "little")
 _TRAILER_BYTES = len(_SKIPPABLE) + 32
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _PIECE = 1 << 20
+_MOST_HEADERS = 1 << 20
+"""Bytes of headers and padding before a member; ours have 1 KiB. tarfile reads extended headers whole."""
 
 
 class BundleDamaged(JournalError):
@@ -81,21 +83,45 @@ def opened(path: Path) -> Iterator[Iterator[tuple[str, bytes]]]:
     """
     try:
         with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as unpacked:
-            with tarfile.open(fileobj=unpacked, mode="r|") as archive:
-                yield _members(path, archive)
+            bounded = _Bounded(path, unpacked)
+            with tarfile.open(fileobj=cast(BinaryIO, bounded), mode="r|") as archive:  # it is only read
+                yield _members(path, archive, bounded)
     except (tarfile.TarError, zstandard.ZstdError, EOFError) as error:
         raise BundleDamaged(f"{path} is damaged: {error}; get the file again") from error
 
 
-def _members(path: Path, archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
+def _members(path: Path, archive: tarfile.TarFile, bounded: "_Bounded") -> Iterator[tuple[str, bytes]]:
     for member in archive:
         if not member.isreg():
             raise BundleDamaged(f"{path}: {member.name[:200]!r} is not a regular file")
         if member.size > MAX_BYTES:
             raise BundleDamaged(f"{path}: {member.name[:200]!r} has {member.size:,} bytes; the limit is {MAX_BYTES:,}")
+        bounded.allow(member.size)
         content = archive.extractfile(member)
         assert content is not None  # only links have none
         yield member.name, content.read()
+
+
+class _Bounded:
+    """An unpacked archive to read; a few bytes can be packed that unpack to more than the memory holds."""
+
+    def __init__(self, path: Path, unpacked: zstandard.ZstdDecompressionReader) -> None:
+        self._path = path
+        self._unpacked = unpacked
+        self._left = _MOST_HEADERS
+
+    def allow(self, size: int) -> None:
+        """The member whose header was read has `size` bytes."""
+        self._left = size + _MOST_HEADERS
+
+    def read(self, size: int) -> bytes:
+        data = self._unpacked.read(size)
+        self._left -= len(data)
+        if self._left < 0:
+            raise BundleDamaged(
+                f"{self._path}: a header in it has more than {_MOST_HEADERS:,} bytes; get the file again"
+            )
+        return data
 
 
 class _Hashing:

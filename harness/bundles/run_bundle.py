@@ -6,6 +6,7 @@ against the manifest file by file, and is written under names that this module a
 """
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from harness.bundles.manifest import (
     is_run_file,
     read_manifest,
 )
-from harness.errors import ConfigError, JournalError
+from harness.errors import ConfigError, JournalError, StorageError
 from harness.evaluators.scorer import EVALUATOR_VERSION
 from harness.journal.disk import replacing, translate_os_errors
 from harness.journal.final_state import read_final_state
@@ -75,6 +76,7 @@ def unpack(bundle: Path, into: Path) -> Manifest:
         if name != MANIFEST:
             raise BundleDamaged(f"{bundle} does not begin with {MANIFEST}; give a file that `harness bundle` wrote")
         manifest, found = read_manifest(content), set[str]()
+        _check_space(bundle, manifest, into)
         for name, content in members:
             expected = manifest.files.get(name)
             if expected is None or name in found:
@@ -88,6 +90,16 @@ def unpack(bundle: Path, into: Path) -> Manifest:
     if absent := sorted(set(manifest.files) - found):
         raise BundleDamaged(f"{bundle} has no {absent[0]}, which {MANIFEST} names")
     return manifest
+
+
+def _check_space(bundle: Path, manifest: Manifest, into: Path) -> None:
+    """Raises: StorageError: The disk does not hold what the bundle unpacks to."""
+    needed, free = sum(file.size for file in manifest.files.values()), shutil.disk_usage(into).free
+    if needed > free:
+        raise StorageError(
+            f"{bundle} unpacks to {needed:,} bytes, and {into} has {free:,} free; make room, or set TMPDIR to another"
+            " disk"
+        )
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import io
 import random
+import resource
 import subprocess
 import sys
 import tarfile
@@ -17,6 +18,7 @@ from harness.bundles.manifest import MANIFEST
 from harness.bundles.run_bundle import unpack
 from harness.choices import Durability
 from harness.codec import dumps, loads
+from harness.errors import StorageError
 from harness.journal.store import RunFolder
 from harness.main import main
 from tests.commands.test_rescore import FUZZY, MUST, a_task, play, scored
@@ -242,6 +244,34 @@ def test_links_and_special_files_are_refused(bundle: Path, kind: bytes, tmp_path
     with pytest.raises(BundleDamaged, match="not a regular file"):
         unpack(bundle, tmp_path)
     assert list(tmp_path.glob("run.json")) == []
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_a_header_that_unpacks_to_more_than_any_is_refused(bundle: Path, kind: bytes, tmp_path: Path) -> None:
+    packed = io.BytesIO()
+    header = tarfile.TarInfo("run.json")
+    header.type, header.size = kind, 1 << 28
+    with zstandard.ZstdCompressor().stream_writer(packed, closefd=False) as stream:
+        stream.write(header.tobuf(tarfile.USTAR_FORMAT))
+        for _ in range(header.size >> 20):
+            stream.write(bytes(1 << 20))
+    frame = packed.getvalue()
+    bundle.write_bytes(frame + b"\x50\x2a\x4d\x18\x20\0\0\0" + sha256(frame).digest())
+    assert bundle.stat().st_size < 100_000
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(BundleDamaged, match="a header in it has more than"):
+        unpack(bundle, tmp_path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000, "kilobytes"
+
+
+def test_what_the_disk_does_not_hold_is_not_unpacked(bundle: Path, tmp_path: Path) -> None:
+    files = members(bundle)
+    manifest = loads(files[MANIFEST])
+    for about in manifest["files"].values():
+        about["size"] = 1 << 60
+    with pytest.raises(StorageError, match="make room"):
+        unpack(written(bundle, {**files, MANIFEST: dumps(manifest)}), tmp_path)
+    assert list(tmp_path.glob("*.jsonl")) == []
 
 
 def test_a_secret_in_a_file_stops_the_bundle(
