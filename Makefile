@@ -7,6 +7,9 @@ AXE := tests/node_modules/installed
 # Tests wait for pages and processes a third of the time, so three processes keep two cores busy.
 TESTERS = $(shell $(PY) -c 'import os; print(-(-3 * os.cpu_count() // 2))')
 
+# Empty is off: without compiled modules every process of a test compiles the whole package again.
+export PYTHONDONTWRITEBYTECODE :=
+
 EXPORT_READERS := inspect-ai==0.3.285 datasets==5.2.0 pillow opentelemetry-proto opentelemetry-semantic-conventions \
   mlflow-skinny==3.17.2 pandas sqlalchemy alembic
 

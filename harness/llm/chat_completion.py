@@ -10,9 +10,6 @@ Source: https://platform.openai.com/docs/api-reference/chat.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from httpx2 import Response
-from openai import APIConnectionError, APIStatusError, APITimeoutError
-
 from harness.codec import JsonObject, dumps
 from harness.errors import ConfigError
 from harness.llm.answer import Answer, count, excerpt, mappings, parsed, short, whole
@@ -34,17 +31,20 @@ _ECHOED = ("reasoning_details", "extra_content")
 """What some servers want back: OpenRouter on the message, Gemini (a signature) on each call."""
 
 
-OPENAI_ERRORS = SdkErrors(timeout=APITimeoutError, connection=APIConnectionError, status=APIStatusError)
+def openai_errors() -> SdkErrors:
+    """Of the package for chat completions and responses, which is imported only to send: reading needs no client."""
+    from openai import APIConnectionError, APIStatusError, APITimeoutError
+
+    return SdkErrors(timeout=APITimeoutError, connection=APIConnectionError, status=APIStatusError)
 
 
 class ChatCompletions:
     """Fits `Interface`."""
 
-    errors = OPENAI_ERRORS
-
     def __init__(self, endpoint: Endpoint, settings: ChatSettings) -> None:
         self._settings = settings
         self._client = endpoint.connect()
+        self.errors = openai_errors()
 
     def body(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool]) -> JsonObject:
         """See `Interface.body`."""
@@ -63,6 +63,8 @@ class ChatCompletions:
 
     async def pass_on(self, body: bytes, headers: Mapping[str, str]) -> Any:
         """See `Interface.pass_on`."""
+        from httpx2 import Response
+
         return await self._client.post(
             "/chat/completions", cast_to=Response, content=body, options=plain_options(headers)
         )

@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from openai import AsyncAzureOpenAI, AsyncOpenAI
-
 from harness.errors import ConfigError
-from harness.llm.http_client import bounded_client
+
+if TYPE_CHECKING:  # importing it takes longer than a start that asks no model
+    from openai import AsyncOpenAI
 
 OPENAI_URL = "https://api.openai.com/v1"
 ANTHROPIC_URL = "https://api.anthropic.com"
@@ -76,6 +76,8 @@ class Endpoint:
 
     def client_options(self) -> dict[str, Any]:
         """What the client of any package is given."""
+        from harness.llm.http_client import bounded_client
+
         return {
             "api_key": (self.api_key or "").strip() or NO_KEY,
             "max_retries": 0,
@@ -84,8 +86,10 @@ class Endpoint:
             "http_client": self.http_client or bounded_client(),
         }
 
-    def connect(self) -> AsyncOpenAI:
+    def connect(self) -> "AsyncOpenAI":
         """A client that never retries and never times out by itself: both are done above it, once."""
+        from openai import AsyncAzureOpenAI, AsyncOpenAI
+
         shared = self.client_options()
         with without_variables():
             if not self.azure:

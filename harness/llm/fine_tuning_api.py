@@ -15,7 +15,7 @@ from openai import NotFoundError
 from tenacity import AsyncRetrying, retry_if_result, wait_exponential
 
 from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
-from harness.llm.chat_completion import OPENAI_ERRORS
+from harness.llm.chat_completion import openai_errors
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_errors import translate_errors
 from harness.llm.retry import Retrier, RetryableError, RetryPolicy, Timing
@@ -175,7 +175,7 @@ class FineTuning:
     async def _run(self, action: Callable[[], Awaitable[T]], model: str) -> T:
         async def attempt() -> T:
             try:
-                with translate_errors(self._endpoint, OPENAI_ERRORS, model=model, timeout_s=self._timeout_s):
+                with translate_errors(self._endpoint, openai_errors(), model=model, timeout_s=self._timeout_s):
                     return await action()
             except RequestRefused as exc:
                 raise ModelRejected(f"{exc}; check the llm settings, then run again") from exc

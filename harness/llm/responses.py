@@ -10,12 +10,10 @@ Source: https://platform.openai.com/docs/api-reference/responses.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from httpx2 import Response
-
 from harness.codec import JsonObject, dumps
 from harness.errors import ConfigError
 from harness.llm.answer import Answer, count, excerpt, mappings, parsed, short, whole
-from harness.llm.chat_completion import OPENAI_ERRORS
+from harness.llm.chat_completion import openai_errors
 from harness.llm.chat_settings import ChatSettings, given
 from harness.llm.endpoint import Endpoint
 from harness.llm.event_stream import events_in, response_of, was_streamed
@@ -32,11 +30,10 @@ _LIMITS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 class Responses:
     """Fits `Interface`."""
 
-    errors = OPENAI_ERRORS
-
     def __init__(self, endpoint: Endpoint, settings: ChatSettings) -> None:
         self._settings = settings
         self._client = endpoint.connect()
+        self.errors = openai_errors()
 
     def body(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool]) -> JsonObject:
         """See `Interface.body`."""
@@ -53,6 +50,8 @@ class Responses:
 
     async def pass_on(self, body: bytes, headers: Mapping[str, str]) -> Any:
         """See `Interface.pass_on`."""
+        from httpx2 import Response
+
         return await self._client.post("/responses", cast_to=Response, content=body, options=plain_options(headers))
 
     def read(self, content: bytes) -> Answer:

@@ -121,6 +121,7 @@ async def test_five_branches_pay_only_for_what_comes_after_the_step(tmp_path: Pa
     assert compared.stdout.count("is a fork of parent, step 6") == 2
 
 
+@pytest.mark.slow
 def test_a_fork_is_killed_and_resumed_without_its_parent(parent: Path, tmp_path: Path) -> None:
     root = parent.parent
     command = (f"{parent}@3", "llm.model=other", f"run.root={root}", "run.id=branch", "run.report=false", "trials=2")

@@ -79,6 +79,7 @@ def test_pages_say_what_to_do_and_reward_it_by_their_own_scripts(start: Starter)
         assert episode.arrival.observation.text == first.observation.text, "the same seed is the same page"
 
 
+@pytest.mark.slow
 def test_a_killed_episode_goes_on_in_the_page_of_its_seed(start: Starter, tmp_path: Path) -> None:
     chosen = (*SOLVER, "task.arguments.pages=[use-spinner]", "workers=1", "executor.lanes=1", "run.seed=0")
     folder = tmp_path / "results" / "run"

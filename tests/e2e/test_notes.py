@@ -14,6 +14,7 @@ pytestmark = pytest.mark.browser
 DOWN = ("scroll", {"direction": "down"})
 
 
+@pytest.mark.slow
 def test_the_note_of_a_killed_episode_is_shown_to_the_model_after_the_resume(
     start: Callable[..., Start], tmp_path: Path
 ) -> None:

@@ -148,6 +148,7 @@ async def killed(sweeps: Sweeps, name: str, *overrides: str, when: Any) -> Async
 
 
 @pytest.mark.parametrize("executor", ["inline", "processes"])
+@pytest.mark.sample(1)
 async def test_equal_prompts_keep_their_replies_also_in_a_resumed_episode(sweeps: Sweeps, executor: str) -> None:
     task = sweeps.root / "ask.json"
     reference = {"eval_types": ["string_match"], "reference_answers": {"fuzzy_match": ["x"]}}
@@ -179,6 +180,7 @@ async def test_equal_prompts_keep_their_replies_also_in_a_resumed_episode(sweeps
     assert (judge["requests"], judge["cost_usd"], judge["reply_cache"]["replies"]) == (0, 0.0, 4)
 
 
+@pytest.mark.slow
 async def test_a_sweep_that_is_killed_while_it_writes_loses_nothing(sweeps: Sweeps) -> None:
     folder = sweeps.root / "killed" / "run"
     task = ("task=smoke", "workers=2")

@@ -117,6 +117,7 @@ def labels(messages: list[dict[str, Any]]) -> list[str]:
 
 @pytest.mark.parametrize("api", ["chat", "responses", "messages"])
 @pytest.mark.parametrize("agent", ["vision", "tools", "computer"])
+@pytest.mark.sample(4)  # each agent and each interface
 def test_every_agent_that_sees_is_sent_them_over_every_interface(
     start: Starter, tmp_path: Path, agent: str, api: str
 ) -> None:
@@ -157,6 +158,7 @@ def test_the_endpoint_receives_the_bytes(start: Starter, tmp_path: Path) -> None
     assert f"data:image/jpeg;base64,{b64encode(BLUE).decode()}" in body.decode()
 
 
+@pytest.mark.slow
 def test_killed_and_resumed_it_is_not_fetched_again(start: Starter, tmp_path: Path) -> None:
     settings = ("agent=vision", *write_tasks(tmp_path, "__HOMEPAGE__/static/red.png"))
     folder = tmp_path / "results" / "run"

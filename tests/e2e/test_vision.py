@@ -72,6 +72,7 @@ def test_the_tree_is_shown_when_asked_for(start: Starter) -> None:
     assert "RootWebArea" in text["text"] and picture["image_url"]["detail"] == "low"
 
 
+@pytest.mark.slow
 def test_killed_and_resumed(start: Starter, tmp_path: Path) -> None:
     folder = tmp_path / "results" / "run"
     with running("agent=vision", TASKS, "executor=inline", root=tmp_path / "results") as process:

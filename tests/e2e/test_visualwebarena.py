@@ -147,6 +147,7 @@ def scores(folder: Path) -> dict[str, Any]:
     return {name: episode.scores["webarena"] for name, episode in found.items() if episode.scores}
 
 
+@pytest.mark.slow
 def test_played_killed_resumed_and_judged(start: Starter, tmp_path: Path) -> None:
     chosen, folder = settings(tmp_path), tmp_path / "results" / "run"
     with served(homepage) as (url, _), served(vision_judge) as (judge, asked):
