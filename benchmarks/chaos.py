@@ -39,7 +39,7 @@ AGENTS: Mapping[str, tuple[str, ...]] = {
     "tools": (),
     "vision": (),
     "process": (f"agent.command=[{sys.executable},{PROJECT / 'docs/examples/agents/tool_loop.py'}]",),
-    "computer": ("agent.legend=true", "llm.api=responses", "llm.model=computer-use-preview", "limits.max_steps=80"),
+    "computer": ("llm.api=responses", "llm.model=computer-use-preview"),
 }
 """Who may play, and with which settings."""
 WATCH_S = 0.03

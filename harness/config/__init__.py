@@ -332,5 +332,6 @@ def register() -> None:
     OmegaConf.register_new_resolver("suffix", _suffix, replace=True)
     OmegaConf.register_new_resolver("openai_key", openai_key, replace=True)
     OmegaConf.register_new_resolver("agent_of", lambda task: _AGENTS.get(task, "prompt"), replace=True)
+    OmegaConf.register_new_resolver("equal", lambda one, other: one == other, replace=True)
     store = ConfigStore.instance()
     store.store(name="schema", node=ConfigSchema)

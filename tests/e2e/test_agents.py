@@ -69,9 +69,9 @@ INTERFACES = [
     ("agent=tools", "llm.api=chat", "llm.model=scripted"),
     ("agent=tools", "llm.api=responses", "llm.model=gpt-5"),
     ("agent=tools", "llm.api=messages", "llm.model=claude-sonnet-4-5"),
-    ("agent=computer", "agent.legend=true", "llm.api=responses", "llm.model=computer-use-preview"),
-    ("agent=computer", "agent.legend=true", "llm.api=responses", "llm.model=gpt-5.4"),
-    ("agent=computer", "agent.legend=true", "llm.api=messages", "llm.model=claude-sonnet-4-5"),
+    ("agent=computer", "llm.api=responses", "llm.model=computer-use-preview"),
+    ("agent=computer", "llm.api=responses", "llm.model=gpt-5.4"),
+    ("agent=computer", "llm.api=messages", "llm.model=claude-sonnet-4-5"),
 ]
 QUICK = ("llm.max_retry_s=5", "llm.max_outage_s=1", "workers=1", "executor=inline")
 
@@ -87,7 +87,7 @@ def test_agents_that_call_pass_over_every_interface_they_have(start: Starter, se
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", INTERFACES, ids=" ".join)
 def test_agents_that_call_pass_all_demo_tasks(start: Starter, settings: tuple[str, ...]) -> None:
-    done = start(*settings, *QUICK, "task=demo", "limits.max_steps=80", "run.report=false")
+    done = start(*settings, *QUICK, "task=demo", "run.report=false")
     assert done.code == 0, done.out + done.err
     assert done.summary["passed"] == 40
 
@@ -100,7 +100,7 @@ def test_a_computer_is_not_offered_by_chat_completions(start: Starter) -> None:
 
 
 def test_without_a_legend_the_scripted_endpoint_says_that_it_cannot_see(start: Starter) -> None:
-    done = start("agent=computer", "llm.api=responses", *QUICK, "task=demo", "task.ids=[0]")
+    done = start("agent=computer", "agent.legend=false", "llm.api=responses", *QUICK, "task=demo", "task.ids=[0]")
     assert done.summary["passed"] == 0
     assert "I cannot read pictures; set agent.legend=true" in (done.folder / "0.traj.jsonl").read_text()
 

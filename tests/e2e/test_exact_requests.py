@@ -19,7 +19,7 @@ from tests.stub_endpoint import Said, Sent, stub_endpoint
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio]
 REASONING, CLAUDE = "llm.model=gpt-5", "llm.model=claude-sonnet-4-5"
-COMPUTER = ("agent=computer", "agent.legend=true")
+COMPUTER = ("agent=computer",)
 OPTIONS = ("llm.max_tokens=777", "+llm.extra_body.user=somebody")
 COMBINATIONS = [
     ("agent=prompt", "agent.history=30", "agent.memory=true", "llm.api=chat", "llm.temperature=0.3", *OPTIONS),

@@ -124,7 +124,7 @@ def test_every_agent_that_sees_is_sent_them_over_every_interface(
     if (agent, api) == ("computer", "chat"):
         pytest.skip("the computer tool is not part of chat completions")
     settings = write_tasks(tmp_path, ["__HOMEPAGE__/static/red.png", "blue.jpg"])
-    more = {"tools": ["observation.type=accessibility_tree+image"], "computer": ["agent.legend=true"], "vision": []}
+    more = {"tools": ["observation.type=accessibility_tree+image"], "computer": [], "vision": []}
     with served(homepage) as (url, asked):
         done = start(f"agent={agent}", f"llm.api={api}", "fail_under=1.0", *more[agent], *settings, *at(url))
         assert done.code == 0, done.out + done.err
