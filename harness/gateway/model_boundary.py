@@ -5,6 +5,7 @@ is read from the artifact. So a process that is started again is given the same 
 a request that was under way when its process was killed.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from harness.codec import dumps
@@ -29,6 +30,8 @@ class ModelBoundary:
         self._divergence = deps.divergence
         self._passthrough = passthrough
         self._canonical = deps.canonical
+        self.asking: Callable[[], None] = _nothing
+        """Called when the process asks something that is not recorded."""
         self.waited_s = 0.0
         """For the right to ask, so far."""
         self.answered_by = ""
@@ -47,6 +50,7 @@ class ModelBoundary:
         digest, key = await self._journal.write(lambda: self._stored(request))
         if (known := self._recording.answer(key)) is not None:
             return await self._journal.write(lambda: self._given(known))
+        self.asking()
         await self._recording.compared()
         if not self._recording.is_used_up and not self._recording.was_cut_off(key):
             why = f"a request to the {request.interface} interface is none of those recorded"
@@ -112,3 +116,7 @@ class ModelBoundary:
         body = self._journal.artifacts.read(answered.response)
         self.answered_by = answered.model or self.answered_by
         return ForeignAnswer(status=answered.status, body=body, headers=answered.headers)
+
+
+def _nothing() -> None:
+    """Most boundaries have nothing to do with it."""

@@ -187,7 +187,8 @@ class ProcessSession:
         token = token_urlsafe(32)
         driven, more = None, {}
         if shared is not None:
-            driven = DrivenBrowser(deps, shared)
+            driven = DrivenBrowser(deps, shared, browser.deliver)
+            model.asking = driven.asking
             relay = await self._open.enter_async_context(serving_relay(driven, token=token))
             more["CAIRN_CDP_URL"] = relay.http
         port = await self._open.enter_async_context(serving(gateway_app(deps, model, browser, token=token, task=given)))

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from harness.errors import HarnessError
 from harness.gateway.cdp.bursts import Bursts, Ticket
-from harness.gateway.cdp.replay import Replay
+from harness.gateway.cdp.replay import Deliver, Replay
 from harness.gateway.deps import SessionDeps
 from harness.gateway.events import Broken, SessionOver
 from harness.protocols import RestoreResult, SharedBrowser
@@ -18,7 +18,11 @@ MOST_REFUSALS = 200
 class DrivenBrowser:
     """Of one episode."""
 
-    def __init__(self, deps: SessionDeps, browser: SharedBrowser) -> None:
+    def __init__(self, deps: SessionDeps, browser: SharedBrowser, deliver: Deliver) -> None:
+        """
+        Args:
+            deliver: Shows a step to the process, where it looks by other means.
+        """
         self.browser = browser
         self.refusals: list[str] = []
         """Commands that were not passed on, and why; the first ones."""
@@ -26,7 +30,7 @@ class DrivenBrowser:
         self._settings = deps.settings
         self._inbox = deps.inbox
         self._bursts = Bursts(deps, browser)
-        self._replay = Replay(deps, browser)
+        self._replay = Replay(deps, browser, deliver)
         self._watching: asyncio.Task[None] | None = None
 
     def canonical(self, text: str) -> str:
@@ -109,6 +113,10 @@ class DrivenBrowser:
     def delivered(self) -> None:
         """The step is recorded: the next may begin."""
         self._bursts.delivered()
+
+    def asking(self) -> None:
+        """The process asks its model something new."""
+        self._bursts.complete()
 
     def exited(self) -> None:
         """The process has ended."""

@@ -1,8 +1,9 @@
 """Commands of an agent's process that may change something become steps of the episode.
 
 A step begins with the first such command, which waits until the decision is durable. It ends when all commands were
-answered and none has come for a while; then the page is observed, and what comes meanwhile waits for the next step.
-Each command is durable before it is passed on; commands that come while the journal is written share the next write.
+answered, and the process asks its model or sends no other for a while; then the page is observed, and what comes
+meanwhile waits for the next step. Each command is durable before it is passed on; commands that come while the journal
+is written share the next write.
 """
 
 import asyncio
@@ -47,6 +48,8 @@ class _Burst:
     """The page was observed."""
     is_script: bool = False
     """It began with what scripts led to; any other has a first command."""
+    is_complete: bool = False
+    """The process has gone on to something else: it is over once all commands are answered."""
     is_closed: bool = False
     under_way: int = 0
     count: int = 0
@@ -165,6 +168,12 @@ class Bursts:
             if self._burst is None and self._is_marked and self._browser.state() != self._seen:
                 self._begin("")
 
+    def complete(self) -> None:
+        """The process asks its model: what it sends after that is another step."""
+        if self._burst is not None and self._burst.count:
+            self._burst.is_complete = True
+            self._happened.set()
+
     def exited(self) -> None:
         """The process has ended: nothing more will come."""
         self._has_exited = True
@@ -204,7 +213,9 @@ class Bursts:
         now = time.monotonic()
         whole = begun + LONGEST_S - now
         is_busy = burst.under_way or expects or not (burst.count or burst.is_script)
-        return whole if is_busy and not self._has_exited else min(whole, burst.last + QUIET_S - now)
+        if is_busy and not self._has_exited:
+            return whole
+        return 0.0 if burst.is_complete else min(whole, burst.last + QUIET_S - now)
 
     async def _record(self, command: BrowserCommand) -> None:
         if self._batch is None:

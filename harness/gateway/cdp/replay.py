@@ -7,7 +7,7 @@ compared, and only then is the first command of the next one let through.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from harness.actions import Cdp
 from harness.errors import EnvironmentDiverged
@@ -20,15 +20,20 @@ _CHANGES_WITHIN_S = 10.0
 _LOOKS_EVERY_S = 0.05
 _SHOWN = 200
 
+Deliver = Callable[[Step], Awaitable[None]]
+"""Gives the process a step that it has done again."""
+
 
 class Replay:
     """Of one start of a process."""
 
-    def __init__(self, deps: SessionDeps, browser: SharedBrowser) -> None:
+    def __init__(self, deps: SessionDeps, browser: SharedBrowser, deliver: Deliver) -> None:
         """
         Args:
             deps: Their recording holds the steps that are done again.
+            deliver: Called with each of them.
         """
+        self._deliver = deliver
         episode = deps.journal.episode
         self._recording = deps.recording
         self._divergence = deps.divergence
@@ -125,9 +130,10 @@ class Replay:
             reached = await self._followed(step, reached)
             alike += reached.similarity[-1:]
             before = self._browser.state()
-            self._is_settling = False
             if not self.is_over:
-                self._next()
+                await self._next()
+            self._is_settling = False
+            self._tell()
         return RestoreResult(view=reached.view, strategy="replay", similarity=tuple(alike))
 
     def end(self) -> None:
@@ -144,13 +150,11 @@ class Replay:
             await self._diverge(str(error))
             return reached
 
-    def _next(self) -> None:
-        self._steps.popleft()
+    async def _next(self) -> None:
+        step, _ = self._steps.popleft()
         self._recording.take_step()
-        self._divergence.delivered += 1
-        if not self._steps:
-            self.is_over = True
-        self._tell()
+        await self._deliver(step)
+        self.is_over = not self._steps
 
     async def _diverge(self, what: str) -> None:
         try:

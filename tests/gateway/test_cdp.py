@@ -1,0 +1,310 @@
+"""A process that drives the browser itself: somebody else's clients, hostile ones, and what is recorded of them."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.actions import Cdp
+from harness.errors import EnvironmentDiverged
+from harness.gateway.cdp.command import recorded
+from harness.gateway.cdp.rules import Treatment, treatment
+from harness.records import Acted, Commanded, Done
+from harness.testing import MemoryJournal
+from tests.gateway.driven import RAW, bought, driving, play_driven, shop_browser
+from tests.gateway.processes import HEAD, Model
+
+pytestmark = [pytest.mark.browser, pytest.mark.integration]
+
+PLAYWRIGHT = (
+    HEAD
+    + """
+from playwright.sync_api import sync_playwright
+with sync_playwright() as playwright:
+    browser = playwright.chromium.connect_over_cdp(os.environ["CAIRN_CDP_URL"])
+    (context,) = browser.contexts
+    (page,) = context.pages
+    said = [page.title()]
+    page.on("dialog", lambda dialog: said.append(dialog.message))
+    page.fill("#q", "tea")
+    said.append(page.input_value("#q"))
+    page.get_by_role("button", name="Ask").click()
+    said.append(page.inner_text("#said"))
+    with context.expect_page() as opened:
+        page.get_by_role("link", name="More").click()
+    opened.value.wait_for_load_state()
+    said.append(opened.value.title())
+    opened.value.close()
+    page.get_by_role("link", name="File").click()
+    page.get_by_role("button", name="Buy").click()
+    page.wait_for_url("**/buy")
+    said.append(page.inner_text("p"))
+    further = context.new_page()
+    further.goto("http://shop.localhost/more")
+    said.append(further.title())
+    said.append(len(context.pages))
+    browser.close()
+act("stop", answer=json.dumps(said))
+"""
+)
+
+
+async def test_playwright_plays_through_the_relay(tmp_path: Path) -> None:
+    journal = MemoryJournal()
+    async with shop_browser() as (web, pool), driving(PLAYWRIGHT, tmp_path) as agent:
+        episode = await play_driven(agent, pool, journal)
+        assert len(bought(web)) == 1
+    assert episode.closed is not None
+    said = json.loads(episode.closed.answer)
+    assert said == ["Shop", "tea", "Sure?", "yes", "More", "POST 1", "More", 2]
+    assert [type(step.decided.action) for step in episode.steps] == [Cdp] * len(episode.steps)
+    assert all(step.acted.outcome == Done() for step in episode.steps)
+    seen = [effect for step in episode.steps for effect in step.acted.effects]
+    assert [(one.method, one.url) for one in seen] == [("POST", "http://shop.localhost/buy")]
+    notices = " ".join(one for step in episode.steps for one in step.acted.observation.notices)
+    assert "Sure?" in notices and "a download was blocked" in notices and "opened a new tab" in notices
+    last = episode.steps[-1].acted.observation
+    assert (last.url, len(last.tabs)) == ("http://shop.localhost/more", 2)
+    sent = [command.method for step in range(1, len(episode.steps) + 1) for command in episode.commands_of(step)]
+    assert {"Input.insertText", "Input.dispatchMouseEvent", "Page.navigate", "Target.createTarget"} <= set(sent)
+
+
+BUYS = (
+    RAW
+    + """
+cdp = Cdp(); page = cdp.attach()
+said = [ask("first")]
+cdp.call("Input.dispatchMouseEvent", page, type="mousePressed", x=50, y=10, button="left", clickCount=1)
+cdp.call("Input.insertText", page, text=said[0])
+said.append(cdp.value(page, "q.value"))
+said.append(ask("second " + cdp.value(page, "location.href")))
+cdp.click(page, 50, 90)
+cdp.until(page, "document.title == 'Bought' && document.readyState == 'complete'")
+while not url().endswith("/buy"): time.sleep(0.02)
+cdp.value(page, "void(location.href = '/more')")
+cdp.until(page, "document.title == 'More' && document.readyState == 'complete'")
+while not url().endswith("/more"): time.sleep(0.02)
+said.append(ask("third"))
+cdp.call("Page.navigate", page, url="http://shop.localhost/")
+cdp.until(page, "document.title == 'Shop' && document.readyState == 'complete'")
+act("stop", answer=" ".join(said))
+"""
+)
+"""Asks its model, types, asks, buys, goes elsewhere by a script, asks, and goes back."""
+
+
+async def test_wherever_it_is_killed_it_ends_the_same(tmp_path: Path) -> None:
+    calm, model = MemoryJournal(), Model()
+    async with shop_browser() as (web, pool):
+        async with driving(BUYS, tmp_path, model=model) as agent:
+            whole = await play_driven(agent, pool, calm)
+        assert whole.closed is not None and whole.closed.answer == "r1 r1 r2 r3" and len(bought(web)) == 1
+        assert b"http://shop.localhost/" in model.seen[1] and str(web.port).encode() not in model.seen[1]
+        urls = [step.acted.observation.url for step in whole.steps]
+        assert [url.rpartition("/")[2] for url in urls] == ["", "buy", "more", ""]
+        assert [isinstance(one.decided.action, Cdp) and bool(one.decided.action.first) for one in whole.steps] == [
+            *(True, True, False, True)
+        ]
+        records = [one for one in calm.records if one.kind not in ("closed", "scored", "exited")]
+        decided = [at for at, one in enumerate(records, start=1) if one.kind == "decided"]
+        for end in (*decided[:3], decided[1] + 1, decided[2] + 3, len(records)):
+            web.asked.clear()  # the site was reset
+            journal = MemoryJournal(records[:end])
+            journal.artifacts = calm.artifacts
+            again = Model(seen=[b""] * len(journal.episode.answered))
+            async with driving(BUYS, tmp_path, model=again) as agent:
+                episode = await play_driven(agent, pool, journal)
+            assert episode.closed is not None and episode.closed.answer == "r1 r1 r2 r3", end
+            assert episode.diverged == () and episode.attempt == 1 and len(bought(web)) == 1
+            assert [one.acted.observation.url for one in episode.steps] == urls
+            assert len(again.seen) == 3
+
+
+async def test_nothing_is_done_twice_on_a_site_that_was_not_reset(tmp_path: Path) -> None:
+    calm = MemoryJournal()
+    async with shop_browser() as (web, pool):
+        async with driving(BUYS, tmp_path, model=Model()) as agent:
+            await play_driven(agent, pool, calm)
+            records = [one for one in calm.records if one.kind not in ("closed", "scored", "exited")]
+            web.asked.clear()
+            journal = MemoryJournal(records)
+            journal.artifacts = calm.artifacts
+            with pytest.raises(EnvironmentDiverged, match="a replay would repeat"):
+                await play_driven(agent, pool, journal, clean=())
+        assert bought(web) == []
+
+
+async def test_what_differs_from_the_recording_is_a_divergence(tmp_path: Path) -> None:
+    script = RAW + (
+        f"path = {str(tmp_path / 'count')!r}\n"
+        "count = len(open(path).read()) if os.path.exists(path) else 0\n"
+        "open(path, 'a').write('x')\n"
+        "cdp = Cdp(); page = cdp.attach()\n"
+        "cdp.click(page, 50, 10)\n"
+        "cdp.call('Input.insertText', page, text='tea' + 'x' * count)\n"
+        "act('stop', answer='done')"
+    )
+    calm = MemoryJournal()
+    async with shop_browser() as (_, pool), driving(script, tmp_path) as agent:
+        await play_driven(agent, pool, calm)
+        records = [one for one in calm.records if one.kind not in ("closed", "exited")]
+        last = max(at for at, one in enumerate(records, start=1) if isinstance(one, Acted | Commanded))
+        journal = MemoryJournal(records[:last])
+        journal.artifacts = calm.artifacts
+        with pytest.raises(EnvironmentDiverged, match=r"it sent Input\.insertText in tab 1 text=teax"):
+            await play_driven(agent, pool, journal)
+        (diverged,) = journal.episode.diverged
+        assert diverged.boundary == "browser" and "recorded is Input.insertText in tab 1 text=tea" in diverged.why
+        episode = await play_driven(agent, pool, journal)
+    assert episode.attempt == 2 and episode.closed is not None
+
+
+HOSTILE = (
+    RAW
+    + """
+import urllib.parse
+cdp = Cdp(); page = cdp.attach()
+url = urllib.parse.urlsplit(os.environ["CAIRN_CDP_URL"])
+other = open(OTHER).read()
+def refused(answer): return "error" in answer
+tries = {
+    "attach to another": refused(cdp.call("Target.attachToTarget", targetId=other, flatten=True)),
+    "info of another": refused(cdp.call("Target.getTargetInfo", targetId=other)),
+    "close another": refused(cdp.call("Target.closeTarget", targetId=other)),
+    "activate another": refused(cdp.call("Target.activateTarget", targetId=other)),
+    "another from a page": refused(cdp.call("Target.attachToTarget", page, targetId=other, flatten=True)),
+    "list": other not in json.dumps(cdp.call("Target.getTargets", filter=[{}])),
+    "list from a page": other not in json.dumps(cdp.call("Target.getTargets", page, filter=[{}])),
+    "discover": other not in json.dumps([cdp.call("Target.setDiscoverTargets", discover=True, filter=[{}]), cdp.events]),
+    "attach by itself": other not in json.dumps([cdp.call("Target.setAutoAttach", autoAttach=True, flatten=True, waitForDebuggerOnStart=True), cdp.events]),
+    "attach to the browser": refused(cdp.call("Target.attachToBrowserTarget")),
+    "expose": refused(cdp.call("Target.exposeDevToolsProtocol", targetId=cdp.pages()[0]["targetId"])),
+    "new context": refused(cdp.call("Target.createBrowserContext")),
+    "drop context": refused(cdp.call("Target.disposeBrowserContext", browserContextId="x")),
+    "related": refused(cdp.call("Target.autoAttachRelated", targetId=other, waitForDebuggerOnStart=False)),
+    "message to another": refused(cdp.call("Target.sendMessageToTarget", targetId=other, message="{}")),
+    "close": refused(cdp.call("Browser.close")) and refused(cdp.call("Browser.close", page)),
+    "crash": refused(cdp.call("Browser.crash")) and refused(cdp.call("Page.crash", page)),
+    "trace": refused(cdp.call("Tracing.start")) and refused(cdp.call("Tracing.start", page)),
+    "processes": refused(cdp.call("SystemInfo.getProcessInfo")),
+    "bind a port": refused(cdp.call("Tethering.bind", port=9999)),
+    "stream": refused(cdp.call("IO.read", page, handle="1")) and refused(cdp.call("IO.read", handle="1")),
+    "file": refused(cdp.call("Page.navigate", page, url="file:///etc/passwd")),
+    "file in a tab": refused(cdp.call("Target.createTarget", url="file:///etc/passwd")),
+    "source": refused(cdp.call("Page.navigate", page, url="view-source:http://shop.localhost/")),
+    "settings": refused(cdp.call("Page.navigate", page, url="chrome://version")),
+    "other site": refused(cdp.call("Page.navigate", page, url="http://example.test/")),
+    "upload": refused(cdp.call("DOM.setFileInputFiles", page, files=["/etc/passwd"], nodeId=1)),
+    "drag": refused(cdp.call("Input.dispatchDragEvent", page, type="drop", x=1, y=1, data={"items": [], "files": ["/etc/passwd"], "dragOperationsMask": 1})),
+    "load": refused(cdp.call("Network.loadNetworkResource", page, url="file:///etc/passwd", options={"disableCache": True, "includeCredentials": True})),
+    "stand still": refused(cdp.call("Debugger.enable", page)),
+    "foreign session": refused(cdp.call("Page.reload", "0123456789ABCDEF")),
+    "unknown": refused(cdp.call("Invented.command")),
+    "downloads": cdp.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=FOLDER).get("result") == {},
+    "cookies of another": "secret" not in json.dumps(cdp.call("Storage.getCookies", browserContextId=CONTEXT)),
+}
+for nonsense in ("", "{", "[]", "7", '{"id":"x"}', '{"id":1e99,"method":"Page.enable"}', '{"id":-1,"method":"a"}', '{"id":5,"method":"Page.enable","params":[]}', "\\ud83d", '{"a":' * 2000):
+    cdp.socket.send(nonsense.encode("utf-8", "replace") if "\\ud83d" in nonsense else nonsense)
+    tries["nonsense " + nonsense[:12]] = "error" in json.loads(cdp.socket.recv(timeout=60))
+for number in range(3000):
+    cdp.socket.send(json.dumps({"id": 10000 + number, "method": "Runtime.getIsolateId", "sessionId": page}))
+tries["thousands"] = "result" in cdp.answer(12999)
+def turned_away(address, **how):
+    try:
+        connect(address, **how).recv(timeout=10)
+    except Exception as error:
+        return type(error).__name__
+base = "ws://" + url.netloc
+tries["no token"] = turned_away(base + "/devtools/browser") == "InvalidStatus"
+tries["wrong token"] = turned_away(base + "/" + "x" * 43 + "/devtools/browser") == "InvalidStatus"
+tries["a page"] = turned_away(base + url.path + "/devtools/browser", origin="http://shop.localhost") == "InvalidStatus"
+tries["page of another"] = turned_away(base + url.path + "/devtools/page/" + other) == "ConnectionClosedError"
+huge = Cdp()
+try:
+    huge.socket.send('{"id":1,"method":"Page.enable","params":{"x":"' + "x" * (70 << 20) + '"}}'); huge.socket.recv(timeout=60)
+except Exception as error:
+    tries["huge"] = "1009" in str(error)
+tries["alive"] = cdp.value(page, "document.title") == "Shop"
+act("stop", answer=json.dumps([name for name, held in tries.items() if not held]) + str(len(tries)))
+"""
+)
+
+
+async def test_a_hostile_client_reaches_nothing_but_its_own_episode(tmp_path: Path) -> None:
+    async with shop_browser() as (web, pool):
+        browser = (await pool._running()).browser
+        other = await browser.new_context()
+        page = await other.new_page()
+        await page.goto(f"http://127.0.0.1:{web.port}/")
+        await other.add_cookies([{"name": "secret", "value": "of another", "url": f"http://127.0.0.1:{web.port}/"}])
+        about = (await (await other.new_cdp_session(page)).send("Target.getTargetInfo"))["targetInfo"]
+        (tmp_path / "other").write_text(about["targetId"])
+        names = {"OTHER": str(tmp_path / "other"), "FOLDER": str(tmp_path), "CONTEXT": about["browserContextId"]}
+        script = "".join(f"{name} = {value!r}\n" for name, value in names.items()) + HOSTILE
+        async with driving(script, tmp_path) as agent:
+            episode = await play_driven(agent, pool, MemoryJournal())
+        assert page.url.endswith("/") and await page.title() == "Shop"
+    assert episode.closed is not None
+    answer = episode.closed.answer
+    assert answer.startswith("[]") and int(answer[2:]) >= 45, answer
+
+
+async def test_two_episodes_in_one_browser_see_only_their_own(tmp_path: Path) -> None:
+    script = RAW + (
+        "cdp = Cdp(); page = cdp.attach()\n"
+        "cdp.call('Target.setDiscoverTargets', discover=True)\n"
+        "cdp.call('Target.createTarget', url='http://shop.localhost/more')\n"
+        "cdp.call('Network.setCookie', page, name='mine', value=NAME, url=cdp.value(page, 'location.href'))\n"
+        "open(os.path.join(FOLDER, NAME), 'w').close()\n"
+        "while len(os.listdir(FOLDER)) < 2: time.sleep(0.02)\n"
+        "values = [one['value'] for one in cdp.call('Storage.getCookies')['result']['cookies']]\n"
+        "listed = json.load(urllib.request.urlopen(os.environ['CAIRN_CDP_URL'] + '/json/list'))\n"
+        "told = {one['params']['targetInfo']['targetId'] for one in cdp.events if one['method'] == 'Target.targetCreated'}\n"
+        "act('stop', answer=json.dumps([values, len(cdp.pages()), len(listed), len(told)]))"
+    )
+    (tmp_path / "meet").mkdir()
+
+    async def one(name: str, pool: object) -> str:
+        (tmp_path / name).mkdir()
+        head = f"NAME, FOLDER = {name!r}, {str(tmp_path / 'meet')!r}\n"
+        async with driving(head + script, tmp_path / name) as agent:
+            episode = await play_driven(agent, pool, MemoryJournal())  # type: ignore[arg-type]
+        assert episode.closed is not None
+        return episode.closed.answer
+
+    async with shop_browser() as (_, pool):
+        answers = await asyncio.gather(one("a", pool), one("b", pool))
+    assert [json.loads(answer) for answer in answers] == [[["a"], 2, 2, 2], [["b"], 2, 2, 2]]
+
+
+@pytest.mark.parametrize(
+    ("method", "page", "wanted"),
+    [
+        ("Runtime.evaluate", True, Treatment.SCRIPT),
+        ("Runtime.evaluate", False, None),
+        ("Input.insertText", True, Treatment.CHANGE),
+        ("DOM.getDocument", True, Treatment.PASS),
+        ("Emulation.setDeviceMetricsOverride", True, Treatment.KEPT),
+        ("Browser.close", False, None),
+        ("Browser.close", True, None),
+        ("Target.createTarget", False, Treatment.TARGETS),
+        ("Target.exposeDevToolsProtocol", True, None),
+        ("Page.*", True, None),
+        ("", True, None),
+    ],
+)
+def test_what_is_not_listed_is_refused(method: str, page: bool, wanted: Treatment | None) -> None:
+    assert treatment(method, page=page) is wanted
+
+
+def test_ids_times_and_fractions_say_nothing() -> None:
+    def key(method: str = "Input.dispatchMouseEvent", target: str = "tab 1", **params: object) -> str:
+        return recorded(method, params, target=target, canonical=lambda text: text.replace(":1", ":2")).key
+
+    assert key(x=1.2, y=2, timestamp=5.0) == key(x=1.4, y=2.1, timestamp=6.0)
+    assert key(x=1.0) != key(x=3.0) and key(x=1.0) != key(x=1.0, target="tab 2")
+    assert key("Page.navigate", url="http://a:1/", frameId="A") == key("Page.navigate", url="http://a:2/", frameId="B")
+    assert key("DOM.focus", nodeId=1) == key("DOM.focus", objectId="2")
+    text = recorded("Input.insertText", {"text": "a\r" * 500}, target="tab 1", canonical=str).text
+    assert len(text) <= 301 and "\r" not in text
