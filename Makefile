@@ -116,7 +116,9 @@ test-verified: setup $(VENV)/installed-dev .venv-verified/installed
 test-agents: setup $(VENV)/installed-dev .venv-agents/installed
 	$(PY) -m pytest tests/e2e/test_process_examples.py $(ARGS)
 
-AGENTS = "clients openai anthropic mcp>=2" "openai-agents openai-agents==0.24.0"
+# The scripted endpoint reads what these versions of browser-use and @playwright/mcp show a model.
+AGENTS = "clients openai anthropic mcp>=2" "openai-agents openai-agents==0.24.0" "browser-use browser-use==0.13.14"
+PLAYWRIGHT_MCP = @playwright/mcp@0.0.83
 
 .venv-agents/installed: Makefile
 	rm -rf .venv-agents && mkdir .venv-agents
@@ -125,6 +127,9 @@ AGENTS = "clients openai anthropic mcp>=2" "openai-agents openai-agents==0.24.0"
 	  if python3 -m venv $$env && $$env/bin/python -m pip install --quiet --disable-pip-version-check "$$@"; then touch $$env/installed; \
 	  else echo "$$* cannot be installed (see above): its agents are skipped" >&2; fi; \
 	done
+	@if npm install --prefix .venv-agents/playwright-mcp --ignore-scripts --no-package-lock --no-audit --no-fund --loglevel error \
+	  $(PLAYWRIGHT_MCP) >&2; then touch .venv-agents/playwright-mcp/installed; \
+	else echo "$(PLAYWRIGHT_MCP) cannot be installed (see above): its agent is skipped" >&2; fi
 	@touch $@
 
 # Compares our outputs with recorded outputs of WebArena's own code in GOLDEN_DIR (default ../shared/golden).

@@ -33,15 +33,24 @@ from chaos_stage import PROJECT, Stage, stage
 from harness.codec import loads
 from harness.runner.process_tree import find_orphans
 
+EXAMPLES = PROJECT / "docs" / "examples" / "agents"
+ENVIRONMENTS = PROJECT / ".venv-agents"
 AGENTS: Mapping[str, tuple[str, ...]] = {
     "prompt": (),
     "direct": (),
     "tools": (),
     "vision": (),
-    "process": (f"agent.command=[{sys.executable},{PROJECT / 'docs/examples/agents/tool_loop.py'}]",),
+    "process": (f"agent.command=[{sys.executable},{EXAMPLES / 'tool_loop.py'}]",),
+    "browser-use": (f"agent.command=[{ENVIRONMENTS / 'browser-use/bin/python'},{EXAMPLES / 'browser_use_agent.py'}]",),
+    "playwright-mcp": (
+        f"agent.command=[{ENVIRONMENTS / 'clients/bin/python'},{EXAMPLES / 'playwright_mcp.py'},"
+        f"{ENVIRONMENTS / 'playwright-mcp/node_modules/.bin/playwright-mcp'}]",
+    ),
     "computer": ("llm.api=responses", "llm.model=computer-use-preview"),
 }
 """Who may play, and with which settings."""
+BY_RESPONSE = frozenset({"computer", "process", "browser-use", "playwright-mcp"})
+"""Whose requests are no messages of the journal, and are known by the ids of their responses."""
 WATCH_S = 0.03
 LOOK_S = 0.005
 WRITE_WITHIN_S = 2.0
@@ -209,7 +218,7 @@ def _kind(command: Sequence[str]) -> str:
     is_browser = any("chrom" in word for word in command[:1]) and not any(
         word.startswith("--type=") for word in command
     )
-    if command[1:2] and command[1].endswith("tool_loop.py"):
+    if command[1:2] and command[1].startswith(str(EXAMPLES)):
         return "agent"
     return "browser" if is_browser else ""
 
@@ -233,7 +242,7 @@ async def chaos(options: argparse.Namespace, folder: Path) -> tuple[Row, ...]:
         folder=folder,
         workers=options.workers,
         deadline_s=options.deadline_s,
-        by_response=options.agent in {"computer", "process"},
+        by_response=options.agent in BY_RESPONSE,
     )
     async with stage(tenants=options.workers, shifting=options.shifting, latency_ms=options.latency_ms) as scene:
         calm = await Playing(plan, scene, "calm").play()
@@ -241,6 +250,7 @@ async def chaos(options: argparse.Namespace, folder: Path) -> tuple[Row, ...]:
         strikes = moments(options.seed, options.kills)
         disturbed = await Playing(plan, scene, "chaos").play(strikes, lines=progress)
     _tell_kills(disturbed)
+    _tell_divergences(disturbed)
     return rows(calm, disturbed, kills=options.kills, lanes=options.workers)
 
 
@@ -248,6 +258,14 @@ def _tell_kills(run: Run) -> None:
     for number, kill in enumerate(run.kills, start=1):
         count = sum(journal.count(b"\n") for journal in kill.seen.journals.values())
         print(f"kill {number:2}: {kill.victim:7} at {count} journal lines, {len(kill.seen.requests)} requests")  # noqa: T201
+
+
+def _tell_divergences(run: Run) -> None:
+    """Each is recorded, and what follows from it is the run's policy."""
+    for name, journal in sorted(run.seen.journals.items()):
+        for line in lines(journal):
+            if line["kind"] == "diverged":
+                print(f"divergence of {name.partition('.')[0]} at step {line['step']}: {line['why']}")  # noqa: T201
 
 
 def tell(table: Sequence[Row]) -> None:

@@ -23,12 +23,26 @@ class Example:
     """Its folder of `.venv-agents`."""
     interface: str
     """Of its requests to the model."""
+    agent: str = "process"
+    server: str = ""
+    """A folder of `.venv-agents` whose server it starts."""
     overrides: tuple[str, ...] = ()
+
+    def command(self, name: str) -> list[str]:
+        """The program, and what it is given."""
+        python = ENVIRONMENTS / self.environment / "bin" / "python"
+        script = PROJECT / "docs" / "examples" / "agents" / name
+        server = [str(ENVIRONMENTS / self.server / "node_modules" / ".bin" / self.server)] if self.server else []
+        return [str(python), str(script), *server]
 
 
 PLAYED = {
+    "browser_use_agent.py": Example(agent="browser-use", environment="browser-use", interface="chat"),
     "mcp_loop.py": Example(environment="clients", interface="messages"),
     "openai_agents.py": Example(environment="openai-agents", interface="responses", overrides=("llm.api=responses",)),
+    "playwright_mcp.py": Example(
+        agent="playwright-mcp", environment="clients", server="playwright-mcp", interface="chat"
+    ),
     "tool_loop.py": Example(environment="clients", interface="chat"),
 }
 
@@ -46,11 +60,12 @@ def test_every_example_is_played() -> None:
 @pytest.mark.parametrize("name", PLAYED)
 def test_an_example_plays_and_is_scored_like_any_agent(start: Callable[..., Start], name: str) -> None:
     example = PLAYED[name]
-    environment = ENVIRONMENTS / example.environment
-    if not (environment / "installed").exists():
-        pytest.skip(f"make test-agents has not installed the packages of {name}, or cannot install them")
-    command = f"agent.command=[{environment / 'bin' / 'python'},{PROJECT / 'docs/examples/agents' / name}]"
-    done = start("agent=process", command, "llm=scripted", "task.limit=15", *example.overrides, timeout_s=900)
+    for folder in filter(None, (example.environment, example.server)):
+        if not (ENVIRONMENTS / folder / "installed").exists():
+            pytest.skip(f"make test-agents has not installed {folder}, or cannot install it")
+    command = f"agent.command=[{','.join(example.command(name))}]"
+    chosen = (f"agent={example.agent}", command, "llm=scripted", "task.limit=15", *example.overrides)
+    done = start(*chosen, timeout_s=900)
     assert done.code == 0, done.err
     assert (done.summary["passed"], done.summary["divergences"]) == (15, 0)
     lines = [json.loads(line) for path in done.folder.glob("*.traj.jsonl") for line in path.read_bytes().splitlines()]
