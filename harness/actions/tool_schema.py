@@ -9,7 +9,7 @@ import math
 import re
 from dataclasses import MISSING, Field, fields
 from inspect import cleandoc
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Required, TypedDict, get_args, get_origin, get_type_hints
 
 from harness.actions.action import Action
 from harness.actions.target import Target
@@ -20,7 +20,26 @@ _LARGEST = 10**9
 _ABOUT = "about"
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _ID = re.compile(r"\[?\s*([0-9]{1,12})\s*\]?")
-_TYPES: dict[Any, dict[str, str]] = {
+
+
+class FieldSchema(TypedDict, total=False):
+    """JSON Schema of one argument."""
+
+    type: Required[str]
+    enum: list[str]
+    description: str
+
+
+class ArgumentsSchema(TypedDict):
+    """JSON Schema of the arguments of a function."""
+
+    type: Literal["object"]
+    properties: dict[str, FieldSchema]
+    required: list[str]
+    additionalProperties: bool
+
+
+_TYPES: dict[Any, FieldSchema] = {
     Target: {"type": "string", "description": "Id of an element in the current observation, as in 12."},
     str: {"type": "string"},
     int: {"type": "integer"},
@@ -40,8 +59,8 @@ def description_of(action: type[Action]) -> str:
     return action.tool or action.prompt or ("" if documented.startswith(f"{action.__name__}(") else documented)
 
 
-def parameters_of(action: type[Action]) -> dict[str, Any]:
-    """JSON Schema of the arguments.
+def parameters_of(action: type[Action]) -> ArgumentsSchema:
+    """The arguments of the function.
 
     Raises:
         TypeError: A field is of a type that has no schema here, or the kind is no name of a function.
@@ -88,17 +107,19 @@ def _is_required(one: Field[Any]) -> bool:
     return one.default is MISSING and one.default_factory is MISSING
 
 
-def _schema(action: type[Action], one: Field[Any], kind: Any) -> dict[str, Any]:
+def _schema(action: type[Action], one: Field[Any], kind: Any) -> FieldSchema:
     if get_origin(kind) is Literal and all(isinstance(word, str) for word in get_args(kind)):
-        schema: dict[str, Any] = {"type": "string", "enum": list(get_args(kind))}
+        schema: FieldSchema = {"type": "string", "enum": list(get_args(kind))}
     elif kind in _TYPES:
-        schema = dict(_TYPES[kind])
+        schema = _TYPES[kind].copy()
     else:
         raise TypeError(
             f"{action.__name__}.{one.name} cannot be an argument of a call; "
             "use Target, str, int, float, bool or Literal"
         )
-    return schema | ({"description": one.metadata[_ABOUT]} if _ABOUT in one.metadata else {})
+    if _ABOUT in one.metadata:
+        schema["description"] = one.metadata[_ABOUT]
+    return schema
 
 
 def _value(action: type[Action], name: str, kind: Any, value: object) -> Any:

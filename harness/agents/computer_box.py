@@ -5,10 +5,8 @@ coordinates badly, which shows a model more than the tool does, so it is off unl
 """
 
 import asyncio
-from base64 import b64encode
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 from harness.actions import (
     Action,
@@ -29,6 +27,7 @@ from harness.agents.computer_calls import Screen
 from harness.agents.task_images import with_objective
 from harness.agents.tools_agent import ToolBox
 from harness.pictures.png import blank_picture, crop_picture, scale_picture
+from harness.pictures.task_picture import image_part
 from harness.records import ComputerTool, Episode, LiveObservation, Message, Node, Observation, Tool, ToolCall
 from harness.records.chat import COMPUTER
 
@@ -91,7 +90,7 @@ class ComputerBox:
         """
         computer = {call.id for message in messages for call in message.tool_calls if call.name == COMPUTER}
         *earlier, last = messages
-        picture = _part(await asyncio.to_thread(self._picture, view.image, episode))
+        picture = image_part(await asyncio.to_thread(self._picture, view.image, episode))
         shown = [replace(one, content=(picture,)) if one.tool_call_id in computer else one for one in earlier]
         results = [str(one.content) for one in earlier if one.tool_call_id in computer]
         text = "\n".join((*results, str(last.content)))
@@ -99,10 +98,6 @@ class ComputerBox:
             text = f"{text}LEGEND:\n{legend(view, self.screen, self.viewport)}\n"
         newest = replace(last, content=({"type": "text", "text": text}, picture))
         return with_objective((*shown, newest), view.task_images)
-
-
-def _part(image: bytes) -> dict[str, Any]:
-    return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{b64encode(image).decode()}"}}
 
 
 def legend(view: LiveObservation, screen: Screen, viewport: tuple[int, int]) -> str:

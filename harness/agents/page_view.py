@@ -6,7 +6,6 @@ change of the writing direction is left, and have a bound.
 
 import asyncio
 import re
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,6 +14,7 @@ from harness.actions.truncate import cut
 from harness.agents.task_images import task_image_parts
 from harness.api import Message
 from harness.pictures.png import draw_marks, scale_picture
+from harness.pictures.task_picture import image_part
 from harness.records import LiveObservation, Node
 
 MOST_OF_A_NAME = 100
@@ -70,11 +70,7 @@ class PageView:
         pictures = [scale_picture(view.image, self.max_pixels)] if self.image else []
         if self.marks:  # in a thread, as other episodes go on meanwhile
             pictures.append(await asyncio.to_thread(draw_marks, view.image, view.marks, max_pixels=self.max_pixels))
-        return list(map(self._part, pictures))
-
-    def _part(self, png: bytes) -> Mapping[str, object]:
-        url = f"data:image/png;base64,{b64encode(png).decode()}"
-        return {"type": "image_url", "image_url": {"url": url} | ({"detail": self.detail} if self.detail else {})}
+        return [image_part(picture, self.detail) for picture in pictures]
 
 
 def legend(nodes: Mapping[str, Node], marks: Mapping[str, Box]) -> str:

@@ -4,13 +4,12 @@ Each stands behind a line that says which one it is. They are sent byte for byte
 (`opened.images`), so a picture that is shown in many prompts is stored once.
 """
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from harness.api import Message
-from harness.pictures.task_picture import media_type
+from harness.pictures.task_picture import image_part
 
 Part = Mapping[str, Any]
 
@@ -24,10 +23,8 @@ def task_image_parts(images: Sequence[bytes], detail: str | None = None) -> tupl
     """
     parts: list[Part] = []
     for number, image in enumerate(images, start=1):
-        url = f"data:{media_type(image)};base64,{b64encode(image).decode()}"
-        more = {"detail": detail} if detail else {}
         parts.append({"type": "text", "text": f"PICTURE {number} OF THE OBJECTIVE:"})
-        parts.append({"type": "image_url", "image_url": {"url": url} | more})
+        parts.append(image_part(image, detail))
     return tuple(parts)
 
 

@@ -1,6 +1,5 @@
 """What the judges of trajectories have in common: screenshots as parts of a message, and the actions as quoted data."""
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -8,8 +7,8 @@ from typing import Any
 from harness.api import Artifacts, TrajectoryStep
 from harness.errors import EvaluatorError, JournalError
 from harness.evaluators.quotation import quoted
+from harness.pictures.task_picture import image_part
 
-_MEDIA = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg"}
 _LONGEST_ACTION = 1000
 MAX_ACTIONS = 400
 """The last actions that a judge is shown; what came before is counted."""
@@ -29,10 +28,9 @@ def picture_part(artifacts: Artifacts, digest: str) -> Mapping[str, Any]:
         data = artifacts.read(digest)
     except JournalError as error:
         raise EvaluatorError(f"a screenshot of the trajectory cannot be read: {error}") from error
-    media = next((media for start, media in _MEDIA.items() if data.startswith(start)), None)
-    if media is None:
+    if not data.startswith((b"\x89PNG", b"\xff\xd8\xff")):
         raise EvaluatorError(f"the screenshot {digest} of the trajectory is neither PNG nor JPEG")
-    return {"type": "image_url", "image_url": {"url": f"data:{media};base64,{b64encode(data).decode()}"}}
+    return image_part(data)
 
 
 def screenshots_of(trajectory: Sequence[TrajectoryStep]) -> tuple[str, ...]:

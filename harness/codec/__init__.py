@@ -82,7 +82,7 @@ def _memory(tree: JsonObject) -> JsonObject:
     return {"memory": None, **tree} if tree.get("kind") == "decided" else tree
 
 
-def _responses(tree: dict[str, Any]) -> dict[str, Any]:
+def _responses(tree: JsonObject) -> JsonObject:
     """What is new since schema 4 may be missing: responses of endpoints, tokens of caches and of reasoning."""
     return tree
 

@@ -312,7 +312,7 @@ def _dataclass(cls: Any) -> Form:
 
     def decode(value: Any) -> Any:
         _check_fields(value, names, required, tag)
-        known: dict[str, Any] = {}
+        known: dict[str, object] = {}
         name = ""
         try:
             for name, item in value.items():
@@ -326,7 +326,7 @@ def _dataclass(cls: Any) -> Form:
     return Form(encode, decode)
 
 
-def _encode_further(value: Any, further: list[tuple[str, Any, Any]], text: Text | None) -> dict[str, Any]:
+def _encode_further(value: Any, further: list[tuple[str, Any, Any]], text: Text | None) -> JsonObject:
     """The fields that are written only when they do not have their default."""
     tree = {}
     for name, default, encode_field in further:
@@ -339,7 +339,7 @@ def _encode_further(value: Any, further: list[tuple[str, Any, Any]], text: Text 
     return tree
 
 
-def _omitted(cls: Any) -> dict[str, Any]:
+def _omitted(cls: Any) -> dict[str, object]:
     """The fields that are left out when they have their default, and this default."""
     return {
         field.name: field.default if field.default_factory is MISSING else field.default_factory()

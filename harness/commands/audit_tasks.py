@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from harness import safe_files
 from harness.api import Evaluator
@@ -14,7 +15,7 @@ from harness.audit.exploit import Exploit
 from harness.audit.findings import Tried
 from harness.audit.static_audit import audit, tried
 from harness.codec import CodecError, dumps, loads
-from harness.config import Config
+from harness.config.site_settings import SitesSettings
 from harness.errors import ConfigError, JournalError
 from harness.journal.disk import write_atomic
 from harness.journal.final_state import FinalState, read_final_state
@@ -49,7 +50,10 @@ async def scored(options: argparse.Namespace, exploits: Sequence[Exploit]) -> li
 
     config = configured(options.overrides, options.config_dir)
     evaluators = build_evaluators(config, build_benchmark(config.task))
-    found = _of_run(options.of) if _is_run(options.of) else _of_file(options.of, config, evaluators)
+    if _is_run(options.of):
+        found = _of_run(options.of)
+    else:
+        found = _of_file(options.of, config.sites, config.task.ids, evaluators)
     return await audit(
         found.tasks, exploits, pages=found.pages, task_file=str(options.of.absolute()), evaluators=evaluators
     )
@@ -61,30 +65,31 @@ def played(options: argparse.Namespace, exploits: Sequence[Exploit], console: Te
     Raises:
         UsageError: There are no such tasks, or the settings are wrong.
     """
+    from harness.cli import configured
     from harness.evaluation.builder import load_tasks
 
     if _is_run(options.of):
         raise ConfigError(f"{options.of} is a run folder; --play needs the task file that its tasks are from")
-    tasks = load_tasks(_settings(options, exploits[0], None))
+    tasks = load_tasks(configured(_overrides(options, exploits[0]), options.config_dir))
     _references(options).parent.mkdir(parents=True, exist_ok=True)
     write_atomic(_references(options), dumps(tasks))
     found: list[Tried] = []
     for exploit in exploits:
+        overrides = _overrides(options, exploit)
         fitting = [task.task_id for task in tasks if exploit.fits(task)]
         if not fitting:
             continue
         if not options.json:
             console.say(f"{exploit.name}: {len(fitting)} tasks")
-        came = {one.task_id: one for one in _play(_settings(options, exploit, fitting), exploit)}
+        overrides.append(f"task.ids=[{','.join(map(_quoted, fitting))}]")
+        came = {one.task_id: one for one in _play(overrides, options.config_dir, exploit)}
         found += [came[task_id] for task_id in fitting if task_id in came]
     return found
 
 
-def _settings(options: argparse.Namespace, exploit: Exploit, ids: Sequence[str] | None) -> Config:
-    from harness.cli import configured
-
+def _overrides(options: argparse.Namespace, exploit: Exploit) -> list[str]:
     path = options.of.absolute()
-    own = [
+    return [
         f"task.path={_quoted(str(path))}",
         "agent=null",
         f"agent._target_={_AGENT}",
@@ -96,9 +101,8 @@ def _settings(options: argparse.Namespace, exploit: Exploit, ids: Sequence[str] 
         f"run.root={_quoted(str(options.root / 'audit'))}",
         f"run.id={path.stem}-{exploit.name}",
         "run.report=false",
+        *options.overrides,
     ]
-    chosen = [] if ids is None else [f"task.ids=[{','.join(_quoted(one) for one in ids)}]"]
-    return configured([*own, *options.overrides, *chosen], options.config_dir)
 
 
 def _references(options: argparse.Namespace) -> Path:
@@ -113,9 +117,11 @@ def _quoted(text: str) -> str:
     return f"'{escaped}'"
 
 
-def _play(config: Config, exploit: Exploit) -> list[Tried]:
+def _play(overrides: Sequence[str], config_dir: Path | None, exploit: Exploit) -> list[Tried]:
+    from harness.cli import configured
     from harness.evaluation.orchestrator import evaluate
 
+    config = configured(overrides, config_dir)
     folder, quiet = Path(config.run.root) / config.run.id, Terminal(highlight=False)
     folder.mkdir(parents=True, exist_ok=True)
     quiet.quiet = True
@@ -127,11 +133,13 @@ def _is_run(path: Path) -> bool:
     return path.is_dir() and ((path / "run.json").exists() or any(path.glob("*.traj.jsonl")))
 
 
-def _of_file(path: Path, config: Config, evaluators: Mapping[str, Evaluator]) -> _Audited:
+def _of_file(
+    path: Path, sites: SitesSettings, ids: Sequence[Any] | None, evaluators: Mapping[str, Evaluator]
+) -> _Audited:
     """Tasks of a file; sites without a configured address get one that leads nowhere."""
     bases = {name: f"http://{name.replace('_', '-')}.test" for name in _placeholders(path)}
-    known = {} if config.sites.embedded and not set(bases) & set(config.sites.by_name) else config.sites.canonical_bases
-    return _Audited(tasks=load(path, bases | known, ids=config.task.ids, evaluators=evaluators))
+    known = {} if sites.embedded and not set(bases) & set(sites.by_name) else sites.canonical_bases
+    return _Audited(tasks=load(path, bases | known, ids=ids, evaluators=evaluators))
 
 
 def _placeholders(path: Path) -> set[str]:

@@ -8,52 +8,40 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from harness.api import ChatModel, Message
 from harness.browser.driver.executable import find
 from harness.browser.network.http import fetch
 from harness.browser.session.chromium import ChromiumPool
 from harness.commands.machine import ClockJumpDetector, DoctorCheck, machine
-from harness.config import BrowserConfig, Config
+from harness.config import BrowserConfig
 from harness.config.deployment import Deployment
 from harness.errors import HarnessError, InfraError, UsageError
 from harness.evaluation.builder import load_tasks
 from harness.evaluation.embedded import embedded_servers, is_embedded_endpoint
 from harness.evaluation.models import Models, RequestCounter, load_prices
-from harness.evaluation.run_context import RunContext, RunSettings
+from harness.evaluation.run_context import RunContext
 from harness.evaluation.worker_pool import chromium
-from harness.journal.store import RunFolder
 from harness.records import Episode, Eval, Site, Task
-from harness.runner.shutdown import ShutdownSignal
 
 LANE = 9_000_000
 """Of embedded sites a tenant of its own, so that a run on the same server notices nothing."""
 PATIENCE_S = 60.0
 
 
-async def checkup(config: Config) -> AsyncIterator[DoctorCheck]:
+async def checkup(context: RunContext) -> AsyncIterator[DoctorCheck]:
     """Try everything; findings come as they are made."""
-    clocks = ClockJumpDetector()
+    config, clocks = context.config, ClockJumpDetector()
     for finding in machine(Path(config.run.root)):
         yield finding
     try:
-        tasks = load_tasks(config)
-        yield DoctorCheck(about="tasks", says=f"{len(tasks)} in {config.task.path or config.task._target_}")
+        context = replace(context, tasks=load_tasks(config))
+        where = config.task.path or config.task._target_
+        yield DoctorCheck(about="tasks", says=f"{len(context.tasks)} in {where}")
     except UsageError as error:
-        tasks = ()
         yield DoctorCheck(about="tasks", says=str(error), fix="set task, task.path, task.ids or task.sites", fine=False)
-    with TemporaryDirectory(prefix="cairn-doctor-") as place, RunFolder.open(Path(place) / "run") as run:
-        context = RunContext(
-            config=config,
-            settings=RunSettings.of(config),
-            run=run,
-            tasks=tasks,
-            config_digest="",
-            stopping=ShutdownSignal(),
-        )
-        async for finding in _around(context):
-            yield finding
+    async for finding in _around(context):
+        yield finding
     if (moved := clocks.finding()) is not None:
         yield moved
 

@@ -9,7 +9,7 @@ from harness.errors import ExitCode
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from harness.config import Config
+    from harness.evaluation.run_context import RunContext
 
 HELP = "check machine, disk, browser, endpoint, sites and logins, and say how to fix what fails"
 EXAMPLE = "harness doctor task=webarena task.path=test.raw.json llm=openai"
@@ -26,21 +26,23 @@ def run(options: argparse.Namespace) -> int:
 
     from harness.cli import configured
     from harness.config.config_tree import build_redactor
+    from harness.evaluation.run_context import RunContext
     from harness.journal.redacting_stream import redact_output, restore_output
     from harness.reports.terminal import Terminal
 
     config = configured(options.overrides, options.config_dir)
     redact_output(build_redactor(config.tree()))
-    code = asyncio.run(_check(config, Terminal(highlight=False, soft_wrap=True)))
+    with RunContext.for_checks(config) as context:
+        code = asyncio.run(_check(context, Terminal(highlight=False, soft_wrap=True)))
     restore_output()
     return code
 
 
-async def _check(config: "Config", console: "Console") -> int:
+async def _check(context: "RunContext", console: "Console") -> int:
     from harness.commands.checkup import checkup
 
     wrong = 0
-    async for finding in checkup(config):
+    async for finding in checkup(context):
         wrong += not finding.fine
         mark = "[green]ok   [/]" if finding.fine else "[red]WRONG[/]"
         console.print(mark, end=" ")

@@ -166,12 +166,12 @@ def check_sites(sites: SitesSettings, folder: Path, task: Task) -> None:
 
 def _setting(name: str) -> str:
     """How the address of a site is given, for a sentence."""
-    for path in sorted((PROJECT / "configs" / "sites").glob("*.yaml")):
-        if name in read_yaml(path, "sites"):
-            return (
-                f"sites={path.stem}, and its address by sites.{name}.url=http://… where the environment does not"
-                " tell it"
-            )
+    known = [
+        path for path in sorted((PROJECT / "configs" / "sites").glob("*.yaml")) if name in read_yaml(path, "sites")
+    ]
+    if known:
+        choices = " or ".join(f"sites={path.stem}" for path in reversed(known))
+        return f"{choices}, and its address by sites.{name}.url=http://… where the environment does not tell it"
     return f"+sites.{name}.url=http://…" if _SITE.fullmatch(name) else "another run, for no site can be called that"
 
 

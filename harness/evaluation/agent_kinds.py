@@ -14,7 +14,8 @@ from harness.agents.prompt_agent import PromptAgent
 from harness.agents.random_agent import RandomAgent
 from harness.agents.tools_agent import Box, ToolBox, ToolsAgent
 from harness.api import Agent, ChatModel
-from harness.choices import ObservationType
+from harness.choices import ObservationType, OnDivergence
+from harness.config import LimitsConfig
 from harness.config.agent_settings import AgentConfig
 from harness.config.observation_settings import TEXTS, ObservationConfig
 from harness.errors import ConfigError
@@ -36,6 +37,10 @@ class AgentSettings:
     """Width and height in CSS pixels."""
     api: str
     """The interface of the model."""
+    model: str
+    """Its name."""
+    limits: LimitsConfig
+    on_divergence: OnDivergence
 
     def chosen_actions(self) -> ActionSet:
         return action_set_of(self.action_set, self.actions)

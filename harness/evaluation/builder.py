@@ -1,4 +1,4 @@
-"""From settings to objects; the only module that makes objects of classes named in settings (`_target_`).
+"""From settings to objects, those of classes named in settings (`_target_`) by `plugin_factory`.
 
 These settings come from the person who starts the run: command line, files, installed packages. Settings read from a
 run folder never come here (`config.recorded_config`). Browsers and model clients are made in `worker_pool` and
@@ -6,23 +6,19 @@ run folder never come here (`config.recorded_config`). Browsers and model client
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from inspect import iscoroutinefunction, signature
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from hydra.errors import InstantiationException
-from hydra.utils import instantiate
-
 from harness.api import Agent, Benchmark, ChatModel, Evaluator, Executor, Judge, ObservationRenderer, Sink
 from harness.benchmarks.suite import Suite, named
 from harness.config import Config, ExecutorConfig, RunConfig, TaskConfig, member_task
-from harness.config.agent_settings import PluginConfig
 from harness.config.model_settings import JudgeConfig, LlmConfig, ModelConfig
 from harness.errors import ConfigError, TaskError, UsageError
 from harness.evaluation.action_classes import action_set_of
 from harness.evaluation.agent_kinds import AgentSettings, check_agent, shipped_agent
+from harness.evaluation.plugin_factory import PLUGIN_ERRORS, as_plugin, error_line, make_plugin, plugin_factory
 from harness.evaluation.suite_selection import Selection
 from harness.evaluation.task_sight import check_sight
 from harness.evaluators.reward import LastReward
@@ -43,12 +39,6 @@ Outcomes = Mapping[tuple[str, int], EpisodeResult]
 """Task and trial to what its journal holds."""
 NO_OUTCOMES: Outcomes = MappingProxyType({})
 
-PLUGIN_ERRORS = (
-    *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError),
-    *(OSError, RuntimeError, TypeError, ValueError),
-)
-"""What code of a plug-in raises for arguments it cannot use, before anything is played."""
-
 
 def check_plugins(config: Config) -> None:
     """See that every class the settings name is there and fits, before anything is played.
@@ -58,11 +48,11 @@ def check_plugins(config: Config) -> None:
     """
     action_set_of(config.action_set.value, config.actions)
     if config.agent._target_ is not None:
-        _factory("agent", config.agent, Agent, given=("model",))
+        plugin_factory("agent", config.agent, Agent, given=("model",))
     else:
         check_agent(agent_settings(config))
     if config.judge._target_ is not None:
-        _factory("judge", config.judge, Judge)
+        plugin_factory("judge", config.judge, Judge)
     benchmark = build_benchmark(config.task)
     if benchmark is not None and benchmark.needs_trace and not config.browser.har:
         raise ConfigError(f"{type(benchmark).__name__} judges the requests of the pages; set browser.har=true")
@@ -113,7 +103,7 @@ def _tasks_of(config: Config, task: TaskConfig) -> tuple[Task, ...]:
 def build_agent(config: Config, model: ChatModel) -> Agent:
     """The agent of one lane; a class of the person's own is given the model as `model`."""
     if config.agent._target_ is not None:
-        agent: Agent = _make("agent", config.agent, Agent, model=model)
+        agent: Agent = make_plugin("agent", config.agent, Agent, model=model)
         return agent
     return shipped_agent(agent_settings(config), model)
 
@@ -127,12 +117,15 @@ def agent_settings(config: Config) -> AgentSettings:
         actions=tuple(config.actions),
         viewport=(config.browser.width, config.browser.height),
         api=config.llm.api,
+        model=config.llm.model,
+        limits=config.limits,
+        on_divergence=config.resume.on_divergence,
     )
 
 
 def build_judge(settings: JudgeConfig) -> Judge | None:
     """A judge of the person's own; None = there is none."""
-    judge: Judge | None = None if settings._target_ is None else _make("judge", settings, Judge)
+    judge: Judge | None = None if settings._target_ is None else make_plugin("judge", settings, Judge)
     return judge
 
 
@@ -140,7 +133,7 @@ def build_renderer(config: Config) -> ObservationRenderer | None:
     """What writes the text of pages; None = the shipped dialects."""
     settings = config.observation
     made: ObservationRenderer | None = (
-        None if settings._target_ is None else _make("observation", settings, ObservationRenderer)
+        None if settings._target_ is None else make_plugin("observation", settings, ObservationRenderer)
     )
     return made
 
@@ -150,7 +143,7 @@ def build_benchmark(task: TaskConfig) -> Benchmark | None:
     if task.members:
         members = {name: build_benchmark(member_task(member)) for name, member in task.members.items()}
         return Suite(members, {name: _benchmark_evaluators(one) for name, one in members.items() if one is not None})
-    made: Benchmark | None = None if task._target_ is None else _make("task", task, Benchmark)
+    made: Benchmark | None = None if task._target_ is None else make_plugin("task", task, Benchmark)
     return made
 
 
@@ -162,7 +155,7 @@ def build_evaluators(config: Config, benchmark: Benchmark | None) -> Mapping[str
         if name in EVAL_TYPES or name in made:
             whose = "of the benchmark" if name in made else "shipped"
             raise ConfigError(f"{place}: there is an evaluator {name} already ({whose}); give yours another name")
-        made[name] = _make(place, plugin, Evaluator)
+        made[name] = make_plugin(place, plugin, Evaluator)
     return made
 
 
@@ -177,7 +170,7 @@ def _entries(benchmark: Benchmark) -> list[object]:
     except UsageError:
         raise
     except PLUGIN_ERRORS as error:
-        raise ConfigError(f"the tasks of {name} cannot be had: {_said(error)}") from error
+        raise ConfigError(f"the tasks of {name} cannot be had: {error_line(error)}") from error
 
 
 def _evaluators_of(benchmark: Benchmark) -> Mapping[str, Evaluator]:
@@ -186,7 +179,7 @@ def _evaluators_of(benchmark: Benchmark) -> Mapping[str, Evaluator]:
     try:
         evaluators = dict(benchmark.evaluators())
     except PLUGIN_ERRORS as error:
-        raise ConfigError(f"the evaluators of {theirs} cannot be had: {_said(error)}") from error
+        raise ConfigError(f"the evaluators of {theirs} cannot be had: {error_line(error)}") from error
     for name, evaluator in evaluators.items():
         if name in EVAL_TYPES:
             raise ConfigError(f"{theirs}.evaluators: {name} is a shipped evaluator; give yours another name")
@@ -197,7 +190,7 @@ def _evaluators_of(benchmark: Benchmark) -> Mapping[str, Evaluator]:
 
 def build_executor(settings: ExecutorConfig) -> Executor | None:
     """An executor of the person's own; None = `executor.kind` says which."""
-    made: Executor | None = None if settings._target_ is None else _make("executor", settings, Executor)
+    made: Executor | None = None if settings._target_ is None else make_plugin("executor", settings, Executor)
     return made
 
 
@@ -262,62 +255,8 @@ def build_sinks(report_metrics: list[Any] | None) -> list[Any] | None:
     if not isinstance(report_metrics, list):
         return report_metrics  # for the reader of names to refuse
     return [
-        _make("tracking.report_metrics", _as_plugin(one), Sink) if isinstance(one, dict) and "_target_" in one else one
+        make_plugin("tracking.report_metrics", as_plugin(one), Sink)
+        if isinstance(one, dict) and "_target_" in one
+        else one
         for one in report_metrics
     ]
-
-
-def _as_plugin(entry: Mapping[str, Any]) -> PluginConfig:
-    return PluginConfig(
-        _target_=str(entry["_target_"]), arguments={key: value for key, value in entry.items() if key != "_target_"}
-    )
-
-
-def _make(place: str, plugin: PluginConfig, protocol: type[Any], **given: Any) -> Any:
-    """An object of the class named at `place`."""
-    factory = _factory(place, plugin, protocol, given=tuple(given))
-    try:
-        made = factory(**given)
-    except PLUGIN_ERRORS as error:
-        raise ConfigError(f"{place}._target_={plugin._target_} cannot be made: {_said(error)}") from error
-    if not isinstance(made, protocol):  # attributes that only an object has
-        raise ConfigError(
-            f"{place}._target_={plugin._target_} has not all that harness.api.{protocol.__name__} asks for"
-        )
-    return made
-
-
-def _factory(place: str, plugin: PluginConfig, protocol: type[Any], given: Sequence[str] = ()) -> Callable[..., Any]:
-    """What makes the object, checked as far as it can be without making one."""
-    named = f"{place}._target_={plugin._target_}"
-    if hidden := [key for key in plugin.arguments if not key.isidentifier() or key.startswith("_")]:
-        raise ConfigError(f"{place}.arguments: {hidden[0]} cannot be the name of an argument")
-    try:
-        factory = instantiate(
-            {"_target_": plugin._target_, **plugin.arguments}, _partial_=True, _recursive_=False, _convert_="all"
-        )
-    except InstantiationException as error:
-        raise ConfigError(f"{named} cannot be imported: {_said(error.__cause__ or error)}") from error
-    made_by = getattr(factory, "func", None)
-    if not isinstance(made_by, type):
-        raise ConfigError(f"{named} is no class; give the dotted path of one, my_package.module.Class")
-    for name, method in vars(protocol).items():
-        if name.startswith("_") or not callable(method):
-            continue
-        theirs = getattr(made_by, name, None)
-        if not callable(theirs):
-            raise ConfigError(f"{named} has no method {name}, which harness.api.{protocol.__name__} asks for")
-        if iscoroutinefunction(method) and not iscoroutinefunction(theirs):
-            raise ConfigError(f"{named}: its method {name} must be `async def`")
-    try:
-        signature(made_by).bind(**plugin.arguments, **dict.fromkeys(given))
-    except TypeError as error:
-        also = f"; it is given {', '.join(given)}, too" if given else ""
-        raise ConfigError(
-            f"{place}.arguments do not fit the constructor of {plugin._target_}: {error}{also}"
-        ) from error
-    return factory  # type: ignore[no-any-return]
-
-
-def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

@@ -8,15 +8,14 @@ Why: docs/decisions/resume.md#a-fork-is-a-resume-of-a-journal-that-another-run-b
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from harness import safe_files
-from harness.codec import CodecError, dumps, loads
-from harness.config import Config
+from harness.codec import CodecError, JsonObject, dumps, loads
+from harness.config.schema_fields import Tree
 from harness.errors import ConfigError, JournalLocked
 from harness.evaluation.config_drift import changed_settings, keep_settings, settings_of
 from harness.journal.index import scan
@@ -67,29 +66,33 @@ class ForkPoint:
         """Raises: TaskError: The id is no part of a file name."""
         return self.run / journal_name(task_id, self.trial)
 
-    def described(self, tasks: Sequence[str]) -> dict[str, Any]:
+    def described(self, tasks: Sequence[str]) -> JsonObject:
         """The content of `fork.json`."""
         return {"run": self.name, "step": self.step, "task": self.task_id, "trial": self.trial, "tasks": list(tasks)}
 
 
-def check_fork(config: Config) -> None:
-    """Raises: ConfigError: The settings cannot be combined with a fork."""
-    if config.run.fork is None:
+def check_fork(fork: str | None, executor: str) -> None:
+    """Raises: ConfigError: There is no such fork, or this kind of executor cannot be combined with one."""
+    if fork is None:
         return
-    ForkPoint.of(config.run.fork)
-    if config.executor.kind == "slurm":
+    ForkPoint.of(fork)
+    if executor == "slurm":
         raise ConfigError(
             "run.fork cannot be combined with executor=slurm; use executor=processes or executor=ray, or several runs"
         )
 
 
-def begin_fork(config: Config, run: RunFolder, tasks: Sequence[Task], say: Callable[[str], None]) -> tuple[Task, ...]:
+def begin_fork(  # noqa: PLR0913 (the settings of a fork)
+    fork: str, run: RunFolder, tasks: Sequence[Task], *, trials: int, measured: Tree, say: Callable[[str], None]
+) -> tuple[Task, ...]:
     """Write the journals of a fork that are not there yet.
 
     Args:
-        config: The settings of the fork.
-        run: Its folder, held.
+        fork: `run.fork`.
+        run: The folder of the fork, held.
         tasks: Those that the settings select.
+        trials: Of each task.
+        measured: The fork's settings that change what is measured.
         say: Receives sentences for the person.
     Returns:
         The tasks of the fork.
@@ -97,19 +100,17 @@ def begin_fork(config: Config, run: RunFolder, tasks: Sequence[Task], say: Calla
         ConfigError: The parent lacks the task or step, has other tasks, or the folder is no fork of it.
         JournalLocked: The parent is running.
     """
-    if config.run.fork is None:
-        return tuple(tasks)
-    point = ForkPoint.of(config.run.fork)
+    point = ForkPoint.of(fork)
     known = _recorded(run.path)
     _check_folder(run, point, known)
     if known is not None and known == point.described(known.get("tasks", ())):
         chosen = tuple(task for task in tasks if task.task_id in known["tasks"])
-        missing = [one for one in _places(chosen, config.trials) if not run.journal_path(*one).exists()]
+        missing = [one for one in _places(chosen, trials) if not run.journal_path(*one).exists()]
         if chosen and not missing:
             return chosen
     with _held(point):
         chosen = _chosen(point, tasks, say)
-        _write(config, run, point, chosen, say=say)
+        _write(run, point, chosen, trials=trials, measured=measured, say=say)
     run.write(FORK_NAME, dumps(point.described([task.task_id for task in chosen])) + b"\n")
     return chosen
 
@@ -138,7 +139,7 @@ def _held(point: ForkPoint) -> Iterator[None]:
             os.close(fd)
 
 
-def _recorded(folder: Path) -> dict[str, Any] | None:
+def _recorded(folder: Path) -> JsonObject | None:
     try:
         found = loads(safe_files.read_if_there(folder / FORK_NAME) or b"null")
     except CodecError:
@@ -146,7 +147,7 @@ def _recorded(folder: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _check_folder(run: RunFolder, point: ForkPoint, known: Mapping[str, Any] | None) -> None:
+def _check_folder(run: RunFolder, point: ForkPoint, known: JsonObject | None) -> None:
     """See that the folder is new, or a fork from the same step."""
     for (task_id, _), outcome in scan(run.path).outcomes.items():
         fork = outcome.fork
@@ -199,11 +200,10 @@ def _listed(what: str, ids: Sequence[str]) -> str:
     return f"{what}{'s' * (len(ids) > 1)} {', '.join(one[:80] for one in ids[:_NAMED])}{more}"
 
 
-def _write(
-    config: Config, run: RunFolder, point: ForkPoint, tasks: Sequence[Task], *, say: Callable[[str], None]
+def _write(  # noqa: PLR0913 (as `begin_fork`)
+    run: RunFolder, point: ForkPoint, tasks: Sequence[Task], *, trials: int, measured: Tree, say: Callable[[str], None]
 ) -> None:
-    digest = keep_settings(run, config.measured())
-    now, changed = config.measured(), set[str]()
+    digest, changed = keep_settings(run, measured), set[str]()
     for task in tasks:
         inherited = inherit(point.journal(task.task_id), point.step)
         if inherited.opened.task_digest != task_digest(task):
@@ -212,9 +212,10 @@ def _write(
                 " again"
             )
         before = settings_of(ArtifactStore(point.run / "artifacts"), inherited.opened.config_digest)
-        changed |= changed_settings(before, now).keys()
-        same_model = not {"llm.model", "llm.api", "llm.kind"} & changed_settings(before, now).keys()
-        for trial in range(config.trials):
+        different = changed_settings(before, measured).keys()
+        changed |= different
+        same_model = not {"llm.model", "llm.api", "llm.kind"} & different
+        for trial in range(trials):
             path = run.journal_path(task.task_id, trial)
             if path.exists():
                 continue

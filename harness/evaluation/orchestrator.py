@@ -80,7 +80,7 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
         return ExitCode.DONE
     check_inputs(config.browser, config.executor)
     check_reply_caches(config.llm, config.judge)
-    check_fork(config)
+    check_fork(config.run.fork, config.executor.kind)
     if config.agent._target_ is None and config.agent.kind == "process":
         console.say(_NOT_CONFINED)
         if config.llm.cache not in (None, "off"):
@@ -96,7 +96,8 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
         ExitStack() as closing,
     ):
         _take_over(folder)
-        tasks = begin_fork(config, run, tasks, console.say)
+        if (fork := config.run.fork) is not None:
+            tasks = begin_fork(fork, run, tasks, trials=config.trials, measured=config.measured(), say=console.say)
         outcomes = (scanned := _scan(run)).outcomes
         accepted = console.say if config.resume.accept_drift else None
         config_digest = check_config_drift(config.measured(), run, tasks, outcomes=outcomes, accepted=accepted)

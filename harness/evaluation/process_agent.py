@@ -1,10 +1,8 @@
 """Makes the agent that is a process (`agent=process`)."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 from harness.choices import ObservationType
-from harness.config import Config
 from harness.evaluation.agent_kinds import AgentSettings, tool_box
 from harness.gateway.agent_process import find_program, process_environment
 from harness.gateway.request_key import Volatile
@@ -25,10 +23,7 @@ def check_process_agent(settings: AgentSettings) -> None:
 
 
 def build_process_agent(
-    config: Config,
-    settings: AgentSettings,
-    passthrough: Passthrough | None,
-    stopping: Callable[[], Awaitable[None]],
+    settings: AgentSettings, passthrough: Passthrough | None, stopping: Callable[[], Awaitable[None]]
 ) -> ProcessAgent:
     """The agent of one lane.
 
@@ -38,13 +33,9 @@ def build_process_agent(
     Raises:
         ConfigError: The command cannot be run, or a setting cannot be used.
     """
-    made = replace(
-        _process_settings(settings),
-        on_divergence=config.resume.on_divergence,
-        limits=EpisodeLimits(**vars(config.limits)),
-        model=config.llm.model,
+    return ProcessAgent(
+        settings=_process_settings(settings), box=tool_box(settings), passthrough=passthrough, stopping=stopping
     )
-    return ProcessAgent(settings=made, box=tool_box(settings), passthrough=passthrough, stopping=stopping)
 
 
 def _process_settings(settings: AgentSettings) -> ProcessSettings:
@@ -59,5 +50,8 @@ def _process_settings(settings: AgentSettings) -> ProcessSettings:
         pictures=ObservationType.image in settings.observation.parts,
         timeout_s=agent.timeout_s,
         volatile=Volatile.of(agent.volatile),
+        on_divergence=settings.on_divergence,
+        limits=EpisodeLimits(**vars(settings.limits)),
+        model=settings.model,
         max_observation_tokens=agent.max_observation_tokens,
     )

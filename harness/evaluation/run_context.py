@@ -1,7 +1,10 @@
 """The settings, tasks and open run folder of one invocation, before heavy libraries are loaded."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Self
 
 from harness.choices import Strategy
@@ -81,3 +84,17 @@ class RunContext(WorkerContext):
     """A sentence for the person."""
     rate_limiter: Limiters = field(default_factory=Limiters)
     embedded: EmbeddedResetHooks = field(default_factory=EmbeddedResetHooks)
+
+    @classmethod
+    @contextmanager
+    def for_checks(cls, config: Config) -> Iterator[Self]:
+        """A context that plays no tasks; its run folder is deleted at the end."""
+        with TemporaryDirectory(prefix="cairn-doctor-") as place, RunFolder.open(Path(place) / "run") as run:
+            yield cls(
+                config=config,
+                settings=RunSettings.of(config),
+                run=run,
+                tasks=(),
+                config_digest="",
+                stopping=ShutdownSignal(),
+            )

@@ -20,9 +20,9 @@ from typing import Any
 import yaml
 
 from harness import safe_files
-from harness.codec import CodecError, loads
+from harness.codec import CodecError, JsonObject, loads
 from harness.config import Config, LimitsConfig
-from harness.config.schema_fields import as_plain
+from harness.config.schema_fields import Tree, as_plain
 from harness.config.site_settings import DEMO_SERVER, RESERVED, read_sites
 from harness.errors import ConfigError, UnsafeFile
 
@@ -140,7 +140,7 @@ def _weight(place: str, value: Any) -> float:
     return float(value)
 
 
-def _limits(place: str, given: Any, of_run: LimitsConfig, of_benchmark: LimitsConfig) -> dict[str, Any]:
+def _limits(place: str, given: Any, of_run: LimitsConfig, of_benchmark: LimitsConfig) -> Tree:
     """The limits of a benchmark: those of the file, else of the run, else its own, else the defaults."""
     if not isinstance(given or {}, dict):
         raise ConfigError(f"{place}.limits must be a mapping, as in limits: {{max_steps: 10}}")
@@ -158,7 +158,7 @@ def _limits(place: str, given: Any, of_run: LimitsConfig, of_benchmark: LimitsCo
     return merged
 
 
-def _sites(path: Path, trees: Mapping[str, dict[str, Any]], of_run: dict[str, Any]) -> dict[str, Any]:
+def _sites(path: Path, trees: Mapping[str, Tree], of_run: Tree) -> Tree:
     """The sites of all benchmarks, and over them what the run says of sites.
 
     Raises:
@@ -173,7 +173,7 @@ def _sites(path: Path, trees: Mapping[str, dict[str, Any]], of_run: dict[str, An
         )
     if live := [name for name, tree in trees.items() if tree.get("live") is not None]:
         raise ConfigError(f"{path}: {', '.join(live)} is played on the live web; run it apart from a suite")
-    merged: dict[str, Any] = {}
+    merged: Tree = {}
     whose: dict[str, str] = {}
     for name, site, tree in _each_site(trees):
         if merged.setdefault(site, tree) != tree:
@@ -187,7 +187,7 @@ def _sites(path: Path, trees: Mapping[str, dict[str, Any]], of_run: dict[str, An
     return {**merged, "embedded": next(iter(embedded.values()))}
 
 
-def _each_site(trees: Mapping[str, dict[str, Any]]) -> Iterator[tuple[str, str, Any]]:
+def _each_site(trees: Mapping[str, Tree]) -> Iterator[tuple[str, str, Any]]:
     """Benchmark, name and settings of each of its sites; embedded ones say who serves them."""
     for name, tree in trees.items():
         for site, settings in tree.items():
@@ -197,13 +197,13 @@ def _each_site(trees: Mapping[str, dict[str, Any]]) -> Iterator[tuple[str, str, 
             yield name, site, {**serves, **settings} if isinstance(settings, Mapping) else settings
 
 
-def suite_plans(members: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+def suite_plans(members: Mapping[str, Mapping[str, Any]]) -> list[JsonObject]:
     """The plan files of a suite's benchmarks as one, for the scripted endpoint.
 
     Raises:
         ConfigError: One cannot be read.
     """
-    found: list[dict[str, Any]] = []
+    found: list[JsonObject] = []
     for name, member in members.items():
         if (path := member["plans"]) is None:
             continue

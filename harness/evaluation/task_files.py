@@ -17,8 +17,9 @@ from harness.browser.network import http
 from harness.browser.network.addresses import Addresses, host_of
 from harness.config.deployment import Deployment
 from harness.errors import ConfigError, SiteUnavailable, TaskError, UnsafeFile
-from harness.evaluation.builder import PLUGIN_ERRORS, build_benchmark
+from harness.evaluation.builder import build_benchmark
 from harness.evaluation.embedded import EmbeddedServers
+from harness.evaluation.plugin_factory import PLUGIN_ERRORS
 from harness.evaluation.run_context import RunContext
 from harness.journal.log import read
 from harness.pictures.task_picture import sendable

@@ -162,7 +162,6 @@ async def _agent(
     )
 
     return build_process_agent(
-        config,
         agent_settings(config),
         await models.passthrough(base_url, tell, lane, model=config.agent.model),
         context.stopping.asked,

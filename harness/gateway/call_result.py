@@ -2,10 +2,10 @@
 
 from base64 import b64encode
 from dataclasses import dataclass
-from typing import Any
 
 from harness.actions import InvalidAction
 from harness.agents import page
+from harness.codec import JsonObject
 from harness.records import Done, Observation, Refused, Step, Unknown
 
 OVER = "RESULT: done\nThe episode is over."
@@ -25,7 +25,7 @@ class CallResult:
     image: bytes | None = None
     """PNG of the viewport, where the agent is given pictures."""
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """As the HTTP interface gives it."""
         seen = self.seen
         shown = {} if seen is None else {"url": seen.url, "title": seen.title, "page": seen.shown_text}
@@ -33,9 +33,9 @@ class CallResult:
         over = {"over": seen is None}
         return {"outcome": self.outcome, "why": self.why, "text": self.text, **over, **shown, **picture}
 
-    def as_mcp(self) -> dict[str, Any]:
+    def as_mcp(self) -> JsonObject:
         """As the result of an MCP tool."""
-        content: list[dict[str, Any]] = [{"type": "text", "text": self.text}]
+        content: list[JsonObject] = [{"type": "text", "text": self.text}]
         if self.image is not None:
             content.append({"type": "image", "data": b64encode(self.image).decode(), "mimeType": "image/png"})
         return {"content": content, "isError": self.outcome == "error"}

@@ -16,7 +16,6 @@ holds for a decision that was still pending when a limit closed the episode.
 """
 
 from dataclasses import replace
-from typing import Any
 
 from harness.actions import Stop
 from harness.records import (
@@ -99,9 +98,9 @@ def fold(episode: Episode, record: Record) -> Episode:
 
 
 def _opened(episode: Episode, record: Opened) -> Episode:
-    return Episode(
+    return replace(
+        _inherited(episode, record),
         opened=record,
-        **_inherited(episode, record),
         failures=() if record.why == "retry" else episode.failures,
         total_usage=episode.total_usage,
         total_judge_usage=episode.total_judge_usage,
@@ -111,18 +110,18 @@ def _opened(episode: Episode, record: Opened) -> Episode:
     )
 
 
-def _inherited(episode: Episode, record: Opened) -> dict[str, Any]:
-    """What a further attempt of a fork has of the one before it."""
+def _inherited(episode: Episode, record: Opened) -> Episode:
+    """What a further attempt of a fork has of the one before it; other attempts begin with nothing."""
     before = episode.opened
     if before is None or record.fork is None or before.fork != record.fork:
-        return {}
-    return {
-        "arrival": episode.arrival,
-        "steps": episode.steps[: record.fork.step],
-        "late": tuple(late for late in episode.late if late.at < before.at),
-        "doubts": tuple(doubt for doubt in episode.doubts if doubt.at < before.at),
-        "inherited_usage": episode.inherited_usage,
-    }
+        return Episode()
+    return Episode(
+        arrival=episode.arrival,
+        steps=episode.steps[: record.fork.step],
+        late=tuple(late for late in episode.late if late.at < before.at),
+        doubts=tuple(doubt for doubt in episode.doubts if doubt.at < before.at),
+        inherited_usage=episode.inherited_usage,
+    )
 
 
 def _is_inherited(episode: Episode, step: int) -> bool:

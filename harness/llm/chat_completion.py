@@ -8,7 +8,7 @@ Source: https://platform.openai.com/docs/api-reference/chat.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.codec import JsonObject, dumps
 from harness.errors import ConfigError
@@ -20,6 +20,10 @@ from harness.llm.interface import SdkErrors, plain_options
 from harness.llm.model_family import REASONING_TOKENS, is_reasoning_model
 from harness.llm.retry import RetryableError
 from harness.records import ComputerTool, Message, Tool, ToolCall
+
+if TYPE_CHECKING:
+    from openai.types.chat import ChatCompletionFunctionToolParam
+    from openai.types.shared_params import FunctionDefinition
 
 _FINISHES = {one: one for one in ("stop", "length", "tool_calls", "content_filter")} | {
     "model_length": "length",
@@ -107,7 +111,7 @@ def plain_message(message: Message) -> Mapping[str, Any]:
     if message.items:
         return message.items[0]
     content = message.content if isinstance(message.content, str) else list(message.content)
-    plain: dict[str, Any] = {"role": message.role, "content": content}
+    plain: JsonObject = {"role": message.role, "content": content}
     if message.name is not None:
         plain["name"] = message.name
     if message.tool_calls:
@@ -117,20 +121,25 @@ def plain_message(message: Message) -> Mapping[str, Any]:
     return plain
 
 
-def plain_call(call: ToolCall) -> dict[str, Any]:
+def plain_call(call: ToolCall) -> JsonObject:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
-def plain_tools(tools: Sequence[Tool | ComputerTool]) -> list[dict[str, Any]]:
+def plain_tools(tools: Sequence[Tool | ComputerTool]) -> "list[ChatCompletionFunctionToolParam]":
     """Raises: ConfigError: chat completions know no computer tool."""
     if any(isinstance(tool, ComputerTool) for tool in tools):
         raise ConfigError("chat completions have no computer tool; choose llm.api=responses or llm.api=messages")
     return [_plain_tool(tool) for tool in tools if isinstance(tool, Tool)]
 
 
-def _plain_tool(tool: Tool) -> dict[str, Any]:
-    strict = {"strict": True} if tool.strict else {}
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters, **strict}
+def _plain_tool(tool: Tool) -> "ChatCompletionFunctionToolParam":
+    function: FunctionDefinition = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": dict(tool.parameters),
+    }
+    if tool.strict:
+        function["strict"] = True
     return {"type": "function", "function": function}
 
 

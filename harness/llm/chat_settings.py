@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.codec import JsonObject
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatSettings:
@@ -25,6 +27,6 @@ class ChatSettings:
     """Further keys of the request, as the server documents them."""
 
 
-def given(**values: Any) -> dict[str, Any]:
+def given(**values: Any) -> JsonObject:
     """Those that are not None."""
     return {key: value for key, value in values.items() if value is not None}

@@ -1,7 +1,9 @@
 """A picture of a task, as an agent is sent it: PNG or JPEG, bounded, and otherwise as it was given."""
 
+from base64 import b64encode
+from collections.abc import Mapping
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.pictures.png import scaled_size
 
@@ -17,6 +19,16 @@ MOST_SENT_BYTES = 3_700_000
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "ICO")
 """That are read."""
 _SENT = ("PNG", "JPEG")
+
+
+def image_part(data: bytes, detail: str | None = None) -> Mapping[str, Any]:
+    """A PNG or JPEG as a part of a message.
+
+    Args:
+        detail: For models that know it; None = not sent.
+    """
+    url = f"data:{media_type(data)};base64,{b64encode(data).decode()}"
+    return {"type": "image_url", "image_url": {"url": url} | ({"detail": detail} if detail else {})}
 
 
 def sendable(data: bytes, max_pixels: int | None = None) -> bytes:

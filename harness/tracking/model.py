@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.api import Identity
-from harness.codec import dumps
+from harness.codec import JsonObject, dumps
 from harness.errors import TrackingError
 from harness.llm.endpoint import Endpoint
 from harness.tracking.folder import ON_REPEAT, ROW_KEY, SCENARIOS_KEY, TOTALS_KEY, ModelFolder, OnRepeat, repeated
@@ -173,7 +173,7 @@ class Model:
             self._client = Endpoint(base_url=self.inference_base_url, api_key=self.inference_api_key).connect()
         return self._client
 
-    def read_state(self) -> dict[str, Any] | None:
+    def read_state(self) -> JsonObject | None:
         """The content of the model's `state.json`, which scripts keep their progress in; None when there is none.
 
         Raises:
@@ -185,7 +185,7 @@ class Model:
         """Replace `state.json`, durably; the running totals, which Cairn keeps in it, stay."""
         self.folder.change_state(lambda old: {**{key: old[key] for key in (TOTALS_KEY,) if key in old}, **state})
 
-    def merge_state(self, state: Mapping[str, Any]) -> dict[str, Any]:
+    def merge_state(self, state: Mapping[str, Any]) -> JsonObject:
         """Change keys of `state.json`, nested ones by themselves; returns the whole. Safe among processes."""
         return self.folder.change_state(lambda old: _merged(old, state))
 
@@ -325,7 +325,7 @@ def _numbers(row: Row) -> dict[str, float]:
     return {key: value for key, value in row.items() if key != "step" and isinstance(value, int | float)}
 
 
-def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> JsonObject:
     merged = dict(old)
     for key, value in new.items():
         inner = merged.get(key)

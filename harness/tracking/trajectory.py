@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from harness.codec import JsonObject
+
 Scalar = float | int | str | bool | None
 
 
@@ -39,7 +41,7 @@ class Trajectory:
     def log(self, message: str) -> None:
         self.logs.append(message)
 
-    def messages(self) -> list[dict[str, Any]]:
+    def messages(self) -> list[JsonObject]:
         """The conversation as chat messages, ready to be sent: choices are assistant messages, no content is null."""
         return [_message(item) for item in self.messages_and_choices]
 
@@ -59,7 +61,7 @@ class Trajectory:
             self.metrics[name] = self.metrics.get(name, 0.0) + time.monotonic() - begun
 
 
-def _message(item: Any) -> dict[str, Any]:
+def _message(item: Any) -> JsonObject:
     said = item["message"] if isinstance(item, Mapping) and "finish_reason" in item else getattr(item, "message", item)
     plain = dict(said) if isinstance(said, Mapping) else said.model_dump(mode="json", exclude_none=True)
     return {**plain, "content": plain.get("content") or ""}

@@ -175,7 +175,7 @@ SITES: dict[str, On] = {
     "two-embedded": On("", sites=("shop", "forum")),
     "logged-in": On("", state="/somewhere/shop_state.json"),
     "logged-in-on-two": On("", sites=("shop", "forum"), state="shop.forum_state.json"),
-    "a-site-of-webarena": On("give sites=webarena, and its address by sites.shopping.url=", sites=("shopping",)),
+    "a-site-of-webarena": On("give sites=webarena or sites=visualwebarena, and its address by sites.shopping.url=", sites=("shopping",)),
     "that-site-configured": On("", sites=("shopping",), overrides=("sites=webarena", "sites.shopping.url=http://a:1")),
     "that-site-without-an-address": On("but your settings have no address for it", sites=("shopping",), overrides=("sites=webarena",)),
     "a-site-nobody-knows": On("give +sites.intranet.url=http", sites=("intranet",)),

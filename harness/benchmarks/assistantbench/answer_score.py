@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from harness.api import EvaluatorError
+from harness.codec import JsonObject
 
 _TINY = 1e-4
 """In the place of 0, of which there is no ratio."""
@@ -144,7 +145,7 @@ def _words_score(found: frozenset[str], wanted: frozenset[str]) -> float:
     return _f1(common / len(found) if found else 1.0, common / len(wanted) if wanted else 1.0)
 
 
-def _objects_score(found: Any, wanted: Sequence[dict[str, Any]]) -> float:
+def _objects_score(found: Any, wanted: Sequence[JsonObject]) -> float:
     if not isinstance(found, list) or not found or not isinstance(found[0], dict):
         return 0.0
     if not all(isinstance(one, dict) for one in found):
@@ -152,13 +153,13 @@ def _objects_score(found: Any, wanted: Sequence[dict[str, Any]]) -> float:
     return _paired(found, list(wanted), _object_score)
 
 
-def _object_score(found: dict[str, Any], wanted: dict[str, Any]) -> float:
+def _object_score(found: JsonObject, wanted: JsonObject) -> float:
     if not found or not wanted:
         return 0.0
     return _f1(_share(wanted, found), _share(found, wanted))
 
 
-def _share(fields: dict[str, Any], of: dict[str, Any]) -> float:
+def _share(fields: JsonObject, of: JsonObject) -> float:
     """How much of these fields the other object has."""
     return sum(_field_score(of[key], value) if key in of else 0.0 for key, value in fields.items()) / len(fields)
 

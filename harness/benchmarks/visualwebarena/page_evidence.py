@@ -6,7 +6,7 @@ cannot be gathered at all is an error of that one entry.
 
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, TypedDict
 from urllib.parse import urljoin
 
 from harness.api import BenchmarkPage, EvaluatorError, PluginFailed
@@ -26,26 +26,45 @@ _SOURCES = """(locator) => {
 }"""
 
 
-async def gather_html(page: BenchmarkPage, targets: Sequence[Mapping[str, Any]], shop: str) -> list[dict[str, Any]]:
-    """For each target `{"value": …}`, or `{"error": why}`."""
+class Gathered(TypedDict, total=False):
+    """What was found for one entry, or why nothing could be."""
+
+    value: Any
+    error: str
+
+
+class FoundPictures(TypedDict, total=False):
+    images: list[str]
+    """Hashes, in the order of the page."""
+    outside: list[str]
+    """Addresses of pictures that are on no site of the run."""
+    references: list[str]
+    """Hashes."""
+    error: str
+    """Why there is nothing else."""
+
+
+async def gather_html(page: BenchmarkPage, targets: Sequence[Mapping[str, Any]], shop: str) -> list[Gathered]:
+    """For each target its value, or an error."""
     return [await _gathered(page, target["url"], shop, target) for target in targets]
 
 
 async def gather_images(
     page: BenchmarkPage, queries: Sequence[Mapping[str, Any]], shop: str, references: Sequence[Sequence[str]]
-) -> list[dict[str, Any]]:
-    """For each query the hashes of the pictures, in the order of the page, and of the references; or an error.
-
-    `outside` names addresses of pictures that are on no site of the run.
-    """
-    found = []
+) -> list[FoundPictures]:
+    """For each query the pictures of the page and the references."""
+    found: list[FoundPictures] = []
     for query, known in zip(queries, references, strict=True):
         one = await _gathered(page, query["eval_image_url"], shop, query)
-        found.append(one if "error" in one else {**one["value"], "references": list(known)})
+        if "error" in one:
+            found.append({"error": one["error"]})
+        else:
+            pictures: FoundPictures = one["value"]
+            found.append({**pictures, "references": list(known)})
     return found
 
 
-async def _gathered(page: BenchmarkPage, url: str, shop: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+async def _gathered(page: BenchmarkPage, url: str, shop: str, entry: Mapping[str, Any]) -> Gathered:
     scene = Scene(page=page, last_url=page.url, shop=shop)
     try:
         async with AsyncExitStack() as closing:
@@ -73,7 +92,7 @@ async def _value(scene: Scene, locator: str) -> Any:
     return page.canonical(value) if isinstance(value, str) else value
 
 
-async def _pictures(page: BenchmarkPage, query: Mapping[str, Any]) -> dict[str, Any]:
+async def _pictures(page: BenchmarkPage, query: Mapping[str, Any]) -> FoundPictures:
     sources = await page.evaluate(_SOURCES, query["eval_image_class"])
     if len(sources) > _MOST_PICTURES:
         raise EvaluatorError(f"the page has {len(sources)} pictures there; the limit is {_MOST_PICTURES}")

@@ -1,13 +1,11 @@
 """What the judge of VisualWebArena's tasks is asked: one word in answer, read as the package reads it."""
 
-from base64 import b64encode
-
 from harness.api import JudgeAccess, Message
 from harness.codec import digest
 from harness.errors import EvaluatorError
 from harness.evaluators.judge import MAX_JUDGED, lenient
 from harness.evaluators.quotation import RULE, quoted
-from harness.pictures.task_picture import media_type, sendable
+from harness.pictures.task_picture import image_part, sendable
 
 _SYSTEM = f"""You grade the work of an assistant that used web sites on somebody's behalf. You compare; you do not \
 solve the task yourself. {RULE}"""
@@ -52,8 +50,7 @@ async def look(judge: JudgeAccess, picture: bytes, question: str) -> str:
         sent = sendable(picture)
     except ValueError as error:
         raise EvaluatorError(f"a picture of the page {error}") from error
-    url = f"data:{media_type(sent)};base64,{b64encode(sent).decode()}"
-    parts = ({"type": "text", "text": f"Q: {question} A:"}, {"type": "image_url", "image_url": {"url": url}})
+    parts = ({"type": "text", "text": f"Q: {question} A:"}, image_part(sent))
     return await judge.ask([Message(role="system", content=_LOOK), Message(role="user", content=parts)])
 
 

@@ -7,7 +7,7 @@ document around it. The page is read only: nothing is added to it, and it can ob
 
 import builtins
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from importlib.resources import files
 from itertools import count
@@ -32,7 +32,9 @@ _VISIBLE_BOXES, _SHOWS_FRAME = (
 )
 _Boxes = list[tuple[str, Box]]
 """Element ids and boxes in the coordinates of the page's viewport; of several for one element the best first."""
-_Argument = dict[str, Any]
+
+
+_Argument = Mapping[str, object]
 """Of a function in the page: a value, or the handle of a node."""
 
 

@@ -9,6 +9,7 @@ history for each answer, with the messages that the model really saw.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -33,17 +34,16 @@ class ArtBackend:
         self._models: dict[tuple[str, str], Any] = {}
 
     async def register(self, model: Model) -> None:
-        shared: dict[str, Any] = {
-            "name": model.name,
-            "project": model.project,
-            "entity": model.entity,
-            "base_path": model.base_path,
-            "report_metrics": [],
-        }
+        kind = self._art.Model
         if isinstance(model, TrainableModel):
-            theirs = self._art.TrainableModel(base_model=model.base_model, id=model.id, **shared)
-        else:
-            theirs = self._art.Model(**shared)
+            kind = partial(self._art.TrainableModel, base_model=model.base_model, id=model.id)
+        theirs = kind(
+            name=model.name,
+            project=model.project,
+            entity=model.entity,
+            base_path=model.base_path,
+            report_metrics=[],
+        )
         await self._backend.register(theirs)
         self._models[model.project, model.name] = theirs
 

@@ -1,0 +1,79 @@
+"""Makes objects of classes that the settings name (`_target_`); the only module that does.
+
+The settings come from the person who starts the run: command line, files, installed packages. Settings read from a run
+folder never come here (`config.recorded_config`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from inspect import iscoroutinefunction, signature
+from typing import Any
+
+from hydra.errors import InstantiationException
+from hydra.utils import instantiate
+
+from harness.config.agent_settings import PluginConfig
+from harness.errors import ConfigError
+
+PLUGIN_ERRORS = (
+    *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError),
+    *(OSError, RuntimeError, TypeError, ValueError),
+)
+"""What code of a plug-in raises for arguments it cannot use, before anything is played."""
+
+
+def as_plugin(entry: Mapping[str, Any]) -> PluginConfig:
+    return PluginConfig(
+        _target_=str(entry["_target_"]), arguments={key: value for key, value in entry.items() if key != "_target_"}
+    )
+
+
+def make_plugin(place: str, plugin: PluginConfig, protocol: type[Any], **given: Any) -> Any:
+    """An object of the class named at `place`."""
+    factory = plugin_factory(place, plugin, protocol, given=tuple(given))
+    try:
+        made = factory(**given)
+    except PLUGIN_ERRORS as error:
+        raise ConfigError(f"{place}._target_={plugin._target_} cannot be made: {error_line(error)}") from error
+    if not isinstance(made, protocol):  # attributes that only an object has
+        raise ConfigError(
+            f"{place}._target_={plugin._target_} has not all that harness.api.{protocol.__name__} asks for"
+        )
+    return made
+
+
+def plugin_factory(
+    place: str, plugin: PluginConfig, protocol: type[Any], given: Sequence[str] = ()
+) -> Callable[..., Any]:
+    """What makes the object, checked as far as it can be without making one."""
+    named = f"{place}._target_={plugin._target_}"
+    if hidden := [key for key in plugin.arguments if not key.isidentifier() or key.startswith("_")]:
+        raise ConfigError(f"{place}.arguments: {hidden[0]} cannot be the name of an argument")
+    try:
+        factory = instantiate(
+            {"_target_": plugin._target_, **plugin.arguments}, _partial_=True, _recursive_=False, _convert_="all"
+        )
+    except InstantiationException as error:
+        raise ConfigError(f"{named} cannot be imported: {error_line(error.__cause__ or error)}") from error
+    made_by = getattr(factory, "func", None)
+    if not isinstance(made_by, type):
+        raise ConfigError(f"{named} is no class; give the dotted path of one, my_package.module.Class")
+    for name, method in vars(protocol).items():
+        if name.startswith("_") or not callable(method):
+            continue
+        theirs = getattr(made_by, name, None)
+        if not callable(theirs):
+            raise ConfigError(f"{named} has no method {name}, which harness.api.{protocol.__name__} asks for")
+        if iscoroutinefunction(method) and not iscoroutinefunction(theirs):
+            raise ConfigError(f"{named}: its method {name} must be `async def`")
+    try:
+        signature(made_by).bind(**plugin.arguments, **dict.fromkeys(given))
+    except TypeError as error:
+        also = f"; it is given {', '.join(given)}, too" if given else ""
+        raise ConfigError(
+            f"{place}.arguments do not fit the constructor of {plugin._target_}: {error}{also}"
+        ) from error
+    return factory  # type: ignore[no-any-return]
+
+
+def error_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
