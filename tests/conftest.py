@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.journal.store import RunFolder
 from tests.looking import browser, shared_browser
 
 __all__ = ["browser", "shared_browser"]
@@ -28,6 +29,13 @@ def pytest_collection() -> Iterator[None]:
         return (yield)
     finally:
         gc.enable()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[RunFolder]:
+    """An open run folder."""
+    with RunFolder.open(tmp_path / "run") as run:
+        yield run
 
 
 @pytest.hookimpl(tryfirst=True)

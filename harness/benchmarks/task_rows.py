@@ -20,6 +20,9 @@ _MOST = 100_000
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
+_MISSING = "there is no such file or folder; set task.path to the task file"
+
+
 def read_rows(path: str | None) -> list[Fields]:
     """The rows of `task.path`, in the file's order.
 
@@ -49,7 +52,7 @@ def _values(file: Path) -> Iterator[tuple[str, Any]]:
     elif file.suffix == ".csv":
         yield from _csv(file)
     elif file.suffix == ".jsonl":
-        for number, line in enumerate(_bytes(file).split(b"\n"), start=1):
+        for number, line in enumerate(read_bytes(file, _MISSING).split(b"\n"), start=1):
             if line.strip():
                 yield f"{file}:{number}", _json(line, f"{file}:{number}")
     else:
@@ -57,7 +60,7 @@ def _values(file: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _array(file: Path) -> Iterator[tuple[str, Any]]:
-    value = _json(_bytes(file), str(file))
+    value = _json(read_bytes(file, _MISSING), str(file))
     if isinstance(value, dict) and isinstance(value.get("data"), list):  # WebVoyager's reference answers have a head
         value = value["data"]
     if isinstance(value, list):
@@ -68,7 +71,7 @@ def _array(file: Path) -> Iterator[tuple[str, Any]]:
 
 def _csv(file: Path) -> Iterator[tuple[str, Any]]:
     try:
-        reader = csv.DictReader(StringIO(_bytes(file).decode("utf-8-sig"), newline=""))
+        reader = csv.DictReader(StringIO(read_bytes(file, _MISSING).decode("utf-8-sig"), newline=""))
         line = 2
         for row in reader:
             if None in row:
@@ -81,11 +84,12 @@ def _csv(file: Path) -> Iterator[tuple[str, Any]]:
         raise TaskError(f"{file}: is not valid CSV ({error})") from error
 
 
-def _bytes(file: Path) -> bytes:
+def read_bytes(file: Path, missing: str) -> bytes:
+    """Raises: TaskError: It cannot be read; `missing` is said when there is none."""
     try:
         return safe_files.read_named(file)
     except FileNotFoundError as error:
-        raise TaskError(f"{file}: there is no such file or folder; set task.path to the task file") from error
+        raise TaskError(f"{file}: {missing}") from error
     except UnsafeFile as error:
         raise TaskError(f"{file}: cannot be read ({error.why})") from error
     except OSError as error:

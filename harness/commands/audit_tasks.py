@@ -15,11 +15,12 @@ from harness.audit.exploit import Exploit
 from harness.audit.findings import Tried
 from harness.audit.static_audit import audit, tried
 from harness.codec import CodecError, dumps, loads
+from harness.commands.own_settings import quoted
 from harness.config.site_settings import SitesSettings
 from harness.errors import ConfigError, JournalError
 from harness.journal.disk import write_atomic
 from harness.journal.final_state import FinalState, read_final_state
-from harness.journal.names import journals_in
+from harness.journal.names import is_run_folder, journals_in
 from harness.journal.store import ArtifactStore
 from harness.records import Task
 from harness.reports.terminal import Terminal
@@ -50,7 +51,7 @@ async def scored(options: argparse.Namespace, exploits: Sequence[Exploit]) -> li
 
     config = configured(options.overrides, options.config_dir)
     evaluators = build_evaluators(config, build_benchmark(config.task))
-    if _is_run(options.of):
+    if is_run_folder(options.of):
         found = _of_run(options.of)
     else:
         found = _of_file(options.of, config.sites, config.task.ids, evaluators)
@@ -68,7 +69,7 @@ def played(options: argparse.Namespace, exploits: Sequence[Exploit], console: Te
     from harness.cli import configured
     from harness.evaluation.builder import load_tasks
 
-    if _is_run(options.of):
+    if is_run_folder(options.of):
         raise ConfigError(f"{options.of} is a run folder; --play needs the task file that its tasks are from")
     tasks = load_tasks(configured(_overrides(options, exploits[0]), options.config_dir))
     _references(options).parent.mkdir(parents=True, exist_ok=True)
@@ -81,7 +82,7 @@ def played(options: argparse.Namespace, exploits: Sequence[Exploit], console: Te
             continue
         if not options.json:
             console.say(f"{exploit.name}: {len(fitting)} tasks")
-        overrides.append(f"task.ids=[{','.join(map(_quoted, fitting))}]")
+        overrides.append(f"task.ids=[{','.join(map(quoted, fitting))}]")
         came = {one.task_id: one for one in _play(overrides, options.config_dir, exploit)}
         found += [came[task_id] for task_id in fitting if task_id in came]
     return found
@@ -90,15 +91,15 @@ def played(options: argparse.Namespace, exploits: Sequence[Exploit], console: Te
 def _overrides(options: argparse.Namespace, exploit: Exploit) -> list[str]:
     path = options.of.absolute()
     return [
-        f"task.path={_quoted(str(path))}",
+        f"task.path={quoted(str(path))}",
         "agent=null",
         f"agent._target_={_AGENT}",
         f"agent.name=exploit-{exploit.name}",
         f"+agent.arguments.exploit={exploit.name}",
-        f"+agent.arguments.task_file={_quoted(str(path))}",
-        f"+agent.arguments.references={_quoted(str(_references(options)))}",
+        f"+agent.arguments.task_file={quoted(str(path))}",
+        f"+agent.arguments.references={quoted(str(_references(options)))}",
         f"judge._target_={_JUDGE}",
-        f"run.root={_quoted(str(options.root / 'audit'))}",
+        f"run.root={quoted(str(options.root / 'audit'))}",
         f"run.id={path.stem}-{exploit.name}",
         "run.report=false",
         *options.overrides,
@@ -111,12 +112,6 @@ def _references(options: argparse.Namespace) -> Path:
     return folder.absolute() / f"{options.of.absolute().stem}.tasks.json"
 
 
-def _quoted(text: str) -> str:
-    """A value as hydra reads it."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
-
-
 def _play(overrides: Sequence[str], config_dir: Path | None, exploit: Exploit) -> list[Tried]:
     from harness.cli import configured
     from harness.evaluation.orchestrator import evaluate
@@ -127,10 +122,6 @@ def _play(overrides: Sequence[str], config_dir: Path | None, exploit: Exploit) -
     quiet.quiet = True
     asyncio.run(evaluate(config, folder, quiet))
     return [tried(exploit.name, one.opened.task.task_id, one.scores) for one in _ended(folder)]
-
-
-def _is_run(path: Path) -> bool:
-    return path.is_dir() and ((path / "run.json").exists() or any(path.glob("*.traj.jsonl")))
 
 
 def _of_file(

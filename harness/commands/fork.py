@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from harness.cli import run as evaluate
+from harness.commands.own_settings import quoted
 from harness.config import slug
 
 HELP = "go on from a recorded step with other settings, in a new run folder; the steps before are not paid for again"
@@ -25,10 +26,10 @@ def run(options: argparse.Namespace) -> int:
     if options.trials is not None:
         overrides.append(f"trials={options.trials}")
     if not any(override.startswith("run.id=") for override in overrides):
-        name = _quoted(f"{_name(options.step)}-${{agent.name}}-${{slug:${{llm.model}}}}")
+        name = quoted(f"{_name(options.step)}-${{agent.name}}-${{slug:${{llm.model}}}}")
         overrides.append(f"run.id={name}")
     further = [f"--config-dir={options.config_dir}"] if options.config_dir else []
-    return evaluate([*(["-m"] if options.multirun else []), *further, f"run.fork={_quoted(options.step)}", *overrides])
+    return evaluate([*(["-m"] if options.multirun else []), *further, f"run.fork={quoted(options.step)}", *overrides])
 
 
 def _name(step: str) -> str:
@@ -38,9 +39,3 @@ def _name(step: str) -> str:
     of_task = not parts.is_dir() and parts.parent.is_dir()
     named = f"{parts.parent.name}-fork-{parts.name}" if of_task else f"{parts.name}-fork"
     return slug(f"{named}-{number}")
-
-
-def _quoted(text: str) -> str:
-    """A value as hydra reads it, whatever characters are in it."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

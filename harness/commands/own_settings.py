@@ -10,3 +10,9 @@ def add_own_settings(parser: argparse.ArgumentParser, about: str) -> None:
     parser.add_argument(
         "--config-dir", type=Path, metavar="DIR", help="folder of your own configurations, as for run.py"
     )
+
+
+def quoted(text: str) -> str:
+    """A value as hydra reads it, whatever characters are in it."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

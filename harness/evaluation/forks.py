@@ -22,6 +22,7 @@ from harness.journal.index import scan
 from harness.journal.inheritance import Inheritance, inherit, write_inheritance
 from harness.journal.lock import hold, holder_named_in
 from harness.journal.log import LOCK_NAME, read
+from harness.journal.names import is_run_folder
 from harness.journal.store import ArtifactStore, RunFolder, journal_name
 from harness.records import Fork, Opened, Task
 from harness.reports.fork_tree import FORK_NAME
@@ -51,7 +52,7 @@ class ForkPoint:
                 f"run.fork={text[:200]} names no step; give RUN@STEP or RUN/TASK@STEP, as in results/NAME/12@6"
             )
         path, step = Path(found[1]), int(found[2])
-        if _is_run(path) or not _is_run(path.parent):
+        if is_run_folder(path) or not is_run_folder(path.parent):
             return cls(run=path, task_id=None, trial=0, step=step)
         task, trial = path.name, 0
         if (numbered := _TRIAL.fullmatch(task)) is not None:
@@ -83,12 +84,12 @@ def check_fork(fork: str | None, executor: str) -> None:
 
 
 def begin_fork(  # noqa: PLR0913 (the settings of a fork)
-    fork: str, run: RunFolder, tasks: Sequence[Task], *, trials: int, measured: Tree, say: Callable[[str], None]
+    fork: str | None, run: RunFolder, tasks: Sequence[Task], *, trials: int, measured: Tree, say: Callable[[str], None]
 ) -> tuple[Task, ...]:
     """Write the journals of a fork that are not there yet.
 
     Args:
-        fork: `run.fork`.
+        fork: `run.fork`; None = the run is no fork.
         run: The folder of the fork, held.
         tasks: Those that the settings select.
         trials: Of each task.
@@ -100,6 +101,8 @@ def begin_fork(  # noqa: PLR0913 (the settings of a fork)
         ConfigError: The parent lacks the task or step, has other tasks, or the folder is no fork of it.
         JournalLocked: The parent is running.
     """
+    if fork is None:
+        return tuple(tasks)
     point = ForkPoint.of(fork)
     known = _recorded(run.path)
     _check_folder(run, point, known)
@@ -117,10 +120,6 @@ def begin_fork(  # noqa: PLR0913 (the settings of a fork)
 
 def _places(tasks: Sequence[Task], trials: int) -> list[tuple[str, int]]:
     return [(task.task_id, trial) for task in tasks for trial in range(trials)]
-
-
-def _is_run(path: Path) -> bool:
-    return path.is_dir() and ((path / "run.json").exists() or any(path.glob("*.traj.jsonl")))
 
 
 @contextmanager

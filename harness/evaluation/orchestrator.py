@@ -90,17 +90,16 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
 
 async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...]) -> int:
     begun = time.monotonic()
-    settings, tasks = RunSettings.of(config), load_tasks(config)
+    settings, tasks, measured = RunSettings.of(config), load_tasks(config), config.measured()
     with (
         RunFolder.open(folder, durability=config.journal.durability, redactor=_keep_quiet(config, tasks)) as run,
         ExitStack() as closing,
     ):
         _take_over(folder)
-        if (fork := config.run.fork) is not None:
-            tasks = begin_fork(fork, run, tasks, trials=config.trials, measured=config.measured(), say=console.say)
+        tasks = begin_fork(config.run.fork, run, tasks, trials=config.trials, measured=measured, say=console.say)
         outcomes = (scanned := _scan(run)).outcomes
         accepted = console.say if config.resume.accept_drift else None
-        config_digest = check_config_drift(config.measured(), run, tasks, outcomes=outcomes, accepted=accepted)
+        config_digest = check_config_drift(measured, run, tasks, outcomes=outcomes, accepted=accepted)
         stopping = ShutdownSignal(console.say)
         jobs, embedded = build_scheduler(settings, run, tasks, outcomes=outcomes, stopping=stopping)
         spent = outcomes if len(jobs) else {}  # without pending jobs there is nothing to stop
@@ -137,7 +136,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
             return ExitCode.INTERRUPTED
         if not left.pending:
             retry_request.settle(settings.policy, run, tasks, found.outcomes, trials=config.trials)
-            save_summary(run, summary, settings=config.tree() | config.measured())
+            save_summary(run, summary, settings=config.tree() | measured)
         return exit_code(console, summary.overall, config.fail_under)
 
 

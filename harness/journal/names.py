@@ -40,3 +40,7 @@ def journals_in(folder: Path) -> list[os.DirEntry[str]]:
             )
     except FileNotFoundError:
         return []
+
+
+def is_run_folder(path: Path) -> bool:
+    return path.is_dir() and ((path / "run.json").exists() or any(path.glob(f"*{JOURNAL_SUFFIX}")))

@@ -70,6 +70,12 @@ def count(value: Any) -> int:
     return value if isinstance(value, int) and 0 < value <= _MOST_TOKENS else 0
 
 
+def token_details(counts: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    """What `usage` of OpenAI's interfaces says of the kinds of tokens."""
+    details = counts.get(f"{kind}_tokens_details")
+    return details if isinstance(details, dict) else {}
+
+
 def excerpt(content: bytes) -> str:
     text = " ".join(content[:400].decode("utf-8", "replace").split())
     return repr(text[:200])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.codec import JsonObject, dumps
 from harness.errors import ConfigError
-from harness.llm.answer import Answer, count, excerpt, mappings, parsed, short, whole
+from harness.llm.answer import Answer, count, excerpt, mappings, parsed, short, token_details, whole
 from harness.llm.chat_settings import ChatSettings, given
 from harness.llm.endpoint import Endpoint
 from harness.llm.event_stream import completion_of, events_in, was_streamed
@@ -151,7 +151,7 @@ def read_completion(content: bytes) -> Answer:
         raise RetryableError(f"malformed answer, no choices[0].message: {excerpt(content)}")
     usage = data.get("usage")
     counts = usage if isinstance(usage, dict) else {}
-    prompt, completion = (_details(counts, kind) for kind in ("prompt", "completion"))
+    prompt, completion = (token_details(counts, kind) for kind in ("prompt", "completion"))
     finish = choice.get("finish_reason")
     if finish == "error":  # of a gateway, whose provider failed in the middle of the answer
         raise RetryableError(f"the answer ends with an error: {excerpt(dumps(choice.get('error')))}")
@@ -179,11 +179,6 @@ def _choice(data: Any) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
             return choice | {"finish_reason": "content_filter"}, {}  # Gemini and Azure, when they withhold all of it
         case _:
             return {}, None
-
-
-def _details(counts: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
-    details = counts.get(f"{kind}_tokens_details")
-    return details if isinstance(details, dict) else {}
 
 
 def _calls(calls: Any) -> list[ToolCall]:

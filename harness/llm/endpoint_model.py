@@ -16,7 +16,7 @@ from harness.llm.chat_settings import ChatSettings
 from harness.llm.endpoint import Endpoint
 from harness.llm.exchange import Exchanger, ReceivedAnswer, Sending
 from harness.llm.interface import Interface
-from harness.llm.permits import RateLimiter
+from harness.llm.permits import RateLimiter, Unlimited
 from harness.llm.prices import Price
 from harness.llm.request_frame import frame_of
 from harness.llm.responses import Responses
@@ -66,7 +66,7 @@ class EndpointModel:
         Args:
             turns: One is taken for each HTTP request and never kept while waiting for the next; None = no limit.
         """
-        self._exchanger = Exchanger(endpoint, settings, retrier=retrier, prices=prices, turns=turns)
+        self._exchanger = Exchanger(endpoint, settings, retrier=retrier, prices=prices, turns=turns or Unlimited())
         self.endpoint = endpoint
         self._api, self._model = settings.api, settings.model
         self._interface = connect(endpoint, settings)

@@ -6,7 +6,7 @@ Every request, retries included, takes a permit and is counted. What is sent and
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 from harness.errors import ModelUnavailable, RequestRefused
@@ -64,28 +64,21 @@ class ReceivedAnswer:
         return "".join(letter for letter in found if letter.isascii() and letter.isprintable())[:_LONGEST_REQUEST_ID]
 
 
+@dataclass(slots=True)
 class Exchanger:
     """Sends requests to one endpoint."""
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        settings: ChatSettings,
-        *,
-        retrier: Retrier,
-        prices: Mapping[str, Price],
-        turns: RateLimiter | None = None,
-    ) -> None:
-        """
-        Args:
-            turns: One is taken for each HTTP request and never kept while waiting for the next; None = no limit.
-        """
-        self.endpoint = endpoint
-        self.settings = settings
-        self._retrier = retrier
-        self._prices = prices
-        self._turns = turns or Unlimited()
-        self._reply_tokens = settings.max_tokens or GUESSED_REPLY_TOKENS
+    endpoint: Endpoint
+    settings: ChatSettings
+    _: KW_ONLY
+    retrier: Retrier
+    prices: Mapping[str, Price]
+    turns: RateLimiter = field(default_factory=Unlimited)
+    """A permit is taken for each HTTP request and never kept while waiting for the next."""
+    _reply_tokens: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._reply_tokens = self.settings.max_tokens or GUESSED_REPLY_TOKENS
 
     async def exchange(self, sending: Sending) -> ReceivedAnswer:
         """Send until there is an answer.
@@ -100,7 +93,7 @@ class Exchanger:
         async def attempt() -> ReceivedAnswer:
             nonlocal requests, waited_s, again
             asked = PermitRequest(tokens=sending.tokens + self._reply_tokens, again=again)
-            turn = await self._turns.acquire(asked)
+            turn = await self.turns.acquire(asked)
             requests += 1
             waited_s += turn.waited_s
             try:
@@ -111,7 +104,7 @@ class Exchanger:
                 raise
 
         try:
-            received = await self._retrier.run(attempt, lambda: waited_s)
+            received = await self.retrier.run(attempt, lambda: waited_s)
         except RetryableError as exc:
             raise ModelUnavailable(
                 f"{self.endpoint.label} did not answer for model {sending.model!r} "
@@ -167,5 +160,5 @@ class Exchanger:
             cache_write_tokens=min(answer.cache_write_tokens, prompt - cached),
             reasoning_tokens=min(answer.reasoning_tokens, completion),
         )
-        price = self._prices.get(model) or self._prices.get(answer.model)
+        price = self.prices.get(model) or self.prices.get(answer.model)
         return with_cost(usage, price if prompt else None)  # no prompt has no tokens: they were not counted

@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.codec import JsonObject, dumps
 from harness.errors import ConfigError
-from harness.llm.answer import Answer, count, excerpt, mappings, parsed, short, whole
+from harness.llm.answer import Answer, count, excerpt, mappings, parsed, short, token_details, whole
 from harness.llm.chat_completion import openai_errors
 from harness.llm.chat_settings import ChatSettings, given
 from harness.llm.endpoint import Endpoint
@@ -175,7 +175,7 @@ def read_response(content: bytes) -> Answer:
     texts, refusals = (_said(output, kind, key) for kind, key in (("output_text", "text"), ("refusal", "refusal")))
     usage = data.get("usage")
     counts = usage if isinstance(usage, dict) else {}
-    prompt, completion = (_details(counts, kind) for kind in ("input", "output"))
+    prompt, completion = (token_details(counts, kind) for kind in ("input", "output"))
     return Answer(
         text="".join(texts),
         model=short(data.get("model")),
@@ -201,11 +201,6 @@ def _finish(data: Mapping[str, Any], calls: Sequence[ToolCall]) -> str:
         case {"status": "completed"}:
             return "tool_calls" if calls else "stop"
     return ""
-
-
-def _details(counts: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
-    details = counts.get(f"{kind}_tokens_details")
-    return details if isinstance(details, dict) else {}
 
 
 def _said(output: Sequence[Mapping[str, Any]], kind: str, key: str) -> list[str]:

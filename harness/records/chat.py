@@ -13,7 +13,6 @@ from harness.records.usage import Usage
 
 COMPUTER = "computer"
 """Name of a call of the provider's own computer tool."""
-FINISH_REASONS = ("stop", "length", "tool_calls", "content_filter", "refusal")
 UNFINISHED: Mapping[str, str] = MappingProxyType(
     {
         "": "",

@@ -23,7 +23,7 @@ from harness.reports.baselines import Baseline, baselines_of
 from harness.reports.fork_tree import fork_tree
 from harness.reports.overview import overview
 from harness.reports.pages import Pages, RunView, TaskView, style, version
-from harness.reports.rows import Row, RunInfo, page_name, row_of, rows_of, run_info
+from harness.reports.rows import Row, RunInfo, page_name, row_of, rows_of, run_info, side_file
 from harness.reports.task_page import TaskPageBuilder
 
 MADE = ".made.json"
@@ -91,7 +91,7 @@ def write_report(folder: Path, *, dialect: str | None = None, found: Scan | None
     branches = fork_tree(folder)
     facts = _facts(found, known, rows, baselines) | {"judges": [plain(one) for one in whole.judges]}
     facts["branches"] = [plain(one) for one in branches]
-    made = _made(target / MADE)
+    made = side_file(target / MADE)
     if made == facts and (target / "index.html").exists():
         return WrittenReport(index=target / "index.html", pages=0)
     within = Within(folder)
@@ -168,11 +168,3 @@ def _task_pages(
         if name in stale and (view := story_of(folder, known, entry, builder)) is not None:
             _, _, before, after = pages[name]
             yield name, printer.task(replace(view, before=before, after=after), place)
-
-
-def _made(path: Path) -> JsonObject:
-    try:
-        made = loads(safe_files.read(path, most=safe_files.MAX_SIDE_FILE_BYTES))
-    except (OSError, CodecError):
-        return {}
-    return made if isinstance(made, dict) else {}

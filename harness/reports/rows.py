@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness import safe_files
-from harness.codec import CodecError, loads
+from harness.codec import CodecError, JsonObject, loads
 from harness.errors import ConfigError
 from harness.evaluators.result import BLOCKED
 from harness.journal.index import EpisodeResult, IndexEntry
@@ -124,7 +124,7 @@ def run_info(folder: Path, dialect: str | None = None) -> RunInfo:
     Raises:
         UnsafeFile: One of them is a link, a FIFO or a device.
     """
-    run, summary = _small(folder / "run.json"), _small(folder / "summary.json")
+    run, summary = side_file(folder / "run.json"), side_file(folder / "summary.json")
     tasks, trials = _tasks(run.get("tasks")), run.get("trials")
     trials = trials if isinstance(trials, int) and 0 < trials < 10_000 else 1
     recorded = summary.get("scoring") or run.get("scoring")
@@ -249,7 +249,8 @@ def _natural(task_id: str) -> tuple[tuple[int, int, str], ...]:
     return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts)
 
 
-def _small(path: Path) -> dict[str, object]:
+def side_file(path: Path) -> JsonObject:
+    """A small JSON object of a run folder; {} when it is missing or none."""
     try:
         found = loads(safe_files.read(path, most=safe_files.MAX_SIDE_FILE_BYTES))
     except (OSError, CodecError):

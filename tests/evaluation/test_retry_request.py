@@ -5,7 +5,6 @@ anew.
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -18,12 +17,6 @@ from harness.runner.pending import PendingPolicy, pending_jobs
 from tests.runner.test_pending import FAILED, PASSED, TASK, outcome
 
 TASKS = tuple(replace(TASK, task_id=task_id) for task_id in "123")
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Iterator[RunFolder]:
-    with RunFolder.open(tmp_path / "run") as run:
-        yield run
 
 
 def a_policy(retry: str | None = "all") -> PendingPolicy:

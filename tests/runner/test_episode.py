@@ -1,8 +1,7 @@
 """What an episode records of waiting for its sites, and of a job it was given although it cannot be played."""
 
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,12 +39,6 @@ class Slow:
 class Nobody:
     def tell(self, news: Any) -> None:
         return
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Iterator[RunFolder]:
-    with RunFolder.open(tmp_path / "run") as run:
-        yield run
 
 
 def a_kit(run: RunFolder, *, stopping: bool) -> EpisodeDeps:

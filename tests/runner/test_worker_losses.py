@@ -6,10 +6,9 @@ The workers are played by the test, as are their deaths; schedule, supervisor an
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -174,12 +173,6 @@ class Scene:
 
     def episode(self, task_id: str) -> Episode:
         return read(self.run.journal_path(task_id))
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Iterator[RunFolder]:
-    with RunFolder.open(tmp_path / "run") as run:
-        yield run
 
 
 @pytest.mark.parametrize(("lanes", "workers"), [(1, 1), (3, 1), (4, 2)])

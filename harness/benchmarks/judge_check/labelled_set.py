@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from harness import safe_files
+from harness.benchmarks.task_rows import read_bytes
 from harness.codec import CodecError, loads
 from harness.errors import TaskError, UnsafeFile
 from harness.records import TrajectoryStep
@@ -142,15 +143,9 @@ def _rows(file: Path) -> Iterator[tuple[Label, bool | None]]:
 
 def _text(file: Path) -> str:
     try:
-        return safe_files.read_named(file).decode("utf-8-sig")
-    except FileNotFoundError as error:
-        raise TaskError(f"{file}: there is no such file; give the file of annotations") from error
+        return read_bytes(file, "there is no such file; give the file of annotations").decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise TaskError(f"{file}: is not UTF-8 text") from error
-    except UnsafeFile as error:
-        raise TaskError(f"{file}: cannot be read ({error.why})") from error
-    except OSError as error:
-        raise TaskError(f"{file}: cannot be read ({error.strerror})") from error
 
 
 def _trajectory(file: Path, folder: Path) -> LabelledTrajectory:

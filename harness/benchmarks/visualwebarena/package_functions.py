@@ -14,7 +14,6 @@ from harness.api import BenchmarkPage, EvaluatorError, SiteAnswer
 from harness.codec import CodecError, dumps, loads
 from harness.errors import TaskError
 
-SHOPPING = "shopping"
 _TOKEN_PATH = "/rest/default/V1/integration/admin/token"
 _ADMIN = {"username": "admin", "password": "admin1234"}
 """The account of every VisualWebArena deployment."""

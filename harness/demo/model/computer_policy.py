@@ -15,9 +15,10 @@ from typing import Any
 from harness.agents.computer_calls import Screen
 from harness.codec import CodecError, loads
 from harness.demo.model.conversation import ScriptedCall
-from harness.demo.model.prompt_parser import section_of
-from harness.demo.model.scripted_policy import ScriptedAnswer
+from harness.demo.model.prompt_parser import section_of, text_of
+from harness.demo.model.scripted_policy import NO_REQUEST, Misfit, ScriptedAnswer, follow_plan
 from harness.demo.model.scripts import Script, Scripts, ScriptStep
+from harness.demo.model.tool_policy import performed
 
 MAX_SEARCHES = 12
 _LINE = re.compile(r"""\((\d+), (\d+)\) (\S+) ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
@@ -26,10 +27,6 @@ _ANY_SCREEN = Screen(width=1_000_000, height=1_000_000)
 _VERBS = {"click": "click_at", "move": "hover_at", "write": "write", "press": "press", "scroll": "scroll_at"}
 _FUNCTIONS: Mapping[str, tuple[str, ...]] = {"goto": ("url",), "tab_focus": ("index",), "stop": ("answer",)}
 _SKIPPED = frozenset({"none", "screenshot", "zoom", "wait"})
-
-
-class ComputerMisfit(Exception):
-    """The plan does not fit; the message says why in one sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,18 +47,13 @@ def reply_with_computer(messages: Sequence[Mapping[str, Any]], plans: Scripts, *
     first = next((text_of(one.get("content")) for one in messages if one.get("role") == "user"), "")
     objective = section_of(first, "OBJECTIVE")
     if objective is None:
-        return ScriptedAnswer(text="I cannot help: the message does not ask for an action on a page.")
-    step = len(list(previous_actions(messages))) + 1
-    plan = plans.find(objective)
-    if plan is None:
-        return ScriptedAnswer(text="I cannot go on: there is no plan for this objective.", step=step)
-    try:
+        return NO_REQUEST
+
+    def decide(plan: Script) -> tuple[str, tuple[ScriptedCall, ...]]:
         said, calls = next_calls(messages, plan, dialect="openai" if openai else "anthropic")
-    except ComputerMisfit as exc:
-        text = f"I cannot go on, the plan does not fit: {exc}."
-        return ScriptedAnswer(text=text, task_id=plan.task_id, step=step)
-    made = tuple(ScriptedCall(name=name, arguments=arguments) for name, arguments in calls)
-    return ScriptedAnswer(text=said, task_id=plan.task_id, step=step, calls=made)
+        return said, tuple(ScriptedCall(name=name, arguments=arguments) for name, arguments in calls)
+
+    return follow_plan(plans, objective, len(list(previous_actions(messages))), decide)
 
 
 def next_calls(
@@ -74,7 +66,7 @@ def next_calls(
         plan: Of its task.
         dialect: `openai` or `anthropic`, by whose names actions go.
     Raises:
-        ComputerMisfit: The plan does not fit.
+        Misfit: The plan does not fit.
     """
     deeds = [deed for step in plan.steps for deed in _deeds(step)]
     position, searches = _walk(deeds, list(previous_actions(messages)))
@@ -84,11 +76,11 @@ def next_calls(
         return said, [_call(first, dialect)]
     shown = legend_of(messages)
     if shown is None:
-        raise ComputerMisfit("the request has no legend, and I cannot read pictures; set agent.legend=true")
+        raise Misfit("the request has no legend, and I cannot read pictures; set agent.legend=true")
     found = [place for place, role, name in shown if _matches(first.step, role, name)]
     if len(found) <= first.step.nth:
         if searches >= MAX_SEARCHES:
-            raise ComputerMisfit(f"there is no {first.step.role} {first.step.name!r} in sight")
+            raise Misfit(f"there is no {first.step.role} {first.step.name!r} in sight")
         return f"{said} It is not in sight, so I scroll.", [_scroll(searches, dialect)]
     calls = [_at(first, found[first.step.nth], dialect)]
     for deed in deeds[position + 1 :]:
@@ -112,7 +104,7 @@ def previous_actions(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             case _:
                 results += takewhile(lambda line: line.startswith("RESULT: "), text.split("\n"))
     for line, result in zip(waiting, results, strict=False):
-        yield from _performed(line, result)
+        yield from performed(line, result)
 
 
 def legend_of(messages: Sequence[Mapping[str, Any]]) -> list[tuple[tuple[int, int], str, str]] | None:
@@ -123,13 +115,6 @@ def legend_of(messages: Sequence[Mapping[str, Any]]) -> list[tuple[tuple[int, in
             lines = map(_LINE.fullmatch, legend.split("\n"))
             return [((int(one[1]), int(one[2])), one[3], str(literal_eval(one[4]))) for one in lines if one]
     return None
-
-
-def text_of(content: Any) -> str:
-    """The text in a message."""
-    if isinstance(content, list):
-        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
-    return content if isinstance(content, str) else ""
 
 
 def _deeds(step: ScriptStep) -> Iterator[Deed]:
@@ -157,21 +142,21 @@ def _walk(deeds: Sequence[Deed], previous: Sequence[str]) -> tuple[int, int]:
     position = searches = 0
     for number, line in enumerate(previous, start=1):
         if " -> refused: " in line:
-            raise ComputerMisfit(f"action {number} was refused ({line.partition(' -> refused: ')[2]})")
+            raise Misfit(f"action {number} was refused ({line.partition(' -> refused: ')[2]})")
         verb = line.partition(" ")[0]
         if verb in _SKIPPED or not verb:
             continue
         if position == len(deeds):
-            raise ComputerMisfit(f"action {number} was done after the plan's end")
+            raise Misfit(f"action {number} was done after the plan's end")
         deed = deeds[position]
         if verb == _VERBS.get(deed.do, deed.do):
             position, searches = position + 1, 0
         elif deed.aims and verb == "scroll_at":
             searches += 1
         else:
-            raise ComputerMisfit(f"action {number} was {verb}, where the plan has {deed.do}")
+            raise Misfit(f"action {number} was {verb}, where the plan has {deed.do}")
     if position == len(deeds):
-        raise ComputerMisfit("all its actions are done and none of them was to stop")
+        raise Misfit("all its actions are done and none of them was to stop")
     return position, searches
 
 
@@ -234,10 +219,3 @@ def _rendered(call: Mapping[str, Any]) -> list[str]:
         return [_ANY_SCREEN.read(action).render() for action in (given if isinstance(given, list) else [given])]
     except (CodecError, ValueError):
         return ["none"]
-
-
-def _performed(line: str, text: str) -> list[str]:
-    outcome, _, why = text.partition("\n")[0].removeprefix("RESULT: ").partition(": ")
-    if outcome == "refused":
-        return [f"{line} -> refused: {why}"]
-    return [line] if outcome in ("done", "unknown") else []

@@ -43,7 +43,7 @@ def read_request(messages: Sequence[Mapping[str, Any]]) -> ParsedPrompt | None:
     A decision is asked for by the last user message, in sections headed `OBSERVATION:`, `URL:`, `OBJECTIVE:` and
     `PREVIOUS ACTIONS:`, in this order.
     """
-    texts = [(message.get("role"), _text(message.get("content"))) for message in messages]
+    texts = [(message.get("role"), text_of(message.get("content"))) for message in messages]
     user = next((text for role, text in reversed(texts) if role == "user"), "")
     rest, previous = _cut(user, "PREVIOUS ACTIONS")
     rest, objective = _cut(rest, "OBJECTIVE")
@@ -59,7 +59,8 @@ def read_request(messages: Sequence[Mapping[str, Any]]) -> ParsedPrompt | None:
     )
 
 
-def _text(content: Any) -> str:
+def text_of(content: Any) -> str:
+    """The text in a message."""
     if isinstance(content, list):
         return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
     return content if isinstance(content, str) else ""

@@ -12,7 +12,7 @@ counts as either.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,9 @@ class ScriptedAnswer:
     """Calls of the tools that were offered."""
 
 
+NO_REQUEST = ScriptedAnswer(text="I cannot help: the message does not ask for an action on a page.")
+
+
 class Misfit(Exception):
     """The plan does not fit; the message says why in one sentence."""
 
@@ -64,16 +67,28 @@ def reply(messages: Sequence[Mapping[str, Any]], plans: Scripts) -> ScriptedAnsw
     """Answer one chat request; the same messages always give the same answer."""
     asked = read_request(messages)
     if asked is None:
-        return ScriptedAnswer(text="I cannot help: the message does not ask for an action on a page.")
-    step = len(asked.previous) + 1
-    plan = plans.find(asked.objective)
-    if plan is None:
-        return ScriptedAnswer(text="I cannot go on: there is no plan for this objective.", step=step)
+        return NO_REQUEST
+    return follow_plan(plans, asked.objective, len(asked.previous), lambda plan: (next_action(asked, plan), ()))
+
+
+def follow_plan(
+    plans: Scripts, objective: str, done: int, decide: Callable[[Script], tuple[str, tuple[ScriptedCall, ...]]]
+) -> ScriptedAnswer:
+    """Answer a request for a decision.
+
+    Args:
+        plans: Where the plan is looked up.
+        objective: What it is looked up by.
+        done: Number of actions already performed.
+        decide: What is said and called next; raises `Misfit`.
+    """
+    if (plan := plans.find(objective)) is None:
+        return ScriptedAnswer(text="I cannot go on: there is no plan for this objective.", step=done + 1)
     try:
-        text = next_action(asked, plan)
+        text, calls = decide(plan)
     except Misfit as exc:
-        text = f"I cannot go on, the plan does not fit: {exc}."
-    return ScriptedAnswer(text=text, task_id=plan.task_id, step=step)
+        text, calls = f"I cannot go on, the plan does not fit: {exc}.", ()
+    return ScriptedAnswer(text=text, task_id=plan.task_id, step=done + 1, calls=calls)
 
 
 def next_action(asked: ParsedPrompt, plan: Script) -> str:

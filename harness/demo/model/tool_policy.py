@@ -13,8 +13,8 @@ from harness.actions import Action, CairnActionSet, Target, extract
 from harness.actions.tool_schema import read_arguments
 from harness.codec import CodecError, loads
 from harness.demo.model.conversation import ScriptedCall
-from harness.demo.model.prompt_parser import ParsedPrompt, elements_of, section_of
-from harness.demo.model.scripted_policy import Misfit, ScriptedAnswer, next_action
+from harness.demo.model.prompt_parser import ParsedPrompt, elements_of, section_of, text_of
+from harness.demo.model.scripted_policy import NO_REQUEST, Misfit, ScriptedAnswer, follow_plan, next_action
 from harness.demo.model.scripts import Script, Scripts
 from harness.errors import ActionSyntaxError
 
@@ -28,24 +28,15 @@ MOST_AT_ONCE = 8
 def is_conversation(messages: Sequence[Mapping[str, Any]]) -> bool:
     """Whether it begins as that of `agent=tools`; a prompt of `agent=prompt` begins with what is seen."""
     first = next((message for message in messages if message.get("role") == "user"), {})
-    return _text(first.get("content")).startswith("OBJECTIVE:\n")
+    return text_of(first.get("content")).startswith("OBJECTIVE:\n")
 
 
 def reply_with_calls(messages: Sequence[Mapping[str, Any]], plans: Scripts) -> ScriptedAnswer:
     """Answer a request that offers functions; the same messages always give the same answer."""
     asked = _read(messages)
     if asked is None:
-        return ScriptedAnswer(text="I cannot help: the message does not ask for an action on a page.")
-    step = len(asked.previous) + 1
-    plan = plans.find(asked.objective)
-    if plan is None:
-        return ScriptedAnswer(text="I cannot go on: there is no plan for this objective.", step=step)
-    try:
-        said, calls = _calls(asked, plan)
-    except Misfit as exc:
-        text = f"I cannot go on, the plan does not fit: {exc}."
-        return ScriptedAnswer(text=text, task_id=plan.task_id, step=step)
-    return ScriptedAnswer(text=said, task_id=plan.task_id, step=step, calls=calls)
+        return NO_REQUEST
+    return follow_plan(plans, asked.objective, len(asked.previous), lambda plan: _calls(asked, plan))
 
 
 def _calls(asked: ParsedPrompt, plan: Script) -> tuple[str, tuple[ScriptedCall, ...]]:
@@ -84,7 +75,7 @@ def _read(messages: Sequence[Mapping[str, Any]]) -> ParsedPrompt | None:
     lines: list[str] = []
     waiting: dict[str, str] = {}
     for message in messages:
-        text = _text(message.get("content"))
+        text = text_of(message.get("content"))
         match message.get("role"):
             case "user" if objective is None:
                 objective = section_of(text, "OBJECTIVE")
@@ -92,7 +83,7 @@ def _read(messages: Sequence[Mapping[str, Any]]) -> ParsedPrompt | None:
             case "assistant":
                 waiting = dict(_called(message))
             case "tool":
-                lines += _performed(waiting.get(str(message.get("tool_call_id")), ""), text)
+                lines += performed(waiting.get(str(message.get("tool_call_id")), ""), text)
         if message.get("role") in ("user", "tool") and (seen := section_of(text, "OBSERVATION")) is not None:
             page = seen
     if objective is None or page is None:
@@ -113,7 +104,7 @@ def _called(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield str(call.get("id")), line
 
 
-def _performed(line: str, text: str) -> list[str]:
+def performed(line: str, text: str) -> list[str]:
     """The line of the history that the result of a call makes."""
     outcome, _, why = text.partition("\n")[0].removeprefix("RESULT: ").partition(": ")
     match outcome:
@@ -127,9 +118,3 @@ def _performed(line: str, text: str) -> list[str]:
 
 def _numbered(section: str) -> list[str]:
     return [line.partition(". ")[2] for line in section.split("\n") if line.partition(". ")[0].isdecimal()]
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, list):
-        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
-    return content if isinstance(content, str) else ""

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,15 @@ from harness.errors import BrowserCrashed, BrowserLost, InfraError
 from harness.journal.index import result_of
 from harness.journal.store import RunFolder
 from harness.protocols import EnvironmentFactory, RestoreResult
-from harness.records import Episode, EpisodeLimits, SideEffect, Task
+from harness.records import Episode, SideEffect, Task
 from harness.runner.episode import EpisodeRunner
 from harness.runner.job import Job
 from harness.runner.pending import PendingPolicy
-from harness.runner.recorder import EpisodeDeps
 from harness.runner.scheduler import Scheduler
 from harness.runner.worker import Worker
 from tests.e2e.trouble import TroubledSites, World, troubled_world
 from tests.hostile.pages.wild import QUICK, Wild, a_task, staying
+from tests.runner.test_episode import a_kit
 
 PRICE, WISHLIST = 0, 12
 POLICY = PendingPolicy(dialect="corrected", max_attempts=3)
@@ -130,35 +130,10 @@ class Dying:
         return ()
 
 
-class Nobody:
-    def tell(self, news: Any) -> None:
-        return
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Iterator[RunFolder]:
-    with RunFolder.open(tmp_path / "run") as run:
-        yield run
-
-
-def a_kit(run: RunFolder) -> EpisodeDeps:
-    return EpisodeDeps(
-        agent=None,  # type: ignore[arg-type]
-        evaluators={},
-        artifacts=run.artifacts,
-        checkpoints=run.checkpoints,
-        limits=EpisodeLimits(),
-        config_digest="c",
-        seed=0,
-        progress=Nobody(),
-        stopping=lambda: False,
-    )
-
-
 async def played(run: RunFolder, pool: EnvironmentFactory) -> Episode:
     """What a worker with one lane makes of one job."""
     job = Job(task=a_task())
-    kit = a_kit(run)
+    kit = a_kit(run, stopping=False)
     worker = Worker(kit=lambda _: kit, pool=pool, journals=lambda task, trial: run.journal(task.task_id, trial), policy=POLICY)  # fmt: skip
     async with Scheduler([job]) as schedule:
         await worker.run_lane(0, schedule)
@@ -190,7 +165,7 @@ async def test_a_cancellation_that_was_asked_for_is_none(run: RunFolder) -> None
 
     begun = asyncio.Event()
     with run.journal("1") as journal:
-        runner = EpisodeRunner(a_kit(run), Job(task=a_task()), journal)
+        runner = EpisodeRunner(a_kit(run, stopping=False), Job(task=a_task()), journal)
         pool = Waiting(lambda _: AssertionError())
         playing = asyncio.create_task(runner.play(pool.open(a_task(), 0)))
         await begun.wait()
@@ -205,7 +180,7 @@ async def test_a_lane_that_is_cancelled_by_nobody_is_not_taken_for_one_that_is_d
         async def settle(self, lane: int, job: Job, *, over: bool) -> None:
             raise asyncio.CancelledError
 
-    kit = a_kit(run)
+    kit = a_kit(run, stopping=False)
     pool = Dying(lambda _: BrowserCrashed("gone"))
     worker = Worker(kit=lambda _: kit, pool=pool, journals=lambda task, trial: run.journal(task.task_id, trial), policy=POLICY)  # fmt: skip
     async with Breaking([Job(task=a_task())]) as schedule:
