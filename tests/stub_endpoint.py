@@ -9,16 +9,12 @@ from typing import Any, NamedTuple
 
 
 class Said(NamedTuple):
-    """An answer."""
-
     body: bytes
     status: int = 200
     content_type: str = "application/json"
 
 
 class Sent(NamedTuple):
-    """A request."""
-
     path: str
     body: bytes
 

@@ -23,8 +23,6 @@ _NAME = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundledFile:
-    """A file of the run."""
-
     size: int
     """Bytes."""
     sha256: str

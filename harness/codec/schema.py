@@ -24,7 +24,6 @@ _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneT
 
 
 def journal_schema() -> JsonObject:
-    """The schema of one journal line."""
     known: Definitions = {}
     lines = [_line(record, known) for record in get_args(Record)]
     return {

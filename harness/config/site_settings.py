@@ -41,8 +41,6 @@ _Word = TypeVar("_Word", bound=Enum)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteSettings:
-    """One site."""
-
     name: str
     canonical: str
     """The address shown to agents and in records: `canonical`, else the first of `instances`, without credentials."""
@@ -75,8 +73,6 @@ class ResetSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitesSettings:
-    """All sites of a run."""
-
     embedded: bool = False
     server: str = DEMO_SERVER
     """Of embedded sites: the module that serves them, `python -m MODULE --port N --state DIR`."""

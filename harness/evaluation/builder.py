@@ -195,7 +195,6 @@ def build_executor(settings: ExecutorConfig) -> Executor | None:
 
 
 def pending_policy(config: Config) -> PendingPolicy:
-    """What counts as pending."""
     return PendingPolicy(dialect=config.scoring.value, max_attempts=config.resume.max_attempts, retry=config.run.retry)
 
 

@@ -127,7 +127,6 @@ def _known(path: Path) -> set[tuple[str, str]]:
 
 
 def record_drift(run: RunFolder, before: str, now: str, changed: Mapping[str, list[object]]) -> None:
-    """Record one drift."""
     path = run.path / DRIFT_NAME
     kept = safe_files.read_if_there(path) or b""
     line = {"at": time.time(), "from": before, "to": now, "changed": dict(sorted(changed.items()))}

@@ -25,8 +25,6 @@ _EMBEDDED_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResetHooks:
-    """The configured reset hooks."""
-
     command: str | None
     """For all sites."""
     url: str | None

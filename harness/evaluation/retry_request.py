@@ -25,8 +25,6 @@ NOT_ASKED = 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """The file."""
-
     retry: str
     asked: tuple[tuple[str, int, int], ...]
     """Task id, trial, and the attempt it was at."""

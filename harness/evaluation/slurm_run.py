@@ -70,8 +70,6 @@ def _order(executor: ExecutorConfig) -> SlurmJobSpec:
 
 
 class Shards:
-    """The shards of a run."""
-
     def __init__(self, context: RunContext, progress: Progress) -> None:
         self._context = context
         self._progress = progress

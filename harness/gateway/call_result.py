@@ -13,8 +13,6 @@ OVER = "RESULT: done\nThe episode is over."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallResult:
-    """One result."""
-
     text: str
     """For a model."""
     outcome: str = "done"

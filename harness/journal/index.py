@@ -108,8 +108,6 @@ class EpisodeResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexEntry:
-    """One line of the index."""
-
     name: str
     size: int
     mtime_ns: int

@@ -16,8 +16,6 @@ from harness.llm.rate_limit_headers import RateLimitHeaders
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermitRequest:
-    """A request for one permit."""
-
     tokens: int = 0
     """An estimate of what the request will cost, reply included."""
     lane: int = 0
@@ -45,8 +43,6 @@ class RequestOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestResult:
-    """The result of a request."""
-
     outcome: RequestOutcome
     tokens: int | None = None
     """As the endpoint counted; None = it did not say."""

@@ -18,7 +18,6 @@ def wants_summary(environment: Mapping[str, str]) -> bool:
 
 
 def append_step_summary(text: str, environment: Mapping[str, str]) -> None:
-    """Add `text` to the summary of the step."""
     if path := environment.get(_STEP_SUMMARY):
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(text)

@@ -99,8 +99,6 @@ class TaskView:
 
 
 class Pages:
-    """Renders pages."""
-
     def __init__(self, *, served: bool = False, in_one_file: bool = False, style_url: str = "") -> None:
         """Args:
         served: By a server, which may be asked for news and answers forms.

@@ -158,7 +158,6 @@ def rows_of(entries: Iterable[IndexEntry], known: RunInfo) -> tuple[Row, ...]:
 
 
 def row_of(entry: IndexEntry, known: RunInfo) -> Row:
-    """The row of one journal."""
     outcome, dialect = entry.outcome, known.dialect
     judged = judge(outcome, dialect)
     usage = outcome.usage

@@ -97,7 +97,6 @@ def show_task(console: Console, row: Row, story: TaskPageModel) -> None:
 
 
 def show_step(console: Console, moment: StepView) -> None:
-    """All of one step."""
     decided = moment.decided
     inherited = " (inherited)" if moment.is_inherited else ""
     _say(console, f"step {moment.number}: {moment.action} {moment.target}".rstrip() + inherited, "bold")

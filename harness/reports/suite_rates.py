@@ -19,8 +19,6 @@ class SuiteEpisode(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkRate:
-    """One benchmark."""
-
     name: str
     weight: float
     """As a share of all weights."""

@@ -12,8 +12,6 @@ RETRIES = ("infra", "failed", "all")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingPolicy:
-    """What counts as pending."""
-
     dialect: str
     """The scoring that must be there for a task to be finished."""
     max_attempts: int

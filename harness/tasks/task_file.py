@@ -20,8 +20,6 @@ _TRIAL_SUFFIX = re.compile(r"\.trial-\d+(\.|$)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEntry:
-    """One raw task."""
-
     task_id: str
     place: str
     """Where it stands, as a complaint names it."""

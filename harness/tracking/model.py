@@ -87,7 +87,7 @@ class Model:
         self._client: Any = None
         self.folder = ModelFolder(base_path, project, name)
         self._reporting = Reporting(
-            Identity(project=project, name=name, config=_plain_config(config), entity=entity), report_metrics
+            Identity(project=project, name=name, config=plain_config(config), entity=entity), report_metrics
         )
         self._begun = time.monotonic()
 
@@ -336,7 +336,14 @@ def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> JsonObject:
     return merged
 
 
-def _plain_config(config: Any) -> Mapping[str, Any]:
+def plain_config(
+    config: Any, accepted: str = "a mapping, a dataclass or a pydantic model", **dump_options: Any
+) -> Mapping[str, Any]:
+    """A configuration by names; `dump_options` are for a pydantic model.
+
+    Raises:
+        TrackingError: It is none of what is `accepted`.
+    """
     if config is None:
         return {}
     if isinstance(config, Mapping):
@@ -344,5 +351,5 @@ def _plain_config(config: Any) -> Mapping[str, Any]:
     if is_dataclass(config) and not isinstance(config, type):
         return asdict(config)
     if callable(dump := getattr(config, "model_dump", None)):
-        return dict(dump())
-    raise TrackingError(f"config is a {type(config).__name__}: give a mapping, a dataclass or a pydantic model")
+        return dict(dump(**dump_options))
+    raise TrackingError(f"config is a {type(config).__name__}: give {accepted}")

@@ -17,8 +17,6 @@ from harness.tracking.trajectory import RolloutError
 
 
 class SampleMessage(TypedDict):
-    """A message of a sample."""
-
     role: str | None
     content: Any
     """Text, null beside calls, or content parts where there are pictures."""

@@ -6,13 +6,13 @@ from the model's history which checkpoints are kept.
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from harness.errors import TrackingError
 from harness.tracking.history import Mode
 from harness.tracking.inputs import is_run_folder, stream
-from harness.tracking.model import Model
+from harness.tracking.model import Model, plain_config
 from harness.tracking.trajectory import RolloutError, TrajectoryGroup
 
 
@@ -131,17 +131,7 @@ class TrainableModel(Model):
 
 def _options(config: Any) -> dict[str, Any]:
     """What was set in a configuration."""
-    match config:
-        case None:
-            found: Mapping[str, Any] = {}
-        case Mapping():
-            found = config
-        case _ if is_dataclass(config) and not isinstance(config, type):
-            found = asdict(config)
-        case _ if callable(dump := getattr(config, "model_dump", None)):
-            found = dump(exclude_unset=True)
-        case _:
-            raise TrackingError(f"config is a {type(config).__name__}: give TrainConfig(learning_rate=…) or a mapping")
+    found = plain_config(config, "TrainConfig(learning_rate=…) or a mapping", exclude_unset=True)
     return {name: value for name, value in found.items() if value is not None}
 
 

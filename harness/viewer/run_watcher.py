@@ -39,8 +39,6 @@ class RunStatus:
 
 
 class RunWatcher:
-    """One run folder."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.version = 0

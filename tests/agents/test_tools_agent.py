@@ -28,8 +28,6 @@ SET = CairnActionSet()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wink(Action):
-    """Wink at somebody."""
-
     kind: ClassVar[str] = "wink"
     who: str
     times: int = 1

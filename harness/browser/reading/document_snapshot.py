@@ -25,8 +25,6 @@ _MUTE = frozenset({"focusable", "editable"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """A frame in view."""
-
     id: str
     owner: str
     """AX node id of the element that holds it."""
@@ -137,7 +135,6 @@ class _Reader:
         return DocumentSnapshot(title=walk.title, nodes=nodes, rects=rects, frames=frames, changed=changed)
 
     async def _fetch(self, handle: str) -> DomIndex:
-        """Fetch a subtree."""
         nodes, outline = await together(self._ask.subtree(handle), self._ask.outline(handle))
         self._add(nodes)
         described: DomIndex = outline

@@ -24,8 +24,6 @@ _FEW = 250
 
 
 class FrameDocument(NamedTuple):
-    """What a frame holds."""
-
     frame: str
     loader: str
     """Chromium's name for the document."""

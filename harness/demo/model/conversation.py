@@ -43,8 +43,6 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedCall:
-    """One call of a tool."""
-
     name: str
     """`computer` for the provider's computer tool; its arguments are then the provider's action object."""
     arguments: Mapping[str, Any]
@@ -84,9 +82,7 @@ class WireFormat(Protocol):
         """A body that holds no answer."""
         ...
 
-    def error(self, status: int, message: str, *, code: str | None = None, param: str | None = None) -> JsonObject:
-        """The body of an error."""
-        ...
+    def error(self, status: int, message: str, *, code: str | None = None, param: str | None = None) -> JsonObject: ...
 
 
 def unsupported(body: Mapping[str, Any], limits: Sequence[str] = ()) -> str | None:

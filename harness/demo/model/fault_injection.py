@@ -34,8 +34,6 @@ _NUMBERS = ("retry_after", "delay_ms", "rpm", "burst")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One rule."""
-
     do: str
     task_id: str | None = None
     step: int | None = None

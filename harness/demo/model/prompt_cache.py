@@ -31,8 +31,6 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedPrompt:
-    """Tokens of one prompt."""
-
     total: int
     read: int = 0
     """Of these: were in the cache."""

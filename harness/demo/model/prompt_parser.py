@@ -60,7 +60,6 @@ def read_request(messages: Sequence[Mapping[str, Any]]) -> ParsedPrompt | None:
 
 
 def text_of(content: Any) -> str:
-    """The text in a message."""
     if isinstance(content, list):
         return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
     return content if isinstance(content, str) else ""

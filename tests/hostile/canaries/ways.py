@@ -144,8 +144,6 @@ COMMON = ("run.display=plain", "browser.har=true", "workers=1", "run.id=r", "llm
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of the suite."""
-
     name: str
     make: Callable[[World, Place], Given]
     code: int | None = 0
