@@ -28,6 +28,8 @@ SET = CairnActionSet()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wink(Action):
+    """Wink at somebody."""
+
     kind: ClassVar[str] = "wink"
     who: str
     times: int = 1
