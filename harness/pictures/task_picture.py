@@ -55,7 +55,7 @@ def sendable(data: bytes, max_pixels: int | None = None) -> bytes:
 
 def media_type(data: bytes) -> str:
     """Of a picture that `sendable` gave."""
-    return "image/png" if data.startswith(b"\x89PNG") else "image/jpeg"
+    return "image/jpeg" if data.startswith(b"\xff\xd8\xff") else "image/png"
 
 
 def _without_transparency(image: "Image.Image") -> "Image.Image":
