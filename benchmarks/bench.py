@@ -55,6 +55,7 @@ BENCHMARKS = {
     "context_reset": Plan(full=({},), quick=({"runs": 3},)),
     "step_overhead": Plan(full=({},), quick=({"episodes": 2},)),
     "agent_overhead": Plan(full=({},), quick=({"episodes": 1},)),
+    "relay": Plan(full=({},), quick=({"turns": 16},)),
     "freshness": Plan(full=({},), quick=({"episodes": 8},)),
     "throughput": Plan(
         full=(*LANES, {"tasks": 16, "lanes": 16, "turns": 3, "beside": "twice"}),

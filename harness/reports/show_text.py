@@ -114,6 +114,8 @@ def show_step(console: Console, moment: StepView) -> None:
         status = "no answer" if one.status is None else f"HTTP {one.status}"
         _block(console, f"request {one.number}, {one.interface}, {one.model}, {status}", one.request)
         _block(console, f"answer {one.number}", one.response)
+    if moment.commands:
+        _block(console, "browser commands", "\n".join(moment.commands))
     _block(console, "reply", decided.reply)
     done = "performed" if moment.acted else "not performed"
     _block(console, "outcome", (f"refused: {moment.refused}" if moment.refused else done) + moment.earned)

@@ -108,6 +108,8 @@ class StepView:
     """With what the agent's process asked before it."""
     requests: tuple[RequestView, ...] = ()
     """Of the agent's process, before this decision."""
+    commands: tuple[str, ...] = ()
+    """What the agent's process sent to the browser itself, a line each."""
     is_inherited: bool = False
     """It was recorded by the run that this one is a fork of."""
     resumed: tuple[Resumed, ...] = ()
@@ -209,6 +211,7 @@ class TaskPageBuilder:
                 resumed=resumed,
                 usage=episode.spent_on(decided.step),
                 requests=tuple(self._request(one, episode) for one in episode.asked if one.step == decided.step),
+                commands=_commands(episode, decided.step),
             )
             seen = acted.observation if acted else seen
 
@@ -353,4 +356,13 @@ def _past(old: Episode, new: Episode) -> PastAttempt:
         end=f"closed: {old.closed.reason}" if old.closed else "failed",
         usage=old.usage,
         elapsed_ms=old.elapsed_ms,
+    )
+
+
+def _commands(episode: Episode, step: int) -> tuple[str, ...]:
+    """The commands of a step, with what went wrong."""
+    errors = next((landed.errors for landed in episode.landed if landed.step == step), {})
+    return tuple(
+        f"{number}  {command.text}" + (f"  ({errors[str(number)]})" if str(number) in errors else "")
+        for number, command in enumerate(episode.commands_of(step), start=1)
     )

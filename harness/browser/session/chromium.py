@@ -147,6 +147,10 @@ class ChromiumPool:
         """Of the browser, which is started for it if need be."""
         return (await self._running()).browser.version
 
+    async def devtools(self) -> str:
+        """WebSocket address of the browser, which is started for it if need be; "" = it is not shared."""
+        return (await self._running()).devtools
+
     async def _running(self) -> "_Life":
         async with self._launching:
             if self._life is not None and not self._life.browser.is_connected():
