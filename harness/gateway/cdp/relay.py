@@ -1,6 +1,6 @@
 """A CDP endpoint on loopback that reaches the browser context of one episode, and nothing else of the browser.
 
-    GET /TOKEN/json/version, /json/list     as Chromium answers them; so a client connects by http://127.0.0.1:PORT/TOKEN
+    GET /TOKEN/json/version, /json/list     as Chromium answers them; a client connects by http://127.0.0.1:PORT/TOKEN
     WS  /TOKEN/devtools/browser             the browser, as far as the episode reaches
     WS  /TOKEN/devtools/page/ID             one of its pages
 
