@@ -150,9 +150,11 @@ def _member(hidden: RedactedArguments, choice: str, settings: Mapping[str, Any])
         ConfigError: It cannot be composed with these settings.
     """
     found = [one for one in hidden.arguments if one.startswith("hydra.searchpath=")]
+    place = ""
     try:
         tree = hydra.compose("config", overrides=[*found, f"task={choice}", "agent='null'"])
         for key, value in settings.items():
+            place = f"{key}: "
             merged = {**tree.task.arguments, **value} if key == "arguments" else value
             OmegaConf.update(tree, f"task.{key}", merged, merge=False)
         return _checked(tree, hidden)
@@ -160,7 +162,7 @@ def _member(hidden: RedactedArguments, choice: str, settings: Mapping[str, Any])
         known = ", ".join(one for one in error.options or () if one != "suite")
         raise ConfigError(f"there is no benchmark {choice!r}; choose from {known}") from error
     except (*WRONG, TypeError) as error:
-        raise ConfigError(_sentence(error)) from error
+        raise ConfigError(place + _sentence(error)) from error
 
 
 def _may_set_mode(arguments: Sequence[str]) -> bool:

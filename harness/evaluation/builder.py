@@ -7,6 +7,7 @@ run folder never come here (`config.recorded_config`). Browsers and model client
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -78,9 +79,10 @@ def _tasks_of_suite(config: Config) -> Iterator[Task]:
     chosen, found = Selection.of(config.task), False
     for name, member in config.task.members.items():
         if chosen.has(name):
-            for task in chosen.of_benchmark(name, _tasks_of(config, member_task(member))):
-                found = True
-                yield named(task, name)
+            with _naming(config.task, name):
+                tasks = chosen.of_benchmark(name, _tasks_of(config, member_task(member)))
+            found = found or bool(tasks)
+            yield from (named(task, name) for task in tasks)
     if not found:
         raise TaskError(f"{config.task.path}: no task is selected; change task.ids or task.sites")
 
@@ -141,10 +143,22 @@ def build_renderer(config: Config) -> ObservationRenderer | None:
 def build_benchmark(task: TaskConfig) -> Benchmark | None:
     """The benchmark that the tasks are of; None = a task file is all there is to it."""
     if task.members:
-        members = {name: build_benchmark(member_task(member)) for name, member in task.members.items()}
+        members = {}
+        for name, member in task.members.items():
+            with _naming(task, name):
+                members[name] = build_benchmark(member_task(member))
         return Suite(members, {name: _benchmark_evaluators(one) for name, one in members.items() if one is not None})
     made: Benchmark | None = None if task._target_ is None else make_plugin("task", task, Benchmark)
     return made
+
+
+@contextmanager
+def _naming(suite: TaskConfig, name: str) -> Iterator[None]:
+    """What is wrong with a benchmark of a suite names the benchmark."""
+    try:
+        yield
+    except (ConfigError, TaskError) as error:
+        raise type(error)(f"{suite.path}: benchmarks.{name}: {error}") from error
 
 
 def build_evaluators(config: Config, benchmark: Benchmark | None) -> Mapping[str, Evaluator]:

@@ -66,8 +66,8 @@ def expand_suite(config: Config, compose: Compose) -> None:
         choice = _choice(place, name, entry)
         try:
             given = {key: entry[key] for key in ("path", "arguments", "ids", "sites", "limit") if key in entry}
-            if isinstance(given.get("path"), str):  # beside the suite file, wherever the run is started
-                given["path"] = str(path.parent / given["path"])
+            if given.get("path") is not None:  # beside the suite file, wherever the run is started
+                given["path"] = str(path.parent / str(given["path"]))
             composed = compose(choice, given)
         except ConfigError as error:
             raise ConfigError(f"{place}: {error}") from error

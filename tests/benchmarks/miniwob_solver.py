@@ -367,6 +367,16 @@ def read_cells(view: View) -> Moves:
     yield view.button()
 
 
+@solves("multi-orderings")
+def search_movies(view: View) -> Moves:
+    found = re.search(r"Search for (.*) movies directed by (.*) from year (\d+)", view.objective)
+    assert found
+    wanted = dict(zip(("Genre", "Director", "Year"), found.groups(), strict=True))
+    for nth, label in enumerate(view.all("rowheader")):
+        yield fill(view, wanted[label.name], nth)
+    yield f"click [{view.text('Submit')}]"
+
+
 @solves("navigate-tree")
 def navigate(view: View) -> Moves:
     tried: set[str] = set()
@@ -461,14 +471,6 @@ def generate(view: View) -> Moves:
         if right:
             break
     yield view.button()
-
-
-@solves("stock-market")
-def stock(view: View) -> Moves:
-    limit = float(view.objective.rpartition("$")[2].rstrip("."))
-    while min(float(one.name[1:]) for one in view.all("StaticText") if one.name.startswith("$")) >= limit:
-        yield "wait"
-    yield view.button("Buy")
 
 
 @solves("identify-shape")

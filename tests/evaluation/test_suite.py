@@ -176,7 +176,8 @@ def test_a_selection_of_nothing_is_one_sentence(folder: Path, selection: str, se
         ("benchmarks: {demo: {limits: {steps: 1}}}", "benchmarks.demo.limits: unknown key 'steps'"),
         ("benchmarks: {demo: {limits: {max_steps: many}}}", "limits.max_steps=many cannot be used"),
         ("benchmarks: {demo: {limit: -3}}", "task.limit=-3 cannot be used"),
-        ("benchmarks: {demo: {limit: x}}", "benchmarks.demo: "),
+        ("benchmarks: {demo: {limit: x}}", "benchmarks.demo: limit: "),
+        ("benchmarks: {demo: {ids: [2020-01-01]}}", "benchmarks.demo: ids: "),
         ("benchmarks: {demo: {}, farm: {}}", "the sites of demo are embedded, those of farm are your own deployment"),
         ("benchmarks: {doors: {}, shed: {}}", "doors and shed mean different sites by doors"),
         ("benchmarks: {webarena: {}}", "benchmarks.webarena.path is not set; give its task file"),
@@ -189,6 +190,21 @@ def test_a_bad_suite_file_is_one_sentence(folder: Path, text: str, sentence: str
         suite(folder, text)
     said = str(refused.value)
     assert sentence in said and "mix.yaml" in said and len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("benchmarks: {first: {task: demo}, second: {task: demo, ids: [99]}}", "task.ids asks for 99"),
+        ("benchmarks: {first: {task: demo}, second: {task: demo, path: 3}}", "/3: there is no such file or folder"),
+        ("benchmarks: {first: {task: doors}, second: {task: doors, arguments: {pays: 1}}}", "has no argument pays"),
+    ],
+)
+def test_what_is_wrong_with_the_tasks_of_one_benchmark_names_it(folder: Path, text: str, sentence: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        load_tasks(suite(folder, text))
+    said = str(refused.value)
+    assert "mix.yaml: benchmarks.second: " in said and sentence in said
 
 
 def test_a_suite_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ latency. Here both limits are multiplied by `clock`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from harness.api import Artifacts, Benchmark, BenchmarkPage, Closed, Evaluator, EvaluatorError, Finding, Reward, Task
@@ -54,16 +55,18 @@ class MiniWob(Benchmark):
             raise ValueError(f"mode is {mode!r}; choose train or test")
         if isinstance(clock, bool) or not isinstance(clock, int | float) or not 1 <= clock <= 10_000:
             raise ValueError(f"clock is {clock!r}; give a number from 1 to 10000")
-        self._pages = None if pages is None else tuple(map(str, pages))
+        if pages is not None and not (isinstance(pages, list | tuple) and all(isinstance(one, str) for one in pages)):
+            raise ValueError(f"pages is {str(pages)[:80]!r}; give a list, as in [click-button]")
+        self._pages = None if pages is None else tuple(pages)
         self._mode = mode
         self._clock = float(clock)
 
     def tasks(self) -> Iterable[Mapping[str, Any]]:
         known = names()
         if unknown := sorted(set(self._pages or ()) - set(known)):
-            raise ConfigError(
-                f"task.arguments.pages: MiniWoB++ has no page {unknown[0]!r}; choose from {', '.join(known)}"
-            )
+            near = get_close_matches(unknown[0], known, 1)
+            fix = f"did you mean {near[0]}" if near else f"its pages are {', '.join(known)}"
+            raise ConfigError(f"task.arguments.pages: MiniWoB++ has no page {unknown[0][:80]!r}; {fix}")
         for name in self._pages or known:
             yield {
                 "task_id": name,
