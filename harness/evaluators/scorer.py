@@ -123,7 +123,8 @@ class Scorer:
                 return await _found(name, self._further[name].evaluate, task, closed, artifacts)
             case _:
                 raise EvaluatorError(
-                    f"there is no evaluator for eval type {name[:80]!r}; name its class with evaluators.NAME._target_=…"
+                    f"there is no evaluator for eval type {name[:80]!r}; if a benchmark brings it, give its task=NAME,"
+                    " else name its class with evaluators.NAME._target_=…"
                 )
 
 

@@ -197,7 +197,7 @@ def test_a_bad_suite_file_is_one_sentence(folder: Path, text: str, sentence: str
     [
         ("benchmarks: {first: {task: demo}, second: {task: demo, ids: [99]}}", "task.ids asks for 99"),
         ("benchmarks: {first: {task: demo}, second: {task: demo, path: 3}}", "/3: there is no such file or folder"),
-        ("benchmarks: {first: {task: doors}, second: {task: doors, arguments: {pays: 1}}}", "has no argument pays"),
+        ("benchmarks: {first: {task: doors}, second: {task: doors, arguments: {pays: 1}}}", "keyword argument 'pays'"),
     ],
 )
 def test_what_is_wrong_with_the_tasks_of_one_benchmark_names_it(folder: Path, text: str, sentence: str) -> None:
