@@ -231,11 +231,15 @@ async def test_real_checks_the_end_state_and_then_the_rubrics(
     assert not judge.replies, "a rubric is asked when the state is right, and only then"
 
 
-async def test_true_is_not_one_and_a_missing_state_is_an_error(tmp_path: Path) -> None:
-    row = {**TASK, "evals": [{"type": "jmespath", "query": "a", "expected_value": True}]}
+@pytest.mark.parametrize(
+    ("expected", "found"),
+    [(True, 1), ([True], [1]), ({"b": [False]}, {"b": [0]}), ([1], [1, 1]), ({"b": 1}, {"b": 1, "c": 1})],
+)
+async def test_true_is_not_one_and_a_missing_state_is_an_error(tmp_path: Path, expected: Any, found: Any) -> None:
+    row = {**TASK, "evals": [{"type": "jmespath", "query": "a", "expected_value": expected}]}
     (task,) = loaded(Real(written(tmp_path, "t.json", json.dumps(row))))
-    assert (await StateChecks().evaluate_judged(recorded(task, "", {"a": 1}), Asked())).value == 0.0
-    assert (await StateChecks().evaluate_judged(recorded(task, "", {"a": True}), Asked())).value == 1.0
+    assert (await StateChecks().evaluate_judged(recorded(task, "", {"a": found}), Asked())).value == 0.0
+    assert (await StateChecks().evaluate_judged(recorded(task, "", {"a": expected}), Asked())).value == 1.0
     with pytest.raises(EvaluatorError, match="the end state of the site is not in the evidence"):
         await StateChecks().evaluate_judged(recorded(task, ""), Asked())
 

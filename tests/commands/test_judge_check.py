@@ -212,6 +212,7 @@ def all_unsure(rows: list[list[str]]) -> None:
             "annotations.csv:2: there is no trajectory demo.0.json of sample-agent below",
         ),
         (written(b"\xff\xfe\x00", "annotations.csv"), "annotations.csv: is not UTF-8 text"),
+        (written(b"x" * 200_000, "annotations.csv"), "annotations.csv:1: is not valid CSV (field larger than"),
     ],
 )
 def test_a_bad_file_is_one_sentence(

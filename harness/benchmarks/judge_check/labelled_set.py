@@ -12,6 +12,7 @@ Source: https://github.com/McGill-NLP/agent-reward-bench (`scripts/score_judgmen
 
 import ast
 import csv
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
@@ -120,9 +121,9 @@ def read_labels(path: Path) -> LabelledSet:
 
 def _rows(file: Path) -> Iterator[tuple[Label, bool | None]]:
     reader = csv.DictReader(StringIO(_text(file), newline=""))
-    if missing := [name for name in _COLUMNS if name not in (reader.fieldnames or ())]:
-        raise TaskError(f"{file}:1: column `{missing[0]}` is missing; the columns are {', '.join(_COLUMNS)}")
     try:
+        if missing := [name for name in _COLUMNS if name not in (reader.fieldnames or ())]:
+            raise TaskError(f"{file}:1: column `{missing[0]}` is missing; the columns are {', '.join(_COLUMNS)}")
         for number, row in enumerate(reader):
             if number >= _MOST_ROWS:
                 raise TaskError(f"{file}: more than {_MOST_ROWS} rows; divide the file")
@@ -138,7 +139,7 @@ def _rows(file: Path) -> Iterator[tuple[Label, bool | None]]:
             success = _LABELS[said.lower()]
             yield Label(place=place, success=bool(success), **values), success
     except csv.Error as error:
-        raise TaskError(f"{file}:{reader.line_num}: is not valid CSV ({error})") from error
+        raise TaskError(f"{file}:{reader.line_num + 1}: is not valid CSV ({error})") from error
 
 
 def _text(file: Path) -> str:
@@ -209,7 +210,8 @@ def _message(action: str) -> str | None:
     if not action.lstrip().startswith(_MESSAGES) or len(action) > 100_000:
         return None
     try:
-        tree: Any = ast.parse(action.strip(), mode="eval").body
+        with warnings.catch_warnings(action="ignore"):  # of strings as '\\d', which are valid
+            tree: Any = ast.parse(action.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return action
     match tree:

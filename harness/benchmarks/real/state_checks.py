@@ -73,14 +73,18 @@ def _missed(check: Mapping[str, Any], state: Any) -> str:
     """What is wrong; "" = the check holds. A query that fails on this state does not hold, as in REAL."""
     library = _library()
     try:
-        found = checked_query(check["query"]).search(state)
+        fits = _equal(checked_query(check["query"]).search(state), check["expected"])
     except (library.exceptions.JMESPathError, ValueError, TypeError, RecursionError) as error:
         return f"the query{_about(check)} fails on the end state: {' '.join(str(error).split())[:200]}"
-    return "" if _equal(found, check["expected"]) else f"the end state does not have what was expected{_about(check)}"
+    return "" if fits else f"the end state does not have what was expected{_about(check)}"
 
 
 def _equal(found: Any, expected: Any) -> bool:
-    """As JSON: true is not 1."""
+    """As JSON: true is not 1, nor is [true] [1]."""
+    if isinstance(found, dict) and isinstance(expected, dict):
+        return found.keys() == expected.keys() and all(_equal(found[key], expected[key]) for key in expected)
+    if isinstance(found, list) and isinstance(expected, list):
+        return len(found) == len(expected) and all(map(_equal, found, expected))
     return bool(found == expected) and isinstance(found, bool) == isinstance(expected, bool)
 
 
