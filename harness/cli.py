@@ -139,12 +139,13 @@ def _checked(tree: DictConfig, hidden: RedactedArguments) -> Config:
     if config.task.suite:
         from harness.evaluation.suite_file import expand_suite
 
-        expand_suite(config, partial(_member, hidden))
+        expand_suite(config, partial(_member, hidden, (config.browser.width, config.browser.height)))
     return config
 
 
-def _member(hidden: RedactedArguments, choice: str, settings: Mapping[str, Any]) -> Config:
-    """What `task=CHOICE` composes, for a benchmark of a suite, where the configurations of the run are found.
+def _member(hidden: RedactedArguments, viewport: tuple[int, int], choice: str, settings: Mapping[str, Any]) -> Config:
+    """What `task=CHOICE` composes, for a benchmark of a suite, where the configurations of the run are found, and in
+    its viewport.
 
     Raises:
         ConfigError: It cannot be composed with these settings.
@@ -152,7 +153,8 @@ def _member(hidden: RedactedArguments, choice: str, settings: Mapping[str, Any])
     found = [one for one in hidden.arguments if one.startswith("hydra.searchpath=")]
     place = ""
     try:
-        tree = hydra.compose("config", overrides=[*found, f"task={choice}", "agent='null'"])
+        pages = (f"browser.width={viewport[0]}", f"browser.height={viewport[1]}")
+        tree = hydra.compose("config", overrides=[*found, f"task={choice}", "agent='null'", *pages])
         for key, value in settings.items():
             place = f"{key}: "
             merged = {**tree.task.arguments, **value} if key == "arguments" else value

@@ -9,7 +9,7 @@ import pytest
 from harness.api import Benchmark, Closed, Evaluator, EvaluatorError, Finding, Reward, Task
 from harness.benchmarks.suite import Suite
 from harness.cli import configured
-from harness.config import Config
+from harness.config import BrowserConfig, Config
 from harness.errors import ConfigError, UsageError
 from harness.evaluation.builder import build_benchmark, build_evaluators, load_tasks
 from harness.journal.store import ArtifactStore
@@ -205,6 +205,16 @@ def test_what_is_wrong_with_the_tasks_of_one_benchmark_names_it(folder: Path, te
         load_tasks(suite(folder, text))
     said = str(refused.value)
     assert "mix.yaml: benchmarks.second: " in said and sentence in said
+
+
+def test_a_benchmark_is_told_the_viewport_of_the_run(folder: Path) -> None:
+    text = "benchmarks: {doors: {}}"
+    (folder / "task" / "doors.yaml").write_text(
+        "# @package _global_\ndefaults: [{override /sites: doors}]\nbrowser: {height: 2048}\n"
+        f"task: {{name: doors, _target_: {HERE}.Doors, arguments: {{pay: '${{browser.height}}'}}}}\n"
+    )
+    assert suite(folder, text).task.members["doors"]["arguments"] == {"pay": BrowserConfig().height}
+    assert suite(folder, text, "browser.height=900").task.members["doors"]["arguments"] == {"pay": 900}
 
 
 def test_a_suite_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
