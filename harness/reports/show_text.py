@@ -69,9 +69,8 @@ def show_task(console: Console, row: Row, story: TaskPageModel) -> None:
     _say(console, f"{row.status}, {row.site}, attempt {row.attempts}, {measure(row.tokens, 'count')} tokens{judged}")
     for moment in story.moments:
         refused = f"  refused: {one_line(moment.refused, 120)}" if moment.refused else ""
-        _say(
-            console, f"{moment.number:>3}  {moment.action} {moment.target}{refused}".rstrip(), "red" if refused else ""
-        )
+        said = f"{moment.number:>3}  {moment.action} {moment.target}{refused}".rstrip()
+        _say(console, said + _inherited(moment), "red" if refused else "")
     if (closed := story.episode.closed) is not None:
         _say(console, f"closed: {closed.reason} {one_line(closed.detail)}".rstrip())
         _lines(console, f"answer: {closed.answer or '(none)'}")
@@ -98,8 +97,7 @@ def show_task(console: Console, row: Row, story: TaskPageModel) -> None:
 
 def show_step(console: Console, moment: StepView) -> None:
     decided = moment.decided
-    inherited = " (inherited)" if moment.is_inherited else ""
-    _say(console, f"step {moment.number}: {moment.action} {moment.target}".rstrip() + inherited, "bold")
+    _say(console, f"step {moment.number}: {moment.action} {moment.target}".rstrip() + _inherited(moment), "bold")
     spent = "from the reply cache" if decided.is_cached else f"{duration(decided.elapsed_ms / 1000)} deciding"
     if moment.acted is not None:
         spent += f", {duration(moment.acted.elapsed_ms / 1000)} acting"
@@ -143,3 +141,7 @@ def _say(console: Console, text: str, style: str = "") -> None:
 
 def _lines(console: Console, text: str, style: str = "") -> None:
     console.print(Text(visible(text), style=style), soft_wrap=True)
+
+
+def _inherited(moment: StepView) -> str:
+    return " (inherited)" if moment.is_inherited else ""

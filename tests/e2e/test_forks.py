@@ -145,6 +145,8 @@ def test_a_fork_is_killed_and_resumed_without_its_parent(parent: Path, tmp_path:
     shown = [sys.executable, "-m", "harness.main", "show", str(folder), LONG, "2"]
     text = subprocess.run(shown, capture_output=True, text=True, check=False, cwd=PROJECT).stdout
     assert "step 2:" in text and "(inherited)" in text and "prompt, system" in text
+    steps = subprocess.run(shown[:-1], capture_output=True, text=True, check=False, cwd=PROJECT).stdout
+    assert [line.split()[0] for line in steps.splitlines() if line.endswith("(inherited)")] == ["1", "2", "3"]
 
     again = fork(f"{folder}/{LONG}.trial-1@5", "llm.model=third", f"run.root={root}", *tasks, cwd=tmp_path)
     assert again.returncode == 0, again.stdout + again.stderr
