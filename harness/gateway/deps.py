@@ -7,6 +7,7 @@ from harness.gateway.divergence import Divergence
 from harness.gateway.events import Inbox
 from harness.gateway.recording import Recording
 from harness.gateway.settings import ProcessSettings
+from harness.gateway.violations import Violations
 from harness.protocols import SessionJournal
 
 
@@ -19,5 +20,6 @@ class SessionDeps:
     inbox: Inbox
     recording: Recording
     divergence: Divergence
+    violations: Violations
     canonical: Callable[[str], str] = str
     """What is sent to the model in the place of a text of the process, which may see the real addresses of sites."""

@@ -5,7 +5,8 @@
     POST /actions/NAME            the same as a plain call: arguments as a JSON object in, result as a JSON object out
     GET  /observation, /task      the present page; what the process was told at its start
 
-Every request must carry the token of the episode, as a bearer token or in `x-api-key`.
+Every request must carry the token of the episode, as a bearer token or in `x-api-key`; others are recorded
+as policy violations.
 """
 
 import hmac
@@ -15,6 +16,7 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from harness.codec import CodecError, loads
 from harness.gateway.browser_boundary import BrowserBoundary
@@ -22,11 +24,14 @@ from harness.gateway.deps import SessionDeps
 from harness.gateway.events import SessionOver
 from harness.gateway.mcp_server import McpServer
 from harness.gateway.model_boundary import ModelBoundary
+from harness.gateway.violations import Violations
 from harness.llm.passthrough import ForeignRequest, NotARequest, kept_headers
+from harness.records import Guarded
 
 MOST_BYTES = 64 << 20
 """Of one request: pictures in a conversation take most of it."""
 _LONGEST_NAME = 64
+_LONGEST_PATH = 120
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -37,7 +42,7 @@ class TooLarge(ValueError):
 
 def gateway_app(
     deps: SessionDeps, model: ModelBoundary, browser: BrowserBoundary, *, token: str, task: bytes
-) -> Starlette:
+) -> ASGIApp:
     """The gateway of one episode as an ASGI application.
 
     Args:
@@ -47,9 +52,9 @@ def gateway_app(
     doors = _Doors(deps, model, browser, task)
 
     def route(path: str, handler: Handler, method: str = "POST") -> Route:
-        return Route(path, _guarded(handler, token), methods=[method])
+        return Route(path, _answering(handler), methods=[method])
 
-    return Starlette(
+    app = Starlette(
         routes=[
             route("/v1/chat/completions", doors.interface("chat")),
             route("/v1/responses", doors.interface("responses")),
@@ -61,6 +66,27 @@ def gateway_app(
             route("/task", doors.task, "GET"),
         ]
     )
+    return _Guard(app, token, deps.violations)
+
+
+class _Guard:
+    """Lets in who has the token of the episode; whoever has none, or another one, is recorded."""
+
+    def __init__(self, app: ASGIApp, token: str, violations: Violations) -> None:
+        self._app = app
+        self._token = token.encode()
+        self._violations = violations
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        bearer = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
+        given = request.headers.get("x-api-key") or bearer
+        if hmac.compare_digest(given.encode(), self._token):
+            return await self._app(scope, receive, send)
+        token = "a token that is not of this episode" if given else "no token"
+        path = request.url.path[:_LONGEST_PATH]
+        self._violations.found(Guarded.GATEWAY, f"{request.method[:_LONGEST_NAME]} {path} with {token}")
+        await _error(401, "this is not the token of the episode; use CAIRN_TOKEN")(scope, receive, send)
 
 
 class _Doors:
@@ -102,14 +128,10 @@ class _Doors:
         return await self._mcp.answer(await body_of(request), request.headers.get("accept", ""))
 
 
-def _guarded(handler: Handler, token: str) -> Handler:
-    """The handler behind the token; what cannot be done is an answer with a sentence."""
+def _answering(handler: Handler) -> Handler:
+    """What cannot be done is an answer with a sentence."""
 
-    async def guard(request: Request) -> Response:
-        bearer = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
-        given = request.headers.get("x-api-key") or bearer
-        if not hmac.compare_digest(given.encode(), token.encode()):
-            return _error(401, "this is not the token of the episode; use CAIRN_TOKEN")
+    async def answer(request: Request) -> Response:
         try:
             return await handler(request)
         except TooLarge:
@@ -121,7 +143,7 @@ def _guarded(handler: Handler, token: str) -> Handler:
         except ClientDisconnect:
             return _error(400, "the request was cut off")
 
-    return guard
+    return answer
 
 
 async def body_of(request: Request) -> bytes:

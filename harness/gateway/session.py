@@ -36,6 +36,7 @@ from harness.gateway.model_boundary import ModelBoundary
 from harness.gateway.process_answer import answer_in
 from harness.gateway.recording import Recording
 from harness.gateway.settings import ProcessSettings
+from harness.gateway.violations import Violations
 from harness.llm.passthrough import Passthrough
 from harness.loopback_server import serving
 from harness.protocols import Environment, RestoreResult, SessionJournal, ShareableEnvironment, SharedBrowser
@@ -79,6 +80,7 @@ class ProcessSession:
         self._inbox = Inbox()
         self._open = AsyncExitStack()
         self._started: _Started | None = None
+        self._violations = Violations(journal, self._inbox)
 
     async def decide(self, task: Task, episode: Episode, observation: LiveObservation) -> Decision | None:
         """See `AgentSession.decide`.
@@ -157,6 +159,7 @@ class ProcessSession:
                     code = await started.process.stop()
                 started.why = started.why or ("it ended by itself" if code is not None else "the episode ended first")
                 await self._inbox.close()
+                await self._violations.settled()
                 await self._journal.keep(lambda: self._exited(started, code))
         finally:
             await self._inbox.close()
@@ -177,6 +180,7 @@ class ProcessSession:
             recording=recording,
             divergence=divergence,
             canonical=str if shared is None else shared.canonical,
+            violations=self._violations,
         )
         model, browser = ModelBoundary(deps, self._agent.passthrough), BrowserBoundary(deps, self._agent.box)
         first = await browser.begin(episode, view)
@@ -299,6 +303,7 @@ class ProcessSession:
             stdout=put(stdout.encode()) if stdout else None,
             stderr=put(stderr.encode()) if stderr else None,
             elapsed_ms=max(0.0, working_s() - started.begun) * 1000,
+            violations=self._violations.tries,
             at=self._journal.now(),
         )
 

@@ -7,7 +7,7 @@ clock.
     opened(1) ─► acted(0) ─► decided(1) ─► acted(1) ─► … ─► decided(k: stop) ─► closed ─► judged … scored …
     opened(n+1) may follow failed, closed or scored, and anything when the attempt has moved to other instances of its
     sites; failed, resumed, late and doubt come at any time while the attempt is open, and so do asked, answered,
-    commanded, landed, diverged and exited, which an agent's process causes.
+    commanded, landed, diverged, policy_violation and exited, which an agent's process causes.
 
 An attempt of a fork begins with inherited steps: lines of its first attempt, which later ones begin with, too.
 
@@ -35,6 +35,7 @@ from harness.records import (
     Landed,
     Late,
     Opened,
+    PolicyViolation,
     ProcessRecord,
     Record,
     Resumed,
@@ -92,7 +93,7 @@ def fold(episode: Episode, record: Record) -> Episode:
             return _acted(episode, record)
         case Closed() | Judged() | Scored():
             return _ended(episode, record)
-        case Asked() | Answered() | Commanded() | Landed() | Diverged() | Exited():
+        case Asked() | Answered() | Commanded() | Landed() | Diverged() | Exited() | PolicyViolation():
             return _of_process(episode, record)
     return _happened(episode, record)
 
@@ -105,6 +106,8 @@ def _opened(episode: Episode, record: Opened) -> Episode:
         total_usage=episode.total_usage,
         total_judge_usage=episode.total_judge_usage,
         total_elapsed_ms=episode.total_elapsed_ms,
+        total_violations=episode.total_violations,
+        is_unconfined=episode.is_unconfined,
         has_acted=episode.has_acted,
         total_effects=episode.total_effects,
     )
@@ -194,7 +197,11 @@ def _of_process(episode: Episode, record: ProcessRecord) -> Episode:
         case Diverged():
             return replace(episode, diverged=(*episode.diverged, record))
         case Exited():
-            return replace(episode, exited=(*episode.exited, record))
+            unconfined = episode.is_unconfined or record.sandbox == "none"
+            return replace(episode, exited=(*episode.exited, record), is_unconfined=unconfined)
+        case PolicyViolation():
+            total = episode.total_violations + 1
+            return replace(episode, violations=(*episode.violations, record), total_violations=total)
 
 
 def _ended(episode: Episode, record: Closed | Judged | Scored) -> Episode:
@@ -286,6 +293,8 @@ def _check_process(episode: Episode, record: ProcessRecord) -> str | None:  # no
             return f"{record.kind} for step {record.step} although the last whole step is {len(episode.steps)}"
         case Diverged() if not 0 < record.step <= len(episode.steps) + 1:
             return f"diverged at decision {record.step} although the last whole step is {len(episode.steps)}"
+        case PolicyViolation() if not 0 < record.step <= len(episode.steps) + 1:
+            return f"policy violation at decision {record.step} although the last whole step is {len(episode.steps)}"
         case Answered() if not 0 < record.number <= len(episode.asked):
             return f"answer to request {record.number}, which was not asked"
         case Answered() if record.number in episode.answered:

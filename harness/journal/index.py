@@ -104,6 +104,10 @@ class EpisodeResult:
     """See `Opened.fork`."""
     inherited_usage: Usage = optional(factory=Usage)  # noqa: RUF009 (a field)
     """See `Episode.inherited_usage`."""
+    violations: int = optional(0)
+    """See `Episode.total_violations`."""
+    is_unconfined: bool = optional(False)
+    """See `Episode.is_unconfined`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +179,8 @@ def result_of(episode: Episode) -> EpisodeResult | None:
         is_set_aside=bool(episode.failures) and episode.failures[-1].type == ActionInDoubt.__name__,
         fork=opened.fork,
         inherited_usage=episode.inherited_usage,
+        violations=episode.total_violations,
+        is_unconfined=episode.is_unconfined,
     )
 
 

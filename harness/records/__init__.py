@@ -2,7 +2,7 @@
 
 Task is what was asked; Message, Tool and Reply are what passes between an agent and its model; Opened, Decided, Acted,
 Resumed, Late, Doubt, Closed, Failed, Judged and Scored are the lines of a journal, each with its `kind` tag, and Asked,
-Answered, Commanded, Landed, Diverged and Exited those that an agent's process adds; Episode is what the fold makes of
+Answered, Commanded, Landed, Diverged, PolicyViolation and Exited those that an agent's process adds; Episode is what the fold makes of
 them and is never written. Records hold no behaviour beyond reading themselves. URLs in records are canonical (see
 `Site`), never those of one deployment.
 """
@@ -43,7 +43,9 @@ from harness.records.process_lines import (
     Commanded,
     Diverged,
     Exited,
+    Guarded,
     Landed,
+    PolicyViolation,
 )
 from harness.records.task import EpisodeLimits, Eval, HtmlTarget, Login, Site, Task, benchmark_of
 from harness.records.trajectory_step import TrajectoryStep
@@ -72,6 +74,7 @@ __all__ = [
     "Exited",
     "Failed",
     "Fork",
+    "Guarded",
     "HtmlTarget",
     "Judged",
     "Landed",
@@ -83,6 +86,7 @@ __all__ = [
     "Observation",
     "Opened",
     "Outcome",
+    "PolicyViolation",
     "ProcessRecord",
     "Record",
     "Refused",

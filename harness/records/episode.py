@@ -8,7 +8,16 @@ from typing import Any
 from harness.errors import EnvironmentDiverged
 from harness.records.doubts import Doubt
 from harness.records.journal_lines import Acted, Closed, Decided, Failed, Judged, Late, Opened, Resumed, Scored
-from harness.records.process_lines import Answered, Asked, BrowserCommand, Commanded, Diverged, Exited, Landed
+from harness.records.process_lines import (
+    Answered,
+    Asked,
+    BrowserCommand,
+    Commanded,
+    Diverged,
+    Exited,
+    Landed,
+    PolicyViolation,
+)
 from harness.records.usage import Usage
 
 
@@ -47,6 +56,8 @@ class Episode:
     """Where the agent's process did something else than what is recorded of this attempt."""
     exited: tuple[Exited, ...] = ()
     """Processes of the agent that have ended in this attempt."""
+    violations: tuple[PolicyViolation, ...] = ()
+    """What they were seen to try that they may not do; in this attempt."""
     closed: Closed | None = None
     failures: tuple[Failed, ...] = ()
     """Since the person last asked for an attempt: an `Opened` with why `retry` clears them."""
@@ -65,6 +76,10 @@ class Episode:
     total_elapsed_ms: float = 0.0
     inherited_usage: Usage = field(default_factory=Usage)
     """What the inherited steps of this attempt cost the run that they are from; in no other sum."""
+    total_violations: int = 0
+    """Of all attempts."""
+    is_unconfined: bool = False
+    """Whether in any attempt an agent's process has ended that nothing confined."""
     has_acted: bool = False
     """Whether any attempt decided upon an action that may change a site."""
     total_effects: tuple[str, ...] = ()

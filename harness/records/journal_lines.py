@@ -9,7 +9,7 @@ from harness.actions import Action
 from harness.records.doubts import Doubt
 from harness.records.observation import Observation
 from harness.records.optional import optional
-from harness.records.process_lines import Answered, Asked, Commanded, Diverged, Exited, Landed
+from harness.records.process_lines import Answered, Asked, Commanded, Diverged, Exited, Landed, PolicyViolation
 from harness.records.task import Task
 from harness.records.usage import Usage
 
@@ -339,5 +339,5 @@ class Scored:
     at: float
 
 
-ProcessRecord = Asked | Answered | Commanded | Landed | Diverged | Exited
+ProcessRecord = Asked | Answered | Commanded | Landed | Diverged | Exited | PolicyViolation
 Record = Opened | Decided | Acted | Resumed | Late | Doubt | Closed | Failed | Judged | Scored | ProcessRecord

@@ -20,6 +20,15 @@ class Boundary(StrEnum):
     BROWSER = "browser"
 
 
+class Guarded(StrEnum):
+    """What an agent's process is kept from."""
+
+    FILES = "files"
+    NETWORK = "network"
+    GATEWAY = "gateway"
+    BROWSER = "browser"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """A request of the agent's process to its model, durable before it is sent on."""
@@ -117,6 +126,23 @@ class Diverged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyViolation:
+    """The agent's process tried something that it may not do; it was blocked.
+
+    Recorded when it is first seen in an attempt, and for a limited number of different things: `Exited.violations` has
+    the number of all tries.
+    """
+
+    kind: ClassVar[str] = "policy_violation"
+    step: int
+    """Number of the decision that the process had not made yet."""
+    guarded: Guarded
+    what: str
+    """What was tried, in words, bounded: names and addresses in it are the process's own."""
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Exited:
     """The agent's process has ended, or was ended."""
 
@@ -130,4 +156,8 @@ class Exited:
     stderr: str | None = None
     elapsed_ms: float
     """From its start, which answers from the journal are part of."""
+    sandbox: str = optional("none")
+    """What confined it: `bubblewrap`; `none` = it was a plain process of the user."""
+    violations: int = optional(0)
+    """How often it was seen to try what it may not do."""
     at: float

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from harness.records import Usage
 from harness.reports.chart import Histogram, histogram
+from harness.reports.confinement import unconfined_notes
 from harness.reports.judge_error import JudgeUse, counted_uses, with_errors
 from harness.reports.rows import Row
 from harness.reports.statistics import Interval, clustered_rate, wilson
@@ -81,6 +82,9 @@ class Overview:
     working_s: float
     resumes: int
     divergences: int
+    policy_violations: int
+    notes: tuple[str, ...]
+    """See `Summary.notes`; those that journals tell."""
     doubts: int
     """Scores that carry one."""
     retries: int
@@ -122,6 +126,8 @@ def overview(
         working_s=sum(row.elapsed_ms for row in rows) / 1000,
         resumes=sum(row.resumes for row in rows),
         divergences=sum(row.divergences for row in rows),
+        policy_violations=sum(row.policy_violations for row in rows),
+        notes=unconfined_notes(sum(row.is_unconfined for row in rows)),
         doubts=doubtful(rows),
         retries=sum(max(0, row.attempts - 1) for row in rows),
         verified=agreed(rows),

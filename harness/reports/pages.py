@@ -23,6 +23,7 @@ from markupsafe import Markup
 
 from harness.codec import dumps
 from harness.reports.baselines import NO_BASELINE, Baseline, rate_of
+from harness.reports.confinement import UNCONFINED
 from harness.reports.escape import one_line, visible
 from harness.reports.fork_tree import Branch
 from harness.reports.format import caching, cost, duration, inheriting, judging, measure, percent, points, reply_caching
@@ -111,7 +112,7 @@ class Pages:
         self.policy = policy("" if style_url else style(), script, served=served)
         self._environment.globals.update(css=Markup(style()), style_url=style_url, js=Markup(script))
         self._environment.globals.update(policy=self.policy, served=served)
-        self._environment.globals.update(rate_of=rate_of, no_baseline=NO_BASELINE)
+        self._environment.globals.update(rate_of=rate_of, no_baseline=NO_BASELINE, unconfined=UNCONFINED)
 
     def prepare(self) -> None:
         """Compile all templates now instead of when they are first asked for."""

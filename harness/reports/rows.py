@@ -59,6 +59,9 @@ class Row:
     attempts: int = 0
     resumes: int = 0
     divergences: int = 0
+    policy_violations: int = 0
+    is_unconfined: bool = False
+    """The agent was a process that nothing confined."""
     doubts: tuple[str, ...] = ()
     """The doubts of its score, one sentence each."""
     failures: int = 0
@@ -177,6 +180,8 @@ def row_of(entry: IndexEntry, known: RunInfo) -> Row:
         attempts=outcome.attempt,
         resumes=outcome.resumes,
         divergences=outcome.divergences,
+        policy_violations=outcome.violations,
+        is_unconfined=outcome.is_unconfined,
         doubts=outcome.doubts,
         failures=outcome.failures,
         tokens=usage.tokens,

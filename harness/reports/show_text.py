@@ -10,6 +10,7 @@ from rich.text import Text
 
 from harness.records import Scored
 from harness.reports.baselines import Baseline, sentence
+from harness.reports.confinement import UNCONFINED
 from harness.reports.escape import flat, one_line, visible
 from harness.reports.format import caching, cost, duration, inheriting, judging, measure, percent, reply_caching
 from harness.reports.overview import overview
@@ -52,6 +53,10 @@ def show_run(
         + (f"; judge: {said}" if (said := judging(view.judge)) else ""),
     )
     _say(console, sentence(baselines))
+    for note in view.notes:
+        _say(console, note)
+    if view.policy_violations:
+        _say(console, f"policy violations: {view.policy_violations}", "yellow")
     if view.suite is not None:
         print_suite(console, view.suite)
     if known.verified is not None and view.verified is not None:
@@ -83,9 +88,17 @@ def show_task(console: Console, row: Row, story: TaskPageModel) -> None:
         _say(console, f"in doubt, {about}: {one_line(doubt.why, 300)}", "yellow")
     for diverged in story.episode.diverged:
         _say(console, f"diverged before step {diverged.step}: {one_line(diverged.why, 300)}", "yellow")
+    for found in story.episode.violations:
+        said = one_line(found.what, 300)
+        _say(console, f"policy violation ({found.guarded.value}) before step {found.step}: {said}", "yellow")
     for number, ended in enumerate(story.episode.exited, start=1):
         code = "had to be ended" if ended.code is None else f"exit code {ended.code}"
-        _say(console, f"agent's process {number}: {code}, {one_line(ended.why)}, {duration(ended.elapsed_ms / 1000)}")
+        confined = (
+            f"not confined: {UNCONFINED}" if ended.sandbox == "none" else f"confined by {one_line(ended.sandbox)}"
+        )
+        tried = f", {ended.violations} tries of what it may not do" if ended.violations else ""
+        spent = duration(ended.elapsed_ms / 1000)
+        _say(console, f"agent's process {number}: {code}, {one_line(ended.why)}, {spent}{tried}; {confined}")
     for failed in story.failures:
         _say(
             console,

@@ -13,6 +13,7 @@ from harness.evaluators.result import BLOCKED
 from harness.journal.index import EpisodeResult, Score
 from harness.records import Status, Task, Usage
 from harness.reports.basis import Counts
+from harness.reports.confinement import unconfined_notes
 from harness.reports.judge_error import JudgeUse, counted_uses
 from harness.reports.suite_rates import SuiteRates
 from harness.reports.trials import Trials, counted, trials_of
@@ -40,6 +41,8 @@ class Result:
     """The doubts of its score, one sentence each."""
     divergences: int = 0
     """How often a resume did not lead to what is recorded."""
+    policy_violations: int = 0
+    """Different things that the agent's process was seen to try and may not do, in all attempts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +70,8 @@ class Totals:
     """
     divergences: int = 0
     """Resumes that did not lead to what is recorded."""
+    policy_violations: int = 0
+    """See `Result.policy_violations`."""
     tokens: int = 0
     """Of the model under test; so `cost_usd`."""
     cost_usd: float = 0.0
@@ -160,6 +165,7 @@ def result_of(entry: SummaryEntry, dialect: str) -> Result:
         why=judged.why,
         doubts=outcome.doubts if outcome else (),
         divergences=outcome.divergences if outcome else 0,
+        policy_violations=outcome.violations if outcome else 0,
     )
 
 
@@ -201,7 +207,7 @@ def summarize(
     found_by_site: dict[str, list[_Found]] = {}
     disagreements: list[str] = []
     judged: list[tuple[str, str]] = []
-    working_ms, priced, divergences = 0.0, True, 0
+    working_ms, priced, divergences, unconfined = 0.0, True, 0, 0
     for entry in entries:
         result = result_of(entry, dialect)
         results.append(result)
@@ -211,6 +217,7 @@ def summarize(
         if entry.outcome:
             working_ms += entry.outcome.elapsed_ms
             divergences += entry.outcome.divergences
+            unconfined += entry.outcome.is_unconfined
             judged += [pair] if (pair := judged_by(entry.outcome, dialect)) is not None else []
             if len({(score.status, score.value) for score in entry.outcome.scores.values()}) > 1:
                 disagreements.append(result.task_id)
@@ -225,7 +232,7 @@ def summarize(
         priced=priced,
         trials=_trials(results),
         judges=counted_uses(judged),
-        notes=notes,
+        notes=(*notes, *unconfined_notes(unconfined)),
         divergences=divergences,
         invocation=invocation,
     )
@@ -256,6 +263,7 @@ def _tally(found: Sequence[_Found]) -> Totals:
         unscored=statuses.count(UNSCORED),
         doubts=sum(bool(one.result.doubts) and one.result.status != UNSCORED for one in found),
         divergences=sum(one.result.divergences for one in found),
+        policy_violations=sum(one.result.policy_violations for one in found),
         tokens=sum(one.usage.tokens for one in found),
         cost_usd=sum(one.usage.cost_usd for one in found),
         usage=sum((one.usage for one in found), Usage()),
@@ -321,6 +329,7 @@ def _tally_json(tally: Totals) -> dict[str, object]:
         "unscored": tally.unscored,
         "doubts": tally.doubts,
         "divergences": tally.divergences,
+        "policy_violations": tally.policy_violations,
         "success_rate": tally.success_rate,
         "success_rate_scored": tally.success_rate_scored,
         "tokens": tally.tokens,

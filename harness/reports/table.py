@@ -96,7 +96,8 @@ def _judges_and_notes(console: Console, summary: Summary, folder: Path) -> None:
 
 def _doubts(tally: Totals) -> str:
     diverged = f"; {amount(tally.divergences, 'divergence')}" if tally.divergences else ""
-    return (f"; {in_doubt(tally.doubts)}" if tally.doubts else "") + diverged
+    forbidden = f"; {amount(tally.policy_violations, 'policy violation')}" if tally.policy_violations else ""
+    return (f"; {in_doubt(tally.doubts)}" if tally.doubts else "") + diverged + forbidden
 
 
 def _table(console: Console, summary: Summary, baselines: Collection[Baseline]) -> None:
