@@ -57,6 +57,15 @@ class OnDivergence(Enum):
     """It is left unscored."""
 
 
+class Sandbox(Enum):
+    """What confines an agent's process."""
+
+    auto = "auto"
+    """bubblewrap where it is installed and works, else nothing; the run says which."""
+    bubblewrap = "bubblewrap"
+    none = "none"
+
+
 class SiteLocking(Enum):
     auto = "auto"
     """A task that may change a site locks it."""

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 
 class _Server(uvicorn.Server):
@@ -48,24 +49,52 @@ def _listen(port: int) -> socket.socket:
     return listener
 
 
-def _build(app: Any, *, on_ready: Callable[[], None], embedded: bool) -> _Server:
+def _bounded(most: int) -> type[asyncio.Protocol]:
+    """The protocol of uvicorn, which hangs up on those that are too many."""
+
+    class Bounded(AutoHTTPProtocol):  # type: ignore[valid-type, misc]
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            if len(self.connections) > most:
+                transport.abort()
+
+    return Bounded
+
+
+def _build(app: Any, *, on_ready: Callable[[], None], embedded: bool, most_connections: int | None = None) -> _Server:
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, lifespan="off", ws="none", timeout_graceful_shutdown=1
+        app,
+        http="auto" if most_connections is None else _bounded(most_connections),
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        timeout_graceful_shutdown=1,
     )
     return _Server(config, on_ready=on_ready, embedded=embedded)
 
 
 @asynccontextmanager
-async def serving(app: Any, *, port: int = 0) -> AsyncIterator[int]:
-    """Serve `app` on 127.0.0.1 inside this loop and yield the port; for tests and for embedding."""
+async def serving(
+    app: Any, *, port: int = 0, listener: socket.socket | None = None, most_connections: int | None = None
+) -> AsyncIterator[int]:
+    """Serve `app` on 127.0.0.1 inside this loop and yield the port; for tests and for embedding.
+
+    Args:
+        app: An ASGI application.
+        port: 0 = a free one.
+        listener: Listens already, in the place of a socket at `port`; it is closed in the end.
+        most_connections: At the same time; None = any number.
+    """
     ready = asyncio.Event()
-    with _listen(port) as listener:
-        server = _build(app, on_ready=ready.set, embedded=True)
+    with listener or _listen(port) as used:
+        used.setblocking(False)
+        server = _build(app, on_ready=ready.set, embedded=True, most_connections=most_connections)
         # Not a task group: it would wrap the errors of the caller's own block.
-        task = asyncio.create_task(server.serve([listener]))
+        task = asyncio.create_task(server.serve([used]))
         try:
             await ready.wait()
-            yield listener.getsockname()[1]
+            yield used.getsockname()[1]
         finally:
             server.should_exit = True
             await task

@@ -5,6 +5,7 @@ from typing import Any
 
 from omegaconf import MISSING
 
+from harness.choices import Sandbox
 from harness.config.schema_fields import Tree, setting
 
 FIRST_PATHS = {"harness.benchmarks.miniwob.miniwob.MiniWob": "harness.benchmarks.miniwob.benchmark.MiniWob"}
@@ -80,6 +81,10 @@ class AgentConfig(PluginConfig):
     """Further variables of its environment, which has none of ours that could hold a key."""
     cwd: str | None = setting(None, measured=False)
     """The folder it runs in; null = the one in which the run was started."""
+    sandbox: Sandbox = setting(Sandbox.auto, measured=False)
+    """What confines the process: `bubblewrap`, `none`, or `auto`, bubblewrap where it works."""
+    readable: list[str] = setting(factory=list, measured=False)
+    """Files and folders that a confined process may read besides its program, its folder and what its command names."""
     browser: str = setting("mcp", added=True)
     """`mcp`: the actions are tools of an MCP server, and plain HTTP calls; `cdp`: it drives the browser itself, over
     CDP; `none`: it can only stop with an answer."""

@@ -40,6 +40,7 @@ from harness.journal.store import RunFolder
 from harness.records import Task
 from harness.reports.baselines import baselines_of_run
 from harness.reports.basis import basis
+from harness.reports.confinement import UNCONFINED
 from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
 from harness.reports.escape import show_logs
 from harness.reports.rows import RunInfo, is_judgeable
@@ -53,11 +54,6 @@ from harness.runner.process_tree import kill_orphans, tag_environment
 from harness.runner.run_budget import RunBudget
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal
-
-_NOT_CONFINED = (
-    "the agent's process is not confined: it can read your files, the task file included, and use the network"
-    " (SECURITY.md)"
-)
 
 _NOT_CACHED = (
     "llm.cache does not apply to agent=process: the agent's requests are passed on and not kept; a judge's are"
@@ -82,7 +78,7 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
     check_reply_caches(config.llm, config.judge)
     check_fork(config.run.fork, config.executor.kind)
     if config.agent._target_ is None and config.agent.kind == "process":
-        console.say(_NOT_CONFINED)
+        _say_what_confines(config, console)
         if config.llm.cache not in (None, "off"):
             console.say(_NOT_CACHED)
     return await _evaluate(config, folder, console, arguments)
@@ -153,6 +149,14 @@ def _keep_quiet(config: Config, tasks: Sequence[Task]) -> Redactor:
     show_logs()
     redact_output(redactor)
     return redactor
+
+
+def _say_what_confines(config: Config, console: Terminal) -> None:
+    from harness.gateway.sandbox.bubblewrap import choose_sandbox  # only of use with an agent that is a process
+
+    sandbox, why = choose_sandbox(config.agent.sandbox)
+    if sandbox is None:
+        console.say(f"the agent's process is not confined ({why}): {UNCONFINED}")
 
 
 @contextmanager

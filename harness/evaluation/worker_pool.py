@@ -157,6 +157,7 @@ async def _agent(
     config = context.config
     if config.agent._target_ is not None or config.agent.kind != "process":
         return build_agent(config, await models.agent_model(base_url, tell, lane))
+    from harness.evaluation.hidden_paths import hidden_paths
     from harness.evaluation.process_agent import (
         build_process_agent,  # it imports a web server, which other agents do not need
     )
@@ -165,6 +166,7 @@ async def _agent(
         agent_settings(config),
         await models.passthrough(base_url, tell, lane, model=config.agent.model),
         context.stopping.asked,
+        tuple(hidden_paths(config)),
     )
 
 

@@ -68,9 +68,20 @@ class AgentProcess:
 
     @classmethod
     async def start(
-        cls, command: Sequence[str], *, cwd: str | None, environment: Mapping[str, str], folder: Path
+        cls,
+        command: Sequence[str],
+        *,
+        cwd: str | None,
+        environment: Mapping[str, str],
+        folder: Path,
+        passed: Sequence[int] = (),
     ) -> Self:
-        """Start a command whose program `find_program` has found; `folder` is removed when it has to be ended."""
+        """Start a command whose program `find_program` has found.
+
+        Args:
+            folder: Removed when the process has to be ended.
+            passed: Descriptors that it gets.
+        """
         theirs, ours = os.pipe()
         with ExitStack() as undo:
             undo.callback(os.close, ours)
@@ -82,7 +93,7 @@ class AgentProcess:
                 stderr=asyncio.subprocess.PIPE,
                 cwd=cwd,
                 env=dict(environment),
-                pass_fds=(theirs,),
+                pass_fds=(theirs, *passed),
                 start_new_session=True,
             )
             undo.pop_all()

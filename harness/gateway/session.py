@@ -6,15 +6,17 @@ journal until the journal is used up, and only then does it decide anything.
 """
 
 import asyncio
+import socket
 import sys
 import tempfile
 from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from secrets import token_urlsafe
-from shutil import rmtree
+from shutil import copyfile, rmtree
 from typing import Any
 
 from harness.actions import Stop, resolve
@@ -23,7 +25,7 @@ from harness.api import Decision, Reply
 from harness.codec import dumps
 from harness.errors import ConfigError, PluginFailed
 from harness.gateway import mcp_stdio
-from harness.gateway.agent_process import AgentProcess, process_environment
+from harness.gateway.agent_process import AgentProcess
 from harness.gateway.browser_boundary import BrowserBoundary
 from harness.gateway.call_result import CallResult
 from harness.gateway.cdp.boundary import DrivenBrowser
@@ -33,12 +35,12 @@ from harness.gateway.divergence import Divergence
 from harness.gateway.events import Broken, Called, Event, Inbox, OverBudget, SessionOver
 from harness.gateway.http_app import gateway_app
 from harness.gateway.model_boundary import ModelBoundary
+from harness.gateway.place import Seen, Start, Started
 from harness.gateway.process_answer import answer_in
 from harness.gateway.recording import Recording
 from harness.gateway.settings import ProcessSettings
 from harness.gateway.violations import Violations
 from harness.llm.passthrough import Passthrough
-from harness.loopback_server import serving
 from harness.protocols import Environment, RestoreResult, SessionJournal, ShareableEnvironment, SharedBrowser
 from harness.records import Boundary, Episode, Exited, LiveObservation, Task
 from harness.runner.shutdown import ShutdownRequested
@@ -159,6 +161,8 @@ class ProcessSession:
                     code = await started.process.stop()
                 started.why = started.why or ("it ended by itself" if code is not None else "the episode ended first")
                 await self._inbox.close()
+                for report in started.place.watches:
+                    report()
                 await self._violations.settled()
                 await self._journal.keep(lambda: self._exited(started, code))
         finally:
@@ -188,30 +192,28 @@ class ProcessSession:
         self._open.callback(rmtree, folder, ignore_errors=True)
         given = dumps(_task(task, first, browser) | _pictures(view), pretty=True)
         (folder / "task.json").write_bytes(given)
+        copyfile(mcp_stdio.__file__, folder / "mcp_stdio.py")
         token = token_urlsafe(32)
-        driven, more = None, {}
-        if shared is not None:
-            driven = DrivenBrowser(deps, shared, browser.deliver)
+        driven = None if shared is None else DrivenBrowser(deps, shared, browser.deliver)
+        if driven is not None:
             model.asking = driven.asking
-            relay = await self._open.enter_async_context(serving_relay(driven, token=token))
-            more["CAIRN_CDP_URL"] = relay.http
-        port = await self._open.enter_async_context(serving(gateway_app(deps, model, browser, token=token, task=given)))
-        variables = self._variables(port, token, folder) | more
-        (folder / "mcp.json").write_bytes(dumps(_mcp_servers(variables), pretty=True))
-        process = await AgentProcess.start(
-            self._settings.command,
-            cwd=self._settings.cwd,
-            environment=process_environment({**self._settings.environment, **variables}),
+        place = await Start(
+            settings=self._settings,
+            app=gateway_app(deps, model, browser, token=token, task=given),
             folder=folder,
-        )
-        started = _Started(process=process, model=model, browser=browser, recording=recording, divergence=divergence)
+            variables=lambda seen: self._variables(seen, token, folder),
+            violations=self._violations,
+            closing=self._open,
+            browser=None if driven is None else partial(_serving_browser, driven, token),
+        ).begin()
+        started = _Started(place=place, model=model, browser=browser, recording=recording, divergence=divergence)
         started.folder, started.token, started.begun = folder, token, working_s()
         started.steps, started.driven = len(episode.steps), driven
         if driven is not None:
-            started.watching = asyncio.create_task(_tell_end(process, driven))
+            started.watching = asyncio.create_task(_tell_end(started.process, driven))
             if driven.has_caught_up:
                 driven.go_on()
-        await process.tell(given)
+        await started.process.tell(given)
         return started
 
     async def _share(self) -> SharedBrowser:
@@ -224,22 +226,26 @@ class ProcessSession:
         assert self._started is not None and self._started.driven is not None
         await self._started.driven.performed()
 
-    def _variables(self, port: int, token: str, folder: Path) -> dict[str, str]:
-        url = f"http://127.0.0.1:{port}"
-        return {
+    def _variables(self, seen: Seen, token: str, folder: Path) -> dict[str, str]:
+        url = seen.url
+        variables = {
             "OPENAI_BASE_URL": f"{url}/v1",
             "OPENAI_API_KEY": token,
             "ANTHROPIC_BASE_URL": url,
             "ANTHROPIC_API_KEY": token,
             "CAIRN_URL": url,
             "CAIRN_MCP_URL": f"{url}/mcp",
-            "CAIRN_MCP_CONFIG": str(folder / "mcp.json"),
+            "CAIRN_MCP_CONFIG": f"{seen.folder}/mcp.json",
             "CAIRN_TOKEN": token,
             "CAIRN_MODEL": self._settings.model,
-            "CAIRN_TASK": str(folder / "task.json"),
-            "CAIRN_ANSWER": str(folder / "answer"),
+            "CAIRN_TASK": f"{seen.folder}/task.json",
+            "CAIRN_ANSWER": seen.answer,
             "CAIRN_TIMEOUT_S": f"{self._settings.timeout_s:g}",
         }
+        if seen.browser_port:
+            variables["CAIRN_CDP_URL"] = f"http://127.0.0.1:{seen.browser_port}/{token}"
+        (folder / "mcp.json").write_bytes(dumps(_mcp_servers(variables, f"{seen.folder}/mcp_stdio.py"), pretty=True))
+        return variables
 
     async def _next(self, started: "_Started", led: "asyncio.Task[Any] | None" = None) -> "Event | _Ended | None":
         """The next thing that happens; what has happened already goes before the end of the process.
@@ -272,7 +278,7 @@ class ProcessSession:
 
     async def _ended(self, started: "_Started", end: "_Ended", waited_s: float) -> Decision | None:
         """The decision of a process that has ended, or has run out of time."""
-        answer = answer_in(started.folder / "answer", started.process.stdout.text)
+        answer = answer_in(started.place.answer, started.process.stdout.text)
         if end.code is None:
             started.why = f"agent.timeout_s={self._settings.timeout_s:g} was over"
         elif end.code and answer is None:
@@ -303,6 +309,7 @@ class ProcessSession:
             stdout=put(stdout.encode()) if stdout else None,
             stderr=put(stderr.encode()) if stderr else None,
             elapsed_ms=max(0.0, working_s() - started.begun) * 1000,
+            sandbox=started.place.sandbox,
             violations=self._violations.tries,
             at=self._journal.now(),
         )
@@ -316,7 +323,7 @@ class ProcessSession:
 class _Started:
     """A process and its boundaries."""
 
-    process: AgentProcess
+    place: Started
     model: ModelBoundary
     browser: BrowserBoundary
     recording: Recording
@@ -331,6 +338,17 @@ class _Started:
     begun: float = 0.0
     why: str = ""
     """What ended it, if that was not its own doing."""
+
+    @property
+    def process(self) -> AgentProcess:
+        return self.place.process
+
+
+@asynccontextmanager
+async def _serving_browser(driven: DrivenBrowser, token: str, listener: socket.socket | None) -> AsyncIterator[int]:
+    """See `Start.browser`."""
+    async with serving_relay(driven, token=token, listener=listener) as relay:
+        yield relay.port
 
 
 async def _tell_end(process: AgentProcess, driven: DrivenBrowser) -> None:
@@ -352,10 +370,14 @@ def _pictures(view: LiveObservation) -> dict[str, Any]:
     return {"task_images": pictures} if pictures else {}
 
 
-def _mcp_servers(variables: Mapping[str, str]) -> dict[str, Any]:
-    """The MCP server as a command, as clients configure it; they start it without their own environment."""
+def _mcp_servers(variables: Mapping[str, str], server: str) -> dict[str, Any]:
+    """The MCP server as a command, as clients configure it; they start it without their own environment.
+
+    Args:
+        server: Path of its program, as the process sees it.
+    """
     # The interpreter itself, as a confined process may not see the environment it was found in.
-    command = [str(Path(sys.executable).resolve()), "-I", "-S", mcp_stdio.__file__]
+    command = [str(Path(sys.executable).resolve()), "-I", "-S", server]
     environment = {name: variables[name] for name in ("CAIRN_MCP_URL", "CAIRN_TOKEN")}
     return {"mcpServers": {"cairn": {"command": command[0], "args": command[1:], "env": environment}}}
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from harness.choices import OnDivergence
 from harness.gateway.request_key import Volatile
+from harness.gateway.sandbox.bubblewrap import Bubblewrap
 from harness.records import EpisodeLimits
 
 
@@ -16,6 +18,12 @@ class ProcessSettings:
     """Further variables."""
     cwd: str | None = None
     """None = the folder in which the run was started."""
+    sandbox: Bubblewrap | None = None
+    """None = nothing confines it."""
+    readable: tuple[str, ...] = ()
+    """What it may read in the sandbox besides what its command needs."""
+    hidden: tuple[Path, ...] = ()
+    """What it may not read there, wherever it is."""
     browser: bool = True
     """Whether it is offered the actions; if not, it can only stop with an answer."""
     cdp: bool = False

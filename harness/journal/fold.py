@@ -192,16 +192,19 @@ def _of_process(episode: Episode, record: ProcessRecord) -> Episode:
             )
         case Commanded():
             return replace(episode, commanded=(*episode.commanded, record), has_acted=True)
-        case Landed():
-            return replace(episode, landed=(*episode.landed, record))
-        case Diverged():
-            return replace(episode, diverged=(*episode.diverged, record))
-        case Exited():
-            unconfined = episode.is_unconfined or record.sandbox == "none"
-            return replace(episode, exited=(*episode.exited, record), is_unconfined=unconfined)
+        case Landed() | Diverged():
+            return _with_line(episode, record)
         case PolicyViolation():
             total = episode.total_violations + 1
             return replace(episode, violations=(*episode.violations, record), total_violations=total)
+    unconfined = episode.is_unconfined or record.sandbox == "none"
+    return replace(episode, exited=(*episode.exited, record), is_unconfined=unconfined)
+
+
+def _with_line(episode: Episode, record: Landed | Diverged) -> Episode:
+    if isinstance(record, Landed):
+        return replace(episode, landed=(*episode.landed, record))
+    return replace(episode, diverged=(*episode.diverged, record))
 
 
 def _ended(episode: Episode, record: Closed | Judged | Scored) -> Episode:

@@ -9,7 +9,7 @@ from harness.gateway.cdp.replay import Deliver, Replay
 from harness.gateway.deps import SessionDeps
 from harness.gateway.events import Broken, SessionOver
 from harness.protocols import RestoreResult, SharedBrowser
-from harness.records import BrowserCommand
+from harness.records import BrowserCommand, Guarded
 
 MOST_REFUSALS = 200
 """That are kept; all are counted."""
@@ -29,6 +29,7 @@ class DrivenBrowser:
         self.refused = 0
         self._settings = deps.settings
         self._inbox = deps.inbox
+        self._violations = deps.violations
         self._bursts = Bursts(deps, browser)
         self._replay = Replay(deps, browser, deliver)
         self._watching: asyncio.Task[None] | None = None
@@ -66,7 +67,8 @@ class DrivenBrowser:
             await self._bursts.script()
 
     def refuse(self, what: str) -> None:
-        """Note a command that is not passed on."""
+        """Note a command that is not passed on, and record it."""
+        self._violations.found(Guarded.BROWSER, what)
         self.refused += 1
         if len(self.refusals) < MOST_REFUSALS:
             self.refusals.append(what)

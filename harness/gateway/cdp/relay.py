@@ -11,6 +11,7 @@ refused.
 import asyncio
 import hmac
 import logging
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
@@ -44,16 +45,17 @@ class Relay:
         self._driven = driven
         self._token = token
         self._numbers = TabNumbers(driven.browser.targets)
-        self._port = 0
+        self.port = 0
+        """At 127.0.0.1; 0 = it is not served yet."""
 
     @property
     def http(self) -> str:
         """Address that clients are given."""
-        return f"http://127.0.0.1:{self._port}/{self._token}"
+        return f"http://127.0.0.1:{self.port}/{self._token}"
 
     def bind(self, server: Server) -> None:
         """It is served here."""
-        self._port = next(iter(server.sockets)).getsockname()[1]
+        self.port = next(iter(server.sockets)).getsockname()[1]
 
     async def greet(self, client: ServerConnection, request: Request) -> Response | None:
         """Answer what is no WebSocket; None = let it in."""
@@ -145,7 +147,7 @@ class Relay:
 
     @property
     def _websocket(self) -> str:
-        return f"ws://127.0.0.1:{self._port}/{self._token}"
+        return f"ws://127.0.0.1:{self.port}/{self._token}"
 
     def _page_of(self, client: ServerConnection) -> str:
         """The target that a client connects to; "" = the browser."""
@@ -165,13 +167,22 @@ class _Deaf:
 
 
 @asynccontextmanager
-async def serving_relay(driven: DrivenBrowser, *, token: str) -> AsyncIterator[Relay]:
-    """Serve clients until the context ends; they are cut off then."""
+async def serving_relay(
+    driven: DrivenBrowser, *, token: str, listener: socket.socket | None = None
+) -> AsyncIterator[Relay]:
+    """Serve clients until the context ends; they are cut off then.
+
+    Args:
+        driven: The browser.
+        token: Lets clients in.
+        listener: Listens already; None = one is made at a free port of 127.0.0.1.
+    """
     relay = Relay(driven, token=token)
     server = await serve(
         relay.serve,
-        host="127.0.0.1",
-        port=0,
+        host="127.0.0.1" if listener is None else None,
+        port=0 if listener is None else None,
+        sock=listener,
         process_request=relay.greet,
         max_size=MOST_BYTES,
         compression=None,

@@ -1,0 +1,41 @@
+"""What an agent's process must not read."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from glob import escape
+from pathlib import Path
+from typing import Any
+
+from harness.config import Config
+from harness.config.schema_fields import as_plain
+
+
+def hidden_paths(config: Config) -> Iterator[Path]:
+    """What an agent must not read, wherever it may read around it: runs, tasks with their answers, and our own code.
+
+    A folder is given with the files in it that matter, which are hidden also where the folder cannot be.
+    """
+    root = Path(config.run.root).expanduser().absolute()
+    yield from (root, root / config.run.id, Path(__file__).resolve().parents[1])
+    yield Path(config.tracking.base_path).expanduser().absolute()
+    for text in (*_texts(as_plain(config.task)), config.llm.cache_dir, config.judge.cache_dir):
+        with suppress(OSError, ValueError):
+            path = Path(text or "").expanduser().absolute()
+            if text and ("/" in text or path.suffix) and path.exists():
+                yield path
+                if path.is_file():
+                    yield path.parent
+                    yield from path.parent.glob(f"{escape(path.stem)}.*")
+
+
+def _texts(tree: Any) -> Iterator[str]:
+    """Those in a tree of settings."""
+    match tree:
+        case str():
+            yield tree
+        case dict():
+            for value in tree.values():
+                yield from _texts(value)
+        case list():
+            for value in tree:
+                yield from _texts(value)

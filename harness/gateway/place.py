@@ -1,0 +1,181 @@
+"""Where an agent's process runs, and how its gateway is reached there: beside the worker, or in a sandbox."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import PluginFailed
+from harness.gateway.agent_process import AgentProcess, process_environment
+from harness.gateway.sandbox.bubblewrap import BROWSER_PORT, PORT, Bubblewrap, stage_command
+from harness.gateway.sandbox.file_view import FileView, view_of
+from harness.gateway.sandbox.masks import Masks
+from harness.gateway.sandbox.mounts import INSIDE, EpisodeFolder, mount_arguments
+from harness.gateway.sandbox.packets import PacketWatch
+from harness.gateway.settings import ProcessSettings
+from harness.gateway.violations import Violations
+from harness.loopback_server import serving
+from harness.records import Guarded
+
+_MOST_CONNECTIONS = 256
+"""At the same time, of one process to its gateway: each holds a descriptor of the worker."""
+_READY_WITHIN_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What the process is told of its place."""
+
+    url: str
+    """Of the gateway."""
+    folder: str
+    """Path of the folder with `GIVEN`."""
+    answer: str
+    """Path of the file for its answer."""
+    browser_port: int = 0
+    """Of the browser, at 127.0.0.1; 0 = it is given none of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    process: AgentProcess
+    answer: Path
+    """As the worker reaches it."""
+    sandbox: str
+    """See `Exited.sandbox`."""
+    watches: tuple[Callable[[], None], ...] = ()
+    """Each reports what it has seen since it was last called; they are called by themselves, too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """A command that is to be started with its gateway."""
+
+    settings: ProcessSettings
+    app: Any
+    """The gateway, an ASGI application."""
+    folder: Path
+    """Of the episode; holds `GIVEN`, when `variables` has been called."""
+    variables: Callable[[Seen], Mapping[str, str]]
+    """What the process is given in its environment besides `agent.env`."""
+    violations: Violations
+    """Gets what it is seen to try."""
+    closing: AsyncExitStack
+    """Ends gateway and watchers."""
+    browser: Callable[[socket.socket | None], AbstractAsyncContextManager[int]] | None = None
+    """Serves a browser of its own, on a socket that listens already or on one that it makes, and gives the port."""
+
+    async def begin(self) -> Started:
+        """Start it where the settings want it.
+
+        Raises:
+            PluginFailed: The sandbox cannot be made.
+            ConfigError: Its folder cannot be shown to it without what is hidden.
+        """
+        sandbox = self.settings.sandbox
+        return await self._plain() if sandbox is None else await self._confined(sandbox)
+
+    async def _plain(self) -> Started:
+        folder = self.folder
+        port = await self.closing.enter_async_context(serving(self.app, most_connections=_MOST_CONNECTIONS))
+        seen = Seen(
+            url=f"http://127.0.0.1:{port}",
+            folder=str(folder),
+            answer=str(folder / "answer"),
+            browser_port=await self.closing.enter_async_context(self.browser(None)) if self.browser else 0,
+        )
+        process = await AgentProcess.start(
+            self.settings.command,
+            cwd=self.settings.cwd,
+            environment=process_environment({**self.settings.environment, **self.variables(seen)}),
+            folder=folder,
+        )
+        return Started(process=process, answer=folder / "answer", sandbox="none")
+
+    async def _confined(self, sandbox: Bubblewrap) -> Started:
+        url, closing = f"http://127.0.0.1:{PORT}", self.closing
+        seen = Seen(
+            url=url,
+            folder=INSIDE,
+            answer=f"{INSIDE}/out/answer",
+            browser_port=BROWSER_PORT if self.browser else 0,
+        )
+        view, masks, command = self._command(sandbox)
+        own = {"HOME": f"{INSIDE}/home", "TMPDIR": "/tmp", "PWD": str(view.cwd)}
+        ours, theirs = socket.socketpair()
+        closing.callback(ours.close)
+        with theirs:
+            process = await AgentProcess.start(
+                stage_command(theirs.fileno(), self.folder / "own", command),
+                cwd=None,
+                environment=process_environment({**own, **self.settings.environment, **self.variables(seen)}),
+                folder=self.folder,
+                passed=(theirs.fileno(),),
+            )
+        closing.push_async_callback(process.stop)
+        out, packets, gateway, browser = await _received(ours, process)
+        closing.callback(os.close, out)
+        watch = PacketWatch(
+            packets, (PORT, seen.browser_port), lambda what: self.violations.found(Guarded.NETWORK, what)
+        )
+        closing.callback(watch.close)
+        await closing.enter_async_context(serving(self.app, listener=gateway, most_connections=_MOST_CONNECTIONS))
+        if self.browser is None:
+            browser.close()
+        else:
+            await closing.enter_async_context(self.browser(browser))
+        ours.sendall(b"g")
+        return Started(
+            process=process,
+            answer=Path(f"/proc/self/fd/{out}/answer"),
+            sandbox="bubblewrap",
+            watches=(watch.read, masks.read),
+        )
+
+    def _command(self, sandbox: Bubblewrap) -> tuple[FileView, Masks, tuple[str, ...]]:
+        """What the process sees of the file system, with what is hidden, and the command that shows it."""
+        settings, place = self.settings, EpisodeFolder(path=self.folder)
+        view = view_of(
+            settings.command,
+            cwd=settings.cwd,
+            environment=settings.environment,
+            readable=settings.readable,
+            hidden=settings.hidden,
+        )
+        place.make()
+        masks = Masks(self.folder / "masks")
+        mounts = mount_arguments(view, place, masks)
+        masks.watch(lambda what: self.violations.found(Guarded.FILES, what))
+        self.closing.callback(masks.close)
+        return view, masks, (*sandbox.command, *mounts, "--", *settings.command)
+
+
+async def _received(
+    control: socket.socket, process: AgentProcess
+) -> tuple[int, socket.socket, socket.socket, socket.socket]:
+    """The folder for the answer, the socket that sees packets, the gateway's and the browser's.
+
+    Raises:
+        PluginFailed: They do not come.
+    """
+    control.setblocking(False)
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(control, ready.set)
+    waits = [asyncio.create_task(ready.wait()), asyncio.create_task(process.ended())]
+    try:
+        await asyncio.wait(waits, timeout=_READY_WITHIN_S, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        loop.remove_reader(control)
+        for one in waits:
+            one.cancel()
+    with suppress(BlockingIOError):
+        _, fds, _, _ = socket.recv_fds(control, 16, 4)
+        if len(fds) == 4:
+            packets, gateway, browser = (socket.socket(fileno=one) for one in fds[1:])
+            return fds[0], packets, gateway, browser
+    said = process.stderr.text.strip().splitlines()
+    raise PluginFailed(said[-1][:300] if said else "the sandbox of the agent's process did not come up")
