@@ -96,7 +96,7 @@ def show_task(console: Console, row: Row, story: TaskPageModel) -> None:
         confined = (
             f"not confined: {UNCONFINED}" if ended.sandbox == "none" else f"confined by {one_line(ended.sandbox)}"
         )
-        tried = f", {ended.violations} tries of what it may not do" if ended.violations else ""
+        tried = f", policy violations in all: {ended.violations}" if ended.violations else ""
         spent = duration(ended.elapsed_ms / 1000)
         _say(console, f"agent's process {number}: {code}, {one_line(ended.why)}, {spent}{tried}; {confined}")
     for failed in story.failures:

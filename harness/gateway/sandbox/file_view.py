@@ -74,27 +74,25 @@ def view_of(
         cwd: None = where the run was started.
         environment: Variables that a person has given; paths in them are readable.
         readable: Further paths.
-        hidden: Files and folders; of a folder that the process needs only what else is named in it.
+        hidden: Files and folders; of a folder that the process needs only what else is named here in it.
     Raises:
-        ConfigError: A folder is too wide, or is to be hidden and nothing in it is named.
+        ConfigError: A folder is too wide, or `cwd` is to be hidden.
     """
     place, home = Path(cwd or ".").absolute(), Path.home().resolve()
     named = [place, *_files(command[1:], place, home), *_existing(environment or {})]
     named += [Path(one).expanduser().absolute() for one in readable]
     for one in named:
         _check_width(one.resolve(), home)
+    secret = {one.resolve() for one in hidden if one.exists()}
+    innermost = {one for one in secret if not any(other != one and other.is_relative_to(one) for other in secret)}
+    if any(place.resolve().is_relative_to(one) for one in innermost):
+        raise ConfigError(f"agent.cwd={place} is what the agent must not read; give a folder of its own")
+    named = [one for one in named if not any(one.resolve().is_relative_to(other) for other in innermost)]
     started = (*_programs(Path(command[0])), Path(sys.executable).resolve())  # with this one, the MCP server over stdio
     programs = [folder for one in started for folder in _belonging(one, home)]
     roots = [path for one in (*named, *programs) for path in (one, one.resolve())]
     needed = {one.resolve() for one in named}
-    secret = {one.resolve() for one in hidden if one.exists()}
     wide = {one for one in secret if any(root.is_relative_to(one) for root in needed)}
-    for one in wide:
-        if not any(other != one and other.is_relative_to(one) for other in secret):
-            raise ConfigError(
-                f"the agent would run in {one}, or read files there, which it must not read; set agent.cwd to a folder"
-                " of its own"
-            )
     return FileView(
         readable=tuple(dict.fromkeys(roots)),
         hidden=tuple(sorted((secret - wide) | set(_secrets(needed, home)))),

@@ -41,8 +41,8 @@ def mount_arguments(view: FileView, folder: EpisodeFolder, masks: Masks) -> list
     mounts = _mounts(view, masks)
     for place in sorted(mounts, key=lambda path: (len(path.parts), path)):
         arguments += ["--ro-bind", str(mounts[place]), str(place)]
-    for option, place in (("--remount-ro", "/dev"), ("--remount-ro", "/proc"), ("--remount-ro", "/")):
-        arguments += [option, place]
+    for option, point in (("--remount-ro", "/dev"), ("--remount-ro", "/proc"), ("--remount-ro", "/")):
+        arguments += [option, point]
     return [*arguments, "--chdir", str(view.cwd)]
 
 
