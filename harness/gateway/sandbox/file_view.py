@@ -88,8 +88,9 @@ def view_of(
     if any(place.resolve().is_relative_to(one) for one in innermost):
         raise ConfigError(f"agent.cwd={place} is what the agent must not read; give a folder of its own")
     named = [one for one in named if not any(one.resolve().is_relative_to(other) for other in innermost)]
-    started = (*_programs(Path(command[0])), Path(sys.executable).resolve())  # with this one, the MCP server over stdio
-    programs = [folder for one in started for folder in _belonging(one, home)]
+    # An argument may be a program, too; with our interpreter, a client starts the MCP server over stdio.
+    started = [command[0], *(one for one in command[1:] if _is_program(place / one)), os.path.realpath(sys.executable)]
+    programs = [folder for one in started for each in _programs(place / one) for folder in _belonging(each, home)]
     roots = [path for one in (*named, *programs) for path in (one, one.resolve())]
     needed = {one.resolve() for one in named}
     wide = {one for one in secret if any(root.is_relative_to(one) for root in needed)}
@@ -132,6 +133,13 @@ def _existing(environment: Mapping[str, str]) -> Iterator[Path]:
             with suppress(OSError, ValueError):
                 if part.startswith("/") and (path := Path(part)).exists():
                     yield path
+
+
+def _is_program(path: Path) -> bool:
+    try:
+        return path.is_file() and os.access(path, os.X_OK)
+    except (OSError, ValueError):
+        return False
 
 
 def _programs(program: Path) -> Iterator[Path]:
