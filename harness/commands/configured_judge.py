@@ -4,24 +4,30 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 from harness.api import Judge
-from harness.config import Config
-from harness.config.config_tree import build_redactor
+from harness.config.model_settings import JudgeConfig, LlmConfig
 from harness.evaluation.builder import build_judge, build_rate_limiter
+from harness.journal.redaction import Redactor
 
 
 async def open_judge(
-    config: Config, closing: AsyncExitStack, say: Callable[[str], None] = lambda text: None
+    settings: JudgeConfig,
+    llm: LlmConfig,
+    redactor: Redactor,
+    closing: AsyncExitStack,
+    *,
+    say: Callable[[str], None] = lambda text: None,
 ) -> Judge | None:
     """A judge of their own, or the model of the settings, with its reply cache; None = there is none.
 
     Args:
-        config: The person's settings.
+        settings: Which judge.
+        llm: Whose endpoint and limits it has where it names none of its own.
+        redactor: Takes secrets out of what is said and kept.
         closing: Closes its connections.
         say: Hears what is wrong with the reply cache, once.
     Raises:
         ConfigError: The folder of the reply cache cannot be used.
     """
-    settings = config.judge
     judge = build_judge(settings)
     if judge is not None or not settings.model:
         return judge
@@ -30,15 +36,15 @@ async def open_judge(
     from harness.evaluators.judge import ModelJudge
     from harness.runner.shutdown import ShutdownSignal
 
-    check_reply_caches(config.llm, settings)
+    check_reply_caches(llm, settings)
     models = Models(
-        llm=config.llm,
+        llm=llm,
         requests=RequestCounter(),
-        prices=load_prices(config.llm),
+        prices=load_prices(llm),
         closing=closing,
         stopping=ShutdownSignal(),
-        rate_limiter=build_rate_limiter(config.llm, settings),
-        redactor=build_redactor(config.tree()),
+        rate_limiter=build_rate_limiter(llm, settings),
+        redactor=redactor,
         notice=say,
     )
     return ModelJudge(await models.judge_model(settings), name=settings.model)

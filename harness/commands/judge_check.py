@@ -81,11 +81,11 @@ async def _checked(
     from harness.journal.lock import RunLock
 
     async with AsyncExitStack() as stack:
-        judge = await open_judge(config, stack)
+        redactor = build_redactor(config.tree())
+        judge = await open_judge(config.judge, config.llm, redactor, stack)
         if judge is None:
             raise ConfigError("no judge is set; give one, as in judge=openai judge.model=NAME")
         folder = _folder(options.root, judge, method, options.method)
-        redactor = build_redactor(config.tree())
         stack.callback(RunLock.acquire(folder / ".lock", redactor).release)
         log = stack.enter_context(closing(JudgmentLog(folder, redactor)))
         known = len(log.judgments)

@@ -83,12 +83,13 @@ async def _rescored(
 
     from harness.commands.configured_judge import open_judge
     from harness.commands.rescore import rescore
+    from harness.config.config_tree import build_redactor
     from harness.evaluation.builder import build_benchmark, build_evaluators
 
     if config is None:
         return await rescore(folder, dialects)
     async with AsyncExitStack() as closing:
-        judge = await open_judge(config, closing, console.say)
+        judge = await open_judge(config.judge, config.llm, build_redactor(config.tree()), closing, say=console.say)
         return await rescore(folder, dialects, judge, build_evaluators(config, build_benchmark(config.task)))
 
 

@@ -278,7 +278,9 @@ def test_the_agent_is_built_from_its_settings() -> None:
     check_plugins(config)
     built = build_agent(config, Answers())
     assert isinstance(built, ToolsAgent) and isinstance(built.box, ComputerBox)
-    assert built.box.screen == Screen(width=1280, height=720) and not built.box.legend
+    assert built.box.screen == Screen(width=1280, height=720)
+    assert built.box.legend, "the embedded endpoint reads no pictures"
+    assert not configured(["agent=computer", "llm=anthropic", "llm.model=claude-sonnet-4-5"]).agent.legend
     with pytest.raises(ConfigError, match=r"give observation\.type=image"):
         check_plugins(configured(["agent=computer", "llm.api=responses", "observation.type=html"]))
     with pytest.raises(ConfigError, match=r"agent\.safety_checks=no is unknown; choose one of acknowledge, stop"):
