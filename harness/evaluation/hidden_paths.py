@@ -6,19 +6,25 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-from harness.config import Config
+from harness.config import RunConfig, TaskConfig, TrackingConfig
 from harness.config.schema_fields import as_plain
 
 
-def hidden_paths(config: Config) -> Iterator[Path]:
+def hidden_paths(run: RunConfig, task: TaskConfig, tracking: TrackingConfig, *caches: str | None) -> Iterator[Path]:
     """What an agent must not read, wherever it may read around it: runs, tasks with their answers, and our own code.
 
     A folder is given with the files in it that matter, which are hidden also where the folder cannot be.
+
+    Args:
+        run: Where runs are.
+        task: Where tasks are.
+        tracking: Where training data is.
+        caches: Folders of reply caches.
     """
-    root = Path(config.run.root).expanduser().absolute()
-    yield from (root, root / config.run.id, Path(__file__).resolve().parents[1])
-    yield Path(config.tracking.base_path).expanduser().absolute()
-    for text in (*_texts(as_plain(config.task)), config.llm.cache_dir, config.judge.cache_dir):
+    root = Path(run.root).expanduser().absolute()
+    yield from (root, root / run.id, Path(__file__).resolve().parents[1])
+    yield Path(tracking.base_path).expanduser().absolute()
+    for text in (*_texts(as_plain(task)), *caches):
         with suppress(OSError, ValueError):
             path = Path(text or "").expanduser().absolute()
             if text and ("/" in text or path.suffix) and path.exists():

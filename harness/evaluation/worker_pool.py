@@ -166,7 +166,7 @@ async def _agent(
         agent_settings(config),
         await models.passthrough(base_url, tell, lane, model=config.agent.model),
         context.stopping.asked,
-        tuple(hidden_paths(config)),
+        tuple(hidden_paths(config.run, config.task, config.tracking, config.llm.cache_dir, config.judge.cache_dir)),
     )
 
 
