@@ -55,7 +55,10 @@ BENCHMARKS = {
     "context_reset": Plan(full=({},), quick=({"runs": 3},)),
     "step_overhead": Plan(full=({},), quick=({"episodes": 2},)),
     "agent_overhead": Plan(full=({},), quick=({"episodes": 1},)),
+    "gateway": Plan(full=({},), quick=({"turns": 5},)),
     "relay": Plan(full=({},), quick=({"turns": 16},)),
+    "process_episode": Plan(full=({},), quick=({"episodes": 1},)),
+    "sandbox_start": Plan(full=({},), quick=({"runs": 3},)),
     "freshness": Plan(full=({},), quick=({"episodes": 8},)),
     "throughput": Plan(
         full=(*LANES, {"tasks": 16, "lanes": 16, "turns": 3, "beside": "twice"}),

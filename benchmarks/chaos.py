@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import chaos_own
+import chaos_tasks
 import psutil
 from chaos_checks import REQUEST_ID, Kill, Row, Run, Seen, lines, rows
 from chaos_siege import Setting
@@ -49,8 +50,10 @@ AGENTS: Mapping[str, tuple[str, ...]] = {
     "computer": ("llm.api=responses", "llm.model=computer-use-preview"),
 }
 """Who may play, and with which settings."""
-BY_RESPONSE = frozenset({"computer", "process", "browser-use", "playwright-mcp"})
+PROCESSES = frozenset({"process", "browser-use", "playwright-mcp"})
+BY_RESPONSE = PROCESSES | {"computer"}
 """Whose requests are no messages of the journal, and are known by the ids of their responses."""
+EPISODES, SLOW_EPISODES = 200, 24
 WATCH_S = 0.03
 LOOK_S = 0.005
 WRITE_WITHIN_S = 2.0
@@ -291,7 +294,11 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--deadline-s", type=float, default=900.0, help="without progress for this long, give up")
     made.add_argument("--project", type=Path, default=PROJECT, help="checkout whose run.py is run")
     made.add_argument("--site", choices=("embedded", "own", "both"), default="embedded", help="where to play")
-    made.add_argument("--episodes", type=int, default=200, help="of one's own site: over all its modes")
+    made.add_argument(
+        "--episodes",
+        type=int,
+        help=f"of one's own site: over all its modes; {EPISODES}, or {SLOW_EPISODES} of an agent that is a process",
+    )
     names = ", ".join(one.name for one in chaos_own.MODES)
     made.add_argument(
         "--modes", type=chaos_own.modes_of, default=chaos_own.MODES, help=f"of one's own site: of {names}"
@@ -303,7 +310,13 @@ def parser() -> argparse.ArgumentParser:
 
 async def own(options: argparse.Namespace, folder: Path) -> bool:
     """On a site of one's own; True when nothing is violated."""
-    wanted = chaos_own.Wanted(episodes=options.episodes, modes=options.modes)
+    is_process = options.agent in PROCESSES
+    wanted = chaos_own.Wanted(
+        episodes=options.episodes or (SLOW_EPISODES if is_process else EPISODES),
+        modes=options.modes,
+        # An agent that looks by itself sees a new window too late now and then: its undisturbed score is no measure.
+        kinds=tuple(kind for kind in chaos_tasks.KINDS if not is_process or kind.name != "popup"),
+    )
     setting = Setting(
         project=options.project.resolve(),
         folder=folder,

@@ -36,7 +36,8 @@ HELD_S = 5.0
 """An answer that is kept back until the strike is given after this long anyway."""
 PATIENCE_S = 1.0
 """A page's own late effect that is this late will not come: the page that would send it is gone."""
-_DECIDED = b'"kind":"decided"'
+_DECISIONS = (b'"kind":"decided"', b'"kind":"commanded"')
+"""The latter of an agent that drives the browser itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +132,8 @@ class Watch:
             now = _sizes(folder)
             for path, size in now.items() if sizes is not None else ():
                 known = sizes.get(path, 0)
-                if size > known and _DECIDED in _written(path, known):
+                written = _written(path, known) if size > known else b""
+                if any(decision in written for decision in _DECISIONS):
                     await self.happened(DECIDED, f"t{Path(path).name.partition('.')[0]}")
             sizes = now
             await asyncio.sleep(WATCH_S)

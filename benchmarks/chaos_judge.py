@@ -57,8 +57,12 @@ class Story:
         """The attempt that was current then; 0 before the first."""
         return max((number for begun, number, _ in self.attempts if begun <= at), default=0)
 
-    def aimed_at(self, at: float) -> set[str]:
-        """Names of all elements decided upon by then."""
+    def aimed_at(self, at: float) -> set[str] | None:
+        """Names of all elements decided upon by then; None = of an agent that drives the browser itself, which has
+        recorded commands without names by then.
+        """
+        if any(line["kind"] == "commanded" and line["commands"] and line["at"] <= at for line in self.lines):
+            return None
         decided = [line for line in self.lines if line["kind"] == "decided" and line["at"] <= at]
         targets = [line["action"].get(name) for line in decided for name in ("target", "onto")]
         return {target["name"] for target in targets if isinstance(target, Mapping)}
@@ -185,7 +189,9 @@ def judge(task: Posed, story: Story, effects: Sequence[Effect], score: float | N
         within=tuple(_doubled(task, story, mine, apart=True)),
         at_all=tuple(_doubled(task, story, mine, apart=False)),
         wrong=tuple(
-            f"'{effect.label}' ({effect.method})" for effect in mine if effect.label not in story.aimed_at(effect.at)
+            f"'{effect.label}' ({effect.method})"
+            for effect in mine
+            if (aimed := story.aimed_at(effect.at)) is not None and effect.label not in aimed
         ),
         unrecorded=0 if story.is_disturbed else max(0, posts - story.recorded),
         doubts=story.doubts,

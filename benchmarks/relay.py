@@ -1,39 +1,36 @@
-"""What an agent's process waits longer for, as its browser and its model are reached through the run.
+"""What an agent's process waits longer for a CDP command, as it reaches its browser through the relay of its episode.
 
-Run: `python -m benchmarks.relay [--turns 200]`. A real process measures, in turn: each CDP command directly at the
-browser's DevTools and through the relay of its episode, in sessions of the same page; and requests of a model that
-answers at once, directly and through the gateway. Journal and artifacts are on disk, and every record is fsynced.
-Reads and scripts are passed on; input is durable before it is, so that row holds a write of the journal.
+Run: `python -m benchmarks.relay [--turns 200]`. A real process sends each command directly to the browser's DevTools,
+through the relay, and through a bare relay that passes messages on unread, in turn, in sessions of the same page.
+`ours` is what a command takes longer through the relay than the direct one beside it, the reference is the same of the
+bare relay. Journal and artifacts are on disk, and every record is fsynced. Reads and scripts are passed on; input is
+durable before it is, so that row holds a write of the journal.
 """
 
 import asyncio
 import json
 import sys
 import tempfile
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.journal_append import SECRETS
-from benchmarks.results import Rows, parser, tell, timed
+from websockets.asyncio.connection import Connection
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
+
+from benchmarks.gateway import added, record
+from benchmarks.results import Rows, parser, tell
 from benchmarks.step_overhead import HOME, task
 from harness.browser.browser_settings import BrowserSettings
 from harness.browser.session.chromium import ChromiumPool
 from harness.demo.launcher import start_servers
-from harness.gateway.scripted import ScriptedEndpoint, scripted_process
-from harness.gateway.session import ProcessAgent
-from harness.journal.log import Journal
-from harness.journal.redaction import Redactor
-from harness.journal.store import ArtifactStore
-from harness.loopback_server import serving
-from harness.protocols import ProgressEvent
-from harness.records import EpisodeLimits, Site
-from harness.runner.episode import EpisodeRunner
-from harness.runner.job import Job
-from harness.runner.recorder import EpisodeDeps
+from harness.gateway.cdp.upstream import connected
+from harness.gateway.scripted import scripted_process
+from harness.records import Site
 
 CLIENT = """
-import http.client, json, os, sys, time, urllib.parse
+import json, os, time
 from websockets.sync.client import connect
 
 class Page:
@@ -57,20 +54,19 @@ def seconds(call):
     call()
     return time.perf_counter() - begun
 
-def in_turn(ours, reference, turns):
-    times = [], []
+def in_turn(calls, turns):
+    times = [], [], []
     for turn in range(turns + 5):
-        sides = [(times[0], ours), (times[1], reference)]
-        for kept, call in sides if turn % 2 else sides[::-1]:
-            took = seconds(call)
+        for side in (turn % 3, (turn + 1) % 3, (turn + 2) % 3):
+            took = seconds(calls[side])
             if turn >= 5:
-                kept.append(took)
+                times[side].append(took)
     return times
 
 turns = int(os.environ["TURNS"])
 relay = Page("ws" + os.environ["CAIRN_CDP_URL"][4:] + "/devtools/browser")
-direct = Page(os.environ["DEVTOOLS"])
-for page in (relay, direct):
+pages = Page(os.environ["DEVTOOLS"]), relay, Page(os.environ["BARE"])
+for page in pages:
     page.attach(os.environ["HOME_PAGE"])
 found = {}
 for name, method, params in (
@@ -78,35 +74,35 @@ for name, method, params in (
     ("a script", "Runtime.evaluate", {"expression": "document.title", "returnByValue": True}),
     ("the document", "DOM.getDocument", {"depth": -1}),
     ("a screenshot", "Page.captureScreenshot", {}),
+    ("a reply of 1 MB", "Runtime.evaluate", {"expression": "'x'.repeat(1000000)", "returnByValue": True}),
     ("input, durable first", "Input.dispatchMouseEvent", {"type": "mouseMoved", "x": 5, "y": 5}),
 ):
-    many = turns // 8 if "screenshot" in name else turns
-    found["relay, " + name] = in_turn(
-        lambda: relay.call(method, relay.session, **params), lambda: direct.call(method, direct.session, **params), many
-    )
-
-def asker(address, path, token):
-    connection = http.client.HTTPConnection(urllib.parse.urlsplit(address).netloc)
-    number = iter(range(10**9))
-    def ask():
-        body = {"model": "m", "messages": [{"role": "user", "content": "x" * 4000 + str(next(number))}]}
-        head = {"authorization": "Bearer " + token, "content-type": "application/json"}
-        connection.request("POST", path, json.dumps(body), head)
-        connection.getresponse().read()
-    return ask
-token = os.environ["CAIRN_TOKEN"]
-gateway = asker(os.environ["CAIRN_URL"], "/v1/chat/completions", token)
-endpoint = asker(os.environ["ENDPOINT"], "/v1/chat/completions", token)
-found["gateway, a request"] = in_turn(gateway, endpoint, turns // 4)
+    calls = [lambda page=page: page.call(method, page.session, **params) for page in pages]
+    found[name] = in_turn(calls, turns // 4 if "screenshot" in name else turns)
 json.dump(found, open(os.environ["FOUND"], "w"))
 open(os.environ["CAIRN_ANSWER"], "w").write("done")
 """
 """The process; it needs nothing of ours."""
 
 
-class _Silent:
-    def tell(self, news: ProgressEvent) -> None:
-        pass
+class BareRelay:
+    """Passes messages on as they are, in both directions, by the same package and with the same settings."""
+
+    def __init__(self, devtools: str) -> None:
+        self._devtools = devtools
+
+    async def serve(self, client: ServerConnection) -> None:
+        async with await connected(self._devtools) as browser:
+            ways = [asyncio.create_task(_pass(client, browser)), asyncio.create_task(_pass(browser, client))]
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            for way in ways:
+                way.cancel()
+
+
+async def _pass(source: Connection, to: Connection) -> None:
+    with suppress(ConnectionClosed):
+        while True:
+            await to.send(await source.recv(decode=False), text=True)
 
 
 async def measure(*, turns: int = 200) -> Rows:
@@ -117,7 +113,10 @@ async def measure(*, turns: int = 200) -> Rows:
         site = Site(name="shop", url=home.rstrip("/"), canonical=HOME.rstrip("/"))
         settings = BrowserSettings(shared=True)
         pool = await stack.enter_async_context(ChromiumPool(settings, sites=lambda _: (site,)))
-        endpoint = await stack.enter_async_context(serving(ScriptedEndpoint("said")))
+        devtools = await pool.devtools()
+        bare = await stack.enter_async_context(
+            serve(BareRelay(devtools).serve, "127.0.0.1", 0, compression=None, ping_interval=None)
+        )
         client = folder / "client.py"
         client.write_text(CLIENT)
         agent = await stack.enter_async_context(
@@ -125,35 +124,15 @@ async def measure(*, turns: int = 200) -> Rows:
         )
         environment = {
             "TURNS": str(turns),
-            "DEVTOOLS": await pool.devtools(),
+            "DEVTOOLS": devtools,
+            "BARE": f"ws://127.0.0.1:{next(iter(bare.sockets)).getsockname()[1]}",
             "HOME_PAGE": home,
-            "ENDPOINT": f"http://127.0.0.1:{endpoint}",
             "FOUND": str(folder / "found.json"),
         }
         driving = replace(agent.settings, browser=False, cdp=True, environment=environment)
-        await play(replace(agent, settings=driving), pool, folder)
+        await record(replace(agent, settings=driving), pool.open(task(), 0), folder / "run")
         found = json.loads((folder / "found.json").read_text())
-    return {name: timed(ours, reference) for name, (ours, reference) in found.items()}
-
-
-async def play(agent: ProcessAgent, pool: ChromiumPool, folder: Path) -> None:
-    """One episode of the process, recorded as in a run."""
-    artifacts = ArtifactStore(folder / "artifacts")
-    with Journal.open(folder / "0.traj.jsonl", redactor=Redactor(SECRETS)) as journal:
-        deps = EpisodeDeps(
-            agent=agent,
-            evaluators={},
-            artifacts=artifacts,
-            checkpoints=ArtifactStore(folder / "checkpoints"),
-            limits=EpisodeLimits(max_steps=1000),
-            config_digest="",
-            seed=0,
-            progress=_Silent(),
-            stopping=lambda: False,
-        )
-        await EpisodeRunner(deps, Job(task=task()), journal).play(pool.open(task(), 0))
-        if journal.episode.closed is None or journal.episode.closed.answer != "done":
-            raise SystemExit("the process did not end as it should")
+    return {f"relay, {name}: added": added(*times) for name, times in found.items()}
 
 
 def main() -> None:

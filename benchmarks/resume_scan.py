@@ -50,8 +50,12 @@ class Finished:
                 *settings,
             ),
         ]
-        spent([*self._command, "task.limit=1"], cwd=PROJECT)
+        self.play_one("run")
         self._copy()
+
+    def play_one(self, name: str) -> Spent:
+        """Play the first task, in a run folder of this name."""
+        return spent([*self._command, "task.limit=1", f"run.id={name}"], cwd=PROJECT)
 
     def _copy(self) -> None:
         """The journal of the first task for each of the others."""

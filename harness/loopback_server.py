@@ -69,6 +69,7 @@ def _build(app: Any, *, on_ready: Callable[[], None], embedded: bool, most_conne
         access_log=False,
         lifespan="off",
         ws="none",
+        proxy_headers=False,
         timeout_graceful_shutdown=1,
     )
     return _Server(config, on_ready=on_ready, embedded=embedded)

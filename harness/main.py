@@ -5,7 +5,6 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from harness.cli import run
 from harness.errors import ExitCode, HarnessError, JournalError
 from harness.internal_error import InternalErrorGuard, without_secrets
 from harness.journal.disk import foreseen
@@ -44,6 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the first argument names; returns the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["run"]:
+        from harness.cli import run  # and hydra, which readers of runs do without
+
         return run(given[1:])
     with InternalErrorGuard("harness", redact=lambda text: without_secrets(text, given)) as fault:
         return _main(given)

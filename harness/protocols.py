@@ -178,6 +178,10 @@ class SharedBrowser(Protocol):
         """Text with the addresses of this deployment's sites replaced by canonical ones."""
         ...
 
+    def check(self) -> None:
+        """Raises: BrowserCrashed: The browser, or a page of the episode, is gone."""
+        ...
+
     def state(self) -> Hashable:
         """Another value when a tab was opened or closed, or a page went to another document."""
         ...
@@ -224,6 +228,25 @@ class EnvironmentFactory(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedArtifact:
+    """An artifact whose file is complete, and may not be on the disk yet."""
+
+    digest: str
+    data: bytes
+    """As it is stored: without secrets."""
+    settle: Callable[[], None]
+    """Waits until it is on the disk. Raises: StorageError: The disk refuses."""
+
+
+class StagingArtifacts(Artifacts, Protocol):
+    """Bytes by content hash, which need not be on the disk before something else is done."""
+
+    def stage(self, data: bytes) -> StagedArtifact:
+        """Store as `put` does; durable only after `StagedArtifact.settle`."""
+        ...
+
+
 class SessionJournal(Protocol):
     """The journal of an episode as an agent sees it that writes records of its own."""
 
@@ -231,7 +254,7 @@ class SessionJournal(Protocol):
     def episode(self) -> Episode: ...
 
     @property
-    def artifacts(self) -> Artifacts: ...
+    def artifacts(self) -> StagingArtifacts: ...
 
     def now(self) -> float:
         """Seconds since the epoch, for records."""

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness.journal.store import RunFolder
+from tests.forked import Forks, forks
 from tests.looking import browser, shared_browser
 
 __all__ = ["browser", "shared_browser"]
@@ -29,6 +30,13 @@ def pytest_collection() -> Iterator[None]:
         return (yield)
     finally:
         gc.enable()
+
+
+@pytest.fixture(scope="session")
+def forked() -> Iterator[Forks]:
+    """Starts commands in processes of their own, without the time that their imports take."""
+    with forks() as found:
+        yield found
 
 
 @pytest.fixture

@@ -12,7 +12,17 @@ from benchmarks import bench
 from benchmarks.results import Results, row, said, timed
 
 HERE = Path(bench.__file__).parent
-NO_BENCHMARKS = {"bench", "results", "spending", "documents", "pages", "reference", "house", "scanners"}
+NO_BENCHMARKS = {
+    "bench",
+    "results",
+    "spending",
+    "documents",
+    "pages",
+    "reference",
+    "house",
+    "scanners",
+    "instant_endpoint",
+}
 """What benchmarks are made of, and counts of the code; chaos is no benchmark either."""
 MODULES = {path.stem for path in HERE.glob("*.py") if not path.stem.startswith("chaos")} - NO_BENCHMARKS
 ROW = {"ours", "reference", "ratio", "unit", "runs"}

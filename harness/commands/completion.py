@@ -9,7 +9,6 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping
 
-from harness.config import PROJECT
 from harness.errors import ExitCode
 
 HELP = "print a shell completion script for harness"
@@ -94,5 +93,7 @@ def _words(command: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def _settings() -> Iterator[str]:
+    from harness.config import PROJECT
+
     for group in sorted(path for path in (PROJECT / "configs").glob("*") if path.is_dir()):
         yield from (f"{group.name}={path.stem}" for path in sorted(group.glob("*.yaml")))

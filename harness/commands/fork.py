@@ -3,9 +3,7 @@
 import argparse
 from pathlib import Path
 
-from harness.cli import run as evaluate
 from harness.commands.own_settings import quoted
-from harness.config import slug
 
 HELP = "go on from a recorded step with other settings, in a new run folder; the steps before are not paid for again"
 EXAMPLE = "harness fork results/demo-prompt-scripted/12@2 llm.model=other"
@@ -22,6 +20,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from harness.cli import run as evaluate
+
     overrides = list(options.overrides)
     if options.trials is not None:
         overrides.append(f"trials={options.trials}")
@@ -34,6 +34,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _name(step: str) -> str:
     """The first part of the folder's name: whose fork it is, of which task, at which step."""
+    from harness.config import slug
+
     path, _, number = step.rpartition("@")
     parts = Path(path).resolve()
     of_task = not parts.is_dir() and parts.parent.is_dir()

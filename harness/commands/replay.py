@@ -30,16 +30,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     import asyncio
 
+    from harness.actions import Cdp
     from harness.journal.log import read
     from harness.journal.names import check_name
 
-    if not options.journal.exists() and not options.journal.is_symlink():
+    if options.journal.is_dir() or (not options.journal.exists() and not options.journal.is_symlink()):
         raise ConfigError(f"{options.journal} is not a file; give a journal, RUN/TASK.traj.jsonl")
     if not 0 <= options.slow_mo <= SLOWEST_MS:
         raise ConfigError(f"--slow-mo {options.slow_mo:g} is out of range; give milliseconds from 0 to {SLOWEST_MS}")
     episode = read(options.journal)
     if episode.opened is not None:
         check_name(options.journal, episode.opened.task.task_id, episode.opened.trial)
+    if any(isinstance(step.decided.action, Cdp) for step in episode.steps):
+        raise ConfigError(
+            f"{options.journal} cannot be replayed: its agent drove the browser itself (agent.browser=cdp), so only the"
+            " agent can do that again; `harness show` lists its commands"
+        )
     return ExitCode.BELOW if asyncio.run(_tell(_settings(options), episode, options.journal.parent)) else ExitCode.DONE
 
 

@@ -1,7 +1,6 @@
 """`harness verify`: recomputes the scores of a bundle from its evidence."""
 
 import argparse
-import asyncio
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -70,6 +69,8 @@ def _wrong_scores(
     folder: Path, manifest: "Manifest", evaluators: "Mapping[str, Evaluator]"
 ) -> tuple[list[str], list[str]]:
     """What does not follow from the evidence, and how much was compared, in sentences."""
+    import asyncio
+
     from harness.commands.rescore import rescore
     from harness.evaluators.scorer import EVALUATOR_VERSION
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from sysconfig import get_path
 from typing import Any, Self
 
-from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, OmegaConf
 
 from harness.choices import (
@@ -324,6 +323,18 @@ def _package_file(package: str, path: str) -> str:
 @cache
 def register() -> None:
     """Make schema and resolvers known to hydra; may be called again."""
+    from hydra.core.config_store import ConfigStore  # and all of hydra, which a worker and readers of runs do without
+
+    register_resolvers()
+    ConfigStore.instance().store(name="schema", node=ConfigSchema)
+    # Hydra copies the whole store for every look into the configurations, 95 times for `--help`. It need not: what it
+    # takes out of the store is a copy already.
+    setattr(ConfigStore, "__deepcopy__", lambda store, _: store)  # noqa: B010 (a method)
+
+
+@cache
+def register_resolvers() -> None:
+    """Make known what may stand in `${…}`; may be called again."""
     OmegaConf.register_new_resolver("slug", slug, replace=True)
     OmegaConf.register_new_resolver("stem", lambda path: slug(Path(str(path)).stem), replace=True)
     OmegaConf.register_new_resolver("project", lambda path: str(PROJECT / path), replace=True)
@@ -333,5 +344,3 @@ def register() -> None:
     OmegaConf.register_new_resolver("openai_key", openai_key, replace=True)
     OmegaConf.register_new_resolver("agent_of", lambda task: _AGENTS.get(task, "prompt"), replace=True)
     OmegaConf.register_new_resolver("equal", lambda one, other: one == other, replace=True)
-    store = ConfigStore.instance()
-    store.store(name="schema", node=ConfigSchema)

@@ -6,7 +6,9 @@ package is not imported for that; only `evaluation.builder` imports classes, whe
 """
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points, packages_distributions, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,6 +35,12 @@ def plugin_folders() -> dict[str, Path]:
     Raises:
         ConfigError: There is none, or no such package.
     """
+    return dict(_folders_on(tuple(sys.path)))
+
+
+@cache
+def _folders_on(_: tuple[str, ...]) -> dict[str, Path]:
+    """For one `sys.path`: a file of each installed package is read to find them."""
     return {point.name: _folder_of(point) for point in sorted(entry_points(group=GROUP))}
 
 

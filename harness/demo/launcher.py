@@ -52,21 +52,25 @@ async def start_servers(
         ConfigError: It did not come up; the message names the log.
         UsageError: It keeps dying; as a group, with what the caller's own block raises.
     """
-    server = _Server(module, arguments, log, variables)
+    async with launch_server(module, *arguments, log=log, variables=variables) as server:
+        async with server.serving(name or module, tell) as port:
+            yield port
+
+
+@asynccontextmanager
+async def launch_server(
+    module: str, *arguments: str, log: Path, variables: Mapping[str, str] = MappingProxyType({})
+) -> AsyncIterator["EmbeddedServer"]:
+    """As `start_servers`, without waiting until the server is ready, so that several start at the same time."""
+    server = EmbeddedServer(module, arguments, log, variables)
     try:
-        port = await server.start(0)
-        if tell is None:
-            yield port
-            return
-        async with asyncio.TaskGroup() as group:
-            keeping = group.create_task(_keep_up(server, port, name=name or module, tell=tell))
-            yield port
-            keeping.cancel()
+        await server.launch(0)
+        yield server
     finally:
         await server.end()
 
 
-async def _keep_up(server: "_Server", port: int, *, name: str, tell: Callable[[str], None]) -> None:
+async def _keep_up(server: "EmbeddedServer", port: int, *, name: str, tell: Callable[[str], None]) -> None:
     died: deque[float] = deque(maxlen=RESTARTS)
     while True:
         code = await server.ended()
@@ -82,7 +86,7 @@ async def _keep_up(server: "_Server", port: int, *, name: str, tell: Callable[[s
             await server.start(port)
 
 
-class _Server:
+class EmbeddedServer:
     """One server, over all its processes."""
 
     def __init__(self, module: str, arguments: tuple[str, ...], log: Path, variables: Mapping[str, str]) -> None:
@@ -92,10 +96,30 @@ class _Server:
         self._variables = variables
         self._process: asyncio.subprocess.Process | None = None
 
+    @asynccontextmanager
+    async def serving(self, name: str, tell: Callable[[str], None] | None) -> AsyncIterator[int]:
+        """Wait until it is ready; yields its port. Leaving the context lets it end, which `end` waits for."""
+        port = await self.ready()
+        try:
+            if tell is None:
+                yield port
+                return
+            async with asyncio.TaskGroup() as group:
+                keeping = group.create_task(_keep_up(self, port, name=name, tell=tell))
+                yield port
+                keeping.cancel()
+        finally:
+            self._close_input()
+
     async def start(self, port: int) -> int:
-        """Start a process on `port` (0 = any free one); the port it is ready on."""
+        """Start a process on `port` and wait until it is ready; the port."""
+        await self.launch(port)
+        return await self.ready()
+
+    async def launch(self, port: int) -> None:
+        """Start a process on `port` (0 = any free one)."""
         with safe_files.open_append(self.log) as errors:
-            process = self._process = await asyncio.create_subprocess_exec(
+            self._process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", self._module, "--port", str(port), *self._arguments),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
@@ -103,7 +127,15 @@ class _Server:
                 start_new_session=True,
                 env={**os.environ, **self._variables},
             )
-        assert process.stdout is not None
+
+    async def ready(self) -> int:
+        """Wait until its process accepts connections; the port.
+
+        Raises:
+            ConfigError: It did not come up.
+        """
+        process = self._process
+        assert process is not None and process.stdout is not None
         try:
             async with asyncio.timeout(START_TIMEOUT_S):
                 line = await process.stdout.readline()
@@ -125,11 +157,15 @@ class _Server:
     async def end(self) -> None:
         if (process := self._process) is None:
             return
-        assert process.stdin is not None
-        process.stdin.close()
+        self._close_input()
         try:
             async with asyncio.timeout(5):
                 await process.wait()
         except TimeoutError:
             process.kill()
             await process.wait()
+
+    def _close_input(self) -> None:
+        """Which ends its process."""
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()

@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from harness.demo.accounts import COOKIE, LoginSession, User, check_password, close_session, open_session
+from harness.reports.template_environment import template_environment
 
 TODAY = "2026-03-14"
 """The one date on which everything happens: no page shows the wall clock."""
@@ -32,14 +33,7 @@ def money(cents: int) -> str:
 
 
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE / "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
+    environment = template_environment(HERE / "templates")
     environment.filters["money"] = money
     return environment
 

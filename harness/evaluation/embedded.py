@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from harness.codec import dumps
 from harness.config.model_settings import LlmConfig
-from harness.demo.launcher import KEY_VARIABLE, start_servers
+from harness.demo.launcher import KEY_VARIABLE, EmbeddedServer, launch_server
 from harness.demo.model.fault_injection import read_faults
 from harness.demo.model.scripts import read_plans
 from harness.errors import ConfigError
@@ -37,11 +37,16 @@ async def embedded_servers(context: RunContext) -> AsyncIterator[EmbeddedServers
     """Start them; leaving the context ends them."""
     settings = context.settings
     async with AsyncExitStack() as closing:
-        port = context.embedded.port = await _sites(context, closing) if settings.sites.embedded else None
-        yield EmbeddedServers(
-            sites_port=port,
-            base_url=await _endpoint(context, closing) if is_embedded_endpoint(settings.llm) else None,
-        )
+        sites = await _launch_sites(context, closing) if settings.sites.embedded else None
+        endpoint = await _launch_endpoint(context, closing) if is_embedded_endpoint(settings.llm) else None
+        port, base_url = settings.sites.port if settings.sites.embedded else None, None
+        if sites is not None:
+            port = await closing.enter_async_context(sites.serving("the embedded sites", context.say))
+        if endpoint is not None:
+            serving = endpoint.serving("the scripted endpoint", context.say)
+            base_url = f"http://127.0.0.1:{await closing.enter_async_context(serving)}/v1"
+        context.embedded.port = port
+        yield EmbeddedServers(sites_port=port, base_url=base_url)
 
 
 def check_reach(where: EmbeddedServers) -> None:
@@ -64,21 +69,19 @@ def check_reach(where: EmbeddedServers) -> None:
             ) from error
 
 
-async def _sites(context: RunContext, closing: AsyncExitStack) -> int:
-    port = context.settings.sites.port
-    if port is not None:
-        context.embedded.key = os.environ.get(KEY_VARIABLE, "")  # of a server that another process started
-        return port
+async def _launch_sites(context: RunContext, closing: AsyncExitStack) -> EmbeddedServer | None:
+    """None = another process has started them."""
+    if context.settings.sites.port is not None:
+        context.embedded.key = os.environ.get(KEY_VARIABLE, "")
+        return None
     # Not in the run folder, which may be far away; the server deletes it, too, when the run was killed.
     state = closing.enter_context(TemporaryDirectory(prefix="cairn-sites-", ignore_cleanup_errors=True))
     servers = context.settings.sites.servers
     given = (context.settings.sites.server,) if len(servers) < 2 else (ROUTER, "--servers", dumps(servers).decode())
     return await closing.enter_async_context(
-        start_servers(
+        launch_server(
             *(*given, "--state", state),
             log=context.run.path / "sites.log",
-            name="the embedded sites",
-            tell=context.say,
             variables={KEY_VARIABLE: context.embedded.key},
         )
     )
@@ -88,7 +91,7 @@ def is_embedded_endpoint(llm: LlmConfig) -> bool:
     return llm.kind == "scripted" and llm.base_url is None
 
 
-async def _endpoint(context: RunContext, closing: AsyncExitStack) -> str:
+async def _launch_endpoint(context: RunContext, closing: AsyncExitStack) -> EmbeddedServer:
     llm, run = context.settings.llm, context.run
     plans = llm.plans
     if plans is None and (written := suite_plans(context.config.task.members)):
@@ -107,12 +110,6 @@ async def _endpoint(context: RunContext, closing: AsyncExitStack) -> str:
         "--latency-ms": str(llm.latency_ms),
     }
     pairs = [part for pair in arguments.items() for part in pair]
-    port = await closing.enter_async_context(
-        start_servers(
-            *("harness.demo.model.model_server", *pairs),
-            log=run.path / "endpoint.log",
-            name="the scripted endpoint",
-            tell=context.say,
-        )
+    return await closing.enter_async_context(
+        launch_server("harness.demo.model.model_server", *pairs, log=run.path / "endpoint.log")
     )
-    return f"http://127.0.0.1:{port}/v1"

@@ -1,7 +1,8 @@
 """Chooses the executor and runs the pending jobs with it."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from harness.config.config_secrets import task_secrets
@@ -16,6 +17,7 @@ from harness.llm.permits import RateLimiterServer
 from harness.protocols import Progress
 from harness.reports.summary import Invocation
 from harness.runner.capacity import MachineCapacity, Parallelism, machine_capacity
+from harness.runner.executors.early_launch import launched_early
 from harness.runner.executors.messages import WorkerSetup
 from harness.runner.executors.processes import child_processes
 from harness.runner.executors.ray import RayClusterSpec, on_cluster
@@ -42,9 +44,7 @@ async def run_with_executor(context: RunContext, schedule: Scheduler, progress: 
     kind = context.settings.executor.kind if context.settings.executor._target_ is None else "processes"
     if kind == "slurm":
         return await play_shards(context, progress)
-    async with embedded_servers(context) as where, schedule:
-        await provide_files(context, where, schedule)
-        requests, starts = await _PLAYS[kind](context, schedule, progress, where)
+    requests, starts = await _PLAYS[kind](context, schedule, progress)
     flow = context.rate_limiter.flow()
     return Invocation(
         model_requests=requests,
@@ -55,38 +55,46 @@ async def run_with_executor(context: RunContext, schedule: Scheduler, progress: 
     )
 
 
-async def _inline(
-    context: RunContext, schedule: Scheduler, progress: Progress, where: EmbeddedServers
-) -> tuple[int, int]:
+@asynccontextmanager
+async def _serving(context: RunContext, schedule: Scheduler) -> AsyncIterator[EmbeddedServers]:
+    """The embedded servers, while jobs are taken from the schedule."""
+    async with embedded_servers(context) as where, schedule:
+        await provide_files(context, where, schedule)
+        yield where
+
+
+async def _inline(context: RunContext, schedule: Scheduler, progress: Progress) -> tuple[int, int]:
     from harness.evaluation.worker_pool import build_workers  # browser libraries: supervisors do without
     from harness.runner.executors.inline import run_inline
 
     size = _size(context, schedule, (machine_capacity(),))
-    with context.stopping.listening():
-        async with build_workers(context, where, progress, range(size.workers), lanes=size.lanes) as pool:
-            await run_inline(pool.workers, size.lanes, schedule)
-            return pool.requests.made, sum(browser.starts for browser in pool.browsers)
+    async with _serving(context, schedule) as where:
+        with context.stopping.listening():
+            async with build_workers(context, where, progress, range(size.workers), lanes=size.lanes) as pool:
+                await run_inline(pool.workers, size.lanes, schedule)
+                return pool.requests.made, sum(browser.starts for browser in pool.browsers)
 
 
-async def _processes(
-    context: RunContext, schedule: Scheduler, progress: Progress, where: EmbeddedServers
-) -> tuple[int, int]:
+async def _processes(context: RunContext, schedule: Scheduler, progress: Progress) -> tuple[int, int]:
     size = _size(context, schedule, (machine_capacity(),))
     command, log = (sys.executable, *_PLAYER), context.run.path / "worker.log"
     executor = build_executor(context.settings.executor)
     launch = child_processes(command, log) if executor is None else lambda number: executor.start(command, number, log)
-    return await _supervised(context, schedule, progress, where, workers=Workers(launch, size))
+    early = _workers(size, schedule) if executor is None else 0  # what another executor starts may be paid for
+    async with launched_early(launch, early) as begun, _serving(context, schedule) as where:
+        return await _supervised(context, schedule, progress, where, workers=Workers(begun, size))
 
 
-async def _ray(context: RunContext, schedule: Scheduler, progress: Progress, where: EmbeddedServers) -> tuple[int, int]:
+async def _ray(context: RunContext, schedule: Scheduler, progress: Progress) -> tuple[int, int]:
     executor, size = context.settings.executor, None
     if executor.address is None:
         size = _size(context, schedule, (machine_capacity(),))  # of a cluster of our own, which is as large as we ask
     own = _workers(size, schedule) if size else None
     cluster = RayClusterSpec(address=executor.address, workers=own, cpus=executor.cpus)
-    with on_cluster(cluster, _PLAYER, context.run.path, silence_s=executor.silence_s) as joined:
-        size = size or _size(context, schedule, joined.nodes)
-        return await _supervised(context, schedule, progress, where, workers=Workers(joined.launch, size))
+    async with _serving(context, schedule) as where:
+        with on_cluster(cluster, _PLAYER, context.run.path, silence_s=executor.silence_s) as joined:
+            size = size or _size(context, schedule, joined.nodes)
+            return await _supervised(context, schedule, progress, where, workers=Workers(joined.launch, size))
 
 
 async def _supervised(

@@ -25,7 +25,6 @@ from harness.llm.circuit_breaker import CircuitBreakerModel, OutageWaiter
 from harness.llm.endpoint import ANTHROPIC_URL, Endpoint
 from harness.llm.endpoint_model import EndpointModel
 from harness.llm.exchange import Exchanger
-from harness.llm.http_client import bounded_client
 from harness.llm.judge_breaker import JudgeBreaker
 from harness.llm.passthrough import Passthrough
 from harness.llm.permits import Permit, PermitRequest, RateLimiter, Unlimited
@@ -95,7 +94,7 @@ class Models:
 
     @cached_property
     def _connections(self) -> Any:
-        return bounded_client(int(self.llm.max_answer_mb * (1 << 20)))
+        return _client(int(self.llm.max_answer_mb * (1 << 20)))
 
     async def agent_model(self, base_url: str | None, tell: Callable[[str], None], lane: int = 0) -> ChatModel:
         """The model under test; `base_url` overrides the configured one, `tell` hears of retries."""
@@ -144,7 +143,7 @@ class Models:
     async def judge_model(self, judge: JudgeConfig) -> ChatModel:
         """The judge, with permits, retries, prices, circuit and reply cache of its own."""
         assert judge.model is not None
-        client = bounded_client(int(judge.max_answer_mb * (1 << 20)), name="judge")
+        client = _client(int(judge.max_answer_mb * (1 << 20)), name="judge")
         endpoint = _endpoint(judge, "judge", None, client)
         requests, limiter = RequestCounter(), self.rate_limiter
         permits = LaneLimiter(rate_limiter=limiter, lane=0, requests=requests, stopping=self.stopping, judge=True)
@@ -178,6 +177,12 @@ class Models:
 
     def _lane_limiter(self, rate_limiter: RateLimiter, lane: int) -> LaneLimiter:
         return LaneLimiter(rate_limiter=rate_limiter, lane=lane, requests=self.requests, stopping=self.stopping)
+
+
+def _client(most_bytes: int, *, name: str = "llm") -> Any:
+    from harness.llm.http_client import bounded_client  # and the package of the client, which a baseline does without
+
+    return bounded_client(most_bytes, name=name)
 
 
 def _endpoint(settings: ModelConfig, name: str, base_url: str | None, client: Any) -> Endpoint:

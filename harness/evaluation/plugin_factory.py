@@ -8,9 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import iscoroutinefunction, signature
 from typing import Any
 
-from hydra.errors import InstantiationException
-from hydra.utils import instantiate
-
 from harness.config.agent_settings import PluginConfig
 from harness.errors import ConfigError
 
@@ -45,6 +42,9 @@ def plugin_factory(
     place: str, plugin: PluginConfig, protocol: type[Any], given: Sequence[str] = ()
 ) -> Callable[..., Any]:
     """What makes the object, checked as far as it can be without making one."""
+    from hydra.errors import InstantiationException  # hydra takes longer to import than a worker without plug-ins needs
+    from hydra.utils import instantiate
+
     named = f"{place}._target_={plugin._target_}"
     if hidden := [key for key in plugin.arguments if not key.isidentifier() or key.startswith("_")]:
         raise ConfigError(f"{place}.arguments: {hidden[0]} cannot be the name of an argument")

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from hydra.utils import get_class
-
 from harness.config.agent_settings import AgentConfig
 from harness.config.observation_settings import PICTURES, ObservationConfig
 from harness.errors import ConfigError
@@ -37,6 +35,8 @@ def check_sight(agent: AgentConfig, observation: ObservationConfig, tasks: Seque
 
 def sees_task_images(agent: AgentConfig) -> bool:
     """What an agent's class of the person's own says of itself."""
+    from hydra.utils import get_class  # which a run without a class of the person's own does without
+
     try:
         return getattr(get_class(str(agent._target_)), "shows_task_images", False) is True
     except (ImportError, ValueError, AttributeError):

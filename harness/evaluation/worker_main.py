@@ -18,7 +18,7 @@ from threading import Lock, Thread
 from omegaconf import OmegaConf
 
 from harness import __version__
-from harness.config import Config, ConfigSchema, register
+from harness.config import Config, ConfigSchema, register_resolvers
 from harness.config.config_tree import build_redactor
 from harness.errors import ConfigError, HarnessError, JournalError, UsageError
 from harness.evaluation.embedded import EmbeddedServers, check_reach
@@ -194,7 +194,7 @@ def _log(redactor: Redactor) -> None:
 
 
 def main() -> int:
-    register()
+    register_resolvers()
     said = read_messages_blocking(open(0, "rb", closefd=False))  # a file of its own: `sys.stdin` is closed at exit
     with InternalErrorGuard("worker", redact=lambda text: without_secrets(text, ()), keeps=False) as fault:
         return _main(said, fault)

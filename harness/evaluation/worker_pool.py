@@ -100,9 +100,11 @@ async def build_workers(
 
 
 async def _models(context: WorkerContext, closing: AsyncExitStack, progress: Progress, lane: int) -> "Models":
-    # The client's library takes a second of one processor to import, in which the browser can come up.
-    await asyncio.to_thread(import_module, "harness.evaluation.models")
     from harness.evaluation.models import Models, RequestCounter, load_prices
+
+    if context.config.llm.kind != "none" or context.config.judge.model:
+        # The client's library takes half a second of one processor to import, in which the browser can come up.
+        await asyncio.to_thread(import_module, "harness.llm.http_client")
 
     def notice(text: str) -> None:
         logger.warning("%s", text)

@@ -38,10 +38,16 @@ def includes_token(phrase: str, text: str) -> bool:
     """
     if len(text) > MAX_TOKENIZED:
         raise EvaluatorError(f"the answer has {len(text)} characters; the token rule reads at most {MAX_TOKENIZED}")
+    if phrase not in text:
+        return False  # as no token of one character is
+    if phrase.isascii() and phrase.isalnum() and phrase in text.split():
+        return (
+            True  # the rule never changes such a word; so most answers do without the second that NLTK's import takes
+        )
     tokenize = _tokenizer()
     if len(tokenize(phrase)) == 1:
         return phrase in tokenize(text)
-    return phrase in text
+    return True
 
 
 @cache

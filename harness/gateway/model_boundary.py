@@ -5,13 +5,16 @@ is read from the artifact. So a process that is started again is given the same 
 a request that was under way when its process was killed.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from harness.codec import dumps
 from harness.gateway.deps import SessionDeps
 from harness.gateway.events import OverBudget, SessionOver
 from harness.llm.passthrough import ForeignAnswer, ForeignRequest, Passthrough
+from harness.protocols import StagedArtifact
 from harness.records import Answered, Asked, Boundary
 from harness.runner.termination import overspent
 from harness.runner.working_time import working_s
@@ -32,6 +35,7 @@ class ModelBoundary:
         self._canonical = deps.canonical
         self.asking: Callable[[], None] = _nothing
         """Called when the process asks something that is not recorded."""
+        self._under_way: set[asyncio.Task[Any]] = set()
         self.waited_s = 0.0
         """For the right to ask, so far."""
         self.answered_by = ""
@@ -44,52 +48,86 @@ class ModelBoundary:
             NotARequest: The body is no JSON object.
             SessionOver: The episode cannot go on.
         """
-        model = str(request.read().get("model") or "")[:_LONGEST_NAME]
+        model = str(request.tree.get("model") or "")[:_LONGEST_NAME]
         if self._canonical is not str:
             request = replace(request, body=self._canonical(request.body.decode("utf-8", "replace")).encode())
-        digest, key = await self._journal.write(lambda: self._stored(request))
-        if (known := self._recording.answer(key)) is not None:
-            return await self._journal.write(lambda: self._given(known))
-        self.asking()
-        await self._recording.compared()
-        if not self._recording.is_used_up and not self._recording.was_cut_off(key):
-            why = f"a request to the {request.interface} interface is none of those recorded"
-            await self._divergence.found(Boundary.MODEL, why, request=digest)
+        if self._recording.is_used_up:
+            self.asking()
+            await self._recording.compared()
+        elif (known := await self._known(request)) is not None:
+            return known
         if (why_over := overspent(self._settings.limits, self._journal.episode)) is not None:
             self._inbox.put(OverBudget())
             raise SessionOver(why_over)
-        return await self._live(request, digest, key, model)
+        task = asyncio.current_task()
+        assert task is not None
+        self._under_way.add(task)
+        try:
+            return await self._live(request, model)
+        finally:
+            self._under_way.discard(task)
 
-    def _stored(self, request: ForeignRequest) -> tuple[str, str]:
-        """Hash and key of the body as it is stored: the key must not depend on what was redacted."""
-        digest = self._journal.artifacts.put(request.body)
-        stored = self._journal.artifacts.read(digest)
-        return digest, self._settings.volatile.key(request.interface, stored)
+    async def settled(self) -> None:
+        """Wait until the requests that are under way are answered, and the answers are recorded."""
+        if self._under_way:
+            await asyncio.wait(self._under_way)
 
-    async def _live(self, request: ForeignRequest, digest: str, key: str, model: str) -> ForeignAnswer:
-        number = 0
+    async def _known(self, request: ForeignRequest) -> ForeignAnswer | None:
+        """The recorded answer; None = this is for the model.
 
-        def asked() -> Asked:
-            nonlocal number
-            episode = self._journal.episode
-            number, step = len(episode.asked) + 1, len(episode.steps) + 1
-            return Asked(
-                number=number,
-                step=step,
-                key=key,
-                interface=request.interface,
-                model=model,
-                request=digest,
-                at=self._journal.now(),
-            )
+        Raises:
+            SessionOver: It is none of the recorded requests, and the attempt does not go on.
+        """
+        stored, key = await self._journal.write(lambda: self._stored(request))
+        if (answered := self._recording.answer(key)) is not None:
+            body = await self._journal.write(lambda: self._journal.artifacts.read(answered.response))
+            return self._given(answered, body)
+        self.asking()
+        await self._recording.compared()
+        if not self._recording.is_used_up and not self._recording.was_cut_off(key):
+            await self._journal.write(stored.settle)
+            why = f"a request to the {request.interface} interface is none of those recorded"
+            await self._divergence.found(Boundary.MODEL, why, request=stored.digest)
+        return None
 
-        await self._journal.keep(asked)
+    def _stored(self, request: ForeignRequest) -> tuple[StagedArtifact, str]:
+        """The body as it is stored, and its key, which must not depend on what was redacted."""
+        stored, volatile = self._journal.artifacts.stage(request.body), self._settings.volatile
+        if stored.data == request.body:
+            return stored, volatile.key_of(request.interface, request.tree)
+        return stored, volatile.key(request.interface, stored.data)
+
+    async def _live(self, request: ForeignRequest, model: str) -> ForeignAnswer:
+        """Ask the model. The record of the request is durable before it is sent, the body of it with the answer."""
+        asked: list[tuple[StagedArtifact, Asked]] = []
+        await self._journal.keep(lambda: self._asked(request, model, asked))
+        ((stored, record),) = asked
+        settling = asyncio.ensure_future(self._journal.write(stored.settle))
         begun = working_s()
-        answer = await self._send(request)
+        try:
+            answer = await self._send(request)
+        finally:
+            await settling
         self.waited_s += answer.waited_s
         elapsed_ms = max(0.0, working_s() - begun - answer.waited_s) * 1000
-        await self._journal.keep(lambda: self._answered(number, answer, elapsed_ms))
-        return await self._journal.write(lambda: self._given(self._journal.episode.answered[number]))
+        given: list[bytes] = []
+        await self._journal.keep(lambda: self._answered(record.number, answer, elapsed_ms, given))
+        return self._given(self._journal.episode.answered[record.number], given[0])
+
+    def _asked(self, request: ForeignRequest, model: str, made: list[tuple[StagedArtifact, Asked]]) -> Asked:
+        stored, key = self._stored(request)
+        episode = self._journal.episode
+        record = Asked(
+            number=len(episode.asked) + 1,
+            step=len(episode.steps) + 1,
+            key=key,
+            interface=request.interface,
+            model=model,
+            request=stored.digest,
+            at=self._journal.now(),
+        )
+        made.append((stored, record))
+        return record
 
     async def _send(self, request: ForeignRequest) -> ForeignAnswer:
         if self._passthrough is None:
@@ -98,12 +136,15 @@ class ModelBoundary:
             return ForeignAnswer(status=404, body=body, headers={"content-type": "application/json"})
         return await self._passthrough.send(request)
 
-    def _answered(self, number: int, answer: ForeignAnswer, elapsed_ms: float) -> Answered:
+    def _answered(self, number: int, answer: ForeignAnswer, elapsed_ms: float, given: list[bytes]) -> Answered:
+        stored = self._journal.artifacts.stage(answer.body)
+        stored.settle()
+        given.append(stored.data)
         return Answered(
             number=number,
             status=answer.status,
             headers=answer.headers,
-            response=self._journal.artifacts.put(answer.body),
+            response=stored.digest,
             model=answer.model[:_LONGEST_NAME],
             usage=answer.usage,
             request_id=answer.request_id,
@@ -111,9 +152,8 @@ class ModelBoundary:
             at=self._journal.now(),
         )
 
-    def _given(self, answered: Answered) -> ForeignAnswer:
-        """What the process sees: the durable copy."""
-        body = self._journal.artifacts.read(answered.response)
+    def _given(self, answered: Answered, body: bytes) -> ForeignAnswer:
+        """What the process sees; `body`: the durable copy."""
         self.answered_by = answered.model or self.answered_by
         return ForeignAnswer(status=answered.status, body=body, headers=answered.headers)
 

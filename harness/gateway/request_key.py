@@ -52,9 +52,12 @@ class Volatile:
     def key(self, interface: str, body: bytes) -> str:
         """Digest of a request, in hex."""
         try:
-            tree = loads(body)
+            return self.key_of(interface, loads(body))
         except CodecError:
-            tree = body.decode("utf-8", "replace")
+            return self.key_of(interface, body.decode("utf-8", "replace"))
+
+    def key_of(self, interface: str, tree: Any) -> str:
+        """The same of a body that has been read."""
         for pointer in self.pointers:
             tree = _without(tree, pointer)
         return digest([interface, _each_text(tree, self.text) if self.patterns else tree])

@@ -7,10 +7,8 @@ journal until the journal is used up, and only then does it decide anything.
 
 import asyncio
 import socket
-import sys
 import tempfile
-from base64 import b64encode
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -23,11 +21,10 @@ from harness.actions import Stop, resolve
 from harness.agents.tools_agent import ToolBox
 from harness.api import Decision, Reply
 from harness.codec import dumps
-from harness.errors import ConfigError, PluginFailed
+from harness.errors import ConfigError, InfraError, PluginFailed
 from harness.gateway import mcp_stdio
 from harness.gateway.agent_process import AgentProcess
 from harness.gateway.browser_boundary import BrowserBoundary
-from harness.gateway.call_result import CallResult
 from harness.gateway.cdp.boundary import DrivenBrowser
 from harness.gateway.cdp.relay import serving_relay
 from harness.gateway.deps import SessionDeps
@@ -37,6 +34,7 @@ from harness.gateway.http_app import gateway_app
 from harness.gateway.model_boundary import ModelBoundary
 from harness.gateway.place import Seen, Start, Started
 from harness.gateway.process_answer import answer_in
+from harness.gateway.process_input import mcp_servers, task_message
 from harness.gateway.recording import Recording
 from harness.gateway.settings import ProcessSettings
 from harness.gateway.violations import Violations
@@ -67,6 +65,11 @@ class ProcessAgent:
         session = ProcessSession(self, journal, env)
         try:
             yield session
+        except ShutdownRequested:
+            raise
+        except InfraError:
+            await session.settle()
+            raise
         finally:
             await session.close()
 
@@ -91,6 +94,7 @@ class ProcessSession:
             PluginFailed: The process ended with an error.
             EnvironmentDiverged: It did something else than is recorded, and a new attempt is to begin.
             AgentDiverged: The same, and the attempt is to be left.
+            BrowserCrashed: It drives the browser, which is gone.
         """
         if self._started is None:
             self._started = await self._start(task, episode, observation)
@@ -144,6 +148,19 @@ class ProcessSession:
         started.driven.go_on()
         return restored
 
+    async def settle(self) -> None:
+        """Wait for answers of the model that are under way: they are paid for, and the attempt goes on with them."""
+        self._inbox.refuse()
+        if self._started is None:
+            return
+        settled = asyncio.create_task(self._started.model.settled())
+        stopping = asyncio.ensure_future(self._agent.stopping())
+        try:
+            await asyncio.wait((settled, stopping), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            settled.cancel()
+            stopping.cancel()
+
     async def close(self) -> None:
         """End the process and record how; what it waits for is not done any more."""
         started = self._started
@@ -190,7 +207,7 @@ class ProcessSession:
         first = await browser.begin(episode, view)
         folder = Path(tempfile.mkdtemp(prefix="cairn-agent-"))
         self._open.callback(rmtree, folder, ignore_errors=True)
-        given = dumps(_task(task, first, browser) | _pictures(view), pretty=True)
+        given = task_message(task, view, first, browser)
         (folder / "task.json").write_bytes(given)
         copyfile(mcp_stdio.__file__, folder / "mcp_stdio.py")
         token = token_urlsafe(32)
@@ -244,7 +261,7 @@ class ProcessSession:
         }
         if seen.browser_port:
             variables["CAIRN_CDP_URL"] = f"http://127.0.0.1:{seen.browser_port}/{token}"
-        (folder / "mcp.json").write_bytes(dumps(_mcp_servers(variables, f"{seen.folder}/mcp_stdio.py"), pretty=True))
+        (folder / "mcp.json").write_bytes(dumps(mcp_servers(variables, f"{seen.folder}/mcp_stdio.py"), pretty=True))
         return variables
 
     async def _next(self, started: "_Started", led: "asyncio.Task[Any] | None" = None) -> "Event | _Ended | None":
@@ -254,6 +271,7 @@ class ProcessSession:
             led: None is returned when this is done and nothing else has happened.
         Raises:
             ShutdownRequested: The run is to stop.
+            BrowserCrashed: The process drives the browser, which is gone.
         """
         left_s = self._settings.timeout_s - (working_s() - started.begun)
         event = asyncio.create_task(self._inbox.events.get())
@@ -262,6 +280,8 @@ class ProcessSession:
         try:
             waits = [event, ended, asked, *([led] if led is not None else [])]
             await asyncio.wait(waits, timeout=max(0.0, left_s), return_when=asyncio.FIRST_COMPLETED)
+            if started.driven is not None:
+                started.driven.check()
             if event.done():
                 return event.result()
             if led is not None and led.done():
@@ -362,37 +382,3 @@ class _Ended:
 
     code: int | None
     """None = its time is over."""
-
-
-def _pictures(view: LiveObservation) -> dict[str, Any]:
-    """Those that belong to the task, where it has some."""
-    pictures = [b64encode(picture).decode() for picture in view.task_images]
-    return {"task_images": pictures} if pictures else {}
-
-
-def _mcp_servers(variables: Mapping[str, str], server: str) -> dict[str, Any]:
-    """The MCP server as a command, as clients configure it; they start it without their own environment.
-
-    Args:
-        server: Path of its program, as the process sees it.
-    """
-    # The interpreter itself, as a confined process may not see the environment it was found in.
-    command = [str(Path(sys.executable).resolve()), "-I", "-S", server]
-    environment = {name: variables[name] for name in ("CAIRN_MCP_URL", "CAIRN_TOKEN")}
-    return {"mcpServers": {"cairn": {"command": command[0], "args": command[1:], "env": environment}}}
-
-
-def _task(task: Task, first: CallResult, browser: BrowserBoundary) -> dict[str, Any]:
-    """What the process is told: nothing of how the task is judged."""
-    tools = [
-        {"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in browser.tools
-    ]
-    return {
-        "task_id": task.task_id,
-        "intent": task.intent,
-        "start_urls": list(task.start_urls),
-        "sites": list(task.sites),
-        "text": f"OBJECTIVE:\n{task.intent}\n{first.text}",
-        "observation": first.as_json(),
-        "tools": tools,
-    }

@@ -75,6 +75,17 @@ def sync_folder(path: Path) -> None:
         os.close(fd)
 
 
+def sync_file(path: Path, below: Path) -> None:
+    """Make a file that is there already, and its name, durable; no link is followed from `below` on."""
+    fd = safe_files.open_regular(path, os.O_RDONLY, below=below)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    with safe_files.open_folder(path.parent, below) as folder:
+        os.fsync(folder)
+
+
 @dataclass(frozen=True, slots=True)
 class Within:
     """A run folder: no link in it is followed."""

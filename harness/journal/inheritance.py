@@ -63,7 +63,7 @@ def inherit(path: Path, step: int) -> Inheritance:
     """
     most = whole_steps(read(path))  # reads and checks all of it
     if most is None or step > most:
-        there = "no recorded page yet" if most is None else f"only {most} whole steps; give a step from 0 to {most}"
+        there = "no recorded page yet" if most is None else f"no step after {most}; give a step from 0 to {most}"
         raise ConfigError(f"{path} cannot be forked at step {step}: its newest attempt has {there}")
     with translate_os_errors(path, "read"):
         lines = safe_files.read(path).split(b"\n")[:-1]

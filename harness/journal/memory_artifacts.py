@@ -3,6 +3,7 @@
 from hashlib import sha256
 
 from harness.errors import JournalError
+from harness.protocols import StagedArtifact
 
 
 class MemoryArtifacts:
@@ -15,6 +16,9 @@ class MemoryArtifacts:
         digest = sha256(data).hexdigest()
         self._data[digest] = data
         return digest
+
+    def stage(self, data: bytes) -> StagedArtifact:
+        return StagedArtifact(digest=self.put(data), data=data, settle=lambda: None)
 
     def read(self, digest: str) -> bytes:
         if digest not in self._data:

@@ -26,12 +26,13 @@ from typing import Self
 from harness import safe_files
 from harness.choices import Durability
 from harness.errors import JournalError, TaskError, UnsafeFile
-from harness.journal.disk import Within, translate_os_errors, write_atomic
+from harness.journal.disk import Within, sync_file, translate_os_errors, write_atomic
 from harness.journal.index import INDEX_NAME, Scan, index_of, note, scan
 from harness.journal.lock import RunLock
 from harness.journal.log import LOCK_NAME, Journal
 from harness.journal.names import can_name, name_of
 from harness.journal.redaction import NO_SECRETS, Redactor
+from harness.protocols import StagedArtifact
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _STAGING = ".staging"
@@ -65,6 +66,8 @@ class ArtifactStore:
         self._durable = durable
         self._folder_mode, self._file_mode = (0o700, 0o600) if private else (0o755, 0o644)
         self._verified: set[str] = set()
+        self._kept_folders: set[str] = set()
+        """Names of folders whose own name is durable."""
 
     def put(self, data: bytes) -> str:
         """Store durably and return the sha256 hex digest of what was stored, secrets taken out.
@@ -75,21 +78,48 @@ class ArtifactStore:
         digest = sha256(data).hexdigest()
         path = self.path(digest)
         with translate_os_errors(path):
-            is_there = self._is_there(path, digest, data)
-            if not is_there or self._durable:  # of one that is, its writer may not have come to syncing the folder
-                self._make_folder(path.parent, is_there=is_there)
+            if is_there := self._is_there(path, digest, data):
+                self._settle(path)  # its writer may not have come to that
+            else:
+                self._make_folder(path.parent)
         if not is_there:
             self._write(path, data)
         self._remember(digest)
         return digest
 
-    def _make_folder(self, path: Path, *, is_there: bool) -> None:
-        with safe_files.open_folder(path, self._run, make=self._folder_mode, durable=self._durable) as fd:
-            if is_there:
-                os.fsync(fd)
+    def stage(self, data: bytes) -> StagedArtifact:
+        """Store as `put` does, but leave it to `StagedArtifact.settle` to wait for the disk.
 
-    def _write(self, path: Path, data: bytes) -> None:
-        write_atomic(path, data, mode=self._file_mode, durable=self._durable, within=self._within)
+        Its file is complete for all processes at once; a power cut before `settle` may leave a part of it, which
+        `read` refuses and the next `put` or `stage` of the same bytes replaces.
+        """
+        data = self._redactor.data(data)
+        digest = sha256(data).hexdigest()
+        path = self.path(digest)
+        with translate_os_errors(path):
+            if not self._is_there(path, digest, data):
+                self._make_folder(path.parent, durable=False)
+                self._write(path, data, durable=False)
+        self._remember(digest)
+        return StagedArtifact(digest=digest, data=data, settle=partial(self._settle, path))
+
+    def _settle(self, path: Path) -> None:
+        if self._durable:
+            with translate_os_errors(path):
+                sync_file(path, self._run)
+                if path.parent.name not in self._kept_folders:
+                    with safe_files.open_folder(self._root, self._run) as fd:
+                        os.fsync(fd)
+                    self._kept_folders.add(path.parent.name)
+
+    def _make_folder(self, path: Path, *, durable: bool = True) -> None:
+        durable = durable and self._durable
+        with safe_files.open_folder(path, self._run, make=self._folder_mode, durable=durable):
+            pass
+
+    def _write(self, path: Path, data: bytes, *, durable: bool = True) -> None:
+        durable = durable and self._durable
+        write_atomic(path, data, mode=self._file_mode, durable=durable, within=self._within)
 
     def _is_there(self, path: Path, digest: str, data: bytes) -> bool:
         """Whether the file holds these bytes; they are read once in the life of this store."""

@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anthropic import APIConnectionError, APIStatusError, APITimeoutError, AsyncAnthropic
-from httpx2 import Response
 
 from harness.codec import CodecError, JsonObject, dumps, loads
 from harness.errors import ConfigError
 from harness.llm.answer import Answer, count, excerpt, mappings, parsed, short, whole
 from harness.llm.chat_settings import ChatSettings, given
+from harness.llm.copied_request import CopiedRequests
 from harness.llm.endpoint import ANTHROPIC_URL, Endpoint, without_variables
 from harness.llm.event_stream import events_in, message_of
-from harness.llm.interface import SdkErrors, example_role, plain_options, text_of
+from harness.llm.interface import SdkErrors, example_role, text_of
 from harness.llm.model_family import anthropic_computer_tool
 from harness.llm.retry import RetryableError
 from harness.records import ComputerTool, Message, Tool, ToolCall
@@ -49,9 +49,11 @@ class AnthropicMessages:
     def __init__(self, endpoint: Endpoint, settings: ChatSettings) -> None:
         self._settings = settings
         url = (endpoint.base_url or ANTHROPIC_URL).rstrip("/").removesuffix("/v1")
+        endpoint = endpoint.with_client()
         with without_variables():
             # No spans: their content would leave this process unredacted.
             self._client = AsyncAnthropic(base_url=url, open_telemetry=False, **endpoint.client_options())
+        self._copied = CopiedRequests(self._client, endpoint.http_client, "/v1/messages", self.errors)
 
     def body(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool]) -> JsonObject:
         """See `Interface.body`."""
@@ -75,7 +77,7 @@ class AnthropicMessages:
 
     async def pass_on(self, body: bytes, headers: Mapping[str, str]) -> Any:
         """See `Interface.pass_on`."""
-        return await self._client.post("/v1/messages", cast_to=Response, content=body, options=plain_options(headers))
+        return await self._copied.send(body, headers)
 
     def read(self, content: bytes) -> Answer:
         """See `Interface.read`."""

@@ -14,9 +14,10 @@ from harness.codec import JsonObject, dumps
 from harness.errors import ConfigError
 from harness.llm.answer import Answer, count, excerpt, mappings, parsed, short, token_details, whole
 from harness.llm.chat_settings import ChatSettings, given
+from harness.llm.copied_request import CopiedRequests
 from harness.llm.endpoint import Endpoint
 from harness.llm.event_stream import completion_of, events_in, was_streamed
-from harness.llm.interface import SdkErrors, plain_options
+from harness.llm.interface import SdkErrors
 from harness.llm.model_family import REASONING_TOKENS, is_reasoning_model
 from harness.llm.retry import RetryableError
 from harness.records import ComputerTool, Message, Tool, ToolCall
@@ -47,8 +48,11 @@ class ChatCompletions:
 
     def __init__(self, endpoint: Endpoint, settings: ChatSettings) -> None:
         self._settings = settings
+        endpoint = endpoint.with_client()
         self._client = endpoint.connect()
+        self._raw = self._client.chat.completions.with_raw_response  # imported now, as the browser comes up meanwhile
         self.errors = openai_errors()
+        self._copied = CopiedRequests(self._client, endpoint.http_client, "/chat/completions", self.errors)
 
     def body(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool]) -> JsonObject:
         """See `Interface.body`."""
@@ -60,18 +64,12 @@ class ChatCompletions:
         # Raw, because the package's own parsing accepts answers without choices and trips over bad JSON. The messages
         # have their shape already: as `messages` the package would rebuild every one of them, which takes as long as
         # all the rest of a request.
-        answer = await self._client.chat.completions.with_raw_response.create(
-            model=self._settings.model, messages=[], extra_body=body
-        )
+        answer = await self._raw.create(model=self._settings.model, messages=[], extra_body=body)
         return answer.http_response
 
     async def pass_on(self, body: bytes, headers: Mapping[str, str]) -> Any:
         """See `Interface.pass_on`."""
-        from httpx2 import Response
-
-        return await self._client.post(
-            "/chat/completions", cast_to=Response, content=body, options=plain_options(headers)
-        )
+        return await self._copied.send(body, headers)
 
     def read(self, content: bytes) -> Answer:
         """See `Interface.read`; some servers stream whether they were asked to or not."""

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -74,16 +74,20 @@ class Endpoint:
             text = text.replace(secret, "[key]") if secret else text
         return text
 
-    def client_options(self) -> dict[str, Any]:
-        """What the client of any package is given."""
+    def with_client(self) -> "Endpoint":
+        """The same with an HTTP client."""
         from harness.llm.http_client import bounded_client
 
+        return self if self.http_client is not None else replace(self, http_client=bounded_client())
+
+    def client_options(self) -> dict[str, Any]:
+        """What the client of any package is given."""
         return {
             "api_key": (self.api_key or "").strip() or NO_KEY,
             "max_retries": 0,
             "timeout": None,
             "default_headers": dict(self.headers),
-            "http_client": self.http_client or bounded_client(),
+            "http_client": self.with_client().http_client,
         }
 
     def connect(self) -> "AsyncOpenAI":

@@ -14,7 +14,6 @@ from typing import Any
 
 from harness.errors import ModelRejected, RequestRefused
 from harness.llm.endpoint import Endpoint
-from harness.llm.http_client import ReplyRefused
 from harness.llm.interface import SdkErrors
 from harness.llm.rate_limit_headers import read_headers
 from harness.llm.retry import RetryableError
@@ -26,6 +25,10 @@ _READ = 10_000
 _EXHAUSTED = {"insufficient_quota", "billing_hard_limit_reached"}
 _OF_THE_REQUEST = {400, 413, 422}
 _FIX = {401: "check {}.api_key", 403: "check {}.api_key", 404: "check {}.model and {}.base_url"}
+
+
+class ReplyRefused(Exception):
+    """An answer that `http_client` does not read; the message gives the reason and continues `the answer …`."""
 
 
 @contextmanager

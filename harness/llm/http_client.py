@@ -9,17 +9,17 @@ first to the next.
 import zlib
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.request import getproxies
 
 from httpx2 import AsyncByteStream, Limits, Response
 from openai import DefaultAsyncHttpxClient
 
+from harness.llm.endpoint_errors import ReplyRefused
+from harness.llm.single_use_transport import SingleUseTransport
+
 MOST_BYTES = 32 << 20
 _AT_ONCE = 1000
 _ENCODINGS = {"gzip", "x-gzip", "deflate"}
-
-
-class ReplyRefused(Exception):
-    """An answer that is not read; the message gives the reason and continues `the answer …`."""
 
 
 def bounded_client(most_bytes: int = MOST_BYTES, *, name: str = "llm") -> Any:
@@ -41,6 +41,7 @@ def bounded_client(most_bytes: int = MOST_BYTES, *, name: str = "llm") -> Any:
         headers={"accept-encoding": "gzip, deflate", "connection": "close"},
         limits=Limits(max_connections=_AT_ONCE, max_keepalive_connections=0),
         event_hooks={"response": [bound]},
+        transport=None if getproxies() else SingleUseTransport(),
     )
 
 

@@ -6,6 +6,7 @@ is changed. Only if the settings name a model, it takes the place of the one in 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from harness.codec import CodecError, JsonObject, dumps, loads
@@ -30,7 +31,7 @@ class NotARequest(ValueError):
     """The body is no JSON object; nothing was sent. The message is a sentence."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ForeignRequest:
     """A request as its writer made it."""
 
@@ -40,8 +41,9 @@ class ForeignRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
     """Those of `SENT_ON`."""
 
-    def read(self) -> JsonObject:
-        """Raises: NotARequest: The body is no JSON object."""
+    @cached_property
+    def tree(self) -> JsonObject:
+        """The body, read. Raises: NotARequest: It is no JSON object."""
         try:
             body = loads(self.body)
         except CodecError as error:
@@ -89,7 +91,7 @@ class Passthrough:
             ModelRejected: The endpoint rejects all requests; the run must stop.
             ModelUnavailable: No answer after all retries.
         """
-        body = request.read()
+        body = request.tree
         content = request.body
         if self._model is not None and body.get("model") != self._model:
             body = body | {"model": self._model}

@@ -15,9 +15,10 @@ from harness.errors import ConfigError
 from harness.llm.answer import Answer, count, excerpt, mappings, parsed, short, token_details, whole
 from harness.llm.chat_completion import openai_errors
 from harness.llm.chat_settings import ChatSettings, given
+from harness.llm.copied_request import CopiedRequests
 from harness.llm.endpoint import Endpoint
 from harness.llm.event_stream import events_in, response_of, was_streamed
-from harness.llm.interface import example_role, plain_options, text_of
+from harness.llm.interface import example_role, text_of
 from harness.llm.model_family import REASONING_TOKENS, is_computer_preview, is_reasoning_model
 from harness.llm.retry import RetryableError
 from harness.records import ComputerTool, Message, Tool, ToolCall
@@ -32,8 +33,10 @@ class Responses:
 
     def __init__(self, endpoint: Endpoint, settings: ChatSettings) -> None:
         self._settings = settings
+        endpoint = endpoint.with_client()
         self._client = endpoint.connect()
         self.errors = openai_errors()
+        self._copied = CopiedRequests(self._client, endpoint.http_client, "/responses", self.errors)
 
     def body(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool]) -> JsonObject:
         """See `Interface.body`."""
@@ -50,9 +53,7 @@ class Responses:
 
     async def pass_on(self, body: bytes, headers: Mapping[str, str]) -> Any:
         """See `Interface.pass_on`."""
-        from httpx2 import Response
-
-        return await self._client.post("/responses", cast_to=Response, content=body, options=plain_options(headers))
+        return await self._copied.send(body, headers)
 
     def read(self, content: bytes) -> Answer:
         """See `Interface.read`."""

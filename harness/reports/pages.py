@@ -31,6 +31,7 @@ from harness.reports.judge_error import judge_sentence
 from harness.reports.overview import Overview
 from harness.reports.rows import Row, RunInfo
 from harness.reports.task_page import TEXT_LIMIT, TaskPageModel
+from harness.reports.template_environment import template_environment
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -173,15 +174,7 @@ def policy(style: str, script: str, *, served: bool) -> str:
 
 
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=_seen,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
+    environment = template_environment(TEMPLATES, finalize=_seen)
     environment.filters.update(
         percent=percent,
         points=points,

@@ -205,11 +205,12 @@ class EpisodeRunner:
         """Let an agent that drives the browser do again what the journal holds of it."""
         with self._timed("restore") as elapsed_ms:
             led = await agent.resume(self._asked, self._journal.episode, restored)
-        if led is restored:
+        is_compared_start_page = restored.strategy == "reset" and bool(restored.similarity)
+        if led is restored and not is_compared_start_page:  # a first start, or `_restore` has recorded it
             return restored
         resumed = Resumed(
             step=len(self._journal.episode.steps),
-            strategy=led.strategy,
+            strategy="replay",
             similarity=led.similarity,
             reset=tuple(sorted(self._job.clean)),
             elapsed_ms=elapsed_ms(),

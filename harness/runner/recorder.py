@@ -13,7 +13,7 @@ from harness.actions.truncate import MOST_OF_A_MESSAGE, cut
 from harness.api import Agent, Artifacts, ObservationRenderer
 from harness.codec import dumps
 from harness.errors import BrowserLost
-from harness.protocols import EpisodeScorer, InDoubt, Progress, SessionAgent
+from harness.protocols import EpisodeScorer, InDoubt, Progress, SessionAgent, StagingArtifacts
 from harness.records import (
     Doubt,
     DoubtReason,
@@ -50,7 +50,7 @@ class EpisodeDeps:
     agent: Agent | SessionAgent
     evaluators: Mapping[str, EpisodeScorer]
     """Dialect to scorer; all are recorded, the run's `scoring` chooses the one that counts."""
-    artifacts: Artifacts
+    artifacts: StagingArtifacts
     checkpoints: Artifacts
     """Storage states hold cookies, which no artifact may: they are kept apart."""
     keeps_trajectory: Callable[[Task], bool] = lambda task: False
@@ -83,7 +83,7 @@ class Recorder:
         return self._journal.episode
 
     @property
-    def artifacts(self) -> Artifacts:
+    def artifacts(self) -> StagingArtifacts:
         return self._kit.artifacts
 
     def now(self) -> float:

@@ -14,6 +14,7 @@ from harness.browser.browser_settings import BrowserSettings
 from harness.browser.session.chromium import ChromiumPool
 from harness.errors import BrowserCrashed, ConfigError, SiteUnavailable
 from harness.records import Episode, Site
+from tests.browser.chromium_processes import helpers, kill_network_service, the_browser
 from tests.browser.conftest import QUICK, Answer, Asked, Visit, Web, a_task, html, visiting
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -21,19 +22,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 def pool_for(web: Web, settings: BrowserSettings = QUICK) -> ChromiumPool:
     return ChromiumPool(settings, sites=lambda _: (web.site,))
-
-
-def the_browser() -> psutil.Process:
-    """The newest Chromium under this process."""
-
-    def is_main(process: psutil.Process) -> bool:
-        try:
-            return "chrom" in process.name() and not any("--type=" in word for word in process.cmdline())
-        except psutil.Error:
-            return False  # gone meanwhile, or a zombie
-
-    mains = filter(is_main, psutil.Process().children(recursive=True))
-    return max(mains, key=lambda process: process.create_time())
 
 
 async def test_no_browser_is_started_before_an_episode_wants_one(web: Web) -> None:
@@ -162,12 +150,6 @@ async def test_a_killed_browser_is_an_infrastructure_error_and_is_started_again(
         assert pool.starts == 2
 
 
-def helpers(word: str) -> list[psutil.Process]:
-    """Processes of the newest Chromium with a word in their command line."""
-    found = the_browser().children(recursive=True)
-    return [process for process in found if any(word in part for part in process.cmdline())]
-
-
 @pytest.mark.slow
 async def test_a_browser_that_opens_no_window_any_more_is_replaced_and_serves_those_who_are_in_it(web: Web) -> None:
     web.page("/", "<p>alive</p>")
@@ -221,11 +203,6 @@ async def test_a_network_service_that_ends_is_noticed_before_anything_is_recorde
             await visit.click("link", "again")
             assert "'known'" in visit.text
         assert pool.starts == 1, "Chromium starts that process again by itself"
-
-
-def kill_network_service() -> None:
-    (service,) = helpers("--utility-sub-type=network.mojom.NetworkService")
-    service.kill()
 
 
 async def test_a_browser_that_hangs_runs_into_the_deadline_of_the_step(web: Web) -> None:

@@ -82,7 +82,10 @@ async def test_files_come_from_the_configured_folder_only(web: Web, tmp_path: Pa
         for name in ("../secret.txt", str(tmp_path / "secret.txt"), "link.txt", "none.txt"):
             await visit.act(Upload(target=target, file=name))
             assert isinstance(visit.outcome, Refused) and "available files: 'plan.txt'" in visit.outcome.why
-        assert "a plan" in await visit.act(Upload(target=target, file="plan.txt"))
+        if "a plan" not in await visit.act(
+            Upload(target=target, file="plan.txt")
+        ):  # the page reads files when it likes
+            assert "a plan" in await visit.act(Wait())
         await visit.act(Upload(target=visit.target("textbox", "Name"), file="plan.txt"))
         assert isinstance(visit.outcome, Refused) and "does not accept a file" in visit.outcome.why
 

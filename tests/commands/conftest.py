@@ -1,32 +1,24 @@
 """Runs the real command in a process of its own, as a person would."""
 
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.conftest import environment
+from tests.forked import Forks
 from tests.reports.runs import Shape, fill
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def harness(tmp_path: Path) -> Command:
+def harness(tmp_path: Path, forked: Forks) -> Command:
     """Give arguments, get the ended process; it ran in an empty folder."""
 
     def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "harness.main", *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-            env=environment(),
-            cwd=tmp_path,
-        )
+        return forked.run("harness", *arguments, cwd=tmp_path, env=environment())
 
     return command
 

@@ -43,12 +43,13 @@ def test_without_a_command_it_says_so_and_exits_2(harness: Command) -> None:
     assert "COMMAND" in done.stderr
 
 
-def test_the_list_of_commands_loads_neither_browser_nor_model_library() -> None:
+def test_the_list_of_commands_loads_no_browser_model_or_settings_library() -> None:
     program = (
         "import sys; from harness.main import main\n"
         "try: main(['--help'])\n"
         "except SystemExit: pass\n"
-        "heavy = {'playwright', 'openai', 'starlette', 'nltk', 'pyarrow'} & set(sys.modules); assert not heavy, heavy"
+        "heavy = {'playwright', 'openai', 'starlette', 'nltk', 'pyarrow', 'hydra', 'omegaconf'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

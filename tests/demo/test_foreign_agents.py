@@ -91,6 +91,18 @@ def test_browser_use_looks_for_what_is_not_in_sight_and_gives_up_in_the_end() ->
     assert found["action"] == [{"click": {"index": 81}}] and "1 of 6 actions; 0 searches" in found["memory"]
 
 
+def test_browser_use_waits_for_a_tab_that_was_just_opened() -> None:
+    loading = "<page_stats>Page appears empty - consider waiting - 0 links</page_stats>"
+    memories: list[str] = []
+    for _ in range(MAX_SEARCHES):
+        one = said(browser_use(loading, *memories))
+        assert one["action"] == [{"wait": {"seconds": 1}}]
+        memories.append(one["memory"])
+    assert said(browser_use(loading, *memories))["action"][0]["done"]["success"] is False
+    stop = Scripts(by_intent={INTENT: Script(task_id="7", steps=(ScriptStep(do="close_tab"),))})
+    assert said(browser_use(loading, plans=stop))["action"] == [{"wait": {"seconds": 1}}]
+
+
 @pytest.mark.parametrize(
     ("step", "action"),
     [

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from harness.main import main
+from tests.forked import Forks
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -38,19 +40,48 @@ def environment() -> dict[str, str]:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Callable[..., Start]:
+def start(tmp_path: Path, forked: Forks) -> Callable[..., Start]:
     """Give overrides, get the ended start; every call shares one results folder."""
 
     def run(*overrides: str, env: dict[str, str] | None = None, timeout_s: float = 300) -> Start:
-        done = subprocess.run(
-            command(*overrides, root=tmp_path / "results"),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=timeout_s,
-            env={**environment(), **(env or {})},
+        done = forked.run(
+            "run.py",
+            *command(*overrides, root=tmp_path / "results")[2:],
             cwd=tmp_path,
+            env={**environment(), **(env or {})},
+            timeout_s=timeout_s,
         )
         return Start(done.returncode, done.stdout, done.stderr, tmp_path / "results" / "run")
+
+    return run
+
+
+@pytest.fixture
+def harness_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Start]:
+    """Give the arguments of a command, get what it came to in this process: for what ends before anything is played."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", sys.argv)  # hydra reads both, so a start sets them
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
+    for name in os.environ.keys() - environment().keys():
+        monkeypatch.delenv(name)
+
+    def call(*arguments: str) -> Start:
+        capsys.readouterr()
+        code = main(arguments)
+        said = capsys.readouterr()
+        return Start(code, said.out, said.err, tmp_path / "results" / "run")
+
+    return call
+
+
+@pytest.fixture
+def start_here(harness_here: Callable[..., Start], tmp_path: Path) -> Callable[..., Start]:
+    """As `start`, in this process: for starts that end before anything is played."""
+
+    def run(*overrides: str) -> Start:
+        given = command(*overrides, root=tmp_path / "results")[2:]
+        return harness_here("run", *sorted(given, key=lambda one: not one.startswith("-")))
 
     return run

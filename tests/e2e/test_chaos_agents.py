@@ -1,4 +1,4 @@
-"""The agents that look at pictures, in runs that are killed: nothing is lost, asked twice or done twice."""
+"""Agents that look at pictures or are processes, in runs that are killed: nothing is lost, asked or done twice."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from tests.e2e.conftest import PROJECT
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
-@pytest.mark.parametrize("agent", ["vision", "computer"])
+@pytest.mark.parametrize("agent", ["vision", "computer", "process"])
 def test_a_run_that_is_killed_keeps_its_promises(agent: str) -> None:
     chaos = subprocess.run(
         [sys.executable, str(PROJECT / "benchmarks" / "chaos.py"), "--agent", agent, "--task", "smoke", "--kills", "6"],

@@ -259,8 +259,10 @@ async def test_a_run_without_its_checkpoints_goes_on_and_only_what_needed_one_be
 async def test_a_second_process_on_a_run_folder_is_refused_and_told_who_has_it(world: World) -> None:
     async with world.playing("task.ids=[12]") as play:
         await play.until(lambda: play.decisions >= 1)
+        play.process.send_signal(signal.SIGSTOP)  # it must not end before the second has tried
         async with world.playing("task.ids=[12]") as second:
             assert await second.ended() == 2, second.text
+        play.process.send_signal(signal.SIGCONT)
         assert str(play.process.pid) in second.text
         assert len(second.text.strip().splitlines()) == 1
         assert await play.ended() == 0, play.text

@@ -19,7 +19,7 @@ from tests.live_stub import LiveStub, Page, live_stub
 pytestmark = pytest.mark.browser
 Starter = Callable[..., Start]
 POLITE = ("sites.live.allow=[localhost]", "sites.live.pages_per_minute=6000")
-AGENT = ("llm=none", "agent.name=script", "agent._target_=tests.live_stub.Script")
+AGENT = ("executor=inline", "llm=none", "agent.name=script", "agent._target_=tests.live_stub.Script")
 FORM = "<h1>Shop</h1><form method=post action=/buy><button>Buy</button></form>"
 WALL = Page("<div id=challenge-form>Verify you are human</div>", 403, {"cf-mitigated": "challenge"})
 
@@ -90,7 +90,7 @@ def test_a_block_page_makes_a_failure_unscored_and_leaves_a_pass(start: Starter,
     assert right.code == 0, right.out + right.err
 
 
-def test_robots_switched_off_is_said(start: Starter, web: LiveStub, tmp_path: Path) -> None:
+def test_robots_switched_off_is_said(start: Starter, start_here: Starter, web: LiveStub, tmp_path: Path) -> None:
     file = tasks(tmp_path, web, "shop")
     given = ("sites=live", f"task.path={file}", "task.name=live", *POLITE, *AGENT, f"+{script('stop 7')}")
     for _ in range(2):  # the second start shows the summary it finds
@@ -98,7 +98,7 @@ def test_robots_switched_off_is_said(start: Starter, web: LiveStub, tmp_path: Pa
         assert done.code == 0, done.out + done.err
         assert "robots.txt was not honoured (sites.live.robots=false)" in done.out
         assert done.summary["notes"] == ["robots.txt was not honoured (sites.live.robots=false)"]
-    changed = start(*given)
+    changed = start_here(*given)
     assert changed.code == 2 and "sites.live" in changed.err
 
 
@@ -113,7 +113,7 @@ def test_an_effect_is_not_repeated_after_a_kill(start: Starter, web: LiveStub, h
     """Killed while the page after the purchase loads: the purchase is on record, the click after it is in doubt."""
     file = tasks(tmp_path, web, "shop")
     steps = f"+{script('click button Buy', 'click link More', 'stop 7')}"
-    given = ("sites=live", f"task.path={file}", "task.name=live", *POLITE, *AGENT, steps, "executor=inline")
+    given = ("sites=live", f"task.path={file}", "task.name=live", *POLITE, *AGENT, steps)
     hold.clear()
     with running(*given, root=tmp_path / "results") as process:
         while "/more" not in web.pages("shop"):

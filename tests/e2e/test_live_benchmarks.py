@@ -17,7 +17,7 @@ from tests.stub_endpoint import StubEndpoint
 pytestmark = pytest.mark.browser
 Starter = Callable[..., Start]
 POLITE = ("sites.live.allow=[localhost]", "sites.live.pages_per_minute=6000")
-AGENT = ("llm=none", "agent.name=script", "agent._target_=tests.live_stub.Script")
+AGENT = ("executor=inline", "llm=none", "agent.name=script", "agent._target_=tests.live_stub.Script")
 STATE = json.dumps({"orders": [{"name": "Harbor Mug", "total": 14.0}]})
 
 
@@ -141,8 +141,8 @@ def test_real_is_scored_by_its_end_state(start: Starter, web: LiveStub, tmp_path
     assert asked == ["/", "/config?run_id=0&task_id=shop-1&latency=0", "/", "/finish"]
 
 
-def test_a_missing_task_file_is_one_sentence(start: Starter) -> None:
-    missing = start("task=webvoyager", *AGENT, script("stop"))
+def test_a_missing_task_file_is_one_sentence(start_here: Starter) -> None:
+    missing = start_here("task=webvoyager", *AGENT, script("stop"))
     assert missing.code == 2 and "task.path" in missing.err, missing.err
-    gone = start("task=webvoyager", "task.path=none.jsonl", *AGENT, script("stop"))
+    gone = start_here("task=webvoyager", "task.path=none.jsonl", *AGENT, script("stop"))
     assert gone.code == 2 and "none.jsonl: there is no such file or folder" in gone.err

@@ -1,7 +1,6 @@
 """An agent of one's own as a command, by the real command line: scores, resume after kills, reports, and bad settings."""
 
 import json
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -12,12 +11,12 @@ import pytest
 
 from harness.choices import Sandbox
 from harness.gateway.sandbox.bubblewrap import choose_sandbox
-from tests.e2e.conftest import PROJECT, Start, environment
+from tests.e2e.conftest import PROJECT, Start
 
 pytestmark = [pytest.mark.browser, pytest.mark.integration]
 
 LOOP = PROJECT / "docs" / "examples" / "agents" / "tool_loop.py"
-PLAYS = ("agent=process", f"agent.command=[{sys.executable},{LOOP}]", "llm=scripted", "workers=1")
+PLAYS = ("agent=process", f"agent.command=[{sys.executable},{LOOP}]", "llm=scripted")
 
 
 CONFINED = "confined by bubblewrap" if choose_sandbox(Sandbox.auto)[0] else "not confined"
@@ -39,14 +38,22 @@ def lines(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for path in sorted(folder.glob("*.traj.jsonl")) for line in path.read_bytes().splitlines()]
 
 
-def harness(*arguments: str) -> str:
-    """What a command prints."""
-    command = [sys.executable, "-m", "harness.main", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment()).stdout
+@pytest.fixture
+def harness(harness_here: Callable[..., Start]) -> Callable[..., str]:
+    """Give the arguments of a command, get what it printed."""
+
+    def printed(*arguments: str) -> str:
+        done = harness_here(*arguments)
+        assert done.code == 0, done
+        return done.out
+
+    return printed
 
 
-def test_the_example_plays_and_is_reported_like_any_agent(start: Callable[..., Start]) -> None:
-    done = start(*PLAYS, "task.limit=2", "llm.cache=readwrite", "llm.cache_dir=cache")
+def test_the_example_plays_and_is_reported_like_any_agent(
+    start: Callable[..., Start], harness: Callable[..., str]
+) -> None:
+    done = start(*PLAYS, "executor=inline", "task.limit=2", "llm.cache=readwrite", "llm.cache_dir=cache")
     assert done.code == 0, done.err
     assert done.out.count("llm.cache does not apply to agent=process") == 1
     assert done.summary["passed"] == 2 and done.summary["divergences"] == 0
@@ -69,13 +76,13 @@ def test_the_example_plays_and_is_reported_like_any_agent(start: Callable[..., S
 
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "none"])
 def test_tasks_and_runs_are_hidden_in_the_sandbox_and_a_run_says_so(
-    start: Callable[..., Start], tmp_path: Path, sandbox: str
+    start: Callable[..., Start], harness: Callable[..., str], tmp_path: Path, sandbox: str
 ) -> None:
     if sandbox != "none" and (why := choose_sandbox(Sandbox.auto)[1]):
         pytest.skip(why)
     (script := tmp_path / "reader.py").write_text(READER)
     own = ("agent=process", f"agent.command=[{sys.executable},{script},{tmp_path}/results/run]", f"agent.cwd={PROJECT}")
-    done = start(*own, f"agent.sandbox={sandbox}", "llm=none", "task.limit=1", "workers=1")
+    done = start(*own, f"agent.sandbox={sandbox}", "llm=none", "task.limit=1", "executor=inline")
     shown, run = harness("show", str(done.folder), "0"), harness("show", str(done.folder))
     page = next(iter((done.folder / "report" / "tasks").glob("*.html"))).read_text()
     if sandbox == "none":
@@ -104,7 +111,7 @@ def test_tasks_and_runs_are_hidden_in_the_sandbox_and_a_run_says_so(
         (("agent=process", "agent.command=[sh]", "action_set=playwright"), "action_set=cairn"),
     ],
 )
-def test_bad_settings_are_one_sentence(start: Callable[..., Start], settings: tuple[str, ...], said: str) -> None:
-    done = start(*settings, "llm=scripted", "task.limit=1")
+def test_bad_settings_are_one_sentence(start_here: Callable[..., Start], settings: tuple[str, ...], said: str) -> None:
+    done = start_here(*settings, "llm=scripted", "task.limit=1")
     assert done.code == 2 and said in done.err and "Traceback" not in done.err, done.err
     assert done.err.strip().count("\n") == 0

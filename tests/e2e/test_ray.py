@@ -76,9 +76,17 @@ async def asked(world: World) -> Counter[tuple[str, int]]:
 def of_node(raylet: int, folder: Path) -> list[psutil.Process]:
     """The run's worker and browser processes on one node; browsers are not started with Ray's variables."""
     ours = find_orphans(folder)
-    workers = [process for process in ours if process.environ().get("RAY_RAYLET_PID") == str(raylet)]
+    workers = [process for process in ours if _environment(process).get("RAY_RAYLET_PID") == str(raylet)]
     below = {child for worker in workers for child in worker.children(recursive=True)}
     return [process for process in ours if process in workers or process in below]
+
+
+def _environment(process: psutil.Process) -> dict[str, str]:
+    """{} of a process that has ended."""
+    try:
+        return process.environ()
+    except psutil.NoSuchProcess:
+        return {}
 
 
 @pytest.mark.parametrize("shared_fs", ["null", "false"], ids=["shared file system", "through the driver"])

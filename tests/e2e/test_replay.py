@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.actions import Cdp
 from harness.codec import seal, unseal
 from tests.e2e.conftest import PROJECT, Start, environment
+from tests.journal.episodes import acted, decided, opened, write
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -53,8 +55,16 @@ def with_another_page(journal: bytes, *, step: int) -> bytes:
 
 
 def test_what_is_no_journal_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    done = replay(tmp_path / "9.traj.jsonl")
-    assert done.returncode == 2 and "is no file" in done.stderr
+    for given in (tmp_path / "9.traj.jsonl", tmp_path):
+        done = replay(given)
+        assert done.returncode == 2 and "is not a file; give a journal" in done.stderr
     (tmp_path / "9.traj.jsonl").touch()
     done = replay(tmp_path / "9.traj.jsonl")
     assert done.returncode == 2 and "config.yaml" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_an_agent_that_drove_the_browser_itself_cannot_be_replayed(tmp_path: Path) -> None:
+    journal = tmp_path / "7.traj.jsonl"
+    write(journal, [opened(), acted(0), decided(1, Cdp(number=1, first="")), acted(1)])
+    done = replay(journal)
+    assert done.returncode == 2 and "drove the browser itself" in done.stderr and done.stderr.count("\n") == 1

@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.main import main
-from tests.commands.test_rescore import judge_url
+from tests.commands.test_rescore import judge_url, sent
 from tests.e2e.conftest import PROJECT, Start
 
-__all__ = ["judge_url"]
+__all__ = ["judge_url", "sent"]
 Starter = Callable[..., Start]
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -59,7 +59,8 @@ def test_a_judge_is_counted_once_beside_the_model_however_often_the_run_is_start
     done = start(*judged)
     assert done.code == 0, done.err + done.out
     summary = done.summary
-    assert summary["judge"] == {"tokens": 12, "cost_usd": pytest.approx(45e-6), "priced": True, "requests": 2}
+    cost = {"tokens": 12, "cost_usd": pytest.approx(45e-6), "priced": True, "requests": 2}
+    assert summary["judge"] == {**cost, "reply_cache": {"replies": 0, "share": 0.0}}
     assert summary["by_site"]["shop"]["judge"] == summary["judge"]
     assert summary["invocation"]["model_requests"] == done.folder.joinpath("0.traj.jsonl").read_text().count(
         '"decided"'

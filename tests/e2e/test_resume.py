@@ -55,7 +55,7 @@ def test_what_is_damaged_beside_the_journals_is_a_sentence_before_anything_is_pl
     (config,) = {record["config_digest"] for record in lines(done.folder / "0.traj.jsonl") if "config_digest" in record}
     (done.folder / "artifacts" / config[:2] / config).write_bytes(b"{}")
     refused = start(*ONE, "limits.max_steps=20")
-    assert refused.code == 2 and "with other settings (nobody can say which" in refused.err
+    assert refused.code == 2 and "with other settings (unknown which" in refused.err
     assert start(*ONE, "run.retry=all").code == 0, "with the same settings it is put back"
 
     journal = (done.folder / "0.traj.jsonl").read_bytes()
@@ -125,7 +125,7 @@ def test_trials_are_journals_of_their_own_and_more_can_be_asked_for_later(start:
     tokens = start(*ONE).summary["tokens"]
     more = start(*ONE, "trials=2", f"run.max_tokens={2 * tokens}", "run.report=true")
     assert more.code == 0
-    assert "is reached" in more.out and (more.folder / "report" / "index.html").exists(), (
+    assert "run budget reached" in more.out and (more.folder / "report" / "index.html").exists(), (
         "by the last decision: all is done"
     )
     assert [path.name for path in sorted(more.folder.glob("*.traj.jsonl"))] == ["0.traj.jsonl", "0.trial-1.traj.jsonl"]

@@ -57,7 +57,7 @@ def decided(folder: Path) -> int:
     return sum(path.read_bytes().count(b'"kind":"decided"') for path in folder.glob("*.traj.jsonl"))
 
 
-def test_smoke_passes_and_a_second_start_does_nothing(start: Starter, tmp_path: Path) -> None:
+def test_smoke_passes_and_a_second_start_does_nothing(start: Starter, start_here: Starter, tmp_path: Path) -> None:
     first = start("task=smoke", "fail_under=1.0", "workers=2")
     assert first.code == 0, first.out + first.err
     assert first.summary["passed"] == first.summary["tasks"] == 8
@@ -73,6 +73,8 @@ def test_smoke_passes_and_a_second_start_does_nothing(start: Starter, tmp_path: 
         assert (done["model_requests"], done["browser_starts"], done["episodes_run"]) == (0, 0, 0)
         found.append(((again.folder / ".concluded.json").stat().st_ino, again.out.partition("this invocation")[0]))
     assert found[0] == found[1], "the second was found out anew, or said something else"
+    other = start_here("task=smoke", "llm.model=other")
+    assert other.code == 2 and "llm.model" in other.err and "run.id" in other.err
     with running("task=smoke", "run.retry=all", root=tmp_path / "results"):
         # Written again only when all is played, so it is gone for as long as that takes.
         wait_until(lambda: not (first.folder / ".concluded.json").exists())
@@ -124,7 +126,7 @@ def _command_line(process: psutil.Process) -> list[str]:
 
 def test_an_interrupted_run_ends_cleanly_and_says_how_to_go_on(start: Starter, tmp_path: Path) -> None:
     folder = tmp_path / "results" / "run"
-    with running("task=smoke", "workers=1", root=tmp_path / "results") as process:
+    with running("task=smoke", "task.limit=3", "workers=1", root=tmp_path / "results") as process:
         wait_until(lambda: decided(folder) >= 4)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=60)
@@ -132,7 +134,7 @@ def test_an_interrupted_run_ends_cleanly_and_says_how_to_go_on(start: Starter, t
     assert b"run the same command to continue" in out
     assert b"Traceback" not in out
     assert not any(read(path).failures for path in folder.glob("*.traj.jsonl"))
-    assert start("task=smoke", "executor=inline").code == 0
+    assert start("task=smoke", "task.limit=3", "executor=inline").code == 0
 
 
 @pytest.fixture
@@ -180,10 +182,3 @@ def test_a_sweep_has_one_folder_per_model_and_resumes(tmp_path: Path) -> None:
             summary = json.loads((tmp_path / "results" / f"demo-prompt-{model}" / "summary.json").read_bytes())
             assert summary["passed"] == 1
             assert (summary["invocation"]["model_requests"] > 0) == (requests > 0)
-
-
-def test_another_model_in_the_same_folder_is_refused(start: Starter) -> None:
-    assert start("task.ids=[6]").code == 0
-    done = start("task.ids=[6]", "llm.model=other")
-    assert done.code == 2
-    assert "llm.model" in done.err and "run.id" in done.err

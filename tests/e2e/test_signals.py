@@ -72,7 +72,7 @@ def test_a_run_that_is_ended_in_its_last_reset_ends_the_command_and_says_what_it
         run.send_signal(signal.SIGTERM)
         said, _ = run.communicate(timeout=30)
     assert run.returncode == 0, said
-    assert "stopping: " in said and "Traceback" not in said
+    assert "stopping after" in said and "Traceback" not in said
     assert Start(0, said, "", tmp_path / "results" / "run").summary["passed"] == 1
     left = [psutil.Process(int(pid)) for pid in pids.read_text().split() if psutil.pid_exists(int(pid))]
     assert not [process for process in left if process.status() != psutil.STATUS_ZOMBIE]

@@ -115,18 +115,28 @@ def labels(messages: list[dict[str, Any]]) -> list[str]:
     return [part["text"] for part in parts if part.get("text", "").startswith("PICTURE")]
 
 
-@pytest.mark.parametrize("api", ["chat", "responses", "messages"])
-@pytest.mark.parametrize("agent", ["vision", "tools", "computer"])
-@pytest.mark.sample(4)  # each agent and each interface
+@pytest.mark.parametrize(
+    ("agent", "api"),
+    [
+        ("vision", "chat"),
+        ("tools", "responses"),
+        ("computer", "messages"),
+        pytest.param("vision", "responses", marks=pytest.mark.slow),
+        pytest.param("vision", "messages", marks=pytest.mark.slow),
+        pytest.param("tools", "chat", marks=pytest.mark.slow),
+        pytest.param("tools", "messages", marks=pytest.mark.slow),
+        pytest.param("computer", "responses", marks=pytest.mark.slow),
+    ],
+)
 def test_every_agent_that_sees_is_sent_them_over_every_interface(
     start: Starter, tmp_path: Path, agent: str, api: str
 ) -> None:
-    if (agent, api) == ("computer", "chat"):
-        pytest.skip("the computer tool is not part of chat completions")
     settings = write_tasks(tmp_path, ["__HOMEPAGE__/static/red.png", "blue.jpg"])
     more = {"tools": ["observation.type=accessibility_tree+image"], "computer": [], "vision": []}
     with served(homepage) as (url, asked):
-        done = start(f"agent={agent}", f"llm.api={api}", "fail_under=1.0", *more[agent], *settings, *at(url))
+        done = start(
+            f"agent={agent}", f"llm.api={api}", "fail_under=1.0", "executor=inline", *more[agent], *settings, *at(url)
+        )
         assert done.code == 0, done.out + done.err
     assert [path for path, _ in asked].count("/static/red.png") == 1, "fetched once"
     prompts = sent(done.folder, "0")
@@ -152,7 +162,7 @@ def test_the_endpoint_receives_the_bytes(start: Starter, tmp_path: Path) -> None
 
     with served(stop) as (url, asked), served(homepage) as (pictures, _):
         llm = ("llm=openai", "llm.model=m", f"llm.base_url={url}/v1", "llm.api_key=key-for-a-test")
-        done = start("agent=vision", "fail_under=1.0", *llm, *settings, *at(pictures))
+        done = start("agent=vision", "executor=inline", "fail_under=1.0", *llm, *settings, *at(pictures))
         assert done.code == 0, done.out + done.err
     ((_, body),) = asked
     assert f"data:image/jpeg;base64,{b64encode(BLUE).decode()}" in body.decode()
@@ -177,40 +187,38 @@ def test_killed_and_resumed_it_is_not_fetched_again(start: Starter, tmp_path: Pa
     assert all(labels(messages) for messages in sent(folder, "0"))
 
 
-@pytest.mark.parametrize(
-    ("image", "why"),
-    [
-        (
-            "__HOMEPAGE__/static/none.png",
-            "/static/none.png cannot be fetched (its server answered 404",
-        ),
-        ("__HOMEPAGE__/text.png", "/text.png cannot be read as a picture"),
-        ("__HOMEPAGE__/away.png", "http://10.0.0.1/x.png is outside the addresses that may be asked"),
-        ("http://127.0.0.1:9/x.png", "add 127.0.0.1 to task.hosts, or leave the task out"),
-        ("missing.png", "missing.png cannot be read (No such file or directory)"),
-    ],
-)
-def test_a_picture_that_cannot_be_had_refuses_its_task_and_no_other(
-    start: Starter, tmp_path: Path, image: str, why: str
-) -> None:
-    settings = write_tasks(tmp_path, image, "blue.jpg")
+REFUSED = {
+    "__HOMEPAGE__/static/none.png": "/static/none.png cannot be fetched (its server answered 404",
+    "__HOMEPAGE__/text.png": "/text.png cannot be read as a picture",
+    "__HOMEPAGE__/away.png": "http://10.0.0.1/x.png is outside the addresses that may be asked",
+    "http://127.0.0.1:9/x.png": "add 127.0.0.1 to task.hosts, or leave the task out",
+    "missing.png": "missing.png cannot be read (No such file or directory)",
+}
+
+
+def test_a_picture_that_cannot_be_had_refuses_its_task_and_no_other(start: Starter, tmp_path: Path) -> None:
+    settings = write_tasks(tmp_path, *REFUSED, "blue.jpg")
     with served(homepage) as (url, _):
-        done = start("agent=vision", *settings, *at(url))
+        done = start("agent=vision", *settings, *at(url), "executor=inline")
     assert done.code == 3 and "Traceback" not in done.err
-    assert "task 0 is refused: " in done.out + done.err and why in done.out + done.err
-    assert (done.summary["passed"], done.summary["unscored"]) == (1, 1)
-    journal = (done.folder / "0.traj.jsonl").read_text()
-    assert '"kind":"failed"' in journal and '"kind":"decided"' not in journal and '"kind":"scored"' not in journal
+    assert (done.summary["passed"], done.summary["unscored"]) == (1, len(REFUSED))
+    said = done.out + done.err
+    assert said.count(" is refused: ") == 3 and "2 more tasks are refused for such a reason" in said
+    for task, why in enumerate(REFUSED.values()):
+        (shown,) = [line for line in done.out.splitlines() if line.startswith(f"unscored: task {task}: ")]
+        assert why in shown
+        journal = (done.folder / f"{task}.traj.jsonl").read_text()
+        assert '"kind":"failed"' in journal and '"kind":"decided"' not in journal and '"kind":"scored"' not in journal
 
 
-def test_an_agent_that_is_shown_text_only_is_refused(start: Starter, tmp_path: Path) -> None:
+def test_an_agent_that_is_shown_text_only_is_refused(start_here: Starter, tmp_path: Path) -> None:
     settings = write_tasks(tmp_path, None, "blue.jpg")
-    refused = start(*settings, *at("http://127.0.0.1:9"))
+    refused = start_here(*settings, *at("http://127.0.0.1:9"))
     assert refused.code == 2 and not (refused.folder / "0.traj.jsonl").exists()
     assert (
         "1 of 2 tasks (the first is 1) have pictures in their objective, and agent=prompt is shown text" in refused.err
     )
-    assert start(*settings, *at("http://127.0.0.1:9"), "task.ids=[0]", "run.dry=true").code == 0
+    assert start_here(*settings, *at("http://127.0.0.1:9"), "task.ids=[0]", "run.dry=true").code == 0
 
 
 def test_a_class_of_your_own_has_to_say_that_it_shows_them(start: Starter, tmp_path: Path) -> None:
@@ -220,7 +228,13 @@ def test_a_class_of_your_own_has_to_say_that_it_shows_them(start: Starter, tmp_p
         "        return Decision(action=Stop(answer='$44.50'), memory=len(observation.task_images))\n\n\n"
         "class Seeing(Blind):\n    shows_task_images = True\n"
     )
-    settings = (*write_tasks(tmp_path, "blue.jpg"), *at("http://127.0.0.1:9"), "agent.name=mine", "llm=none")
+    settings = (
+        *write_tasks(tmp_path, "blue.jpg"),
+        *at("http://127.0.0.1:9"),
+        "agent.name=mine",
+        "llm=none",
+        "executor=inline",
+    )
     settings = tuple(one for one in settings if not one.startswith("llm.plans"))
     env = {"PYTHONPATH": f"{PROJECT}:{tmp_path}"}
     blind = start(*settings, "agent._target_=counting.Blind", env=env)

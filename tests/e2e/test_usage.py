@@ -2,12 +2,12 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hydra._internal.hydra import Hydra
 
 from harness.config import PROJECT
 from tests.e2e.conftest import Start
@@ -23,7 +23,6 @@ def refused(done: Start, *words: str) -> None:
         assert word in done.err
 
 
-@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("override", "words"),
     [
@@ -41,26 +40,26 @@ def refused(done: Start, *words: str) -> None:
         ("sites.shop.canonical=null", ["sites.shop.canonical"]),
     ],
 )
-def test_a_wrong_setting_is_one_sentence(start: Starter, override: str, words: list[str]) -> None:
-    done = start(override)
+def test_a_wrong_setting_is_one_sentence(start_here: Starter, override: str, words: list[str]) -> None:
+    done = start_here(override)
     refused(done, *words)
 
 
-def test_a_site_of_ones_own_can_be_added_with_its_url_alone(start: Starter) -> None:
-    done = start("+sites.mysite.url=http://127.0.0.1:9", "task.limit=1", "run.dry=true")
+def test_a_site_of_ones_own_can_be_added_with_its_url_alone(start_here: Starter) -> None:
+    done = start_here("+sites.mysite.url=http://127.0.0.1:9", "task.limit=1", "run.dry=true")
     assert (done.code, done.err) == (0, "")
 
 
-def test_a_refused_start_leaves_no_folder(start: Starter) -> None:
-    done = start("task.path=nope.json")
+def test_a_refused_start_leaves_no_folder(start_here: Starter) -> None:
+    done = start_here("task.path=nope.json")
     assert not done.folder.exists()
 
 
-def test_a_task_without_a_field_is_named(start: Starter, tmp_path: Path) -> None:
+def test_a_task_without_a_field_is_named(start_here: Starter, tmp_path: Path) -> None:
     task = {"task_id": 7, "sites": ["shop"], "start_url": "__SHOP__", "eval": {"eval_types": ["url_match"]}}
     path = tmp_path / "tasks.json"
     path.write_text(json.dumps([task]))
-    refused(start(f"task.path={path}"), "tasks.json", "7", "intent")
+    refused(start_here(f"task.path={path}"), "tasks.json", "7", "intent")
 
 
 def test_a_rejected_key_stops_the_run_at_once(start: Starter) -> None:
@@ -68,19 +67,20 @@ def test_a_rejected_key_stops_the_run_at_once(start: Starter) -> None:
     refused(done, "401")
 
 
-COUNTING = """
-import sys
-from hydra._internal.hydra import Hydra
-from harness.cli import run
+@pytest.fixture
+def composed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Grows with each composition of a configuration."""
+    found: list[int] = []
+    theirs = Hydra.compose_config
 
-composed, theirs = [], Hydra.compose_config
-Hydra.compose_config = lambda *given, **more: composed.append(1) or theirs(*given, **more)
-assert run(sys.argv[1:]) == 2
-print(len(composed))
-"""
+    def count(*given: Any, **more: Any) -> Any:
+        found.append(1)
+        return theirs(*given, **more)
+
+    monkeypatch.setattr(Hydra, "compose_config", count)
+    return found
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("asked", "times", "runs"),
     [
@@ -91,19 +91,17 @@ print(len(composed))
     ],
 )
 def test_a_configuration_is_composed_once_unless_its_mode_is_in_question(
-    tmp_path: Path, asked: list[str], times: int, runs: int
+    start_here: Starter, composed: list[int], *, asked: list[str], times: int, runs: int
 ) -> None:
-    given = [*asked, "task.path=nope.json", f"run.root={tmp_path}"]
-    done = subprocess.run([sys.executable, "-c", COUNTING, *given], capture_output=True, text=True, check=False)
-    assert done.stdout.split()[-1:] == [str(times)], done.stderr
-    assert done.stderr.count("nope.json") == runs
+    done = start_here(*asked, "task.path=nope.json")
+    assert done.code == 2 and len(composed) == times
+    assert done.err.count("nope.json") == runs
 
 
-def test_a_mode_set_in_a_file_is_heeded(tmp_path: Path) -> None:
+def test_a_mode_set_in_a_file_is_heeded(start_here: Starter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(PROJECT / "configs", tmp_path / "configs")
     config = tmp_path / "configs" / "config.yaml"
     config.write_text(config.read_text().replace("\nhydra:\n", "\nhydra:\n  mode: MULTIRUN\n"))
-    script = f"import harness.cli, pathlib; harness.cli.PROJECT = pathlib.Path({str(tmp_path)!r})\n{COUNTING}"
-    given = ["task.path=nope.json", f"run.root={tmp_path}", "run.seed=1,2"]
-    done = subprocess.run([sys.executable, "-c", script, *given], capture_output=True, text=True, check=False)
-    assert done.stderr.count("nope.json") == 2, done.stderr
+    monkeypatch.setattr("harness.cli.PROJECT", tmp_path)
+    done = start_here("task.path=nope.json", "run.seed=1,2")
+    assert done.code == 2 and done.err.count("nope.json") == 2, done.err

@@ -87,8 +87,8 @@ def test_killed_and_resumed(start: Starter, tmp_path: Path) -> None:
         assert (folder / name).read_bytes().startswith(data[: data.rfind(b"\n") + 1]), "a journal only grows"
 
 
-def test_a_prompt_of_marks_needs_marks(start: Starter) -> None:
-    done = start("agent=vision", "observation.type=accessibility_tree", "task.ids=[0]")
+def test_a_prompt_of_marks_needs_marks(start_here: Starter) -> None:
+    done = start_here("agent=vision", "observation.type=accessibility_tree", "task.ids=[0]")
     assert done.code == 2
     assert "agent=vision needs marks in observation.type" in done.err
     assert "Traceback" not in done.err

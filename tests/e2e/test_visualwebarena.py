@@ -134,7 +134,7 @@ def settings(folder: Path) -> tuple[str, ...]:
     (folder / "plans.json").write_text(json.dumps(plans))
     return (
         *("task=visualwebarena", f"task.arguments.path={folder}/mine.json", "sites=embedded", "llm.plans=plans.json"),
-        *("agent=vision", "workers=1", "executor.lanes=1", "browser.height=720"),
+        *("agent=vision", "workers=1", "executor=inline", "executor.lanes=1", "browser.height=720"),
     )
 
 
@@ -175,7 +175,9 @@ def test_played_killed_resumed_and_judged(start: Starter, tmp_path: Path) -> Non
     assert ended is not None and len(ended.evidence.kept) == 2
 
 
-def test_without_a_judge_what_needs_one_is_unscored_and_can_be_scored_later(start: Starter, tmp_path: Path) -> None:
+def test_without_a_judge_what_needs_one_is_unscored_and_can_be_scored_later(
+    start: Starter, start_here: Starter, tmp_path: Path
+) -> None:
     with served(homepage) as (url, _), served(vision_judge) as (judge, _):
         done = start(*settings(tmp_path), *at(url))
         assert done.code == 3, done.out + done.err
@@ -190,7 +192,7 @@ def test_without_a_judge_what_needs_one_is_unscored_and_can_be_scored_later(star
         assert "away.png' is on no site of the run" in found["4"].verdicts[0].why
         for name in ("1", "2"):
             assert "this task needs a judge: set judge.model=" in found[name].verdicts[0].why
-        later = start(*settings(tmp_path), *at(url), *judged_by(judge), "run.dry=true")
+        later = start_here(*settings(tmp_path), *at(url), *judged_by(judge), "run.dry=true")
         assert later.code == 0
 
 

@@ -257,8 +257,9 @@ def test_bad_input_is_named_and_harms_no_other_task(start: Starter, deployment: 
     assert done.code == 3
     assert "Traceback" not in done.err + done.out
     unscored = dict.fromkeys("124578")
-    assert scores(done) == {"0": 1.0, "3": 1.0, "6": 1.0, **unscored}, why(done)
+    assert scores(done) == {"0": 1.0, "3": 0.0, "6": 1.0, **unscored}, why(done)
     said = why(done)
+    assert "the answer has 10000006 characters" in said["3"]
     assert "func:__import__('os')" in said["7"] and "does not call a plain name" in said["7"]
     assert "arguments must be strings, integers or __page__" in said["8"]
     assert "there is no function 'system'" in said["1"]

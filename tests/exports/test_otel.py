@@ -191,8 +191,8 @@ def test_opentelemetrys_classes_parse_it_and_its_conventions_know_the_names(run:
     assert {name for name in names if name.startswith("gen_ai.")} <= conventions
 
 
+@pytest.mark.slow  # and in make test-exports
 @pytest.mark.browser
-@pytest.mark.integration
 @pytest.mark.filterwarnings("default")
 def test_a_played_run_is_parsed(receiver: Receiver, request: pytest.FixtureRequest) -> None:
     pytest.importorskip("opentelemetry.proto", reason="opentelemetry-proto is not installed: run `make test-exports`")

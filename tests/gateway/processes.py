@@ -20,6 +20,7 @@ from harness.llm.exchange import Exchanger
 from harness.llm.passthrough import Passthrough
 from harness.llm.permits import Unlimited
 from harness.loopback_server import serving
+from harness.testing import MemoryJournal, play
 from tests.llm.test_endpoint_model import KEY, Waits
 
 HEAD = """
@@ -108,3 +109,13 @@ async def agent_of(
             yield ProcessAgent(settings=made, box=box, passthrough=passthrough, stopping=asyncio.Event().wait)  # type: ignore[arg-type]
         finally:
             await passthrough.close()
+
+
+async def spoken(tmp_path: Path, script: str, **settings: Any) -> tuple[list[Any], MemoryJournal]:
+    """What the script has printed, one JSON value a line, and the journal."""
+    journal = MemoryJournal()
+    async with agent_of(script, tmp_path, **settings) as agent:
+        await play(agent, "[1] link 'one'", "[1] link 'two'", journal=journal)
+    written = journal.episode.exited[0].stdout
+    assert written is not None
+    return [json.loads(line) for line in journal.artifacts.read(written).splitlines()], journal

@@ -2,13 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from harness.actions import Goto, InvalidAction
-from harness.testing import MemoryJournal, play
-from tests.gateway.processes import HEAD, agent_of
+from tests.gateway.processes import HEAD, spoken
 
 pytestmark = pytest.mark.integration
 
@@ -25,20 +23,10 @@ def speak(method, params=None, id=1, accept="application/json"):
 )
 
 
-async def spoken(tmp_path: Path, script: str, **settings: Any) -> tuple[list[Any], MemoryJournal]:
-    """What the script has printed, one JSON value a line, and the journal."""
-    journal = MemoryJournal()
-    async with agent_of(SPEAK + script, tmp_path, **settings) as agent:
-        await play(agent, "[1] link 'one'", "[1] link 'two'", journal=journal)
-    written = journal.episode.exited[0].stdout
-    assert written is not None
-    return [json.loads(line) for line in journal.artifacts.read(written).splitlines()], journal
-
-
 async def test_a_client_is_welcomed_in_its_own_version(tmp_path: Path) -> None:
     said, _ = await spoken(
         tmp_path,
-        "for version in ('2025-06-18', 'of-tomorrow'):\n"
+        SPEAK + "for version in ('2025-06-18', 'of-tomorrow'):\n"
         "    print(speak('initialize', {'protocolVersion': version})[2])\n"
         "print(json.dumps(speak('notifications/initialized', id=None)[0]))\n"
         "print(speak('ping')[2]); print(speak('resources/list')[2])\n"
@@ -54,7 +42,7 @@ async def test_a_client_is_welcomed_in_its_own_version(tmp_path: Path) -> None:
 async def test_tools_are_the_actions_and_a_call_is_a_step(tmp_path: Path) -> None:
     said, journal = await spoken(
         tmp_path,
-        "print(speak('tools/list')[2])\n"
+        SPEAK + "print(speak('tools/list')[2])\n"
         "print(speak('tools/call', {'name': 'observe'})[2])\n"
         "print(speak('tools/call', {'name': 'goto', 'arguments': {'url': 'http://site.test/'}})[2])\n"
         "print(speak('tools/call', {'name': 'fly'})[2])\n"
@@ -75,7 +63,7 @@ async def test_tools_are_the_actions_and_a_call_is_a_step(tmp_path: Path) -> Non
 async def test_a_call_is_answered_as_a_stream_where_the_client_takes_one(tmp_path: Path) -> None:
     said, _ = await spoken(
         tmp_path,
-        "both = 'application/json, text/event-stream'\n"
+        SPEAK + "both = 'application/json, text/event-stream'\n"
         "print(json.dumps(speak('tools/call', {'name': 'observe'}, accept=both)))\n"
         "speak('tools/call', {'name': 'stop', 'arguments': {'answer': 'x'}})",
     )

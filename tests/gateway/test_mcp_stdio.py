@@ -1,17 +1,14 @@
 """The MCP server over standard input and output, as an agent's process finds it in its configuration."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from harness.actions import Goto, Stop
 from harness.gateway import mcp_stdio
-from harness.testing import MemoryJournal, play
-from tests.gateway.processes import HEAD, agent_of
+from tests.gateway.processes import HEAD, spoken
 
 pytestmark = pytest.mark.integration
 
@@ -32,20 +29,10 @@ def speak(method, params=None, id=1):
 )
 
 
-async def spoken(tmp_path: Path, script: str) -> tuple[list[Any], MemoryJournal]:
-    """What the script has printed, one JSON value a line, and the journal."""
-    journal = MemoryJournal()
-    async with agent_of(SPEAK + script, tmp_path) as agent:
-        await play(agent, "[1] link 'one'", "[1] link 'two'", journal=journal)
-    written = journal.episode.exited[0].stdout
-    assert written is not None
-    return [json.loads(line) for line in journal.artifacts.read(written).splitlines()], journal
-
-
 async def test_a_client_calls_tools_as_over_http(tmp_path: Path) -> None:
     said, journal = await spoken(
         tmp_path,
-        "print(speak('initialize', {'protocolVersion': '2025-06-18'}), end='')\n"
+        SPEAK + "print(speak('initialize', {'protocolVersion': '2025-06-18'}), end='')\n"
         "say(json.dumps({'jsonrpc': '2.0', 'method': 'notifications/initialized'}))\n"
         "print(speak('tools/call', {'name': 'goto', 'arguments': {'url': 'http://site.test/'}}, id='a'), end='')\n"
         "speak('tools/call', {'name': 'stop', 'arguments': {'answer': 'x'}})\n"
@@ -61,7 +48,7 @@ async def test_a_client_calls_tools_as_over_http(tmp_path: Path) -> None:
 async def test_what_cannot_be_passed_on_is_answered_with_an_error(tmp_path: Path) -> None:
     said, _ = await spoken(
         tmp_path,
-        "say('{'); print(bridge.stdout.readline(), end='')\n"
+        SPEAK + "say('{'); print(bridge.stdout.readline(), end='')\n"
         "server['env']['CAIRN_TOKEN'] = 'of-another-lane'\n"
         "bridge = subprocess.Popen([server['command'], *server['args']], env=server['env'], stdin=subprocess.PIPE,"
         " stdout=subprocess.PIPE, text=True)\n"

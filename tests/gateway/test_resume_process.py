@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.choices import OnDivergence
-from harness.errors import AgentDiverged, EnvironmentDiverged
+from harness.errors import AgentDiverged, EnvironmentDiverged, JournalError
 from harness.gateway.request_key import Volatile
 from harness.records import Acted, Answered, Asked, Boundary, Decided, Diverged, Episode, Failed, Opened, Record
 from harness.testing import MemoryJournal, play
@@ -221,3 +221,56 @@ def test_old_lines_are_written_as_before() -> None:
     )
     assert set(json.loads(encode(record).body + b"}")) == decided | {"kind", "schema"}
     assert Failed.kind == "failed"
+
+
+async def test_a_request_whose_body_a_power_cut_took_is_asked_again(tmp_path: Path) -> None:
+    """The record of a request is durable before it is sent, its body only with the answer."""
+    calm = await whole(THREE, tmp_path, first := Model())
+    records = before_scores(calm)
+    last = max(at for at, one in enumerate(records) if isinstance(one, Asked))
+    journal = MemoryJournal(records[: last + 1])
+    for one in journal.episode.answered.values():
+        journal.artifacts.put(calm.artifacts.read(one.response))
+    lost = journal.episode.asked[-1].request
+    with pytest.raises(JournalError):
+        journal.artifacts.read(lost)
+    async with agent_of(THREE, tmp_path, model := Model(seen=[b""] * 3)) as agent:
+        episode = await play(agent, *PAGES, journal=journal)
+    assert episode.closed is not None and episode.closed.answer == "r1 r2 r3 r4" and episode.diverged == ()
+    assert model.seen[3:] == first.seen[3:] == [journal.artifacts.read(lost)]
+
+
+async def test_requests_at_the_same_time_are_each_recorded_and_answered(tmp_path: Path) -> None:
+    script = HEAD + (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "with ThreadPoolExecutor(8) as pool: said = list(pool.map(ask, ['same', 'same'] + list('abcdef')))\n"
+        "act('stop', answer=' '.join(sorted(said)))"
+    )
+    calm = await whole(script, tmp_path, model := Model())
+    answers = [f"r{number}" for number in range(1, 9)]
+    assert calm.episode.closed is not None and calm.episode.closed.answer.split() == answers
+    assert [one.number for one in calm.episode.asked] == list(range(1, 9)) == sorted(calm.episode.answered)
+    asked = {calm.artifacts.read(one.request) for one in calm.episode.asked}
+    assert asked == set(model.seen) and len(asked) == 7
+    journal = cut_off(calm, before_scores(calm))
+    async with agent_of(script, tmp_path, again := Model()) as agent:
+        episode = await play(agent, *PAGES, journal=journal)
+    assert again.seen == [] and episode.closed is not None and episode.closed.answer.split() == answers
+
+
+async def test_who_hangs_up_in_the_middle_has_paid_and_is_answered_from_the_journal(tmp_path: Path) -> None:
+    script = HEAD + (
+        "import socket, urllib.parse\n"
+        "said = [{'role': 'user', 'content': 'x' * 3000000}]\n"
+        "body = json.dumps({'model': 'm', 'stream': True, 'messages': said}).encode()\n"
+        "place = urllib.parse.urlsplit(os.environ['CAIRN_URL'])\n"
+        "head = 'POST /v1/chat/completions HTTP/1.1\\r\\nhost: x\\r\\nauthorization: Bearer '\n"
+        "head += os.environ['CAIRN_TOKEN'] + '\\r\\ncontent-length: ' + str(len(body)) + '\\r\\n\\r\\n'\n"
+        "with socket.create_connection((place.hostname, place.port)) as gone:\n"
+        "    gone.sendall(head.encode() + body)\n"
+        "    gone.recv(100)\n"
+        "act('stop', answer=ask('next'))"
+    )
+    calm = await whole(script, tmp_path, model := Model())
+    assert calm.episode.closed is not None and calm.episode.closed.answer == "r2"
+    assert len(calm.episode.answered) == 2 == len(model.seen) and calm.episode.usage.requests == 2

@@ -26,6 +26,10 @@ with RunFolder.open(Path(sys.argv[1]), durability=Durability(sys.argv[2])) as ru
     os.write(1, b"told artifact")
     run.artifacts.put(b"picture")
     os.write(1, b"told again")
+    staged = run.artifacts.stage(b"body")
+    os.write(1, b"told staged")
+    staged.settle()
+    os.write(1, b"told settled")
     for record in whole_episode():
         journal.append(record)
         os.write(1, f"told {record.kind}".encode())
@@ -72,10 +76,16 @@ def test_an_artifact_is_durable_before_its_name_is_known(tmp_path: Path) -> None
     assert calls[end - 3 : end][1:] == [f"rename {digest}", f"fsync {digest[:2]}"]
     assert calls[end - 3].startswith("fsync .")
     assert calls.index("fsync artifacts") < end
-    assert calls[end + 1 : end + 3] == [
-        f"fsync {digest[:2]}",
-        "told again",
-    ], "who stored it first may not have got that far"
+    again = calls[end + 1 : calls.index("told again")]
+    assert again[:2] == [f"fsync {digest}", f"fsync {digest[:2]}"], "who stored it first may not have got that far"
+
+
+def test_a_staged_artifact_is_whole_at_once_and_durable_once_it_is_settled(tmp_path: Path) -> None:
+    calls = system_calls(tmp_path, "record")
+    again, staged, settled = (calls.index(f"told {moment}") for moment in ("again", "staged", "settled"))
+    (digest,) = (call.removeprefix("rename ") for call in calls[again:staged] if call.startswith("rename "))
+    assert not [call for call in calls[again:staged] if call.startswith("fsync")]
+    assert calls[staged + 1 : settled] == [f"fsync {digest}", f"fsync {digest[:2]}", "fsync artifacts"]
 
 
 def test_by_task_only_the_ends_of_an_attempt_are_fsynced(tmp_path: Path) -> None:

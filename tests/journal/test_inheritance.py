@@ -106,7 +106,7 @@ def test_an_attempt_without_a_fork_begins_anew(runs: tuple[RunFolder, RunFolder]
     assert (episode.steps, episode.arrival, episode.inherited_usage) == ((), None, Usage())
 
 
-@pytest.mark.parametrize(("records", "step", "why"), [(PARENT, 4, "only 3 whole steps"), (PARENT[:1], 0, "no recorded page")])  # fmt: skip
+@pytest.mark.parametrize(("records", "step", "why"), [(PARENT, 4, "no step after 3"), (PARENT[:1], 0, "no recorded page")])  # fmt: skip
 def test_a_step_that_was_not_recorded_is_refused(
     runs: tuple[RunFolder, RunFolder], records: tuple[Record, ...], step: int, why: str
 ) -> None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from harness.errors import JournalError, JournalLocked, TaskError
 from harness.journal.log import read
+from harness.journal.redaction import Redactor
 from harness.journal.store import ArtifactStore, RunFolder
 from tests.journal.episodes import PROJECT, folded, opened
 
@@ -108,6 +110,40 @@ def test_a_damaged_artifact_is_found_when_read_and_mended_when_its_size_shows_it
     path.write_bytes(b"")
     store.put(b"page")
     assert store.read(digest) == b"page"
+
+
+def test_a_staged_artifact_of_which_a_power_cut_left_a_part_is_refused_and_replaced(tmp_path: Path) -> None:
+    for left in (b"", b"pa", b"\0\0\0\0"):
+        staged = ArtifactStore(tmp_path).stage(b"page")
+        path = tmp_path / staged.digest[:2] / staged.digest
+        path.write_bytes(left)
+        with pytest.raises(JournalError, match="is damaged"):
+            ArtifactStore(tmp_path).read(staged.digest)
+        again = ArtifactStore(tmp_path).stage(b"page")
+        again.settle()
+        assert ArtifactStore(tmp_path).read(again.digest) == b"page" and again.digest == staged.digest
+
+
+def test_equal_bytes_may_be_staged_and_stored_at_once(tmp_path: Path) -> None:
+    stores = [ArtifactStore(tmp_path) for _ in range(4)]
+    bodies = [b"body %d" % number for number in range(40)]
+
+    def keep(store: ArtifactStore) -> list[str]:
+        staged = [store.stage(body) for body in bodies]
+        for one in staged:
+            one.settle()
+        return [store.put(body) for body in bodies]
+
+    with ThreadPoolExecutor(len(stores)) as threads:
+        kept = list(threads.map(keep, stores))
+    assert kept == [[sha256(body).hexdigest() for body in bodies]] * len(stores)
+    assert [stores[0].read(digest) for digest in kept[0]] == bodies
+    assert len([found for found in tmp_path.rglob("*") if found.is_file()]) == len(bodies)
+
+
+def test_secrets_are_taken_out_of_what_is_staged(tmp_path: Path) -> None:
+    staged = ArtifactStore(tmp_path, redactor=Redactor({"key": "hunter22"})).stage(b"say hunter22")
+    assert staged.data == b"say [redacted:key]" and staged.digest == sha256(staged.data).hexdigest()
 
 
 def test_what_an_earlier_process_left_is_compared_before_it_is_believed_and_only_once(tmp_path: Path) -> None:

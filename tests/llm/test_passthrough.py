@@ -90,13 +90,17 @@ class Server:
         await send({"type": "http.response.body", "body": answer})
 
 
+def passthrough_at(port: int, *, model: str | None = None) -> Passthrough:
+    endpoint = Endpoint(base_url=f"http://127.0.0.1:{port}/v1", api_key=KEY)
+    settings = ChatSettings(model="other", timeout_s=5.0)
+    exchanger = Exchanger(endpoint, settings, retrier=Waits().retrier(max_attempts=3), prices={"m": PRICE})
+    return Passthrough(exchanger, OutageWaiter(Unlimited(), max_outage_s=0.0), model=model)
+
+
 @asynccontextmanager
 async def passing(server: Server, *, model: str | None = None) -> AsyncIterator[Passthrough]:
     async with serving(server) as port:
-        endpoint = Endpoint(base_url=f"http://127.0.0.1:{port}/v1", api_key=KEY)
-        settings = ChatSettings(model="other", timeout_s=5.0)
-        exchanger = Exchanger(endpoint, settings, retrier=Waits().retrier(max_attempts=3), prices={"m": PRICE})
-        passthrough = Passthrough(exchanger, OutageWaiter(Unlimited(), max_outage_s=0.0), model=model)
+        passthrough = passthrough_at(port, model=model)
         try:
             yield passthrough
         finally:
@@ -122,6 +126,48 @@ async def test_every_byte_passes_both_ways_and_is_counted(interface: str, stream
     assert (answer.model, answer.usage.prompt_tokens, answer.usage.completion_tokens) == ("m-1", 7, 2)
     assert (answer.usage.requests, answer.usage.cost_usd, answer.request_id) == (1, 9.0, "req-1")
     assert "set-cookie" not in answer.headers
+
+
+@each_interface
+async def test_later_requests_are_sent_as_the_first(interface: str) -> None:
+    """Only the first is made by the provider's package."""
+    said = json.dumps(WHOLE[interface]).encode()
+    server, bodies = Server(*[(200, said)] * 4), [ODD, ODD + b" ", ODD, ODD]
+    betas = [{"anthropic-beta": "a"}, {"anthropic-beta": "a"}, {"anthropic-beta": "b"}, {}]
+    async with passing(server) as passthrough:
+        for body, headers in zip(bodies, betas, strict=True):
+            await passthrough.send(ForeignRequest(interface=interface, body=body, headers=headers))
+    paths, sent, got = zip(*server.seen, strict=True)
+    assert set(paths) == {PATHS[interface]} and list(got) == bodies
+    assert [headers.get("anthropic-beta") for headers in sent] == ["a", "a", "b", None]
+    assert [int(headers["content-length"]) for headers in sent] == [len(body) for body in bodies]
+    different = {"content-length", "anthropic-beta", "cookie"}
+    plain = [{name: value for name, value in headers.items() if name not in different} for headers in sent]
+    assert plain == [plain[0]] * 4
+    assert "cookie" not in sent[1], "it would be that of the first request for good"
+
+
+@each_interface
+async def test_errors_are_the_same_whether_the_package_made_the_request_or_not(interface: str) -> None:
+    whole = json.dumps(WHOLE[interface]).encode()
+    refused = json.dumps({"error": {"message": f"no tool x for {KEY}"}}).encode()
+    request = ForeignRequest(interface=interface, body=ODD)
+    server = Server((400, refused), (200, whole), (400, refused), (500, b"<p>busy"), (200, whole), (401, b"{}"))
+    async with passing(server) as passthrough:
+        first, _, third, fourth = [await passthrough.send(request) for _ in range(4)]
+        assert first == third and first.status == 400 and fourth.usage.requests == 2
+        with pytest.raises(ModelRejected, match=r"llm\.api_key"):
+            await passthrough.send(request)
+
+
+async def test_a_server_that_goes_away_is_asked_again_and_then_given_up() -> None:
+    request = ForeignRequest(interface="chat", body=ODD)
+    async with serving(Server((200, json.dumps(WHOLE["chat"]).encode()))) as port:
+        passthrough = passthrough_at(port)
+        await passthrough.send(request)
+    with pytest.raises(ModelUnavailable, match="after 3 requests; last error: connection failed"):
+        await passthrough.send(request)
+    await passthrough.close()
 
 
 @each_interface

@@ -107,6 +107,12 @@ class Deadline:
         for limit in self._running:
             limit.reschedule(asyncio.get_running_loop().time())
 
+    def check(self) -> None:
+        """Raises: BrowserCrashed: Browser, page or a process they rely on died."""
+        if self._why:
+            raise self._struck()
+        self._check_ended(None)
+
     def crash(self, url: str) -> None:
         """A page crashed, by itself or because of the memory it held."""
         why = self.memory()

@@ -118,7 +118,9 @@ class BrowserEnvironment:
         """See `ShareableEnvironment`."""
         self._performing = performing
         async with self._watched("sharing the browser"):
-            return await SharedWindow.of(self._window, self._followed, uploads=self._settings.uploads)
+            return await SharedWindow.of(
+                self._window, self._followed, uploads=self._settings.uploads, check=self._watch.check
+            )
 
     async def _followed(self, recorded: Acted, is_last: bool) -> RestoreResult:
         async with self._patient(), self._watched("performing an action"):

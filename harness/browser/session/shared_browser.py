@@ -6,7 +6,6 @@ from playwright.async_api import Error
 
 from harness.browser.acting.uploads import upload_path
 from harness.browser.driver.cdp_send import sender
-from harness.browser.driver.playwright_errors import closed, moved
 from harness.browser.session.browser_session import BrowserSession
 from harness.protocols import RestoreResult
 from harness.records import Acted
@@ -18,19 +17,30 @@ Follow = Callable[[Acted, bool], Awaitable[RestoreResult]]
 class SharedWindow:
     """Fits `SharedBrowser`."""
 
-    def __init__(self, window: BrowserSession, follow: Follow, *, context: str, uploads: str | None) -> None:
+    def __init__(
+        self,
+        window: BrowserSession,
+        follow: Follow,
+        *,
+        context: str,
+        uploads: str | None,
+        check: Callable[[], None],
+    ) -> None:
         self._window = window
         self._follow = follow
+        self.check = check
         self._context = context
         self._uploads = uploads
 
     @classmethod
-    async def of(cls, window: BrowserSession, follow: Follow, *, uploads: str | None) -> "SharedWindow":
+    async def of(
+        cls, window: BrowserSession, follow: Follow, *, uploads: str | None, check: Callable[[], None]
+    ) -> "SharedWindow":
         """Raises: playwright.async_api.Error: The browser is gone."""
         for tab in window.tabs.all:
             await tab.attach()
         about = await sender(window.tabs.current.cdp)("Target.getTargetInfo")
-        return cls(window, follow, context=about["targetInfo"]["browserContextId"], uploads=uploads)
+        return cls(window, follow, context=about["targetInfo"]["browserContextId"], uploads=uploads, check=check)
 
     @property
     def devtools(self) -> str:
@@ -62,9 +72,7 @@ class SharedWindow:
         for tab in self._window.tabs.all:
             try:
                 await tab.attach()
-            except Error as exc:
-                if not closed(exc) and not moved(exc):
-                    raise
+            except Error:  # it is gone or has crashed, which shows elsewhere
                 continue
             if tab.target == target:
                 self._window.tabs.choose(tab)

@@ -23,6 +23,8 @@ _ATTRIBUTE = re.compile(r"([a-zA-Z-]+)=(.*?)(?= [a-zA-Z-]+=|$)")
 _SO_FAR = re.compile(r"^Done so far: (\d+) of \d+ actions; (\d+) searches\.$", re.MULTILINE)
 _TAB = re.compile(r"^Tab ([0-9A-Za-z]{4}): ", re.MULTILINE)
 _CURRENT = re.compile(r"^Current tab: ([0-9A-Za-z]{4})", re.MULTILINE)
+_EMPTY = "<page_stats>Page appears empty - consider waiting"
+"""What browser-use says of a tab that has just been opened."""
 _ROLES: Mapping[str, str] = {
     "a": "link",
     "button": "button",
@@ -68,7 +70,7 @@ def reply_to_browser_use(messages: Sequence[Mapping[str, Any]], plans: Scripts) 
         memory = f"Done so far: {done + taken} of {len(plan.steps)} actions; 0 searches."
     except NotShown:
         memory = f"Done so far: {done} of {len(plan.steps)} actions; {searches + 1} searches."
-        actions = [{"scroll": {"down": True, "pages": 1.0, "index": None}}] if searches < MAX_SEARCHES else [_give_up()]
+        actions = [_search(text) if searches < MAX_SEARCHES else _give_up()]
     return ScriptedAnswer(text=_answer(memory, actions), task_id=plan.task_id, step=number)
 
 
@@ -76,11 +78,13 @@ def _actions(steps: Sequence[ScriptStep], state: str) -> tuple[int, list[dict[st
     """The next actions, and how many steps of the plan they are.
 
     Raises:
-        NotShown: Of an element that the next step is aimed at.
+        NotShown: Of the page, or of an element that the next step is aimed at.
     """
     if not steps:
         return 0, [_give_up()]
     step = steps[0]
+    if _EMPTY in state and step.do != "goto":
+        raise NotShown("a page that is still loading")
     if step.do == "new_tab" and len(steps) > 1 and steps[1].do == "goto":
         return 2, [{"navigate": {"url": steps[1].url, "new_tab": True}}]
     if step.do not in AIMED:
@@ -155,6 +159,13 @@ def _beside(lines: Sequence[str], at: int, way: int) -> str:
 def _answer(memory: str, actions: Sequence[Mapping[str, Any]]) -> str:
     said = {"thinking": None, "evaluation_previous_goal": None, "memory": memory, "next_goal": "Follow the plan."}
     return dumps(said | {"current_plan_item": None, "plan_update": None, "action": list(actions)}).decode()
+
+
+def _search(text: str) -> dict[str, Any]:
+    """What may show what is missing."""
+    if _EMPTY in text:
+        return {"wait": {"seconds": 1}}
+    return {"scroll": {"down": True, "pages": 1.0, "index": None}}
 
 
 def _give_up() -> dict[str, Any]:

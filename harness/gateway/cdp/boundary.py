@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import suppress
 
-from harness.errors import HarnessError
+from harness.errors import BrowserCrashed, HarnessError
 from harness.gateway.cdp.bursts import Bursts, Ticket
 from harness.gateway.cdp.replay import Deliver, Replay
 from harness.gateway.deps import SessionDeps
@@ -33,6 +33,7 @@ class DrivenBrowser:
         self._bursts = Bursts(deps, browser)
         self._replay = Replay(deps, browser, deliver)
         self._watching: asyncio.Task[None] | None = None
+        self._is_lost = False
 
     def canonical(self, text: str) -> str:
         """As it is recorded: without what differs from one deployment, or one start of the process, to the next."""
@@ -46,6 +47,11 @@ class DrivenBrowser:
         Raises:
             SessionOver: The episode cannot go on.
         """
+        try:
+            self.check()
+        except BrowserCrashed as error:
+            self.lose(error)
+            raise SessionOver(str(error)) from error
         if await self._replay.admit(command, target):
             return Ticket(None, 0)
         is_recorded = await self._replay.is_pending(command)
@@ -117,8 +123,28 @@ class DrivenBrowser:
         self._bursts.delivered()
 
     def asking(self) -> None:
-        """The process asks its model something new."""
+        """The process asks its model something new. Raises BrowserCrashed: See `check`."""
+        self.check()
         self._bursts.complete()
+
+    def check(self) -> None:
+        """See that the process still has a browser: what it does without one is no decision of its own.
+
+        Raises:
+            BrowserCrashed: It has none.
+        """
+        if self._is_lost:
+            raise BrowserCrashed("the browser is gone")
+        self.browser.check()
+
+    def lose(self, error: BrowserCrashed | None = None) -> None:
+        """The browser is gone: the attempt ends before the process is told, as it would go on without one."""
+        if self._is_lost:
+            return
+        self._is_lost = True
+        self._inbox.put(Broken(error or BrowserCrashed("the browser is gone")))
+        self._inbox.refuse()
+        self._bursts.lose()
 
     def exited(self) -> None:
         """The process has ended."""

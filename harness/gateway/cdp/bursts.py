@@ -55,6 +55,7 @@ class _Burst:
     count: int = 0
     last: float = field(default_factory=time.monotonic)
     target: str = ""
+    """That the last command works on."""
     errors: dict[str, str] = field(default_factory=dict)
 
 
@@ -72,6 +73,7 @@ class Bursts:
         self._marking = asyncio.Lock()
         self._is_marked = False
         self._is_over = False
+        self._is_lost = False
         self._has_exited = False
         self._seen = browser.state()
 
@@ -92,10 +94,13 @@ class Bursts:
         burst = await self._joined(command)
         burst.count += 1
         burst.under_way += 1
-        burst.last, burst.target = time.monotonic(), target
+        burst.last = time.monotonic()
         ticket = Ticket(burst, burst.count)
         with ExitStack() as undo:
             undo.callback(self.landed, ticket, "it was not recorded")
+            if target and target != burst.target:  # before it is sent: a tab that it opens becomes current after that
+                burst.target = target
+                await self._browser.focus(target)
             if not is_recorded:
                 await self._record(command)
             undo.pop_all()
@@ -130,6 +135,8 @@ class Bursts:
 
         Args:
             expects: Whether a command must still come that was recorded as part of the step.
+        Raises:
+            SessionOver: The browser is gone.
         """
         burst = self._burst
         if burst is None:  # the step was pending when the process was started
@@ -146,10 +153,10 @@ class Bursts:
             except TimeoutError:
                 pass
         burst.is_closed = True
+        if self._is_lost:
+            raise SessionOver("the browser is gone")
         if self._batch is not None and self._batch.written is not None:
             await asyncio.shield(self._batch.written)
-        if burst.target:
-            await self._browser.focus(burst.target)
         async with self._writing:
             await self._journal.keep(lambda: self._landed(burst))
 
@@ -186,6 +193,11 @@ class Bursts:
         if self._burst is not None:
             self._burst.begun.set()
             self._burst.over.set()
+
+    def lose(self) -> None:
+        """The browser is gone: the step does not end."""
+        self._is_lost = True
+        self.end()
 
     async def _joined(self, command: BrowserCommand) -> _Burst:
         """The step that the command is part of, once it may be."""

@@ -94,7 +94,9 @@ class Relay:
             if page:
                 address = f"{address.partition('/devtools/')[0]}{_PAGE}{page}"
             async with await connected(address) as socket:
-                await Connection(client, Upstream(socket), self._driven, self._numbers, page=page).run()
+                # A page that is closed hangs up like a browser that is gone, and is no loss.
+                upstream = Upstream(socket, _nothing if page else self._driven.lose)
+                await Connection(client, upstream, self._driven, self._numbers, page=page).run()
         except (OSError, TimeoutError, WebSocketException, CommandFailed) as error:
             await client.close(1011, f"the browser is gone: {type(error).__name__}")
 
@@ -136,13 +138,14 @@ class Relay:
         """
         try:
             async with await connected(self._driven.browser.devtools) as socket:
-                upstream = Upstream(socket)
+                upstream = Upstream(socket, self._driven.lose)
                 listening = asyncio.create_task(upstream.listen(_Deaf()))
                 try:
                     return await upstream.call(method, params)
                 finally:
                     listening.cancel()
         except (OSError, TimeoutError, WebSocketException) as error:
+            self._driven.lose()
             raise CommandFailed("the browser is gone") from error
 
     @property
@@ -154,6 +157,10 @@ class Relay:
         assert client.request is not None
         path = client.request.path.partition("?")[0].rstrip("/")
         return path.partition(_PAGE)[2]
+
+
+def _nothing() -> None:
+    """What a connection to a page has to do when that page is closed."""
 
 
 class _Deaf:

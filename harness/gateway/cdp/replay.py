@@ -69,7 +69,9 @@ class Replay:
                 return False
             self._steps[0][1].popleft()
             self._under_way += 1
-            self._target = target
+            if target and target != self._target:  # as when it was recorded, see `Bursts.admit`
+                self._target = target
+                await self._browser.focus(target)
             self._tell()
             return True
 
@@ -142,8 +144,6 @@ class Replay:
         self._tell()
 
     async def _followed(self, step: Step, reached: RestoreResult) -> RestoreResult:
-        if self._target:
-            await self._browser.focus(self._target)
         try:
             return await self._browser.follow(step.acted, is_last=len(self._steps) == 1)
         except EnvironmentDiverged as error:
@@ -152,6 +152,7 @@ class Replay:
 
     async def _next(self) -> None:
         step, _ = self._steps.popleft()
+        self._target = ""
         self._recording.take_step()
         await self._deliver(step)
         self.is_over = not self._steps

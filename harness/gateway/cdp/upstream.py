@@ -11,6 +11,8 @@ from websockets.exceptions import ConnectionClosed
 from harness.codec import JsonObject, loads
 from harness.gateway.cdp.wire import OWN_IDS, CommandFailed, Request, error_of, head
 
+MOST_BYTES = 256 << 20
+"""Of one message of the browser."""
 _OPENS_WITHIN_S = 10.0
 
 Answered = Callable[[JsonObject], None]
@@ -30,17 +32,22 @@ class Listener(Protocol):
 
 
 async def connected(url: str) -> ClientConnection:
-    """A connection to the browser; what it says is trusted, and of any size."""
+    """A connection to the browser; what it says is trusted, but a page decides how much that is."""
     return await connect(
-        url, max_size=None, compression=None, proxy=None, open_timeout=_OPENS_WITHIN_S, ping_interval=None
+        url, max_size=MOST_BYTES, compression=None, proxy=None, open_timeout=_OPENS_WITHIN_S, ping_interval=None
     )
 
 
 class Upstream:
     """Of one client."""
 
-    def __init__(self, socket: ClientConnection) -> None:
+    def __init__(self, socket: ClientConnection, gone: Callable[[], None]) -> None:
+        """
+        Args:
+            gone: Called when the browser has hung up, before anything that waits for it hears that.
+        """
         self._socket = socket
+        self._gone = gone
         self._ids = count(OWN_IDS)
         self._own: dict[int, asyncio.Future[JsonObject]] = {}
         self._watched: dict[int, Answered] = {}
@@ -57,6 +64,7 @@ class Upstream:
             await self._socket.send(Request(number, method, params, session).encoded(), text=True)
             answer = await answered
         except ConnectionClosed as error:
+            self._gone()
             raise CommandFailed("the browser is gone") from error
         finally:
             del self._own[number]
@@ -70,20 +78,30 @@ class Upstream:
 
         Args:
             then: Hears the answer.
+        Raises:
+            CommandFailed: The browser is gone.
         """
         if then is not None:
             self._watched[request.id] = then
-        await self._socket.send(request.encoded(), text=True)
+        try:
+            await self._socket.send(request.encoded(), text=True)
+        except ConnectionClosed as error:
+            self._gone()
+            raise CommandFailed("the browser is gone") from error
 
     def is_waiting(self, number: int) -> bool:
         """Whether an answer with this id is awaited by anybody here."""
         return number in self._watched
 
     async def listen(self, listener: Listener) -> None:
-        """Until the browser is gone."""
+        """Until the browser, or the client, is gone."""
         try:
             while True:
-                raw = await self._socket.recv(decode=False)
+                try:
+                    raw = await self._socket.recv(decode=False)
+                except ConnectionClosed:
+                    self._gone()
+                    break
                 number, domain = head(raw)
                 if number is not None and number >= OWN_IDS:
                     waiting = self._own.get(number)
@@ -96,7 +114,7 @@ class Upstream:
                     await listener.hear(loads(raw), raw)
                 else:
                     await listener.pass_on(raw)
-        except ConnectionClosed:
+        except ConnectionClosed:  # of the client
             pass
         finally:
             self._end()

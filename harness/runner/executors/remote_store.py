@@ -22,6 +22,7 @@ from harness.journal.fold import fold
 from harness.journal.log import Journal
 from harness.journal.redaction import NO_SECRETS, Redactor
 from harness.journal.store import RunFolder
+from harness.protocols import StagedArtifact, StagingArtifacts
 from harness.records import Episode, Record
 from harness.runner.executors.ipc import encode_message
 from harness.runner.executors.messages import (
@@ -43,7 +44,7 @@ class Store(Protocol):
     """Where episodes are kept, near or far."""
 
     @property
-    def artifacts(self) -> Artifacts: ...
+    def artifacts(self) -> StagingArtifacts: ...
 
     @property
     def checkpoints(self) -> Artifacts: ...
@@ -191,6 +192,12 @@ class RemoteArtifacts:
                 self._known.clear()
             self._known[own] = digest
         return digest
+
+    def stage(self, data: bytes) -> StagedArtifact:
+        """It is durable there at once."""
+        digest = self.put(data)
+        stored = data if sha256(data).hexdigest() == digest else self.read(digest)
+        return StagedArtifact(digest=digest, data=stored, settle=lambda: None)
 
     def read(self, digest: str) -> bytes:
         reply, data = self._ask(lambda number: ReadArtifact(id=number, private=self._private, digest=digest))

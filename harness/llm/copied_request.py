@@ -1,0 +1,68 @@
+"""Requests whose bodies somebody else wrote, sent as the provider's package would send them.
+
+The package makes the first one with its address, key and headers. Further ones are copies of it with another body,
+because the package takes longer to make a request than it takes to send one.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from httpx2 import AsyncClient, HTTPError, Request, Response
+
+from harness.codec import CodecError, loads
+from harness.llm.interface import SdkErrors, plain_options
+
+_MOST_KINDS = 16
+"""Sets of headers for which a request is kept."""
+_OF_ONE = (b"content-length", b"transfer-encoding", b"cookie")
+"""Headers that are not copied."""
+_Headers = tuple[tuple[str, str], ...]
+
+
+class CopiedRequests:
+    """To one address of an endpoint."""
+
+    def __init__(self, package: Any, http: AsyncClient, path: str, errors: SdkErrors) -> None:
+        """
+        Args:
+            package: The provider's client, which neither retries nor follows redirects.
+            http: Its HTTP client.
+            path: Of the interface.
+            errors: The package's, which are raised in either case.
+        """
+        self._package = package
+        self._http = http
+        self._path = path
+        self._errors: Any = errors
+        self._made: dict[_Headers, Request] = {}
+
+    async def send(self, body: bytes, headers: Mapping[str, str]) -> Response:
+        """See `Interface.pass_on`."""
+        kind = tuple(sorted(headers.items()))
+        if (made := self._made.get(kind)) is not None:
+            return await self._copy(made, body)
+        options = plain_options(headers)
+        response: Response = await self._package.post(self._path, cast_to=Response, content=body, options=options)
+        if len(self._made) < _MOST_KINDS:
+            self._made[kind] = response.request
+        return response
+
+    async def _copy(self, made: Request, body: bytes) -> Response:
+        headers = [(name, value) for name, value in made.headers.raw if name.lower() not in _OF_ONE]
+        request = Request("POST", made.url, headers=headers, content=body)
+        try:
+            response = await self._http.send(request)
+        except HTTPError as error:
+            raise self._errors.connection(request=request) from error
+        if not response.is_success:
+            raise self._errors.status(f"HTTP {response.status_code}", response=response, body=_said(response))
+        return response
+
+
+def _said(response: Response) -> Any:
+    """What the packages make of an error: the object in it, or the text."""
+    try:
+        tree = loads(response.content)
+    except CodecError:
+        return response.text.strip()
+    return tree.get("error", tree) if isinstance(tree, dict) else tree

@@ -1,0 +1,38 @@
+"""The processes of the Chromium that a test has started, to kill them."""
+
+import psutil
+
+
+def the_browser() -> psutil.Process:
+    """The newest Chromium under this process."""
+
+    def is_main(process: psutil.Process) -> bool:
+        try:
+            return "chrom" in process.name() and not any("--type=" in word for word in process.cmdline())
+        except psutil.Error:
+            return False  # gone meanwhile, or a zombie
+
+    mains = filter(is_main, psutil.Process().children(recursive=True))
+    return max(mains, key=lambda process: process.create_time())
+
+
+def helpers(word: str) -> list[psutil.Process]:
+    """Processes of the newest Chromium with a word in their command line."""
+    found = the_browser().children(recursive=True)
+    return [process for process in found if any(word in part for part in process.cmdline())]
+
+
+def kill_browser() -> None:
+    """Until it is gone: on a busy machine a killed process lives on until it is scheduled once more."""
+    _kill(the_browser())
+
+
+def kill_network_service() -> None:
+    """Until it is gone."""
+    (service,) = helpers("--utility-sub-type=network.mojom.NetworkService")
+    _kill(service)
+
+
+def _kill(process: psutil.Process) -> None:
+    process.kill()
+    process.wait(timeout=60)
