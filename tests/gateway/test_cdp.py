@@ -122,6 +122,46 @@ async def test_wherever_it_is_killed_it_ends_the_same(tmp_path: Path) -> None:
             assert len(again.seen) == 3
 
 
+TABS = (
+    RAW
+    + """
+cdp = Cdp(); page = cdp.attach()
+said = [ask("open")]
+cdp.click(page, 50, 130)
+while not url().endswith("/more"): time.sleep(0.02)
+said.append(ask("look"))
+cdp.call("Target.activateTarget", targetId=next(one["targetId"] for one in cdp.pages() if not one["url"].endswith("/more")))
+while url().endswith("/more"): time.sleep(0.02)
+said.append(ask("back"))
+other = cdp.attach(next(one["targetId"] for one in cdp.pages() if one["url"].endswith("/more")))
+cdp.call("Page.bringToFront", other)
+while not url().endswith("/more"): time.sleep(0.02)
+act("stop", answer=" ".join(said))
+"""
+)
+"""Opens a tab by a click, goes back to the first by its connection to the browser, and on by that to the page."""
+
+
+async def test_the_current_tab_is_the_one_that_was_opened_or_chosen_last(tmp_path: Path) -> None:
+    calm = MemoryJournal()
+    async with shop_browser() as (_, pool):
+        async with driving(TABS, tmp_path, model=Model()) as agent:
+            whole = await play_driven(agent, pool, calm)
+        assert whole.closed is not None and whole.closed.answer == "r1 r2 r3"
+        urls = [step.acted.observation.url.rpartition("/")[2] for step in whole.steps]
+        assert urls == ["more", "", "more"]
+        records = [one for one in calm.records if one.kind not in ("closed", "scored", "exited")]
+        for end in (at for at, one in enumerate(records, start=1) if one.kind in ("decided", "acted")):
+            journal = MemoryJournal(records[:end])
+            journal.artifacts = calm.artifacts
+            again = Model(seen=[b""] * len(journal.episode.answered))
+            async with driving(TABS, tmp_path, model=again) as agent:
+                episode = await play_driven(agent, pool, journal)
+            assert episode.closed is not None and episode.closed.answer == "r1 r2 r3"
+            assert episode.diverged == () and episode.attempt == 1
+            assert [step.acted.observation.url.rpartition("/")[2] for step in episode.steps] == urls
+
+
 async def test_nothing_is_done_twice_on_a_site_that_was_not_reset(tmp_path: Path) -> None:
     calm = MemoryJournal()
     async with shop_browser() as (web, pool):

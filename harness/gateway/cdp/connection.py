@@ -33,6 +33,7 @@ _MOST_HANDLES = 1000
 _SHOWN = 200
 _OF_OUR_CONTEXT = frozenset({"Storage.setCookies", "Storage.clearCookies"})
 _NAVIGATE = frozenset({"Page.navigate", "Target.createTarget"})
+_OF_A_TARGET = frozenset({"Target.activateTarget", "Target.closeTarget"})
 _AT_ONCE = frozenset({Treatment.RELEASE, Treatment.REPLY})
 
 
@@ -167,7 +168,7 @@ class Connection:
         return kind
 
     async def _about_targets(self, request: Request) -> None:
-        if request.method in ("Target.createTarget", "Target.closeTarget"):
+        if request.method == "Target.createTarget" or request.method in _OF_A_TARGET:
             return await self._change(request)
         found = await self._target_commands.answer(request)
         if isinstance(found, Request):
@@ -179,8 +180,7 @@ class Connection:
         """Let a command through that may change something, once it is recorded."""
         request = self._allowed(request)
         target = self._target_of(request)
-        session = self._targets.sessions.get(request.session)
-        name = session.name if session is not None else self._targets.name(target) if target else "the browser"
+        name = self._name_of(request, target)
         command = recorded(request.method, request.params, target=name, canonical=self._driven.canonical)
         ticket = await self._driven.admit(command, target)
         with ExitStack() as undo:
@@ -210,7 +210,7 @@ class Connection:
         params, method = request.params, request.method
         if method in _NAVIGATE:
             params = params | {"url": self._driven.browser.navigable(str(params.get("url", "")) or "about:blank")}
-        elif method == "Target.closeTarget" and not self._targets.knows(params.get("targetId")):
+        elif method in _OF_A_TARGET and not self._targets.knows(params.get("targetId")):
             raise NotAllowed("No target with given id found")
         elif method == "DOM.setFileInputFiles":
             files = [self._driven.browser.upload(PurePath(str(one)).name) for one in params.get("files") or ()]
@@ -227,10 +227,16 @@ class Connection:
 
     def _target_of(self, request: Request) -> str:
         """Id of the target that a command is performed in."""
-        if (session := self._targets.sessions.get(request.session)) is not None:
-            return session.target
-        target = request.params.get("targetId")
-        return target if isinstance(target, str) else ""
+        if request.method in _OF_A_TARGET:
+            return str(request.params["targetId"])
+        session = self._targets.sessions.get(request.session)
+        return session.target if session is not None else ""
+
+    def _name_of(self, request: Request, target: str) -> str:
+        """What it is performed in, as it is recorded."""
+        if request.method not in _OF_A_TARGET and (session := self._targets.sessions.get(request.session)) is not None:
+            return session.name
+        return self._targets.name(target) if target else "the browser"
 
     def _is_of_page(self, request: Request) -> bool:
         """Whether it is sent in the session of a page, a frame or a worker."""

@@ -23,7 +23,7 @@ class Treatment(Enum):
     SCRIPT = "passed on after the episode says that scripts run"
     """It runs a script of the process, which may do anything that a page may do, and mostly only reads."""
     CHANGE = "recorded, then passed on"
-    """Input, navigation, and what changes a document or cookies."""
+    """Input, navigation, another tab, and what changes a document or cookies."""
     STREAM = "passed on; its answer may name a stream"
     HANDLE = "passed on if this client was given the stream"
     TARGETS = "answered for the targets of this episode only"
@@ -64,7 +64,7 @@ _PAGE = _table(
         " Network.canClear* Network.canEmulate* Network.disable Network.enable Network.get*"
         " Network.searchInResponseBody Network.setCacheDisabled Network.setBypassServiceWorker"
         " Network.enableReportingApi"
-        " Page.bringToFront Page.captureScreenshot Page.captureSnapshot"
+        " Page.captureScreenshot Page.captureSnapshot"
         " Page.createIsolatedWorld Page.disable Page.enable Page.get* Page.removeScriptToEvaluateOnNewDocument"
         " Page.resetNavigationHistory Page.screencastFrameAck Page.searchInResource Page.setBypassCSP"
         " Page.setInterceptFileChooserDialog Page.setLifecycleEventsEnabled Page.setPrerenderingAllowed"
@@ -92,7 +92,7 @@ _PAGE = _table(
         " Input.emulateTouchFromMouseEvent Input.imeSetComposition Input.insertText Input.synthesizePinchGesture"
         " Input.synthesizeScrollGesture Input.synthesizeTapGesture Network.clearBrowserCache"
         " Network.clearBrowserCookies Network.deleteCookies Network.setCookie Network.setCookies"
-        " Network.setExtraHTTPHeaders Page.close Page.navigate Page.navigateToHistoryEntry Page.reload"
+        " Network.setExtraHTTPHeaders Page.bringToFront Page.close Page.navigate Page.navigateToHistoryEntry Page.reload"
         " Page.setDocumentContent"
     ),
     STREAM="Fetch.takeResponseBodyAsStream Page.printToPDF",
