@@ -4,18 +4,21 @@ Run: `python -m benchmarks.process_episode [--episodes 6]`. The agent is a usual
 browser, OpenAI's on the model, ten steps on the embedded shop, each after a request that holds the page. In turn it
 drives the browser and asks the endpoint directly (the reference), and plays an episode of a run (ours), all in one
 Chromium and with one endpoint that answers at once. Counted is user and system time of all processes from the start of
-the agent to its end: the agent with its start, the run, browser, site and endpoint. Rows `passed on` record requests,
-but take no commands for steps: what relay and gateway take. Rows `recorded` are a run's, with an observation, a
-screenshot and the effects of each step.
+the agent to its end: the agent with its start, the run, browser, site and endpoint. Rows `relay` compare an episode
+whose commands are passed on, but are no steps, with the same one that sends them to the browser directly. Rows
+`passed on` compare the former with the agent alone: what relay, gateway, and the opening and closing of an episode
+take. Rows `recorded` are a run's, with an observation, a screenshot and the effects of each step.
 """
 
 import asyncio
 import os
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -128,7 +131,7 @@ def unrecorded() -> AbstractContextManager[Any]:
 
 
 async def measure(*, episodes: int = 6) -> Rows:
-    found: dict[str, list[Spent]] = {"alone": [], "passed on": [], "recorded": []}
+    found: dict[str, list[Spent]] = defaultdict(list)
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         port = await stack.enter_async_context(start_servers("harness.demo", log=folder / "log"))
@@ -142,9 +145,9 @@ async def measure(*, episodes: int = 6) -> Rows:
         agent = await stack.enter_async_context(scripted_process(command, timeout_s=600.0))
         passthrough = passthrough_to(f"{address}/v1")
         stack.push_async_callback(passthrough.close)
-        settings = replace(agent.settings, browser=False, cdp=True, environment={"CDP": "", "HOME_PAGE": home})
-        agent = replace(agent, settings=settings, passthrough=passthrough)
         devtools = f"http://{urlsplit(await pool.devtools()).netloc}"
+        settings = replace(agent.settings, browser=False, cdp=True)
+        agent = replace(agent, passthrough=passthrough)
         direct = {"CDP": devtools, "HOME_PAGE": home, "OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "none"}
 
         async def alone() -> None:
@@ -152,17 +155,19 @@ async def measure(*, episodes: int = 6) -> Rows:
             if await process.wait():
                 raise SystemExit("the agent did not end as it should")
 
-        async def recorded() -> None:
+        async def recorded(browser: str = "") -> None:
+            environment = {"CDP": browser, "HOME_PAGE": home}
+            playing = replace(agent, settings=replace(settings, environment=environment))
             with tempfile.TemporaryDirectory() as run:
-                await record(agent, pool.open(task(), 0), Path(run))
+                await record(playing, pool.open(task(), 0), Path(run))
 
         async def passed_on() -> None:
             with unrecorded():
                 await recorded()
 
-        arms = {"alone": alone, "passed on": passed_on, "recorded": recorded}
+        arms = {"alone": alone, "direct": partial(recorded, devtools), "passed on": passed_on, "recorded": recorded}
         for turn in range(episodes + 1):
-            for name in [*arms, *arms][turn % 3 : turn % 3 + 3]:
+            for name in [*arms, *arms][turn % len(arms) :][: len(arms)]:
                 used = await during(arms[name])
                 if turn:
                     found[name].append(used)
@@ -171,11 +176,12 @@ async def measure(*, episodes: int = 6) -> Rows:
         "browser": lambda one: one.browser,
         "all but the browser": lambda one: one.other,
     }
+    compared = {"relay": ("passed on", "direct"), "passed on": ("passed on", "alone"), "recorded": ("recorded", "alone")}
     return {
         f"process episode, 10 steps, {arm}: processor time, {name}": row(
-            list(map(part, found[arm])), list(map(part, found["alone"])), "s"
+            list(map(part, found[ours])), list(map(part, found[reference])), "s"
         )
-        for arm in ("passed on", "recorded")
+        for arm, (ours, reference) in compared.items()
         for name, part in parts.items()
     }
 
