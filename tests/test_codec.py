@@ -20,6 +20,7 @@ from harness.codec import (
     build,
     decode,
     digest,
+    digest_tree,
     dumps,
     encode,
     loads,
@@ -317,6 +318,20 @@ def test_digests_depend_on_the_value_alone() -> None:
     assert digest({"a": 1}) == "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862"
     assert digest(task()) == digest(task())
     assert digest(task()) != digest(replace(task(), intent="Buy it."))
+
+
+@pytest.mark.parametrize(
+    "text", ['{"b":[1,2.5,null,true,"\\u00e9\\u0000"],"a":{"z":1e20,"y":-0.0}}', '"a"', "[" * 200 + "]" * 200]
+)
+def test_the_digest_of_a_tree_is_that_of_the_value(text: str) -> None:
+    assert digest_tree(loads(text)) == digest(loads(text))
+
+
+@pytest.mark.parametrize("depth", [300, 900])
+def test_what_is_nested_too_deeply_has_no_digest(depth: int) -> None:
+    tree = loads("[" * depth + "]" * depth)
+    with pytest.raises(CodecError):
+        digest_tree(tree)
 
 
 def test_small_values_are_written_for_people_on_request() -> None:

@@ -213,9 +213,20 @@ def digest(value: Any) -> str:
     return sha256(_json(plain(value), orjson.OPT_SORT_KEYS)).hexdigest()
 
 
+def digest_tree(tree: Any) -> str:
+    """The digest of what `loads` returned, in a tenth of the time: nothing in it has to be replaced or refused."""
+    try:
+        return sha256(orjson.dumps(tree, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    except orjson.JSONEncodeError:  # `loads` goes deeper than this
+        return digest(tree)
+
+
 def plain(value: Any) -> Any:
     """The JSON tree of a value, with what JSON cannot say refused or replaced."""
-    return form_of(Any).encode(value, _well_formed)
+    try:
+        return form_of(Any).encode(value, _well_formed)
+    except RecursionError as exc:
+        raise CodecError("nested too deeply to be written as JSON") from exc
 
 
 def may_hold(value: Any, *parts: bytes) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from harness.codec import CodecError, digest, loads
+from harness.codec import CodecError, digest_tree, loads
 from harness.errors import ConfigError
 
 _GONE = "[volatile]"
@@ -60,7 +60,7 @@ class Volatile:
         """The same of a body that has been read."""
         for pointer in self.pointers:
             tree = _without(tree, pointer)
-        return digest([interface, _each_text(tree, self.text) if self.patterns else tree])
+        return digest_tree([interface, _each_text(tree, self.text) if self.patterns else tree])
 
 
 def _without(tree: Any, pointer: tuple[str, ...]) -> Any:
