@@ -176,7 +176,11 @@ async def measure(*, episodes: int = 6) -> Rows:
         "browser": lambda one: one.browser,
         "all but the browser": lambda one: one.other,
     }
-    compared = {"relay": ("passed on", "direct"), "passed on": ("passed on", "alone"), "recorded": ("recorded", "alone")}
+    compared = {
+        "relay": ("passed on", "direct"),
+        "passed on": ("passed on", "alone"),
+        "recorded": ("recorded", "alone"),
+    }
     return {
         f"process episode, 10 steps, {arm}: processor time, {name}": row(
             list(map(part, found[ours])), list(map(part, found[reference])), "s"

@@ -327,6 +327,40 @@ async def test_what_a_page_says_is_never_taken_for_the_browsers_own_words(tmp_pa
     assert json.loads(episode.closed.answer) == [[True] * 4, "Session with given id not found.", True, 2]
 
 
+async def test_pages_are_listed_in_the_order_in_which_they_were_opened(tmp_path: Path) -> None:
+    script = RAW + (
+        "cdp = Cdp(); opened = [one['targetId'] for one in cdp.pages()]\n"
+        "for _ in range(5): opened.append(cdp.call('Target.createTarget', url='about:blank')['result']['targetId'])\n"
+        "cdp.call('Target.activateTarget', targetId=opened[2])\n"
+        "listed = json.load(urllib.request.urlopen(os.environ['CAIRN_CDP_URL'] + '/json/list'))\n"
+        "new = Cdp(); new.call('Target.setDiscoverTargets', discover=True)\n"
+        "told = [one['params']['targetInfo']['targetId'] for one in new.events]\n"
+        "ids = [one['targetId'] for one in new.pages()]\n"
+        "act('stop', answer=json.dumps([ids == opened, [one['id'] for one in listed] == opened, told == opened]))"
+    )
+    async with shop_browser() as (_, pool), driving(script, tmp_path) as agent:
+        episode = await play_driven(agent, pool, MemoryJournal())
+    assert episode.closed is not None and json.loads(episode.closed.answer) == [True] * 3
+
+
+async def test_a_client_hears_what_changed_before_it_was_ready(tmp_path: Path) -> None:
+    script = RAW + (
+        "cdp = Cdp(); cdp.call('Target.setDiscoverTargets', discover=True); page = cdp.attach()\n"
+        "other = Cdp(); other.value(other.attach(), \"void(location.href = '/more')\")\n"
+        "while not url().endswith('/more'): time.sleep(0.02)\n"
+        "said = []\n"
+        "for _ in range(6):\n"
+        "    cdp.events.clear(); cdp.call('Runtime.getIsolateId', page); cdp.call('Target.getTargets')\n"
+        "    told = [one['params'] for one in cdp.events if one['method'] == 'Target.targetInfoChanged']\n"
+        "    said.append([one['targetInfo']['url'].rpartition('/')[2] for one in told][-1:])\n"
+        "act('stop', answer=json.dumps(said))"
+    )
+    async with shop_browser() as (_, pool), driving(script, tmp_path) as agent:
+        episode = await play_driven(agent, pool, MemoryJournal())
+    assert episode.closed is not None
+    assert json.loads(episode.closed.answer) == [["more"]] * 4 + [[]] * 2
+
+
 async def test_two_episodes_in_one_browser_see_only_their_own(tmp_path: Path) -> None:
     script = RAW + (
         "cdp = Cdp(); page = cdp.attach()\n"

@@ -128,6 +128,8 @@ class Connection:
     async def _perform(self, request: Request) -> None:
         try:
             await self._treat(request)
+            if request.session and (told := self._target_commands.told_again(request.session)) is not None:
+                await self.pass_on(told)
         except (NotAllowed, ActionFailed, CodecError) as error:
             self._driven.refuse(f"{request.method[:_SHOWN]}: {str(error)[:_SHOWN]}")
             code = error.code if isinstance(error, NotAllowed) else wire.SERVER_ERROR

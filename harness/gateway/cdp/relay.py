@@ -128,7 +128,8 @@ class Relay:
         """The pages of the episode."""
         found = (await self._ask("Target.getTargets", {}))["targetInfos"]
         ours = self._driven.browser.context
-        return [info for info in found if info.get("browserContextId") == ours and info["type"] == "page"]
+        pages = [info for info in found if info.get("browserContextId") == ours and info["type"] == "page"]
+        return sorted(pages, key=lambda info: self._numbers.number(info["targetId"]))
 
     async def _ask(self, method: str, params: JsonObject) -> JsonObject:
         """A question to the browser, in a connection of its own.

@@ -92,8 +92,8 @@ _PAGE = _table(
         " Input.emulateTouchFromMouseEvent Input.imeSetComposition Input.insertText Input.synthesizePinchGesture"
         " Input.synthesizeScrollGesture Input.synthesizeTapGesture Network.clearBrowserCache"
         " Network.clearBrowserCookies Network.deleteCookies Network.setCookie Network.setCookies"
-        " Network.setExtraHTTPHeaders Page.bringToFront Page.close Page.navigate Page.navigateToHistoryEntry Page.reload"
-        " Page.setDocumentContent"
+        " Network.setExtraHTTPHeaders Page.bringToFront Page.close Page.navigate Page.navigateToHistoryEntry"
+        " Page.reload Page.setDocumentContent"
     ),
     STREAM="Fetch.takeResponseBodyAsStream Page.printToPDF",
     HANDLE="IO.close IO.read IO.resolveBlob",

@@ -6,6 +6,7 @@ that opens is therefore not held up until the client is ready for it, as `waitFo
 
 import asyncio
 from contextlib import suppress
+from dataclasses import dataclass
 
 from harness.codec import JsonObject
 from harness.gateway.cdp import wire
@@ -17,6 +18,17 @@ from harness.protocols import SharedBrowser
 EVERYTHING: JsonObject = {"discover": True, "filter": [{}]}
 _CREATED_WITH = ("url", "width", "height", "newWindow", "background", "forTab", "focus", "left", "top", "windowState")
 _NOT_FOUND = "No target with given id found"
+_FIRST_COMMANDS = 4
+"""In a new session: with each of them the client is told again what has changed since it was attached."""
+
+
+@dataclass(slots=True)
+class _NewSession:
+    """A session in which the client has sent few commands."""
+
+    told: JsonObject
+    """Of its target, as it was attached to."""
+    commands: int = 0
 
 
 class TargetCommands:
@@ -31,6 +43,7 @@ class TargetCommands:
         self._attaching_to: Filter | None = None
         self._attached: dict[str, asyncio.Task[None]] = {}
         """Targets that the client is, or is being, attached to by itself."""
+        self._new: dict[str, _NewSession] = {}
 
     async def answer(  # noqa: PLR0911 (one case per command)
         self, request: Request
@@ -68,14 +81,29 @@ class TargetCommands:
                 if not session and not self._targets.is_ours(info):
                     return None
                 self._targets.attached(params["sessionId"], info, session)
+                if not session:
+                    self._new[params["sessionId"]] = _NewSession(info)
                 return raw
             case "Target.detachedFromTarget":
+                self._new.pop(params["sessionId"], None)
                 return raw if self._targets.detached(params["sessionId"]) else None
             case "Target.targetCreated" | "Target.targetInfoChanged":
                 return self._changed(event["method"], params["targetInfo"], raw)
             case "Target.targetDestroyed" | "Target.targetCrashed":
                 return self._gone(event["method"], params["targetId"], raw)
         return raw if session else None
+
+    def told_again(self, session: str) -> bytes | None:
+        """The event to repeat after a command in a session: one that came before the client was ready for it."""
+        if (new := self._new.get(session)) is None:
+            return None
+        new.commands += 1
+        if new.commands == _FIRST_COMMANDS:
+            del self._new[session]
+        target = new.told["targetId"]
+        if self._discovering is None or not self._targets.knows(target) or self._targets.info(target) == new.told:
+            return None
+        return wire.event("Target.targetInfoChanged", {"targetInfo": self._targets.info(target)})
 
     def end(self) -> None:
         """Nothing is attached to any more."""

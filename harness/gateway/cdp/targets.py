@@ -38,7 +38,11 @@ class TabNumbers:
         """The name of a target; a new one is the next."""
         if kind != "page":
             return kind
-        return f"tab {self._numbers.setdefault(target, len(self._numbers) + 1)}"
+        return f"tab {self.number(target)}"
+
+    def number(self, target: str) -> int:
+        """Of a page, from 1."""
+        return self._numbers.setdefault(target, len(self._numbers) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,11 @@ class Targets:
         return isinstance(target, str) and target in self._known
 
     def listed(self, wanted: Filter) -> list[JsonObject]:
-        return [info for info in self._known.values() if fits(info, wanted)]
+        """Pages first, in the order of opening: Chromium lists them in any, and a process may take the first."""
+        infos = [info for info in self._known.values() if fits(info, wanted)]
+        pages = [info for info in infos if info.get("type") == "page"]
+        others = [info for info in infos if info.get("type") != "page"]
+        return sorted(pages, key=lambda info: self._numbers.number(info["targetId"])) + others
 
     def info(self, target: str) -> JsonObject:
         return self._known[target]
