@@ -1,7 +1,7 @@
 """What an episode waits for while the agent's process works."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -46,11 +46,17 @@ class Inbox:
 
     def __init__(self) -> None:
         self.events: asyncio.Queue[Event] = asyncio.Queue()
+        self.on_broken: Callable[[], None] = _nothing
+        """Called when the attempt, or the run, cannot go on."""
         self._at_work: set[asyncio.Task[Any]] = set()
         self._closed = False
 
     def put(self, event: Event) -> None:
+        """Tell the episode; if it cannot go on, nothing that the process asks for is begun any more."""
         self.events.put_nowait(event)
+        if isinstance(event, Broken):
+            self.refuse()
+            self.on_broken()
 
     async def work(self, work: Coroutine[Any, Any, T]) -> T:
         """Do something for the process, unless the session ends first.
@@ -93,3 +99,7 @@ class Inbox:
             if not task.cancelled():
                 task.exception()  # nobody waits for it any more
         self._at_work.clear()
+
+
+def _nothing() -> None:
+    """Without a step that waits for the process, nobody has to be told."""

@@ -201,6 +201,33 @@ async def test_what_differs_from_the_recording_is_a_divergence(tmp_path: Path) -
     assert episode.attempt == 2 and episode.closed is not None
 
 
+async def test_after_a_divergence_nothing_more_is_paid_for_or_performed(tmp_path: Path) -> None:
+    script = RAW + (
+        f"path = {str(tmp_path / 'count')!r}\n"
+        "count = len(open(path).read()) if os.path.exists(path) else 0\n"
+        "open(path, 'a').write('x')\n"
+        "cdp = Cdp(); page = cdp.attach()\n"
+        "try: ask('what now?' + 'x' * count)\n"
+        "except Exception: pass\n"
+        "while count == 1:\n"
+        "    try: ask('and now?')\n"
+        "    except Exception: pass\n"
+        "    cdp.click(page, 50, 90)\n"
+        "cdp.call('Input.insertText', page, text='tea')\n"
+        "act('stop', answer='done')"
+    )
+    calm, model = MemoryJournal(), Model()
+    async with shop_browser() as (web, pool):
+        async with driving(script, tmp_path, model=model) as agent:
+            await play_driven(agent, pool, calm)
+            pending = next(at for at, one in enumerate(calm.records, start=1) if one.kind == "decided")
+            journal = MemoryJournal(calm.records[:pending])
+            journal.artifacts = calm.artifacts
+            with pytest.raises(EnvironmentDiverged, match="none of those recorded"):
+                await play_driven(agent, pool, journal)
+        assert len(model.seen) == 1 and bought(web) == [] and journal.episode.steps == ()
+
+
 HOSTILE = (
     RAW
     + """

@@ -31,6 +31,7 @@ class DrivenBrowser:
         self._inbox = deps.inbox
         self._violations = deps.violations
         self._bursts = Bursts(deps, browser)
+        self._inbox.on_broken = self._bursts.interrupt
         self._replay = Replay(deps, browser, deliver)
         self._watching: asyncio.Task[None] | None = None
         self._is_lost = False
@@ -143,8 +144,6 @@ class DrivenBrowser:
             return
         self._is_lost = True
         self._inbox.put(Broken(error or BrowserCrashed("the browser is gone")))
-        self._inbox.refuse()
-        self._bursts.lose()
 
     def exited(self) -> None:
         """The process has ended."""

@@ -73,7 +73,7 @@ class Bursts:
         self._marking = asyncio.Lock()
         self._is_marked = False
         self._is_over = False
-        self._is_lost = False
+        self._is_interrupted = False
         self._has_exited = False
         self._seen = browser.state()
 
@@ -136,7 +136,7 @@ class Bursts:
         Args:
             expects: Whether a command must still come that was recorded as part of the step.
         Raises:
-            SessionOver: The browser is gone.
+            SessionOver: The attempt cannot go on.
         """
         burst = self._burst
         if burst is None:  # the step was pending when the process was started
@@ -153,8 +153,8 @@ class Bursts:
             except TimeoutError:
                 pass
         burst.is_closed = True
-        if self._is_lost:
-            raise SessionOver("the browser is gone")
+        if self._is_interrupted:
+            raise SessionOver("the attempt cannot go on")
         if self._batch is not None and self._batch.written is not None:
             await asyncio.shield(self._batch.written)
         async with self._writing:
@@ -194,9 +194,9 @@ class Bursts:
             self._burst.begun.set()
             self._burst.over.set()
 
-    def lose(self) -> None:
-        """The browser is gone: the step does not end."""
-        self._is_lost = True
+    def interrupt(self) -> None:
+        """The attempt cannot go on: the step does not end."""
+        self._is_interrupted = True
         self.end()
 
     async def _joined(self, command: BrowserCommand) -> _Burst:
