@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from harness.actions import Cdp
 from harness.errors import EnvironmentDiverged
 from harness.gateway.cdp.command import recorded
 from harness.gateway.cdp.rules import Treatment, treatment
-from harness.records import Acted, Commanded, Done
+from harness.records import Acted, Commanded, Done, Episode
 from harness.testing import MemoryJournal
 from tests.gateway.driven import RAW, bought, driving, play_driven, shop_browser
 from tests.gateway.processes import HEAD, Model
@@ -148,8 +149,7 @@ async def test_the_current_tab_is_the_one_that_was_opened_or_chosen_last(tmp_pat
         async with driving(TABS, tmp_path, model=Model()) as agent:
             whole = await play_driven(agent, pool, calm)
         assert whole.closed is not None and whole.closed.answer == "r1 r2 r3"
-        urls = [step.acted.observation.url.rpartition("/")[2] for step in whole.steps]
-        assert urls == ["more", "", "more"]
+        assert _pages(whole) == ["", "more", "", "more"]
         records = [one for one in calm.records if one.kind not in ("closed", "scored", "exited")]
         for end in (at for at, one in enumerate(records, start=1) if one.kind in ("decided", "acted")):
             journal = MemoryJournal(records[:end])
@@ -159,7 +159,14 @@ async def test_the_current_tab_is_the_one_that_was_opened_or_chosen_last(tmp_pat
                 episode = await play_driven(agent, pool, journal)
             assert episode.closed is not None and episode.closed.answer == "r1 r2 r3"
             assert episode.diverged == () and episode.attempt == 1
-            assert [step.acted.observation.url.rpartition("/")[2] for step in episode.steps] == urls
+            assert _pages(episode) == ["", "more", "", "more"]
+
+
+def _pages(episode: Episode) -> list[str]:
+    """Which pages were observed one after the other; on a busy machine a click may become two steps."""
+    assert episode.arrival is not None
+    seen = [episode.arrival.observation, *(step.acted.observation for step in episode.steps)]
+    return [page for page, _ in groupby(one.url.rpartition("/")[2] for one in seen)]
 
 
 async def test_nothing_is_done_twice_on_a_site_that_was_not_reset(tmp_path: Path) -> None:
@@ -385,7 +392,8 @@ async def test_a_client_hears_what_changed_before_it_was_ready(tmp_path: Path) -
     async with shop_browser() as (_, pool), driving(script, tmp_path) as agent:
         episode = await play_driven(agent, pool, MemoryJournal())
     assert episode.closed is not None
-    assert json.loads(episode.closed.answer) == [["more"]] * 4 + [[]] * 2
+    said = json.loads(episode.closed.answer)
+    assert said[:4] == [["more"]] * 4 and [] in said[4:]
 
 
 async def test_two_episodes_in_one_browser_see_only_their_own(tmp_path: Path) -> None:
