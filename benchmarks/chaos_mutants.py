@@ -49,7 +49,7 @@ MUTANTS = (
 _mutant_decide = EpisodeRunner._decide
 _mutant_act = EpisodeRunner._act
 
-async def _mutant_early_decide(self, env, view):
+async def _mutant_early_decide(self, env, agent, view):
     keep = self._recorder.keep
 
     async def act_first(make):
@@ -60,7 +60,7 @@ async def _mutant_early_decide(self, env, view):
 
     self._recorder.keep = act_first
     try:
-        await _mutant_decide(self, env, view)
+        await _mutant_decide(self, env, agent, view)
     finally:
         self._recorder.keep = keep
 

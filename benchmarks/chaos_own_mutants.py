@@ -73,7 +73,7 @@ def _mutant_note_use(self, job, at, outcome):
     changed = {self._sharing.sites.site_of(url) for url in outcome.effects}
     for site, url in at.items():
         if site in changed:
-            self._upkeep.mark_dirty(Instance(site, url), (job.task.task_id, job.trial))
+            self._upkeep.mark_dirty(SiteInstance(site, url), (job.task.task_id, job.trial))
 
 SiteState.note_use = _mutant_note_use
 """,
