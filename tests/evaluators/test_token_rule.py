@@ -5,8 +5,6 @@ import subprocess
 import sys
 
 import pytest
-from nltk.tokenize.destructive import NLTKWordTokenizer
-from nltk.tokenize.punkt import PunktSentenceTokenizer
 
 from harness.evaluators.text_match import includes_token
 
@@ -14,6 +12,9 @@ PIECES = (*"ab1 2.,'\"`-–“”‘’()[]!?:;$%&…\n\u00a0\u2028é", "cannot"
 
 
 def by_nltk(phrase: str, text: str) -> bool:
+    from nltk.tokenize.destructive import NLTKWordTokenizer
+    from nltk.tokenize.punkt import PunktSentenceTokenizer
+
     words, sentences = NLTKWordTokenizer(), PunktSentenceTokenizer()
     if len(words.tokenize(phrase)) != 1:
         return phrase in text

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from statsmodels.stats.inter_rater import cohens_kappa as reference  # type: ignore[import-untyped]
 
 from harness.codec import dumps
 from harness.journal.index import scan
@@ -30,6 +29,8 @@ from tests.reports.runs import Shape, fill
 
 @pytest.mark.parametrize("table", [(20, 5, 10, 15), (3, 1, 0, 4), (1, 7, 2, 90), (50, 50, 50, 50)])
 def test_kappa_and_its_error_are_those_of_statsmodels(table: tuple[int, int, int, int]) -> None:
+    from statsmodels.stats.inter_rater import cohens_kappa as reference  # type: ignore[import-untyped]
+
     both, first, second, neither = table
     ours = cohens_kappa(*table)
     theirs = reference([[both, first], [second, neither]])
