@@ -2,21 +2,39 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from itertools import groupby
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from harness.actions import Cdp
+from harness.browser.session.chromium import ChromiumPool
 from harness.errors import EnvironmentDiverged
-from harness.gateway.cdp.command import recorded
-from harness.gateway.cdp.rules import Treatment, treatment
 from harness.records import Acted, Commanded, Done, Episode
 from harness.testing import MemoryJournal
+from tests.browser.conftest import Web
 from tests.gateway.driven import RAW, bought, driving, play_driven, shop_browser
 from tests.gateway.processes import HEAD, Model
 
-pytestmark = [pytest.mark.browser, pytest.mark.integration]
+Shop = tuple[Web, ChromiumPool]
+MORE = pytest.param(True, id="more", marks=pytest.mark.slow)
+pytestmark = [pytest.mark.browser, pytest.mark.integration, pytest.mark.asyncio(loop_scope="module")]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def one_shop() -> AsyncIterator[Shop]:
+    async with shop_browser() as shared:
+        yield shared
+
+
+@pytest.fixture
+def shop(one_shop: Shop) -> Shop:
+    """The site that the tests share, as if nobody had been there, and a browser."""
+    one_shop[0].asked.clear()
+    return one_shop
+
 
 PLAYWRIGHT = (
     HEAD
@@ -51,9 +69,10 @@ act("stop", answer=json.dumps(said))
 )
 
 
-async def test_playwright_plays_through_the_relay(tmp_path: Path) -> None:
+async def test_playwright_plays_through_the_relay(tmp_path: Path, shop: Shop) -> None:
     journal = MemoryJournal()
-    async with shop_browser() as (web, pool), driving(PLAYWRIGHT, tmp_path) as agent:
+    web, pool = shop
+    async with driving(PLAYWRIGHT, tmp_path) as agent:
         episode = await play_driven(agent, pool, journal)
         assert len(bought(web)) == 1
     assert episode.closed is not None
@@ -95,32 +114,34 @@ act("stop", answer=" ".join(said))
 """Asks its model, types, asks, buys, goes elsewhere by a script, asks, and goes back."""
 
 
-async def test_wherever_it_is_killed_it_ends_the_same(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [False, MORE])
+async def test_wherever_it_is_killed_it_ends_the_same(tmp_path: Path, shop: Shop, more: bool) -> None:
     calm, model = MemoryJournal(), Model()
-    async with shop_browser() as (web, pool):
-        async with driving(BUYS, tmp_path, model=model) as agent:
-            whole = await play_driven(agent, pool, calm)
-        assert whole.closed is not None and whole.closed.answer == "r1 r1 r2 r3" and len(bought(web)) == 1
-        assert b"http://shop.localhost/" in model.seen[1] and str(web.port).encode() not in model.seen[1]
-        urls = [step.acted.observation.url for step in whole.steps]
-        assert [url.rpartition("/")[2] for url in urls] == ["", "buy", "more", ""]
-        assert [isinstance(one.decided.action, Cdp) and bool(one.decided.action.first) for one in whole.steps] == [
-            *(True, True, False, True)
-        ]
-        records = [one for one in calm.records if one.kind not in ("closed", "scored", "exited")]
-        decided = [at for at, one in enumerate(records, start=1) if one.kind == "decided"]
-        for end in (*decided[:3], decided[1] + 1, decided[2] + 3, len(records)):
-            web.asked.clear()  # the site was reset
-            journal = MemoryJournal(records[:end])
-            journal.artifacts = calm.artifacts
-            again = Model(seen=[b""] * len(journal.episode.answered))
-            async with driving(BUYS, tmp_path, model=again) as agent:
-                episode = await play_driven(agent, pool, journal)
-            assert episode.closed is not None and episode.closed.answer == "r1 r1 r2 r3", end
-            assert episode.diverged == () and episode.attempt == 1 and len(bought(web)) == 1
-            assert [one.strategy for one in episode.resumed] == ["replay"]
-            assert [one.acted.observation.url for one in episode.steps] == urls
-            assert len(again.seen) == 3
+    web, pool = shop
+    async with driving(BUYS, tmp_path, model=model) as agent:
+        whole = await play_driven(agent, pool, calm)
+    assert whole.closed is not None and whole.closed.answer == "r1 r1 r2 r3" and len(bought(web)) == 1
+    assert b"http://shop.localhost/" in model.seen[1] and str(web.port).encode() not in model.seen[1]
+    urls = [step.acted.observation.url for step in whole.steps]
+    assert [url.rpartition("/")[2] for url in urls] == ["", "buy", "more", ""]
+    assert [isinstance(one.decided.action, Cdp) and bool(one.decided.action.first) for one in whole.steps] == [
+        *(True, True, False, True)
+    ]
+    records = [one for one in calm.records if one.kind not in ("closed", "scored", "exited")]
+    decided = [at for at, one in enumerate(records, start=1) if one.kind == "decided"]
+    further = (decided[1], decided[2], decided[2] + 3) if more else ()
+    for end in (decided[0], decided[1] + 1, *further, len(records)):
+        web.asked.clear()  # the site was reset
+        journal = MemoryJournal(records[:end])
+        journal.artifacts = calm.artifacts
+        again = Model(seen=[b""] * len(journal.episode.answered))
+        async with driving(BUYS, tmp_path, model=again) as agent:
+            episode = await play_driven(agent, pool, journal)
+        assert episode.closed is not None and episode.closed.answer == "r1 r1 r2 r3", end
+        assert episode.diverged == () and episode.attempt == 1 and len(bought(web)) == 1
+        assert [one.strategy for one in episode.resumed] == ["replay"]
+        assert [one.acted.observation.url for one in episode.steps] == urls
+        assert len(again.seen) == 3
 
 
 TABS = (
@@ -143,23 +164,28 @@ act("stop", answer=" ".join(said))
 """Opens a tab by a click, goes back to the first by its connection to the browser, and on by that to the page."""
 
 
-async def test_the_current_tab_is_the_one_that_was_opened_or_chosen_last(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [False, MORE])
+async def test_the_current_tab_is_the_one_that_was_opened_or_chosen_last(
+    tmp_path: Path, shop: Shop, more: bool
+) -> None:
     calm = MemoryJournal()
-    async with shop_browser() as (_, pool):
-        async with driving(TABS, tmp_path, model=Model()) as agent:
-            whole = await play_driven(agent, pool, calm)
-        assert whole.closed is not None and whole.closed.answer == "r1 r2 r3"
-        assert _pages(whole) == ["", "more", "", "more"]
-        records = [one for one in calm.records if one.kind not in ("closed", "scored", "exited")]
-        for end in (at for at, one in enumerate(records, start=1) if one.kind in ("decided", "acted")):
-            journal = MemoryJournal(records[:end])
-            journal.artifacts = calm.artifacts
-            again = Model(seen=[b""] * len(journal.episode.answered))
-            async with driving(TABS, tmp_path, model=again) as agent:
-                episode = await play_driven(agent, pool, journal)
-            assert episode.closed is not None and episode.closed.answer == "r1 r2 r3"
-            assert episode.diverged == () and episode.attempt == 1
-            assert _pages(episode) == ["", "more", "", "more"]
+    _, pool = shop
+    async with driving(TABS, tmp_path, model=Model()) as agent:
+        whole = await play_driven(agent, pool, calm)
+    assert whole.closed is not None and whole.closed.answer == "r1 r2 r3"
+    assert _pages(whole) == ["", "more", "", "more"]
+    records = [one for one in calm.records if one.kind not in ("closed", "scored", "exited")]
+    for end in (
+        at for at, one in enumerate(records, start=1) if one.kind == "acted" or (more and one.kind == "decided")
+    ):
+        journal = MemoryJournal(records[:end])
+        journal.artifacts = calm.artifacts
+        again = Model(seen=[b""] * len(journal.episode.answered))
+        async with driving(TABS, tmp_path, model=again) as agent:
+            episode = await play_driven(agent, pool, journal)
+        assert episode.closed is not None and episode.closed.answer == "r1 r2 r3"
+        assert episode.diverged == () and episode.attempt == 1
+        assert _pages(episode) == ["", "more", "", "more"]
 
 
 def _pages(episode: Episode) -> list[str]:
@@ -169,21 +195,21 @@ def _pages(episode: Episode) -> list[str]:
     return [page for page, _ in groupby(one.url.rpartition("/")[2] for one in seen)]
 
 
-async def test_nothing_is_done_twice_on_a_site_that_was_not_reset(tmp_path: Path) -> None:
+async def test_nothing_is_done_twice_on_a_site_that_was_not_reset(tmp_path: Path, shop: Shop) -> None:
     calm = MemoryJournal()
-    async with shop_browser() as (web, pool):
-        async with driving(BUYS, tmp_path, model=Model()) as agent:
-            await play_driven(agent, pool, calm)
-            records = [one for one in calm.records if one.kind not in ("closed", "scored", "exited")]
-            web.asked.clear()
-            journal = MemoryJournal(records)
-            journal.artifacts = calm.artifacts
-            with pytest.raises(EnvironmentDiverged, match="a replay would repeat"):
-                await play_driven(agent, pool, journal, clean=())
-        assert bought(web) == []
+    web, pool = shop
+    async with driving(BUYS, tmp_path, model=Model()) as agent:
+        await play_driven(agent, pool, calm)
+        records = [one for one in calm.records if one.kind not in ("closed", "scored", "exited")]
+        web.asked.clear()
+        journal = MemoryJournal(records)
+        journal.artifacts = calm.artifacts
+        with pytest.raises(EnvironmentDiverged, match="a replay would repeat"):
+            await play_driven(agent, pool, journal, clean=())
+    assert bought(web) == []
 
 
-async def test_what_differs_from_the_recording_is_a_divergence(tmp_path: Path) -> None:
+async def test_what_differs_from_the_recording_is_a_divergence(tmp_path: Path, shop: Shop) -> None:
     script = RAW + (
         f"path = {str(tmp_path / 'count')!r}\n"
         "count = len(open(path).read()) if os.path.exists(path) else 0\n"
@@ -194,7 +220,8 @@ async def test_what_differs_from_the_recording_is_a_divergence(tmp_path: Path) -
         "act('stop', answer='done')"
     )
     calm = MemoryJournal()
-    async with shop_browser() as (_, pool), driving(script, tmp_path) as agent:
+    _, pool = shop
+    async with driving(script, tmp_path) as agent:
         await play_driven(agent, pool, calm)
         records = [one for one in calm.records if one.kind not in ("closed", "exited")]
         last = max(at for at, one in enumerate(records, start=1) if isinstance(one, Acted | Commanded))
@@ -208,7 +235,7 @@ async def test_what_differs_from_the_recording_is_a_divergence(tmp_path: Path) -
     assert episode.attempt == 2 and episode.closed is not None
 
 
-async def test_after_a_divergence_nothing_more_is_paid_for_or_performed(tmp_path: Path) -> None:
+async def test_after_a_divergence_nothing_more_is_paid_for_or_performed(tmp_path: Path, shop: Shop) -> None:
     script = RAW + (
         f"path = {str(tmp_path / 'count')!r}\n"
         "count = len(open(path).read()) if os.path.exists(path) else 0\n"
@@ -224,15 +251,15 @@ async def test_after_a_divergence_nothing_more_is_paid_for_or_performed(tmp_path
         "act('stop', answer='done')"
     )
     calm, model = MemoryJournal(), Model()
-    async with shop_browser() as (web, pool):
-        async with driving(script, tmp_path, model=model) as agent:
-            await play_driven(agent, pool, calm)
-            pending = next(at for at, one in enumerate(calm.records, start=1) if one.kind == "decided")
-            journal = MemoryJournal(calm.records[:pending])
-            journal.artifacts = calm.artifacts
-            with pytest.raises(EnvironmentDiverged, match="none of those recorded"):
-                await play_driven(agent, pool, journal)
-        assert len(model.seen) == 1 and bought(web) == [] and journal.episode.steps == ()
+    web, pool = shop
+    async with driving(script, tmp_path, model=model) as agent:
+        await play_driven(agent, pool, calm)
+        pending = next(at for at, one in enumerate(calm.records, start=1) if one.kind == "decided")
+        journal = MemoryJournal(calm.records[:pending])
+        journal.artifacts = calm.artifacts
+        with pytest.raises(EnvironmentDiverged, match="none of those recorded"):
+            await play_driven(agent, pool, journal)
+    assert len(model.seen) == 1 and bought(web) == [] and journal.episode.steps == ()
 
 
 HOSTILE = (
@@ -306,20 +333,21 @@ act("stop", answer=json.dumps([name for name, held in tries.items() if not held]
 )
 
 
-async def test_a_hostile_client_reaches_nothing_but_its_own_episode(tmp_path: Path) -> None:
-    async with shop_browser() as (web, pool):
-        browser = (await pool._running()).browser
-        other = await browser.new_context()
-        page = await other.new_page()
-        await page.goto(f"http://127.0.0.1:{web.port}/")
-        await other.add_cookies([{"name": "secret", "value": "of another", "url": f"http://127.0.0.1:{web.port}/"}])
-        about = (await (await other.new_cdp_session(page)).send("Target.getTargetInfo"))["targetInfo"]
-        (tmp_path / "other").write_text(about["targetId"])
-        names = {"OTHER": str(tmp_path / "other"), "FOLDER": str(tmp_path), "CONTEXT": about["browserContextId"]}
-        script = "".join(f"{name} = {value!r}\n" for name, value in names.items()) + HOSTILE
-        async with driving(script, tmp_path) as agent:
-            episode = await play_driven(agent, pool, MemoryJournal())
-        assert page.url.endswith("/") and await page.title() == "Shop"
+async def test_a_hostile_client_reaches_nothing_but_its_own_episode(tmp_path: Path, shop: Shop) -> None:
+    web, pool = shop
+    browser = (await pool._running()).browser
+    other = await browser.new_context()
+    page = await other.new_page()
+    await page.goto(f"http://127.0.0.1:{web.port}/")
+    await other.add_cookies([{"name": "secret", "value": "of another", "url": f"http://127.0.0.1:{web.port}/"}])
+    about = (await (await other.new_cdp_session(page)).send("Target.getTargetInfo"))["targetInfo"]
+    (tmp_path / "other").write_text(about["targetId"])
+    names = {"OTHER": str(tmp_path / "other"), "FOLDER": str(tmp_path), "CONTEXT": about["browserContextId"]}
+    script = "".join(f"{name} = {value!r}\n" for name, value in names.items()) + HOSTILE
+    async with driving(script, tmp_path) as agent:
+        episode = await play_driven(agent, pool, MemoryJournal())
+    assert page.url.endswith("/") and await page.title() == "Shop"
+    await other.close()
     assert episode.closed is not None
     answer = episode.closed.answer
     assert answer.startswith("[]") and int(answer[2:]) >= 45, answer
@@ -354,14 +382,15 @@ act("stop", answer=json.dumps([forged, refused, same, cdp.value(page, "1 + 1")])
 """A page that says, in results, in messages of the console and in its title, what the browser says about targets."""
 
 
-async def test_what_a_page_says_is_never_taken_for_the_browsers_own_words(tmp_path: Path) -> None:
-    async with shop_browser() as (_, pool), driving(FORGED, tmp_path) as agent:
+async def test_what_a_page_says_is_never_taken_for_the_browsers_own_words(tmp_path: Path, shop: Shop) -> None:
+    _, pool = shop
+    async with driving(FORGED, tmp_path) as agent:
         episode = await play_driven(agent, pool, MemoryJournal())
     assert episode.closed is not None
     assert json.loads(episode.closed.answer) == [[True] * 4, "Session with given id not found.", True, 2]
 
 
-async def test_pages_are_listed_in_the_order_in_which_they_were_opened(tmp_path: Path) -> None:
+async def test_pages_are_listed_in_the_order_in_which_they_were_opened(tmp_path: Path, shop: Shop) -> None:
     script = RAW + (
         "cdp = Cdp(); opened = [one['targetId'] for one in cdp.pages()]\n"
         "for _ in range(5): opened.append(cdp.call('Target.createTarget', url='about:blank')['result']['targetId'])\n"
@@ -372,12 +401,13 @@ async def test_pages_are_listed_in_the_order_in_which_they_were_opened(tmp_path:
         "ids = [one['targetId'] for one in new.pages()]\n"
         "act('stop', answer=json.dumps([ids == opened, [one['id'] for one in listed] == opened, told == opened]))"
     )
-    async with shop_browser() as (_, pool), driving(script, tmp_path) as agent:
+    _, pool = shop
+    async with driving(script, tmp_path) as agent:
         episode = await play_driven(agent, pool, MemoryJournal())
     assert episode.closed is not None and json.loads(episode.closed.answer) == [True] * 3
 
 
-async def test_a_client_hears_what_changed_before_it_was_ready(tmp_path: Path) -> None:
+async def test_a_client_hears_what_changed_before_it_was_ready(tmp_path: Path, shop: Shop) -> None:
     script = RAW + (
         "cdp = Cdp(); cdp.call('Target.setDiscoverTargets', discover=True); page = cdp.attach()\n"
         "other = Cdp(); other.value(other.attach(), \"void(location.href = '/more')\")\n"
@@ -389,14 +419,15 @@ async def test_a_client_hears_what_changed_before_it_was_ready(tmp_path: Path) -
         "    said.append([one['targetInfo']['url'].rpartition('/')[2] for one in told][-1:])\n"
         "act('stop', answer=json.dumps(said))"
     )
-    async with shop_browser() as (_, pool), driving(script, tmp_path) as agent:
+    _, pool = shop
+    async with driving(script, tmp_path) as agent:
         episode = await play_driven(agent, pool, MemoryJournal())
     assert episode.closed is not None
     said = json.loads(episode.closed.answer)
     assert said[:4] == [["more"]] * 4 and [] in said[4:]
 
 
-async def test_two_episodes_in_one_browser_see_only_their_own(tmp_path: Path) -> None:
+async def test_two_episodes_in_one_browser_see_only_their_own(tmp_path: Path, shop: Shop) -> None:
     script = RAW + (
         "cdp = Cdp(); page = cdp.attach()\n"
         "cdp.call('Target.setDiscoverTargets', discover=True)\n"
@@ -419,38 +450,6 @@ async def test_two_episodes_in_one_browser_see_only_their_own(tmp_path: Path) ->
         assert episode.closed is not None
         return episode.closed.answer
 
-    async with shop_browser() as (_, pool):
-        answers = await asyncio.gather(one("a", pool), one("b", pool))
+    _, pool = shop
+    answers = await asyncio.gather(one("a", pool), one("b", pool))
     assert [json.loads(answer) for answer in answers] == [[["a"], 2, 2, 2], [["b"], 2, 2, 2]]
-
-
-@pytest.mark.parametrize(
-    ("method", "page", "wanted"),
-    [
-        ("Runtime.evaluate", True, Treatment.SCRIPT),
-        ("Runtime.evaluate", False, None),
-        ("Input.insertText", True, Treatment.CHANGE),
-        ("DOM.getDocument", True, Treatment.PASS),
-        ("Emulation.setDeviceMetricsOverride", True, Treatment.KEPT),
-        ("Browser.close", False, None),
-        ("Browser.close", True, None),
-        ("Target.createTarget", False, Treatment.TARGETS),
-        ("Target.exposeDevToolsProtocol", True, None),
-        ("Page.*", True, None),
-        ("", True, None),
-    ],
-)
-def test_what_is_not_listed_is_refused(method: str, page: bool, wanted: Treatment | None) -> None:
-    assert treatment(method, page=page) is wanted
-
-
-def test_ids_times_and_fractions_say_nothing() -> None:
-    def key(method: str = "Input.dispatchMouseEvent", target: str = "tab 1", **params: object) -> str:
-        return recorded(method, params, target=target, canonical=lambda text: text.replace(":1", ":2")).key
-
-    assert key(x=1.2, y=2, timestamp=5.0) == key(x=1.4, y=2.1, timestamp=6.0)
-    assert key(x=1.0) != key(x=3.0) and key(x=1.0) != key(x=1.0, target="tab 2")
-    assert key("Page.navigate", url="http://a:1/", frameId="A") == key("Page.navigate", url="http://a:2/", frameId="B")
-    assert key("DOM.focus", nodeId=1) == key("DOM.focus", objectId="2")
-    text = recorded("Input.insertText", {"text": "a\r" * 500}, target="tab 1", canonical=str).text
-    assert len(text) <= 301 and "\r" not in text
