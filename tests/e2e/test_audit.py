@@ -1,8 +1,6 @@
 """`harness audit` as people run it: static over a file and a run, and played in a browser."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,41 +8,40 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import PROJECT, Start, environment
+from tests.forked import Forks
 
 DEMO = PROJECT / "tasks" / "demo.json"
 Starter = Callable[..., Start]
+Audit = Callable[..., tuple[int, dict[str, Any], str]]
 
 
-def audit(*arguments: str, at: Path) -> tuple[int, dict[str, Any], str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "harness.main", "audit", *arguments, "--json"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-        cwd=at,
-        env={**environment(), "PYTHONPATH": str(PROJECT)},
-    )
-    return done.returncode, json.loads(done.stdout) if done.stdout else {}, done.stderr
+@pytest.fixture
+def audit(forked: Forks, tmp_path: Path) -> Audit:
+    def run(*arguments: str) -> tuple[int, dict[str, Any], str]:
+        given = ("harness.main", "audit", *arguments, "--json")
+        done = forked.run(*given, cwd=tmp_path, env={**environment(), "PYTHONPATH": str(PROJECT)})
+        return done.returncode, json.loads(done.stdout) if done.stdout else {}, done.stderr
+
+    return run
 
 
-def test_what_passes_under_corrected_is_exit_code_1(tmp_path: Path) -> None:
+def test_what_passes_under_corrected_is_exit_code_1(tmp_path: Path, audit: Audit) -> None:
     demo = json.loads(DEMO.read_bytes())
     given_away = demo[3] | {"start_url": demo[3]["eval"]["reference_url"]}
     (tmp_path / "mine.json").write_text(json.dumps([demo[0], given_away]))
-    code, found, said = audit("mine.json", at=tmp_path)
+    code, found, said = audit("mine.json")
     assert (code, said) == (1, "")
     rows = {row["exploit"]: row["passed"]["corrected"] for row in found["exploits"]}
     assert rows.pop("stop-at-once") == ["3"] and rows["empty-answer"] == []
 
 
-def test_wrong_input_is_one_sentence(tmp_path: Path) -> None:
+def test_wrong_input_is_one_sentence(tmp_path: Path, audit: Audit) -> None:
     for given, said in (
         (("nothing.json",), "nothing.json: cannot be read"),
         ((str(DEMO), "--exploit", "magic"), "there is no such exploit"),
         ((str(DEMO), "--root", "x", "sites.nowhere=1"), "unrecognized arguments"),
     ):
-        code, _, error = audit(*given, at=tmp_path)
+        code, _, error = audit(*given)
         assert code == 2 and said in error and "Traceback" not in error
 
 
@@ -57,10 +54,10 @@ def test_wrong_input_is_one_sentence(tmp_path: Path) -> None:
     ],
 )
 def test_played_exploits_pass_nothing_and_are_refused_what_is_no_web_page(
-    tmp_path: Path, schemes: dict[str, str]
+    tmp_path: Path, audit: Audit, schemes: dict[str, str]
 ) -> None:
     chosen = [part for name in ("not-achievable", *schemes) for part in ("--exploit", name)]
-    code, found, said = audit(str(DEMO), "task.ids=[0,2,6]", "executor=inline", "--play", *chosen, at=tmp_path)
+    code, found, said = audit(str(DEMO), "task.ids=[0,2,6]", "executor=inline", "--play", *chosen)
     assert code == 0, said
     rows = {row["exploit"]: row for row in found["exploits"]}
     assert all(row["passed"]["corrected"] == [] for row in rows.values())
@@ -73,10 +70,10 @@ def test_played_exploits_pass_nothing_and_are_refused_what_is_no_web_page(
 
 
 @pytest.mark.browser
-def test_a_run_is_audited_by_its_own_pages(start: Starter, tmp_path: Path) -> None:
+def test_a_run_is_audited_by_its_own_pages(start: Starter, tmp_path: Path, audit: Audit) -> None:
     done = start("task=smoke", "agent=null", "executor=inline", "run.report=false")
     assert (done.summary["passed"], done.summary["tokens"], done.summary["invocation"]["model_requests"]) == (0, 0, 0)
     assert " 0 model requests" in done.out, "the null agent asks no model"
-    code, found, said = audit(str(done.folder), at=tmp_path)
+    code, found, said = audit(str(done.folder))
     assert code == 0, said
     assert found["mode"] == "static" and found["tasks"] == done.summary["tasks"]

@@ -15,12 +15,14 @@ import pytest
 
 from harness.journal.index import result_of
 from harness.journal.log import read
+from harness.main import main
 from harness.records import DoubtReason
 from tests.e2e.conftest import PROJECT, Start, environment
 from tests.e2e.sampled import sampled
 from tests.e2e.test_instances import writes
 from tests.e2e.test_run import decided, wait_until
 from tests.e2e.test_webarena import PLAN, Deployment, deployment, page_task
+from tests.forked import Forks
 
 __all__ = ["deployment"]
 pytestmark = pytest.mark.browser
@@ -30,12 +32,16 @@ BRANCHES = ("b1", "b2")
 PRICES = "{parent: {prompt: 1, completion: 1}, b1: {prompt: 1, completion: 1}}\n"
 
 
-def fork(*arguments: str, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "harness.main", "fork", *arguments],
-        capture_output=True, text=True, check=False, timeout=400, cwd=cwd,
-        env={**environment(), "PYTHONPATH": str(PROJECT), **(env or {})},
-    )  # fmt: skip
+Fork = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def fork(forked: Forks) -> Fork:
+    def run(*arguments: str, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        given = {**environment(), "PYTHONPATH": str(PROJECT), **(env or {})}
+        return forked.run("harness.main", "fork", *arguments, cwd=cwd, env=given)
+
+    return run
 
 
 def lines(folder: Path, task: str, *, until: int | None = None) -> list[bytes]:
@@ -48,14 +54,17 @@ def lines(folder: Path, task: str, *, until: int | None = None) -> list[bytes]:
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def played(tmp_path_factory: pytest.TempPathFactory, forked: Forks) -> Path:
     """A finished run of both tasks."""
     root = tmp_path_factory.mktemp("parent")
-    line = [sys.executable, str(PROJECT / "run.py"), f"run.root={root}", "run.id=parent", "run.report=false"]
-    done = subprocess.run(
-        [*line, f"task.ids=[{SHORT},{LONG}]", "executor=inline"],
-        capture_output=True, text=True, check=False, timeout=400, cwd=root, env=environment(),
-    )  # fmt: skip
+    settings = (
+        f"run.root={root}",
+        "run.id=parent",
+        "run.report=false",
+        f"task.ids=[{SHORT},{LONG}]",
+        "executor=inline",
+    )
+    done = forked.run("run.py", *settings, cwd=root, env=environment())
     assert done.returncode == 0, done.stdout + done.stderr
     return root / "parent"
 
@@ -66,7 +75,9 @@ def parent(played: Path, tmp_path: Path) -> Path:
     return tmp_path / "results" / "parent"
 
 
-async def test_branches_pay_only_for_what_comes_after_the_step(tmp_path: Path) -> None:
+async def test_branches_pay_only_for_what_comes_after_the_step(
+    tmp_path: Path, forked: Forks, fork: Fork, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "prices.yaml").write_text(PRICES)
     root = tmp_path / "results"
     async with sampled() as (endpoint, url):
@@ -74,9 +85,8 @@ async def test_branches_pay_only_for_what_comes_after_the_step(tmp_path: Path) -
             *(f"llm.base_url={url}", f"llm.prices={tmp_path / 'prices.yaml'}", f"run.root={root}", "executor=inline"),
             f"task.ids=[{LONG}]",
         )
-        start = [sys.executable, str(PROJECT / "run.py"), "run.id=parent", "llm.model=parent", *settings]
-        process = await asyncio.create_subprocess_exec(*start, cwd=tmp_path, env=environment())
-        assert await asyncio.wait_for(process.wait(), 300) == 0
+        first = ("run.py", "run.id=parent", "llm.model=parent", *settings)
+        assert (await asyncio.to_thread(forked.run, *first, cwd=tmp_path, env=environment())).returncode == 0
         assert len(endpoint.asked) == 14
         models = f"llm.model={','.join(BRANCHES)}"
         done = await asyncio.to_thread(fork, f"{root / 'parent' / LONG}@6", models, *settings, "-m", cwd=tmp_path)
@@ -113,16 +123,14 @@ async def test_branches_pay_only_for_what_comes_after_the_step(tmp_path: Path) -
     report = (branch("b2") / "report" / "index.html").read_text()
     assert all(f"parent-fork-{LONG}-6-prompt-{name}" in report for name in BRANCHES) and "step 6 →" in report
     pair = [str(branch(name)) for name in ("b1", "b2")]
-    compared = await asyncio.to_thread(
-        subprocess.run, [sys.executable, "-m", "harness.main", "compare", *pair],
-        capture_output=True, text=True, check=False, cwd=PROJECT,
-    )  # fmt: skip
-    assert "scored in both: 1 task" in compared.stdout, compared.stdout + compared.stderr
-    assert compared.stdout.count("is a fork of parent, step 6") == 2
+    capsys.readouterr()
+    main(["compare", *pair])
+    compared = capsys.readouterr().out
+    assert "scored in both: 1 task" in compared and compared.count("is a fork of parent, step 6") == 2
 
 
 @pytest.mark.slow
-def test_a_fork_is_killed_and_resumed_without_its_parent(parent: Path, tmp_path: Path) -> None:
+def test_a_fork_is_killed_and_resumed_without_its_parent(parent: Path, fork: Fork, tmp_path: Path) -> None:
     root = parent.parent
     command = (f"{parent}@3", "llm.model=other", f"run.root={root}", "run.id=branch", "run.report=false", "trials=2")
     tasks = (f"task.ids=[{SHORT},{LONG}]", "workers=1", "llm.latency_ms=300")
@@ -159,7 +167,7 @@ def test_a_fork_is_killed_and_resumed_without_its_parent(parent: Path, tmp_path:
 
 
 def test_effects_before_the_step_are_not_repeated_where_no_reset_is_possible(
-    start: Callable[..., Start], deployment: Deployment, tmp_path: Path
+    start: Callable[..., Start], fork: Fork, deployment: Deployment, tmp_path: Path
 ) -> None:
     newest = "func:shopping_get_latest_order_url()"
     ordered = (newest, "document.querySelector('#shipping').outerText", {"exact_match": "Express, next day"})

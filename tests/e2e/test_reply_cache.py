@@ -17,6 +17,7 @@ from harness.main import main
 from tests.e2e.conftest import Start, command, environment
 from tests.e2e.sampled import Sampled, cached, decisions, sampled
 from tests.e2e.test_run import decided, wait_until
+from tests.forked import Forks
 
 pytestmark = pytest.mark.browser
 
@@ -58,17 +59,24 @@ class Footer:
 class Sweeps:
     """Starts sweeps that share a cache, each in a run folder of its own."""
 
-    def __init__(self, root: Path, endpoint: Sampled, url: str) -> None:
-        self.root, self.endpoint, self.cache = root, endpoint, root / "cache"
+    def __init__(self, root: Path, endpoint: Sampled, url: str, forked: Forks) -> None:
+        self.root, self.endpoint, self.cache, self._forked = root, endpoint, root / "cache", forked
         (root / "prices.yaml").write_text(PRICES)
         (root / "asker.py").write_text(ASKER)
         (root / "footer.py").write_text(FOOTER)
         self._settings = (f"llm.base_url={url}", f"llm.prices={root / 'prices.yaml'}", f"llm.cache_dir={self.cache}")
 
+    def _command(self, name: str, *overrides: str) -> list[str]:
+        return command(*self._settings, "llm.cache=readwrite", "run.report=false", *overrides, root=self.root / name)
+
+    def _environment(self) -> dict[str, str]:
+        given = environment()
+        return {**given, "PYTHONPATH": os.pathsep.join((str(self.root), given.get("PYTHONPATH", "")))}
+
     async def begin(self, name: str, *overrides: str) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
-            *command(*self._settings, "llm.cache=readwrite", "run.report=false", *overrides, root=self.root / name),
-            env={**environment(), "PYTHONPATH": os.pathsep.join((str(self.root), environment().get("PYTHONPATH", "")))},
+            *self._command(name, *overrides),
+            env=self._environment(),
             cwd=self.root,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -81,16 +89,18 @@ class Sweeps:
         return Start(process.returncode, out.decode(), err.decode(), self.root / name / "run")
 
     async def play(self, name: str, *overrides: str) -> Start:
-        return await self.end(name, await self.begin(name, *overrides))
+        given = ("run.py", *self._command(name, *overrides)[2:])
+        done = await asyncio.to_thread(self._forked.run, *given, cwd=self.root, env=self._environment())
+        return Start(done.returncode, done.stdout, done.stderr, self.root / name / "run")
 
     def files(self) -> list[Path]:
         return [path for path in (self.cache / "replies").rglob("*") if path.is_file()]
 
 
 @pytest.fixture
-async def sweeps(tmp_path: Path) -> AsyncIterator[Sweeps]:
+async def sweeps(tmp_path: Path, forked: Forks) -> AsyncIterator[Sweeps]:
     async with sampled() as (endpoint, url):
-        yield Sweeps(tmp_path, endpoint, url)
+        yield Sweeps(tmp_path, endpoint, url, forked)
 
 
 async def until(condition: Any) -> None:
