@@ -70,7 +70,7 @@ async def assert_same_as_reference(cdp: CDPSession, *ways: bool | None, calm_fro
         ]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", AWKWARD)
 async def test_reading_gives_what_two_calls_per_node_give(page: Page, cdp: CDPSession, name: str) -> None:
     await page.set_content(AWKWARD[name])
@@ -88,7 +88,7 @@ async def test_reading_a_long_page_gives_the_same_and_fetches_the_viewport_only(
     assert len(reading.nodes) < 1000
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ESCAPES)
 async def test_what_far_away_elements_send_into_view_is_read(page: Page, cdp: CDPSession, name: str) -> None:
     await page.set_content(ESCAPES[name])
@@ -97,7 +97,7 @@ async def test_what_far_away_elements_send_into_view_is_read(page: Page, cdp: CD
         await assert_same_as_reference(cdp, False, calm_from=0)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", LISTS)
 async def test_the_items_of_a_list_are_read_wherever_they_stand(page: Page, cdp: CDPSession, name: str) -> None:
     await page.set_content(LISTS[name])

@@ -69,7 +69,7 @@ INTERFACES = [
 QUICK = ("llm.max_retry_s=5", "llm.max_outage_s=1", "workers=1", "executor=inline")
 
 
-@pytest.mark.sample(1)  # tests of exact requests play tools over chat, and computer over responses
+@pytest.mark.sample(1)  # the test of two calls plays tools over chat, that of exact requests computer over responses
 @pytest.mark.parametrize("settings", INTERFACES, ids=" ".join)
 def test_agents_that_call_pass_over_every_interface_they_have(start: Starter, settings: tuple[str, ...]) -> None:
     done = start(*settings, *QUICK, "task=demo", "task.ids=[0,2]")

@@ -23,11 +23,11 @@ COMPUTER = ("agent=computer",)
 OPTIONS = ("llm.max_tokens=777", "+llm.extra_body.user=somebody")
 COMBINATIONS = [
     ("agent=prompt", "agent.history=30", "agent.memory=true", "llm.api=chat", "llm.temperature=0.3", *OPTIONS),
-    ("agent=tools", "agent.memory=true", "llm.api=chat", REASONING, "llm.reasoning_effort=low", *OPTIONS),
     ("agent=vision", "llm.api=messages", CLAUDE),
     (*COMPUTER, "llm.api=responses", "llm.model=gpt-5.4"),
 ]
 MORE = [
+    ("agent=tools", "agent.memory=true", "llm.api=chat", REASONING, "llm.reasoning_effort=low", *OPTIONS),
     ("agent=vision", "llm.api=chat"),
     ("agent=prompt", "llm.api=responses", REASONING, *OPTIONS),
     ("agent=tools", "llm.api=responses", REASONING),

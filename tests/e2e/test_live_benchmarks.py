@@ -88,6 +88,7 @@ def test_a_hostile_page_and_answer_do_not_pass(start: Starter, web: LiveStub, tm
         assert ORDER in stub.sent[0].body.decode()
 
 
+@pytest.mark.slow  # in the gate, VisualWebArena's tasks are played without a judge and scored later
 def test_without_a_judge_it_is_unscored_and_scored_again_from_its_evidence(
     start: Starter, web: LiveStub, tmp_path: Path
 ) -> None:

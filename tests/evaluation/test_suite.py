@@ -157,6 +157,7 @@ def test_a_selection_of_nothing_is_one_sentence(folder: Path, selection: str, se
     assert sentence in str(refused.value)
 
 
+@pytest.mark.sample(9)  # each composes the settings of its benchmarks, which takes half a second
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
