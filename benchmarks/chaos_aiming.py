@@ -53,18 +53,19 @@ class Strike:
     """In [0, 1): which of several."""
 
 
-def strikes(seed: str, count: int, *, hook: bool) -> tuple[Strike, ...]:
-    """The same for the same seed."""
+def strikes(seed: str, count: int, *, hook: bool, aim: str = "") -> tuple[Strike, ...]:
+    """The same for the same seed; `aim`: of all of them, "" = any."""
     chance = random.Random(seed)
     made = []
     for _ in range(count):
-        aim = chance.choices(AIMS, _WEIGHTS if hook else (*_WEIGHTS[:-1], 0))[0]
-        at_once = aim in (EFFECT, RESET) and chance.random() < 0.3
+        drawn = chance.choices(AIMS, _WEIGHTS if hook else (*_WEIGHTS[:-1], 0))[0]
+        at = aim or drawn
+        at_once = at in (EFFECT, RESET) and chance.random() < 0.3
         made.append(
             Strike(
-                aim=aim,
-                skip=chance.randrange({EFFECT: 2, DECIDED: 5, THINKING: 5, RESET: 2}[aim]),
-                delay_s=0.0 if at_once else chance.uniform(0, WITHIN_S[aim]),
+                aim=at,
+                skip=chance.randrange({EFFECT: 2, DECIDED: 5, THINKING: 5, RESET: 2}[at]),
+                delay_s=0.0 if at_once else chance.uniform(0, WITHIN_S[at]),
                 at_once=at_once,
                 victim=chance.choices(VICTIMS, _VICTIM_WEIGHTS)[0],
                 which=chance.random(),

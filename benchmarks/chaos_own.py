@@ -41,6 +41,8 @@ class Wanted:
     modes: tuple[Mode, ...]
     kinds: tuple[Kind, ...] = KINDS
     kills_each: float = KILLS_EACH
+    aim: str = ""
+    """Of all kills; "" = any."""
 
 
 def modes_of(names: str) -> tuple[Mode, ...]:
@@ -75,7 +77,7 @@ async def siege(wanted: Wanted, setting: Setting) -> list[Verdict]:
         seed = f"{setting.seed} {mode.name}"
         tasks = posed(kinds_for(count, had, setting.seed, kinds=wanted.kinds), hook=mode.hook)
         had += count
-        drawn = strikes(seed, round(count * wanted.kills_each), hook=mode.hook)
+        drawn = strikes(seed, round(count * wanted.kills_each), hook=mode.hook, aim=wanted.aim)
         ended = await play(mode, tasks, drawn, replace(setting, seed=seed))
         found.append(_judged(ended))
         _tell_row(found[-1], ended)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from chaos_aiming import DECIDED
 from chaos_judge import Verdict
 from chaos_own import KILLS_EACH, Wanted, exact, modes_of, siege
 from chaos_patches import Patch
@@ -25,6 +26,8 @@ class OwnMutant:
     kinds: tuple[str, ...] = ()
     """Names of the kinds of task to play; () = all."""
     kills_each: float = KILLS_EACH
+    aim: str = ""
+    """Of all kills; "" = any."""
     exactly: bool = False
     """Only the exact case: a kill 20 ms after an order's POST."""
     as_is: bool = False
@@ -138,7 +141,10 @@ OWN_MUTANTS = (
         kills_each=0.0,
     ),
     OwnMutant(name=DOUBT, patches=PATCHES[DOUBT], modes="auto-none", kinds=("order", "like", "note", "popup")),
-    OwnMutant(name=TARGET, patches=PATCHES[TARGET], modes="auto-hook", kinds=("vote", "votes")),
+    # It does harm only between a decision and its action, and only if the page differs by then, so all kills aim there.
+    OwnMutant(
+        name=TARGET, patches=PATCHES[TARGET], modes="auto-hook", kinds=("vote", "votes"), kills_each=3.0, aim=DECIDED
+    ),
 )
 
 
@@ -167,7 +173,8 @@ async def attack_own(
 
 
 def _wanted(mutant: OwnMutant, episodes: int) -> Wanted:
-    wanted = Wanted(episodes=episodes, modes=modes_of(mutant.modes), kills_each=mutant.kills_each)
+    modes = modes_of(mutant.modes)
+    wanted = Wanted(episodes=episodes, modes=modes, kills_each=mutant.kills_each, aim=mutant.aim)
     if not mutant.kinds:
         return wanted
     return replace(wanted, kinds=tuple(kind for kind in KINDS if kind.name in mutant.kinds))
