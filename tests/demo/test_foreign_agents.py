@@ -92,7 +92,7 @@ def test_browser_use_looks_for_what_is_not_in_sight_and_gives_up_in_the_end() ->
 
 
 def test_browser_use_waits_for_a_tab_that_was_just_opened() -> None:
-    loading = "<page_stats>Page appears empty - consider waiting - 0 links</page_stats>"
+    loading = "[Start of page]\nEmpty DOM tree (you might have to wait for the page to load)\n[End of page]"
     memories: list[str] = []
     for _ in range(MAX_SEARCHES):
         one = said(browser_use(loading, *memories))
@@ -101,6 +101,11 @@ def test_browser_use_waits_for_a_tab_that_was_just_opened() -> None:
     assert said(browser_use(loading, *memories))["action"][0]["done"]["success"] is False
     stop = Scripts(by_intent={INTENT: Script(task_id="7", steps=(ScriptStep(do="close_tab"),))})
     assert said(browser_use(loading, plans=stop))["action"] == [{"wait": {"seconds": 1}}]
+
+
+def test_browser_use_does_not_wait_for_a_small_page() -> None:
+    small = f"<page_stats>Page appears empty - consider waiting - 0 links, 1 interactive</page_stats>\n{DOM}"
+    assert "click" in said(browser_use(small))["action"][0]
 
 
 @pytest.mark.parametrize(

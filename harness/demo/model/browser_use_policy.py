@@ -23,8 +23,8 @@ _ATTRIBUTE = re.compile(r"([a-zA-Z-]+)=(.*?)(?= [a-zA-Z-]+=|$)")
 _SO_FAR = re.compile(r"^Done so far: (\d+) of \d+ actions; (\d+) searches\.$", re.MULTILINE)
 _TAB = re.compile(r"^Tab ([0-9A-Za-z]{4}): ", re.MULTILINE)
 _CURRENT = re.compile(r"^Current tab: ([0-9A-Za-z]{4})", re.MULTILINE)
-_EMPTY = "<page_stats>Page appears empty - consider waiting"
-"""What browser-use says of a tab that has just been opened."""
+_EMPTY = "\nEmpty DOM tree"
+"""What browser-use says of a tab that has just been opened; it calls small pages empty, too."""
 _ROLES: Mapping[str, str] = {
     "a": "link",
     "button": "button",
