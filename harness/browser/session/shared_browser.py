@@ -69,13 +69,14 @@ class SharedWindow:
         return tuple((id(tab), tab.commits) for tab in self._window.tabs.all)
 
     async def focus(self, target: str) -> None:
-        for tab in self._window.tabs.all:
+        tabs = self._window.tabs
+        for tab in sorted(tabs.all, key=lambda tab: not tab.target):  # a new tab may not answer, so it is asked last
             try:
                 await tab.attach()
             except Error:  # it is gone or has crashed, which shows elsewhere
                 continue
             if tab.target == target:
-                self._window.tabs.choose(tab)
+                return tabs.choose(tab)
 
     async def follow(self, recorded: Acted, *, is_last: bool) -> RestoreResult:
         return await self._follow(recorded, is_last)

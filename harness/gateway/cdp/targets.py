@@ -80,9 +80,11 @@ class Targets:
     def listed(self, wanted: Filter) -> list[JsonObject]:
         """Pages first, in the order of opening: Chromium lists them in any, and a process may take the first."""
         infos = [info for info in self._known.values() if fits(info, wanted)]
-        pages = [info for info in infos if info.get("type") == "page"]
-        others = [info for info in infos if info.get("type") != "page"]
-        return sorted(pages, key=lambda info: self._numbers.number(info["targetId"])) + others
+        return sorted(infos, key=self._place)
+
+    def _place(self, info: Mapping[str, Any]) -> tuple[bool, int]:
+        is_page = info.get("type") == "page"
+        return not is_page, self._numbers.number(info["targetId"]) if is_page else 0
 
     def info(self, target: str) -> JsonObject:
         return self._known[target]
