@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import pytest
 
 from harness.browser.session.chromium import ChromiumPool
-from harness.errors import BrowserCrashed
 from harness.records import HtmlTarget
 from tests.hostile.pages.wild import Wild, a_task, staying
 
@@ -104,13 +103,3 @@ async def test_a_locator(chromium: ChromiumPool, wild: Wild, one: Case) -> None:
         assert first.value == one.value
     if one.then:
         assert second.value == "hello there" and not second.error
-
-
-async def test_a_locator_that_takes_all_memory_is_its_own_episodes_failure(chromium: ChromiumPool, wild: Wild) -> None:
-    wild.pages["/"] = PAGE
-    taking = "document && (() => { const a = []; for (;;) a.push(new Uint8Array(5e6).fill(1)) })()"
-    with pytest.raises(BrowserCrashed, match=r"it used .* MB of memory"):
-        async with staying(chromium, a_task(targets=[target(taking)])) as stay:
-            await stay.gather()
-    async with staying(chromium) as stay:
-        assert "hello there" in stay.text

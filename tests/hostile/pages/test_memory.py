@@ -11,7 +11,8 @@ import pytest_asyncio
 from harness.actions import Click, InvalidAction
 from harness.browser.session.chromium import ChromiumPool
 from harness.errors import BrowserCrashed, BrowserLost
-from tests.hostile.pages.wild import QUICK, Wild, staying, wild_site
+from harness.records import HtmlTarget
+from tests.hostile.pages.wild import CALM, QUICK, Wild, a_task, staying, wild_site
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -101,3 +102,14 @@ async def test_many_small_ones_are_bounded_together(bounded: tuple[ChromiumPool,
                 await stay.act(Click(target=stay.target("go")))
                 for _ in range(100):
                     await stay.act(InvalidAction())
+
+
+async def test_a_locator_that_takes_memory_is_its_own_episodes_failure(bounded: tuple[ChromiumPool, Wild]) -> None:
+    pool, wild = bounded
+    wild.pages["/"] = CALM
+    taking = HtmlTarget(url="last", locator=f"document && (() => {{ {TAKES['bytes']} }})()", must_include=("x",))
+    with pytest.raises(BrowserCrashed, match=r"it used .* MB of memory"):
+        async with staying(pool, a_task(targets=[taking])) as stay:
+            await stay.gather()
+    async with staying(pool) as stay:
+        assert "all is calm" in stay.text
