@@ -28,11 +28,11 @@ import chaos_own
 import chaos_tasks
 import psutil
 from chaos_checks import REQUEST_ID, Kill, Row, Run, Seen, lines, rows
-from chaos_siege import Setting
+from chaos_siege import DONE, Setting
 from chaos_stage import PROJECT, Stage, stage
 
 from harness.codec import loads
-from harness.runner.process_tree import find_orphans
+from harness.runner.process_tree import find_orphans, kill_tree
 
 EXAMPLES = PROJECT / "docs" / "examples" / "agents"
 ENVIRONMENTS = PROJECT / ".venv-agents"
@@ -127,23 +127,34 @@ class Playing:
         self._answered: dict[str, str] = {}
 
     async def play(self, strikes: Sequence[Moment] = (), *, lines: int = 0) -> Run:
-        """To the end, struck at each of the moments, all of them before nine tenths of so many journal lines."""
+        """To the end, struck at each of the moments, all of them before nine tenths of so many journal lines.
+
+        A run that does not end is killed at its deadline, and its exit code says so.
+        """
         await self._scene.begin()
         await self._start()
+        assert self._process is not None
+        try:
+            await self._strike_at(strikes, lines)
+            async with asyncio.timeout(self._plan.deadline_s):
+                await self._process.wait()
+        except TimeoutError:
+            print(f"{self._run_id}: no end within {self._plan.deadline_s:g} s, so it is killed")  # noqa: T201
+            kill_tree(self._process.pid)
+        code = await self._process.wait()
+        self._log.close()
+        until = time.monotonic() + GONE_WITHIN_S
+        while find_orphans(self.folder) and time.monotonic() < until:  # noqa: ASYNC110 (other processes tell nobody)
+            await asyncio.sleep(WATCH_S)
+        return Run(code=code, seen=await self._look(), kills=tuple(self.kills), left=len(find_orphans(self.folder)))
+
+    async def _strike_at(self, strikes: Sequence[Moment], lines: int) -> None:
         for number, strike in enumerate(strikes):
             now = self._progress()
             even = max(0.0, lines * 0.9 - now) / (len(strikes) - number)
             if not await self._reach(strike, now + round(strike.share * 2 * even), latest=now + 2 * even):
                 break
             await self._strike(strike)
-        assert self._process is not None
-        async with asyncio.timeout(self._plan.deadline_s):
-            code = await self._process.wait()
-        self._log.close()
-        until = time.monotonic() + GONE_WITHIN_S
-        while find_orphans(self.folder) and time.monotonic() < until:  # noqa: ASYNC110 (other processes tell nobody)
-            await asyncio.sleep(WATCH_S)
-        return Run(code=code, seen=await self._look(), kills=tuple(self.kills), left=len(find_orphans(self.folder)))
 
     async def _start(self) -> None:
         self._process = await asyncio.create_subprocess_exec(
@@ -230,6 +241,18 @@ def _whole_lines(data: bytes) -> bytes:
     return data[: data.rfind(b"\n") + 1]
 
 
+async def play_calm(plan: Plan, scene: Stage) -> Run:
+    """The undisturbed run.
+
+    Raises:
+        SystemExit: It did not end by itself, so there is nothing to compare with.
+    """
+    calm = await Playing(plan, scene, "calm").play()
+    if calm.code not in DONE:
+        raise SystemExit(f"the undisturbed run ended with exit code {calm.code}; --keep keeps its log")
+    return calm
+
+
 async def chaos(options: argparse.Namespace, folder: Path) -> tuple[Row, ...]:
     """The undisturbed run, the disturbed one, and what they show."""
     overrides = [
@@ -248,7 +271,7 @@ async def chaos(options: argparse.Namespace, folder: Path) -> tuple[Row, ...]:
         by_response=options.agent in BY_RESPONSE,
     )
     async with stage(tenants=options.workers, shifting=options.shifting, latency_ms=options.latency_ms) as scene:
-        calm = await Playing(plan, scene, "calm").play()
+        calm = await play_calm(plan, scene)
         progress = sum(journal.count(b"\n") for journal in calm.seen.journals.values())
         strikes = moments(options.seed, options.kills)
         disturbed = await Playing(plan, scene, "chaos").play(strikes, lines=progress)
@@ -291,7 +314,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--workers", type=int, default=2)
     made.add_argument("--latency-ms", type=float, default=100.0, help="how long the endpoint takes to answer")
     made.add_argument("--shifting", action="store_true", help="sites change with every reset, so no replay leads back")
-    made.add_argument("--deadline-s", type=float, default=900.0, help="without progress for this long, give up")
+    made.add_argument("--deadline-s", type=float, default=900.0, help="of a run, and of the wait for each strike")
     made.add_argument("--project", type=Path, default=PROJECT, help="checkout whose run.py is run")
     made.add_argument("--site", choices=("embedded", "own", "both"), default="embedded", help="where to play")
     made.add_argument(

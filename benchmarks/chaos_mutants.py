@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos import Plan, Playing, moments
+from chaos import Plan, Playing, moments, play_calm
 from chaos_checks import Row, Run, rows
 from chaos_own_mutants import attack_own
 from chaos_patches import Patch, apply
@@ -121,7 +121,7 @@ def patched(project: Path, patches: tuple[Patch, ...]) -> Path:
 async def attack(folder: Path, *, seed: int, kills: int) -> bool:
     """Whether the code passes and every mutant fails."""
     async with stage(tenants=WORKERS, shifting=False, latency_ms=50) as scene:
-        calm = await Playing(_plan(PROJECT, folder / "calm", AS_IS), scene, "calm").play()
+        calm = await play_calm(_plan(PROJECT, folder / "calm", AS_IS), scene)
         fine = True
         for number, mutant in enumerate((AS_IS, *MUTANTS)):
             project = patched(folder / f"mutant-{number}", mutant.patches)

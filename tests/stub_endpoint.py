@@ -17,6 +17,8 @@ class Said(NamedTuple):
 class Sent(NamedTuple):
     path: str
     body: bytes
+    key: str = ""
+    """The header `authorization`."""
 
     @property
     def json(self) -> dict[str, Any]:
@@ -37,7 +39,8 @@ def stub_endpoint(answer: Callable[[Sent], Said], *, port: int = 0) -> Iterator[
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            sent = Sent(self.path, self.rfile.read(int(self.headers["content-length"])))
+            body = self.rfile.read(int(self.headers["content-length"]))
+            sent = Sent(self.path, body, self.headers.get("authorization", ""))
             stub.sent.append(sent)
             said = answer(sent)
             self.send_response(said.status)

@@ -34,6 +34,8 @@ _PLAIN_LETTERS = re.compile(r"[A-Za-z0-9]+")
 _ANYTHING = re.compile(r".+", re.DOTALL)
 _RUN = re.compile(r"(.)\1*", re.DOTALL)
 _LEAST_ANCHOR = 3
+_SEARCHED_AT_ONCE = 64
+"""Up to so many texts the library looks for with vector instructions; one more makes the search 6 times slower."""
 
 
 class SecretMatch(NamedTuple):
@@ -82,16 +84,17 @@ class EncodedSecrets:
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
         self._forms = [form for name, value in secrets.items() for form in _forms(name, value)]
-        anchors = {form.anchor for form in self._forms}
-        self._tells = all(len(anchor) >= _LEAST_ANCHOR for anchor in anchors)
+        self._tells = all(len(form.anchor) >= _LEAST_ANCHOR for form in self._forms)
+        anchors = sorted({form.anchor.encode() for form in self._forms}) if self._tells else []
         # Of the kinds of match only these let the library skip ahead by vector instructions: 1 us for a page, not 30.
-        self._anchors = BytesAhoCorasick(
-            sorted(anchor.encode() for anchor in anchors) if self._tells else [], matchkind=MatchKind.LeftmostFirst
-        )
+        self._searches = [
+            BytesAhoCorasick(anchors[at : at + _SEARCHED_AT_ONCE], matchkind=MatchKind.LeftmostFirst)
+            for at in range(0, len(anchors), _SEARCHED_AT_ONCE)
+        ]
 
     def may_be_in(self, data: bytes) -> bool:
         """Whether UTF-8 text may hold one of them: cheap, never wrong when it says no."""
-        return not self._tells or bool(self._anchors.find_matches_as_indexes(data))
+        return not self._tells or any(search.find_matches_as_indexes(data) for search in self._searches)
 
     def find(self, text: str) -> list[SecretMatch]:
         """Where the secrets are, in order and without overlaps: of two that begin together the longer one."""

@@ -14,7 +14,6 @@ from harness.codec import JsonObject, dumps
 from harness.errors import ConfigError
 from harness.llm.answer import Answer, count, excerpt, mappings, parsed, short, token_details, whole
 from harness.llm.chat_settings import ChatSettings, given
-from harness.llm.copied_request import CopiedRequests
 from harness.llm.endpoint import Endpoint
 from harness.llm.event_stream import completion_of, events_in, was_streamed
 from harness.llm.interface import SdkErrors
@@ -47,6 +46,8 @@ class ChatCompletions:
     """Fits `Interface`."""
 
     def __init__(self, endpoint: Endpoint, settings: ChatSettings) -> None:
+        from harness.llm.copied_request import CopiedRequests  # needs the client, which reading does not
+
         self._settings = settings
         endpoint = endpoint.with_client()
         self._client = endpoint.connect()

@@ -15,7 +15,6 @@ from harness.errors import ConfigError
 from harness.llm.answer import Answer, count, excerpt, mappings, parsed, short, token_details, whole
 from harness.llm.chat_completion import openai_errors
 from harness.llm.chat_settings import ChatSettings, given
-from harness.llm.copied_request import CopiedRequests
 from harness.llm.endpoint import Endpoint
 from harness.llm.event_stream import events_in, response_of, was_streamed
 from harness.llm.interface import example_role, text_of
@@ -32,6 +31,8 @@ class Responses:
     """Fits `Interface`."""
 
     def __init__(self, endpoint: Endpoint, settings: ChatSettings) -> None:
+        from harness.llm.copied_request import CopiedRequests  # needs the client, which reading does not
+
         self._settings = settings
         endpoint = endpoint.with_client()
         self._client = endpoint.connect()

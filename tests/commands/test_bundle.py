@@ -21,8 +21,8 @@ from harness.codec import dumps, loads
 from harness.errors import StorageError
 from harness.journal.store import RunFolder
 from harness.main import main
-from tests.commands.test_rescore import FUZZY, MUST, a_task, play, scored
 from tests.e2e.conftest import environment
+from tests.scored_runs import FUZZY, MUST, a_task, play, scored
 
 COOKIE = b'{"cookies": [{"name": "session", "value": "a-cookie-of-a-login"}]}'
 

@@ -2,84 +2,19 @@
 
 from collections.abc import Iterator
 from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any
 
 import pytest
 
-from harness.actions import Stop
 from harness.choices import Durability
 from harness.codec import dumps, loads
 from harness.errors import JournalCorrupt
 from harness.journal.final_state import read_final_state
 from harness.journal.store import RunFolder
 from harness.main import main
-from harness.records import (
-    Acted,
-    Closed,
-    CloseReason,
-    Decided,
-    Done,
-    Eval,
-    Evidence,
-    Observation,
-    Opened,
-    Scored,
-    Status,
-    Task,
-    Usage,
-    Verdict,
-)
-
-
-def a_task(task_id: str, **judged: Any) -> Task:
-    return Task(
-        task_id=task_id,
-        sites=("shop",),
-        intent="how many?",
-        start_urls=("http://shop.localhost/",),
-        eval=Eval(eval_types=("string_match",), **judged),
-    )
-
-
-def play(run: RunFolder, task: Task, answer: str | None, *scores: Scored) -> Path:
-    """An episode that ended with `answer`; None = it did not end."""
-    seen = Observation(url="http://shop.localhost/", title="", tabs=(), text="x", fingerprint="f")
-    evidence = Evidence(url="http://shop.localhost/", title="", html=None)
-    with run.journal(task.task_id) as journal:
-        journal.append(
-            Opened(attempt=1, trial=0, task=task, task_digest="d", config_digest="c", seed=0, at=0.0),
-        )
-        journal.append(Acted(step=0, outcome=Done(), observation=seen, elapsed_ms=1.0, at=0.0))
-        if answer is not None:
-            stop = Decided(
-                step=1,
-                action=Stop(answer=answer),
-                reply="",
-                prompt=(),
-                model="m",
-                usage=Usage(),
-                elapsed_ms=1.0,
-                at=0.0,
-            )
-            journal.append(stop)
-            journal.append(
-                Closed(reason=CloseReason.STOPPED, detail="", answer=answer, evidence=evidence, at=0.0),
-            )
-        for scored in scores:
-            journal.append(scored)
-    return journal.path
-
-
-def scored(dialect: str, value: float, *replies: str) -> Scored:
-    verdict = Verdict(evaluator="string_match", status=Status.OK, value=value, why="", usage=Usage(), replies=replies)
-    return Scored(dialect=dialect, evaluator_version="0", status=Status.OK, value=value, verdicts=(verdict,), at=0.0)
-
-
-MUST = {"must_include": ["12"]}
-FUZZY = {"fuzzy_match": ["twelve"]}
+from tests.judge_stub import judge_stub
+from tests.scored_runs import FUZZY, MUST, a_task, play, scored
+from tests.stub_endpoint import StubEndpoint
 
 
 @pytest.fixture
@@ -122,77 +57,37 @@ def test_one_dialect_alone_can_be_asked_for(folder: Path) -> None:
 
 
 @pytest.fixture
-def sent() -> list[str | None]:
-    """The keys that the judge was sent."""
-    return []
+def judge() -> Iterator[StubEndpoint]:
+    """It finds everything correct."""
+    with judge_stub(lambda _: "correct") as stub:
+        yield stub
 
 
-@pytest.fixture
-def judge_url(sent: list[str | None]) -> Iterator[str]:
-    """An endpoint whose judge finds everything correct."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            sent.append(self.headers["authorization"])
-            self.rfile.read(int(self.headers["content-length"]))
-            message = {"role": "assistant", "content": "correct"}
-            choice = {"index": 0, "finish_reason": "stop", "message": message}
-            usage = {"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 6}
-            body = dumps(
-                {
-                    "id": "1",
-                    "object": "chat.completion",
-                    "created": 0,
-                    "model": "j",
-                    "choices": [choice],
-                    "usage": usage,
-                }
-            )
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            return
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-def test_a_judge_that_is_given_is_asked(folder: Path, judge_url: str) -> None:
-    main(["score", str(folder), "--dialect", "corrected", "--judge", "j", "--judge-url", judge_url])
+def test_a_judge_that_is_given_is_asked(folder: Path, judge: StubEndpoint) -> None:
+    main(["score", str(folder), "--dialect", "corrected", "--judge", "j", "--judge-url", judge.url])
     assert results(folder, "corrected") == {"1": 0.0, "2": 1.0, "3": 1.0, "4": None}
 
 
-def test_a_judge_is_taken_from_the_settings(folder: Path, judge_url: str) -> None:
-    main(["score", str(folder), "judge.model=gpt-5", f"judge.base_url={judge_url}", "--dialect", "corrected"])
+def test_a_judge_is_taken_from_the_settings(folder: Path, judge: StubEndpoint) -> None:
+    main(["score", str(folder), "judge.model=gpt-5", f"judge.base_url={judge.url}", "--dialect", "corrected"])
     assert results(folder, "corrected") == {"1": 0.0, "2": 1.0, "3": 1.0, "4": None}
     assert loads((folder / "rescored-corrected.json").read_bytes())["judge"] == "gpt-5"
 
 
-def test_a_judges_replies_are_kept_and_used_again(
-    folder: Path, judge_url: str, sent: list[str | None], tmp_path: Path
-) -> None:
-    settings = ("judge.model=j", f"judge.base_url={judge_url}", "llm.cache=readwrite")
+def test_a_judges_replies_are_kept_and_used_again(folder: Path, judge: StubEndpoint, tmp_path: Path) -> None:
+    settings = ("judge.model=j", f"judge.base_url={judge.url}", "llm.cache=readwrite")
 
     def again(*more: str, place: str = "cache") -> int:
         cache = f"llm.cache_dir={tmp_path / place}"
         return main(["score", str(folder), *settings, cache, *more, "--dialect", "corrected"])
 
     again()
-    asked, first = len(sent), results(folder, "corrected")
+    asked, first = len(judge.sent), results(folder, "corrected")
     assert asked > 0 and first == {"1": 0.0, "2": 1.0, "3": 1.0, "4": None}
     again()
-    assert len(sent) == asked and results(folder, "corrected") == first
+    assert len(judge.sent) == asked and results(folder, "corrected") == first
     again("judge.cache=off")
-    assert len(sent) == 2 * asked
+    assert len(judge.sent) == 2 * asked
     (tmp_path / "file").write_text("")
     assert again(place="file") == 2
 
@@ -215,13 +110,13 @@ def test_a_judge_of_ones_own_is_asked(
 
 
 def test_openais_key_is_not_sent_to_another_judge(
-    folder: Path, judge_url: str, sent: list[str | None], monkeypatch: pytest.MonkeyPatch
+    folder: Path, judge: StubEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai-0123456789")
-    main(["score", str(folder), "--dialect", "corrected", "--judge", "j", "--judge-url", judge_url])
+    main(["score", str(folder), "--dialect", "corrected", "--judge", "j", "--judge-url", judge.url])
     monkeypatch.setenv("JUDGE_API_KEY", "of-the-judge-0123456789")
-    main(["score", str(folder), "--dialect", "corrected", "--judge", "j", "--judge-url", judge_url])
-    assert {*sent} == {"Bearer none", "Bearer of-the-judge-0123456789"}
+    main(["score", str(folder), "--dialect", "corrected", "--judge", "j", "--judge-url", judge.url])
+    assert {sent.key for sent in judge.sent} == {"Bearer none", "Bearer of-the-judge-0123456789"}
 
 
 def test_a_damaged_journal_stops_it_and_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,10 +8,9 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.main import main
-from tests.commands.test_rescore import judge_url, sent
 from tests.e2e.conftest import PROJECT, Start
+from tests.judge_stub import judge_stub
 
-__all__ = ["judge_url", "sent"]
 Starter = Callable[..., Start]
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -49,25 +48,26 @@ def test_a_task_that_cannot_be_judged_is_an_error_everywhere(start: Starter, tmp
 
 
 def test_a_judge_is_counted_once_beside_the_model_however_often_the_run_is_started_or_scored(
-    start: Starter, tmp_path: Path, judge_url: str
+    start: Starter, tmp_path: Path
 ) -> None:
     task = json.loads((PROJECT / "tasks" / "demo.json").read_bytes())[0]
     task["eval"]["reference_answers"] = {"fuzzy_match": ["$44.50"]}
     path = tmp_path / "tasks.json"
     path.write_text(json.dumps([task]))
-    judged = (f"task.path={path}", "judge.model=gpt-4o", f"judge.base_url={judge_url}", "run.report=false")
-    done = start(*judged)
-    assert done.code == 0, done.err + done.out
-    summary = done.summary
-    cost = {"tokens": 12, "cost_usd": pytest.approx(45e-6), "priced": True, "requests": 2}
-    assert summary["judge"] == {**cost, "reply_cache": {"replies": 0, "share": 0.0}}
-    assert summary["by_site"]["shop"]["judge"] == summary["judge"]
-    assert summary["invocation"]["model_requests"] == done.folder.joinpath("0.traj.jsonl").read_text().count(
-        '"decided"'
-    )
-    assert "judge (not included above): 12 tokens, $0.0000" in done.out
-    assert main(["score", str(done.folder), "--judge", "gpt-4o", "--judge-url", judge_url]) == 0
-    for shortcut in done.folder.glob(".*.json*"):
-        shortcut.unlink()
-    again = start(*judged)
-    assert {**again.summary, "invocation": None} == {**summary, "invocation": None}
+    with judge_stub(lambda _: "correct") as judge:
+        judged = (f"task.path={path}", "judge.model=gpt-4o", f"judge.base_url={judge.url}", "run.report=false")
+        done = start(*judged)
+        assert done.code == 0, done.err + done.out
+        summary = done.summary
+        cost = {"tokens": 220, "cost_usd": pytest.approx(700e-6), "priced": True, "requests": 2}
+        assert summary["judge"] == {**cost, "reply_cache": {"replies": 0, "share": 0.0}}
+        assert summary["by_site"]["shop"]["judge"] == summary["judge"]
+        assert summary["invocation"]["model_requests"] == done.folder.joinpath("0.traj.jsonl").read_text().count(
+            '"decided"'
+        )
+        assert "judge (not included above): 220 tokens, $0.0007" in done.out
+        assert main(["score", str(done.folder), "--judge", "gpt-4o", "--judge-url", judge.url]) == 0
+        for shortcut in done.folder.glob(".*.json*"):
+            shortcut.unlink()
+        again = start(*judged)
+        assert {**again.summary, "invocation": None} == {**summary, "invocation": None}
