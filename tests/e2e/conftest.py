@@ -1,9 +1,10 @@
 """Runs the real command in a process of its own, as a person would."""
 
 import json
+import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ def start(tmp_path: Path, forked: Forks) -> Callable[..., Start]:
 @pytest.fixture
 def harness_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., Start]:
+) -> Iterator[Callable[..., Start]]:
     """Give the arguments of a command, get what it came to in this process: for what ends before anything is played."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", sys.argv)  # hydra reads both, so a start sets them
@@ -73,7 +74,11 @@ def harness_here(
         said = capsys.readouterr()
         return Start(code, said.out, said.err, tmp_path / "results" / "run")
 
-    return call
+    before = logging.getLogger().handlers[:]
+    yield call
+    for handler in [one for one in logging.getLogger().handlers if one not in before]:  # of hydra, for `run.log`
+        logging.getLogger().removeHandler(handler)
+        handler.close()
 
 
 @pytest.fixture
