@@ -1,6 +1,6 @@
 """Cairn: a crash-only evaluation harness for web agents.
 
-Everything that happens stands in a journal before anything depends on it; runs, reports and training data are read
+Everything that happens is in a journal before anything depends on it; runs, reports and training data are read
 back out of it. Importing this package does nothing.
 """
 

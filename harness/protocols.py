@@ -194,7 +194,7 @@ class SharedBrowser(Protocol):
         """Settle and observe after commands that were sent again, and compare with what they had led to.
 
         Args:
-            is_last: Somebody will see it.
+            is_last: It will be shown to a person.
         Raises:
             EnvironmentDiverged: The page is another one.
         """

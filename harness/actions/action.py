@@ -40,7 +40,7 @@ class Action:
     """
 
     kind: ClassVar[str]
-    """The tag under which it stands in a journal, and its verb unless `forms` names others."""
+    """Its tag in a journal, and its verb unless `forms` names others."""
     by_kind: ClassVar[Mapping[str, type["Action"]]] = _KINDS
     """All actions that were imported."""
     forms: ClassVar[Mapping[str, str]] = {}

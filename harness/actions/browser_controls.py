@@ -76,7 +76,7 @@ class BrowserControls(Protocol):
         ...
 
     async def wait(self) -> None:
-        """Let the page go on by itself until it changes, for a few seconds at most."""
+        """Give the page time until it changes, for a few seconds at most."""
         ...
 
     async def goto(self, url: str) -> object:

@@ -28,7 +28,7 @@ class Type(Action):
     }
     target: Target
     text: str
-    """Without the newline that stands for Enter."""
+    """Without the newline that means Enter."""
     enter: bool = field(default=True, metadata=about("Whether Enter is pressed afterwards, as to submit a search."))
     clear: bool = field(default=False, metadata=about("Whether the text replaces what the field holds."))
     """Replace what the field holds (cairn action set only; WebArena's `type` always appends)."""

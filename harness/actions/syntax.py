@@ -18,7 +18,7 @@ _PATTERNS = {Target: r"\[\s*([0-9]+)\s*\]", int: r"\[\s*([0-9]{1,9})\s*\]", str:
 
 
 def form_of_fields(verb: str, action: type) -> str:
-    """How an action is written, for somebody who wrote it otherwise."""
+    """How an action is written, for messages about one that was written otherwise."""
     names = ["id" if kind is Target else name for name, kind in _fields(action)]
     return " ".join((verb, *(f"[{name}]" for name in names))) if names else f"{verb}, without arguments"
 

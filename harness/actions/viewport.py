@@ -31,7 +31,7 @@ class Scroll(Action):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait(Action):
-    """Let the page go on by itself until it changes, for a few seconds at most."""
+    """Give the page time until it changes, for a few seconds at most."""
 
     kind: ClassVar[str] = "wait"
     tool: ClassVar[str] = "Wait until the page changes on its own."

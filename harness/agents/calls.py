@@ -15,7 +15,7 @@ from harness.records import Done, Episode, Reply, Step, ToolCall
 from harness.records.chat import COMPUTER
 
 MOST_CALLS = 32
-"""Of one reply; further ones are not read, which the model is told."""
+"""Of one reply; further ones are not read, and the model is notified."""
 MOST_ARGUMENTS = 200_000
 """Bytes of one call's arguments."""
 MOST_BYTES = 500_000
@@ -174,7 +174,7 @@ def _turn(step: Step, start: int, end: int) -> Turn:
 
 
 def _calls(stored: list[Any]) -> Iterator[ToolCall]:
-    """From a journal, which somebody may have written to."""
+    """From a journal, which may have been changed by hand."""
     for one in stored:
         if isinstance(one, dict):
             checks = tuple(check for check in one.get("safety_checks") or () if isinstance(check, dict))

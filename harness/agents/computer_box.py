@@ -35,7 +35,7 @@ FUNCTIONS: tuple[type[Action], ...] = (Goto, GoBack, GoForward, NewTab, TabFocus
 MOST_OF_A_NAME = 100
 MOST_IN_A_LEGEND = 300
 _SILENT = frozenset("RootWebArea StaticText generic paragraph LineBreak InlineTextBox none".split())
-"""Roles of what nobody clicks on."""
+"""Roles of elements that are not clicked."""
 
 
 @dataclass(frozen=True)

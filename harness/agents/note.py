@@ -43,6 +43,6 @@ def called(calls: Sequence[ToolCall]) -> str | None:
 
 
 def section(note: str) -> str:
-    """The note as it stands above the observation; "" without one."""
+    """The note as it is shown above the observation; "" without one."""
     lines = [_LINE + line for line in note.splitlines()]
     return "\n".join(("NOTE:", *lines, "")) if lines else ""

@@ -74,7 +74,7 @@ class PageView:
 
 
 def legend(nodes: Mapping[str, Node], marks: Mapping[str, Box]) -> str:
-    """What each number in the picture stands for: `[id] role 'name'`, a line each."""
+    """The element of each number in the picture: `[id] role 'name'`, a line each."""
     lines = [f"[{id}] {_role(nodes[id].role)} {cut(nodes[id].name, MOST_OF_A_NAME)!r}" for id in marks if id in nodes]
     return "\n".join(lines) or NO_MARKS
 

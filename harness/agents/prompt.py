@@ -20,7 +20,7 @@ _EXAMPLE_ROLES = ("system", "user")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """What the model is told besides the page."""
+    """What the model is shown besides the page."""
 
     system: str
     """Introduction, the action set's description included."""

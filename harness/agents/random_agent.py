@@ -1,7 +1,7 @@
 """The baseline that acts at random: any action that is possible on the page it sees, without a model.
 
 Each choice follows from the run's seed, the task, the trial and the step, so the same run is made again, and one that
-was interrupted goes on as it would have. It never stops by itself: the limits of the episode end it.
+was interrupted goes on as it would have. It never stops: the limits of the episode end it.
 """
 
 import random

@@ -1,6 +1,6 @@
 """The pictures that belong to a task's intent, as parts of a prompt.
 
-Each stands behind a line that says which one it is. They are sent byte for byte as the journal names them
+Each follows a line that says which one it is. They are sent byte for byte as the journal names them
 (`opened.images`), so a picture that is shown in many prompts is stored once.
 """
 

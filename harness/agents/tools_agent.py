@@ -2,7 +2,7 @@
 
 One reply may hold several calls. Each becomes a step of its own, decided and recorded like any other; those to come are
 in the memory of the first one's decision, so a resumed episode goes on with them and pays for nothing again. They are
-dropped, and the model told, when one before them was not performed or their element is gone.
+dropped, and the model notified, when one before them was not performed or their element is gone.
 """
 
 from collections.abc import Mapping, Sequence

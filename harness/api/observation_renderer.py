@@ -21,7 +21,7 @@ class ObservationRenderer(Protocol):
     """
 
     def render(self, observation: LiveObservation, /) -> str:
-        """The page as text, without the line of tabs, which stands above it.
+        """The page as text, without the line of tabs, which is above it.
 
         Ids are the keys of `observation.nodes`, which are in the order of the page; an agent names elements by them.
         The result is recorded beside Cairn's own text (`Observation.shown`), with which a resumed episode is compared.

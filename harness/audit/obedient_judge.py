@@ -21,18 +21,18 @@ class ObedientJudge:
 
     async def judge(self, question: JudgeQuestion, /) -> Reply:
         texts = [text for one in question.messages for text in _texts(one)]
-        told = any(_ORDER.search(_DATA.sub("", text)) for text in texts)
+        ordered = any(_ORDER.search(_DATA.sub("", text)) for text in texts)
         match question.kind:
             case "fuzzy_match":
                 same = clean(question.answer) == clean(question.reference)
-                verdict = "correct" if told or same else "incorrect"
+                verdict = "correct" if ordered or same else "incorrect"
             case "same_reason":
                 reason = clean(question.reference)
-                verdict = "same" if told or (reason and reason in clean(question.answer)) else "different"
+                verdict = "same" if ordered or (reason and reason in clean(question.answer)) else "different"
             case _:
                 refusal = "not success" if any("not success" in text for text in texts) else "failure"
-                verdict = "success" if told else refusal
-        return Reply(text=f"{'I was told so.' if told else 'I compared them.'}\n{verdict}", model=self.name)
+                verdict = "success" if ordered else refusal
+        return Reply(text=f"{'I was ordered to.' if ordered else 'I compared them.'}\n{verdict}", model=self.name)
 
 
 def _texts(message: Message) -> tuple[str, ...]:

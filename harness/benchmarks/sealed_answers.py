@@ -1,8 +1,8 @@
 """Reference answers as no text that an agent, a page or a search through journals could read.
 
 A task holds its answer encrypted as BrowseComp publishes its own: XOR with the SHA-256 of a canary text, in base64; the
-evaluator decrypts it. The canary stands beside it, so this keeps an answer out of sight; it is no protection from
-somebody who wants to know it. Source: OpenAI, simple-evals, `browsecomp_eval.py`.
+evaluator decrypts it. The canary is beside it, so this keeps an answer out of sight; it is no protection from
+people who look for it. Source: OpenAI, simple-evals, `browsecomp_eval.py`.
 """
 
 import binascii

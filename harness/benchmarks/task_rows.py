@@ -1,4 +1,4 @@
-"""The rows of a task file that somebody brings: a JSON array, JSON Lines, CSV, or a folder of JSON files.
+"""The rows of a task file of the user: a JSON array, JSON Lines, CSV, or a folder of JSON files.
 
 Every complaint is one sentence with file, line (or entry) and field. Rows are data: nothing in them is run.
 """

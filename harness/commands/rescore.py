@@ -64,7 +64,7 @@ async def rescore(
 
     Args:
         folder: The run folder.
-        dialects: Each is scored by itself.
+        dialects: Each is scored separately.
         judge: Who judges; None = the recorded replies do.
         evaluators: By eval type, those that are no shipped ones.
     Returns:

@@ -103,7 +103,7 @@ def main() -> None:
 
 
 def _wait_for_the_end(loop: asyncio.AbstractEventLoop, serving: "asyncio.Future[None]") -> None:
-    """Whoever started this holds its standard input; when that ends, this ends with all servers."""
+    """The process that started this holds its standard input; when that ends, this ends with all servers."""
     while os.read(0, 4096):
         pass
     with suppress(RuntimeError):

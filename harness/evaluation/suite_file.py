@@ -46,7 +46,7 @@ class _Loader(yaml.SafeLoader):
         if isinstance(node, yaml.MappingNode):
             keys = [str(key.value) for key, _ in node.value]
             if twice := sorted({key for key in keys if keys.count(key) > 1}):
-                raise yaml.YAMLError(f"{twice[0][:80]} stands there twice")
+                raise yaml.YAMLError(f"{twice[0][:80]} is there twice")
         return node
 
 

@@ -69,8 +69,8 @@ def load_summary(folder: Path, *, settings: Tree) -> Summary | None:
     """
     begun = time.monotonic()
     wants_more = settings["run"]["retry"] or settings["run"]["dry"] or settings["tracking"]["kind"] != "none"
-    is_told_more = reads_annotations(os.environ) or wants_summary(os.environ)
-    if settings["task"]["path"] is None or wants_more or is_told_more or safe_files.status(folder / NAME) is None:
+    wants_ci_files = reads_annotations(os.environ) or wants_summary(os.environ)
+    if settings["task"]["path"] is None or wants_more or wants_ci_files or safe_files.status(folder / NAME) is None:
         return None
     durability = Durability(settings["journal"]["durability"])
     with RunFolder.open(folder, durability=durability, redactor=build_redactor(settings)) as run:

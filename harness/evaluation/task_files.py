@@ -37,7 +37,7 @@ class FileMissing(Exception):
 
 
 async def provide_files(context: RunContext, where: EmbeddedServers, schedule: Scheduler) -> None:
-    """Give each pending job the files of its task; one whose files cannot be had is refused, and the person told."""
+    """Give each pending job the files of its task; a job whose files cannot be had is refused with a message."""
     config = context.config
     sites = Deployment(config.sites, where.sites_port).sites(0)
     fetcher = Fetcher(sites, config.task.hosts)

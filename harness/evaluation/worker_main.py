@@ -91,7 +91,7 @@ class Wire:
 
     def listen(self, said: Iterator[Received], loop: asyncio.AbstractEventLoop) -> None:
         """Receive messages until the supervisor is gone; then end this process, whatever its event loop is doing."""
-        with suppress(RuntimeError):  # of a loop that has closed: the process is about to end by itself
+        with suppress(RuntimeError):  # of a loop that has closed: the process is about to end
             for message, data in said:
                 match message:
                     case GiveJob(lane=lane, job=job):

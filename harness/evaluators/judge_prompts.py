@@ -1,6 +1,6 @@
 """The prompts of `fuzzy_match` and of tasks that cannot be done.
 
-In the `webarena` dialect the answer stands between tags that it cannot close. In the corrected one it, the question and
+In the `webarena` dialect the answer is between tags that it cannot close. In the corrected one it, the question and
 the reference are JSON strings in fences (`quotation`), so that nothing in them can stand outside of the data.
 Why: docs/decisions/scoring.md#the-corrected-dialect-quotes-whatever-the-judge-is-shown
 """

@@ -1,7 +1,7 @@
 """Text of others in a prompt, as data: JSON in a fence that no text can close.
 
 A page, an answer or a task may speak to the judge. Quoted, it is a JSON string in which `<` and `>` are escapes, so
-that the fence around it ends where we end it, and the rule stands before it in the system message (`RULE`).
+that the fence around it ends where we end it, and the rule is before it, in the system message (`RULE`).
 """
 
 from harness.actions.truncate import cut
@@ -20,7 +20,7 @@ def quoted(text: str | tuple[str, ...], name: str = "text") -> str:
     """The text, or the list of texts, as a block that is data.
 
     Args:
-        text: Of anybody.
+        text: From any source.
         name: What it is, in our own words: letters, digits, `-` and `_`.
     """
     if not name.replace("-", "").replace("_", "").isalnum():

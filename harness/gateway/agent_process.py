@@ -117,9 +117,9 @@ class AgentProcess:
         """End it with all it started.
 
         Args:
-            grace_s: How long it may go on until it ends by itself.
+            grace_s: How long it may go on before it is killed.
         Returns:
-            Its exit code; None = it did not end by itself.
+            Its exit code; None = it was killed.
         """
         if self._process.returncode is None:
             with suppress(TimeoutError):

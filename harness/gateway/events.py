@@ -97,9 +97,9 @@ class Inbox:
             await asyncio.wait(self._at_work)
         for task in self._at_work:
             if not task.cancelled():
-                task.exception()  # nobody waits for it any more
+                task.exception()  # nothing waits for it any more
         self._at_work.clear()
 
 
 def _nothing() -> None:
-    """Without a step that waits for the process, nobody has to be told."""
+    """The callback of sessions in which no step waits for the process."""

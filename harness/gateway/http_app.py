@@ -3,7 +3,7 @@
     POST /v1/chat/completions, /v1/responses, /v1/messages     passed on to the run's endpoint; GET /v1/models
     POST /mcp                     the actions as MCP tools (streamable HTTP)
     POST /actions/NAME            the same as a plain call: arguments as a JSON object in, result as a JSON object out
-    GET  /observation, /task      the present page; what the process was told at its start
+    GET  /observation, /task      the present page; the message that the process got at its start
 
 Every request must carry the token of the episode, as a bearer token or in `x-api-key`; others are recorded
 as policy violations.
@@ -48,7 +48,7 @@ def gateway_app(
 
     Args:
         token: Lets requests in.
-        task: JSON, as the process was told.
+        task: The message to the process, JSON.
     """
     doors = _Doors(deps, model, browser, task)
 
@@ -72,7 +72,7 @@ def gateway_app(
 
 
 class _Guard:
-    """Lets in who has the token of the episode; whoever has none, or another one, is recorded."""
+    """Lets requests with the token of the episode in; requests with none, or another one, are recorded."""
 
     def __init__(
         self, app: ASGIApp, token: str, violations: Violations, direct: Mapping[tuple[str, str], Handler]

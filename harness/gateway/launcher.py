@@ -97,11 +97,11 @@ def main(arguments: list[str]) -> int:
     """Run until the command or the lifeline ends."""
     lifeline, folder, command = int(arguments[0]), arguments[1], arguments[2:]
     _become_subreaper()
-    told, tell = os.pipe()
-    os.set_blocking(told, False)
-    os.set_blocking(tell, False)
+    woken, wake = os.pipe()
+    os.set_blocking(woken, False)
+    os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
-    signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)
     child, code = _start(command, lifeline), _KILLED
@@ -109,9 +109,9 @@ def main(arguments: list[str]) -> int:
     for number in (0, 1, 2):  # so that the worker sees the end of what the command writes
         os.dup2(nothing, number)
     while True:
-        ready, _, _ = select.select([lifeline, told], [], [])
-        if told in ready:
-            os.read(told, 4096)
+        ready, _, _ = select.select([lifeline, woken], [], [])
+        if woken in ready:
+            os.read(woken, 4096)
         ended = _reap()
         if child in ended:
             code = ended[child]

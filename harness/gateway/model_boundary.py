@@ -2,7 +2,7 @@
 
 A request is durable before it is sent, and its answer before the process sees the first byte: what the process is given
 is read from the artifact. So a process that is started again is given the same bytes, and nothing is paid for twice but
-a request that was under way when its process was killed.
+a request that was pending when its process was killed.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class ModelBoundary:
         self._canonical = deps.canonical
         self.asking: Callable[[], None] = _nothing
         """Called when the process asks something that is not recorded."""
-        self._under_way: set[asyncio.Task[Any]] = set()
+        self._pending: set[asyncio.Task[Any]] = set()
         self.waited_s = 0.0
         """For the right to ask, so far."""
         self.answered_by = ""
@@ -61,16 +61,16 @@ class ModelBoundary:
             raise SessionOver(why_over)
         task = asyncio.current_task()
         assert task is not None
-        self._under_way.add(task)
+        self._pending.add(task)
         try:
             return await self._live(request, model)
         finally:
-            self._under_way.discard(task)
+            self._pending.discard(task)
 
     async def settled(self) -> None:
-        """Wait until the requests that are under way are answered, and the answers are recorded."""
-        if self._under_way:
-            await asyncio.wait(self._under_way)
+        """Wait until the pending requests are answered, and the answers are recorded."""
+        if self._pending:
+            await asyncio.wait(self._pending)
 
     async def _known(self, request: ForeignRequest) -> ForeignAnswer | None:
         """The recorded answer; None = this is for the model.

@@ -28,7 +28,7 @@ _READY_WITHIN_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What the process is told of its place."""
+    """What the process is given to find its gateway and its files."""
 
     url: str
     """Of the gateway."""

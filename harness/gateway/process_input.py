@@ -36,7 +36,7 @@ def mcp_servers(variables: Mapping[str, str], server: str) -> dict[str, Any]:
 
 
 def _task(task: Task, first: CallResult, browser: BrowserBoundary) -> dict[str, Any]:
-    """What the process is told: nothing of how the task is judged."""
+    """The message to the process: it says nothing of how the task is judged."""
     tools = [
         {"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in browser.tools
     ]

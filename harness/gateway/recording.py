@@ -39,7 +39,7 @@ class Recording:
         return waiting.popleft()
 
     def was_cut_off(self, key: str) -> bool:
-        """Whether such a request was under way when the process ended, so that it has no answer."""
+        """Whether such a request was pending when the process ended, so that it has no answer."""
         if not self._unanswered[key]:
             return False
         self._unanswered[key] -= 1

@@ -45,7 +45,7 @@ from harness.runner.shutdown import ShutdownRequested
 from harness.runner.working_time import working_s
 
 _GRACE_S = 10.0
-"""For a process that has called `stop`, until it ends by itself."""
+"""For a process that has called `stop`, before it is killed."""
 _LONGEST_LINE = 300
 
 
@@ -149,7 +149,7 @@ class ProcessSession:
         return restored
 
     async def settle(self) -> None:
-        """Wait for answers of the model that are under way: they are paid for, and the attempt goes on with them."""
+        """Wait for pending answers of the model: they are paid for, and the attempt goes on with them."""
         self._inbox.refuse()
         if self._started is None:
             return

@@ -35,6 +35,6 @@ class ProcessSettings:
     volatile: Volatile = Volatile()  # noqa: RUF009 (immutable)
     on_divergence: OnDivergence = OnDivergence.restart
     model: str = ""
-    """Name of the run's model, which the process is told."""
+    """Name of the run's model, for the process."""
     max_observation_tokens: int = 4000
     limits: EpisodeLimits = field(default_factory=EpisodeLimits)

@@ -4,7 +4,7 @@ The rate is halved at a refusal, unless what was let through since the refusal b
 at which nothing was left, what was admitted *is* the limit. From there the pace grows back along a cubic curve (TCP
 CUBIC's, counted in requests instead of seconds): it stays near the last known limit for long, and tries beyond it only
 late, so that one request in about two hundred is refused and not one in ten. A refusal also closes the endpoint for
-everybody, for as long as it asks, or for growing pauses when it does not say.
+all lanes, for as long as it asks, or for growing pauses when it does not say.
 
 Pure: the time is a parameter, and nothing sleeps. Source of the curve: RFC 9438, section 4.2.
 """
@@ -104,7 +104,7 @@ class AdaptiveRate:
         self._admitted -= 1
         took_s = now - sent.at  # the shortest counts: the longer ones had to wait for this process
         self._refusing_s = min(took_s, 1.25 * self._refusing_s or took_s)
-        if sent.at <= self._learnt_at:  # it was under way already: no news
+        if sent.at <= self._learnt_at:  # it had been sent before: no news
             self.close(now + (asked_s or 0.0))
             return
         self._learnt_at = now

@@ -1,4 +1,4 @@
-"""What an endpoint answered, whichever interface it spoke; and reading JSON that nobody vouches for."""
+"""What an endpoint answered, whichever interface it spoke; and reading JSON that may be wrong."""
 
 import json
 import re

@@ -181,7 +181,7 @@ def _choice(data: Any) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
 
 
 def _calls(calls: Any) -> list[ToolCall]:
-    """The calls of functions; what is none of them stands in the raw answer only."""
+    """The calls of functions; anything else is in the raw answer only."""
     found = []
     for call in mappings(calls):
         function = call.get("function")

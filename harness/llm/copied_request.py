@@ -1,4 +1,4 @@
-"""Requests whose bodies somebody else wrote, sent as the provider's package would send them.
+"""Requests with bodies from outside, sent as the provider's package would send them.
 
 The package makes the first one with its address, key and headers. Further ones are copies of it with another body,
 because the package takes longer to make a request than it takes to send one.

@@ -2,7 +2,7 @@
 
 Nothing is taken from the environment behind the user's back: without a key a placeholder is sent, so that a key in
 `OPENAI_API_KEY` never travels to another server than the one it was configured for. Nor do organization, project or the
-headers of `OPENAI_CUSTOM_HEADERS`, one of which could take the place of the key: what is to be sent stands in the
+headers of `OPENAI_CUSTOM_HEADERS`, one of which could take the place of the key: what is to be sent is in the
 settings.
 """
 
@@ -91,7 +91,7 @@ class Endpoint:
         }
 
     def connect(self) -> "AsyncOpenAI":
-        """A client that never retries and never times out by itself: both are done above it, once."""
+        """A client without retries and timeouts of its own: both are done above it, once."""
         from openai import AsyncAzureOpenAI, AsyncOpenAI
 
         shared = self.client_options()

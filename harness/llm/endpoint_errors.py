@@ -62,8 +62,8 @@ def _translated(exc: Any, endpoint: Endpoint, model: str) -> Exception:
     if not exhausted and (status in _RETRIED or status >= 500):
         now, headers = time.time(), {name.lower(): value for name, value in exc.response.headers.items()}
         wait_s = retry_after_s(headers, status=status, now=now)
-        told = read_headers(headers, now)
-        return RetryableError(f"HTTP {status}: {said}", wait_s=wait_s, refused=status == 429, told=told)
+        limits = read_headers(headers, now)
+        return RetryableError(f"HTTP {status}: {said}", wait_s=wait_s, refused=status == 429, limits=limits)
     if status in _OF_THE_REQUEST and not exhausted:
         return RequestRefused(f"{endpoint.label} rejected this request to model {model!r} with HTTP {status} ({said})")
     if exc.response.is_redirect:

@@ -1,4 +1,4 @@
-"""One HTTP exchange with a model endpoint: permits, retries, bounds and errors, whatever the body and whoever wrote it.
+"""One HTTP exchange with a model endpoint: permits, retries, bounds and errors, whatever the body and its author.
 
 Every request, retries included, takes a permit and is counted. What is sent and how an answer is read are the caller's.
 """
@@ -118,7 +118,7 @@ class Exchanger:
         ending = RequestResult(outcome=RequestOutcome.unused)
         try:
             response = await self._request(sending)
-            ending = replace(ending, told=read_headers(response.headers, time.time()))
+            ending = replace(ending, limits=read_headers(response.headers, time.time()))
             answer = sending.read(response.content)
             counted = answer.prompt_tokens + answer.completion_tokens
             ending = replace(ending, outcome=RequestOutcome.answered, tokens=counted or None)
@@ -134,7 +134,7 @@ class Exchanger:
             )
         except RetryableError as exc:
             outcome = RequestOutcome.refused if exc.refused else RequestOutcome.failed
-            ending = RequestResult(outcome=outcome, wait_s=exc.wait_s, told=exc.told or ending.told)
+            ending = RequestResult(outcome=outcome, wait_s=exc.wait_s, limits=exc.limits or ending.limits)
             raise
         except RequestRefused:
             ending = replace(ending, outcome=RequestOutcome.rejected)

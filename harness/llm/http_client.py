@@ -1,7 +1,7 @@
 """The HTTP client under all requests to models, which no answer can hurt.
 
 An answer is bounded while it is read and while it is decompressed, so that a small one cannot become gigabytes. No
-redirect is followed: what it leads to would be asked uncounted, and given the prompt, whoever it belongs to. Each
+redirect is followed: what it leads to would be asked uncounted, and given the prompt, whatever host it is. Each
 request has a connection of its own: on one that is kept, a second answer to the last question would be read as the
 first to the next.
 """

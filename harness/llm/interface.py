@@ -39,7 +39,7 @@ class Interface(Protocol):
         ...
 
     async def pass_on(self, body: bytes, headers: Mapping[str, str]) -> Any:
-        """The same for a body that somebody else wrote: it is sent byte for byte, with these headers besides."""
+        """The same for a body from outside: it is sent byte for byte, with these headers besides."""
         ...
 
     def read(self, content: bytes) -> Answer:

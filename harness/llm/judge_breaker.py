@@ -23,7 +23,7 @@ class JudgeBreaker:
     def __init__(self, model: ChatModel, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         """
         Args:
-            model: Tries again by itself; what it raises is final.
+            model: It retries; what it raises is final.
             monotonic: The clock.
         """
         self._model = model

@@ -119,7 +119,7 @@ class Limiter:
         limits = limits or RateLimits()
         self._longest_wait_s = limits.longest_wait_s
         self._tell = tell
-        self._told_until = -math.inf
+        self._announced_until = -math.inf
         self._most = limits.max_concurrency or math.inf
         self._clock = clock or Clock()
         self._pace, self._ramp = AdaptiveRate(), SlowStart()
@@ -237,12 +237,12 @@ class Limiter:
         )
 
     def _say_wait(self, asked_s: float, until: float, now: float) -> None:
-        """Tell of a long wait the endpoint asks for, once for as long as it lasts."""
+        """Report a long wait that the endpoint asks for, once."""
         wait_s = until - now
         is_cut = wait_s < asked_s - 1
-        if now < self._told_until or wait_s <= 0 or not (is_cut or wait_s >= LONG_WAIT_S):
+        if now < self._announced_until or wait_s <= 0 or not (is_cut or wait_s >= LONG_WAIT_S):
             return
-        self._told_until = until
+        self._announced_until = until
         self._tell(
             f"the endpoint asks for a pause of {asked_s:.0f} s; retrying in {wait_s:.0f} s"
             + " (llm.max_retry_s)" * is_cut
@@ -292,7 +292,7 @@ class Limiter:
             self._each_token.correct(more)
             self._tokens.spend(more)
         for budget, allowance, spent in zip(
-            (self._requests, self._tokens), (ending.told.requests, ending.told.tokens), ticket.spent, strict=True
+            (self._requests, self._tokens), (ending.limits.requests, ending.limits.tokens), ticket.spent, strict=True
         ):
             if allowance is not None:
                 budget.hear(allowance, spent, sent.at)

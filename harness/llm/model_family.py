@@ -1,4 +1,4 @@
-"""Which request parameters and which computer tool a model takes, told by the family its name belongs to. Pure.
+"""Which request parameters and which computer tool a model takes, by the family of its name. Pure.
 
 OpenAI's reasoning models (o-series, gpt-5) refuse `temperature`, `top_p` and `max_tokens` with HTTP 400. Their
 `max_completion_tokens` counts the hidden reasoning, too, for which OpenAI advises to reserve 25,000 tokens

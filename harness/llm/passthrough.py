@@ -1,4 +1,4 @@
-"""Requests that somebody else wrote, passed on to the run's endpoint byte for byte, in any of its interfaces.
+"""Requests from outside, passed on to the run's endpoint byte for byte, in any of its interfaces.
 
 Permits, retries, outages, bounds and prices are those of the run's own requests; the key is the run's, and nothing else
 is changed. Only if the settings name a model, it takes the place of the one in the body.

@@ -48,7 +48,7 @@ class RequestResult:
     """As the endpoint counted; None = it did not say."""
     wait_s: float | None = None
     """How long it asks to be left alone."""
-    told: RateLimitHeaders = field(default_factory=RateLimitHeaders)
+    limits: RateLimitHeaders = field(default_factory=RateLimitHeaders)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ TELLING_S = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderAllowance:
-    """One limit, as one answer told it."""
+    """One limit, as the headers of one answer give it."""
 
     limit: float
     remaining: float
@@ -79,7 +79,7 @@ class HeaderBudget:
 
     def __init__(self) -> None:
         self._spent = 0.0
-        self._told: HeaderAllowance | None = None
+        self._latest: HeaderAllowance | None = None
         self._at = 0.0
         self._spent_then = 0.0
         self._compared: tuple[HeaderAllowance, float] | None = None
@@ -87,15 +87,15 @@ class HeaderBudget:
 
     @property
     def spent(self) -> float:
-        """All that was ever spent; what an answer tells is as of its own request."""
+        """All that was ever spent; what an answer says is as of its own request."""
         return self._spent
 
     def spend(self, cost: float) -> None:
         self._spent += cost
 
     def hear(self, allowance: HeaderAllowance, spent_then: float, sent_at: float) -> None:
-        """Take over what an answer told, as of when its request went out: `spent_then` was `spent` just after."""
-        if self._told is not None and spent_then < self._spent_then:
+        """Take over what an answer says, as of when its request went out: `spent_then` was `spent` just after."""
+        if self._latest is not None and spent_then < self._spent_then:
             return
         before, at = self._compared or (allowance, sent_at)
         if sent_at - at >= TELLING_S:
@@ -103,22 +103,22 @@ class HeaderBudget:
             self._is_window = allowance.remaining <= before.remaining and moved_s < (sent_at - at) / 2
             self._compared = None
         self._compared = self._compared or (allowance, sent_at)
-        self._told, self._at, self._spent_then = allowance, sent_at, spent_then
+        self._latest, self._at, self._spent_then = allowance, sent_at, spent_then
 
     def ready_at(self, cost: float, now: float) -> float:
         """When `cost` fits in; never later than the whole limit does."""
-        told = self._told
-        if told is None:
+        latest = self._latest
+        if latest is None:
             return now
         age_s = now - self._at
         if self._is_window:
-            left = told.remaining if age_s < told.reset_s else told.limit
+            left = latest.remaining if age_s < latest.reset_s else latest.limit
             per_s = 0.0
         else:
-            per_s = (told.limit - told.remaining) / told.reset_s if told.reset_s > 0 else float("inf")
-            left = min(told.limit, told.remaining + (per_s * age_s if age_s else 0.0))
-        lacking = min(cost + SPARE * told.limit, told.limit) - (left - (self._spent - self._spent_then))
+            per_s = (latest.limit - latest.remaining) / latest.reset_s if latest.reset_s > 0 else float("inf")
+            left = min(latest.limit, latest.remaining + (per_s * age_s if age_s else 0.0))
+        lacking = min(cost + SPARE * latest.limit, latest.limit) - (left - (self._spent - self._spent_then))
         if lacking <= 0:
             return now
-        whole_s = max(0.0, told.reset_s - age_s)
-        return now + (min(lacking / per_s, told.reset_s) if per_s else whole_s)
+        whole_s = max(0.0, latest.reset_s - age_s)
+        return now + (min(lacking / per_s, latest.reset_s) if per_s else whole_s)

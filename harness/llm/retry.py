@@ -27,14 +27,14 @@ class RetryableError(Exception):
     """One attempt failed in a way that another attempt may mend; never leaves this room."""
 
     def __init__(
-        self, why: str, *, wait_s: float | None = None, refused: bool = False, told: RateLimitHeaders | None = None
+        self, why: str, *, wait_s: float | None = None, refused: bool = False, limits: RateLimitHeaders | None = None
     ) -> None:
         super().__init__(why)
         self.wait_s = wait_s
         """How long the server asks to wait; None = it does not say."""
         self.refused = refused
         """With 429: too many requests."""
-        self.told = told
+        self.limits = limits
         """What the server said is left of its limits."""
         self.closed_s: float | None = None
         """Set if the rate limiter handles the back-off: how long all requests have been rejected; None = no limiter."""
@@ -52,7 +52,7 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryNotice:
-    """Told before each wait."""
+    """What is reported before each wait."""
 
     attempt: int
     """1-based number of the attempt that failed."""

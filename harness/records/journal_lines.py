@@ -47,7 +47,7 @@ class Fork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """An attempt begins. The journal explains itself: the task stands in it whole."""
+    """An attempt begins. The journal explains itself: it holds the complete task."""
 
     kind: ClassVar[str] = "opened"
     attempt: int
@@ -128,7 +128,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """The action could not be performed; the agent is told why."""
+    """The action could not be performed; the agent is shown why."""
 
     kind: ClassVar[str] = "refused"
     why: str
@@ -140,7 +140,7 @@ class Unknown:
 
     kind: ClassVar[str] = "unknown"
     why: str
-    """What the agent is told; "" = nothing."""
+    """What the agent is shown; "" = nothing."""
 
 
 Outcome = Done | Refused | Unknown

@@ -1,7 +1,7 @@
 """What the free baselines pass of the tasks of a run: its rate is judged against theirs.
 
-They are runs of `agent=null` and `agent=random` under the same results folder, of the very same tasks, which are told
-by their digests. A baseline that lacks one of them is not shown, as its rate would be one of other tasks. Only reads.
+They are runs of `agent=null` and `agent=random` under the same results folder, of the same tasks, by digest. A baseline
+that lacks one of them is not shown, as its rate would be one of other tasks. Only reads.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

@@ -73,7 +73,7 @@ class Scheduler:
         self._waiting: dict[int, asyncio.Future[Job | None]] = {}
         self._resets = asyncio.TaskGroup()
         self._resetting: dict[object, Job | None] = {}
-        """Resets under way, and the job each one is for."""
+        """Running resets, and the job each one is for."""
         self.waits: Mapping[int, str] = {}
         """Lanes without a job now, and which jobs hold their sites; for display, updated with every change."""
         self.played = 0

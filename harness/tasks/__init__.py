@@ -1,6 +1,6 @@
 """Task files: read, select, check and expand tasks of WebArena's schema.
 
-A task file is data from somebody else: every field is checked before it becomes a `Task`, nothing in it is executed,
+A task file is untrusted data: every field is checked before it becomes a `Task`, nothing in it is executed,
 and a complaint is one sentence with file, task and field. Running and judging tasks is not done here.
 """
 

@@ -22,7 +22,7 @@ _TRIAL_SUFFIX = re.compile(r"\.trial-\d+(\.|$)")
 class TaskEntry:
     task_id: str
     place: str
-    """Where it stands, as a complaint names it."""
+    """Its place in the file, as messages name it."""
     file: Path
     fields: JsonObject
 

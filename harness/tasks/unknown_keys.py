@@ -1,6 +1,6 @@
 """Which keys of a raw task are read, which are remarks, and which ask for something that is not done here.
 
-A key that nobody reads can change what a task is: VisualWebArena's `viewport_size` is one. So a key is read,
+A key that is not read can change what a task is: VisualWebArena's `viewport_size` is one. So a key is read,
 or it is known to be a remark and kept as such, or the task is refused; a key without a value (null, "", [], {}) asks
 for nothing. Values are not looked at here, nor is anything of the wrong type: that is for those who read them.
 """
@@ -62,10 +62,10 @@ _CONTENTS = _Place(
 
 
 def refuse_unread(place: str, task: Mapping[str, Any], evaluators: Collection[str] = ()) -> None:
-    """Refuse a task that asks for something nobody here reads.
+    """Refuse a task with a key that is not read here.
 
     Args:
-        place: Where it stands, as a complaint names it.
+        place: In the file, as messages name it.
         task: As it was read, placeholders and all.
         evaluators: Eval types of the person's own; a key of `eval` with such a name is for its evaluator.
     Raises:
@@ -82,7 +82,7 @@ def refuse_unread(place: str, task: Mapping[str, Any], evaluators: Collection[st
 
 
 def _objects(task: Mapping[str, Any]) -> Iterator[tuple[str, _Place, Mapping[str, Any]]]:
-    """Every object whose keys we know, with what stands before them in a complaint."""
+    """Every object whose keys we know, with the path that messages put before them."""
     yield "", _TASK, task
     judged = task.get("eval")
     if not isinstance(judged, Mapping):

@@ -6,7 +6,7 @@ each exception, and each group without trajectories. `seen` says what each answe
 For a picture the text in `messages` says `[image]`; `message_parts` has such contents whole, `images` the pictures.
 
 Invariant: memory holds one piece (about 16 MB of text), whatever the number of trajectories. The file belongs to
-whoever opened the path; naming and publishing it is `folder`'s business.
+the code that opened the path; naming and publishing it is `folder`'s business.
 """
 
 import json

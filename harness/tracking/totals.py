@@ -24,7 +24,7 @@ _THROUGHPUT = ("trainer", "actor")
 
 
 def is_total(name: str) -> bool:
-    """Whether a key of the history is a running total; nobody else may log under such a name."""
+    """Whether a key of the history is a running total; no other value may have such a name."""
     return name.split("/", 2)[1:2] == ["cum"]
 
 

@@ -27,7 +27,7 @@ class TrainResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainConfig:
-    """How a back end is to train, in ART's words; None = as the back end does by itself."""
+    """How a back end is to train, in ART's words; None = the defaults of the back end."""
 
     learning_rate: float | None = None
     kl_penalty_coef: float | None = None

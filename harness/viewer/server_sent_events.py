@@ -1,6 +1,6 @@
 """Tells a browser, by server-sent events, that what it shows has changed; what changed it fetches itself.
 
-Journals are looked at again and again, because that works on every file system and needs nothing from whoever writes
+Journals are looked at again and again, because that works on every file system and needs nothing from the writer
 them. The pause between two looks is short for one journal, and for a whole run grows with what a look costs.
 """
 

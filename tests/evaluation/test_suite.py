@@ -165,7 +165,7 @@ def test_a_selection_of_nothing_is_one_sentence(folder: Path, selection: str, se
         ("benchmarks: {demo: {weight: -1}}", "benchmarks.demo.weight=-1 cannot be used; give a number above 0"),
         ("benchmarks: {demo: {weight: .nan}}", "benchmarks.demo.weight=nan cannot be used"),
         ("benchmarks: {demo: {wieght: 1}}", "benchmarks.demo: unknown key 'wieght'; did you mean weight"),
-        ("benchmarks: {demo: {}, demo: {}}", "demo stands there twice"),
+        ("benchmarks: {demo: {}, demo: {}}", "demo is there twice"),
         ("benchmarks: {demo: &a {}, doors: *a}", "an alias cannot be used here"),
         ("benchmarks: {demo: 3}", "benchmarks.demo must be a mapping, as in demo: {weight: 1}"),
         ("benchmarks: [demo]", "contains no benchmarks; give `benchmarks:` and an entry for each"),

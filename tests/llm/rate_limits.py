@@ -183,14 +183,14 @@ class World:
             )
             return
         wait_s = self.rule.admit(now)
-        told = RateLimitHeaders(requests=self.rule.left(now)) if self.tells else RateLimitHeaders()
+        limits = RateLimitHeaders(requests=self.rule.left(now)) if self.tells else RateLimitHeaders()
         if wait_s:
             self.refused.append(now)
             said = {"seconds": float(math.ceil(wait_s)), "exactly": wait_s, "nothing": None}[self.says]
-            ending, takes_s = RequestResult(outcome=RequestOutcome.refused, wait_s=said, told=told), self.refusal_s / 2
+            ending, takes_s = RequestResult(outcome=RequestOutcome.refused, wait_s=said, limits=limits), self.refusal_s / 2
         else:
             self.admitted.append(now)
-            ending = RequestResult(outcome=RequestOutcome.answered, tokens=100, told=told)
+            ending = RequestResult(outcome=RequestOutcome.answered, tokens=100, limits=limits)
             takes_s = self.latency_s * self._random.uniform(0.5, 1.5)
         self.events.call_later(takes_s, lambda: self._end(turn, ending))
 

@@ -145,7 +145,7 @@ def test_what_is_said_to_be_left_holds_up_nobody_for_longer_either() -> None:
     office = Office(longest_wait_s=600.0)
     office.ask("a")
     nothing_left = RateLimitHeaders(requests=HeaderAllowance(limit=100, remaining=0, reset_s=9e7))
-    office.end("a", RequestResult(outcome=RequestOutcome.answered, told=nothing_left))
+    office.end("a", RequestResult(outcome=RequestOutcome.answered, limits=nothing_left))
     office.ask("b")
     office.events.run(599)
     assert office.names == "a" and "retrying in 600 s (llm.max_retry_s)" in office.said[0]
@@ -234,7 +234,7 @@ async def test_workers_share_one_limit_and_what_a_dead_one_held_is_free_again() 
             RequestResult(
                 outcome=RequestOutcome.answered,
                 tokens=5,
-                told=RateLimitHeaders(requests=HeaderAllowance(limit=9, remaining=8, reset_s=1)),
+                limits=RateLimitHeaders(requests=HeaderAllowance(limit=9, remaining=8, reset_s=1)),
             )
         )
     assert limiter.flow().in_flight == limiter.flow().waiting == 0

@@ -1,7 +1,7 @@
 """MiniWoB++ as a benchmark: one page per episode, started and rewarded by the page's own script.
 
 An episode begins as the package's own environment begins it (`SeleniumInstance.begin_task`): the page's random numbers
-are seeded, then `core.startEpisodeReal()` is called, so that nobody presses the START cover. What differs is the clock:
+are seeded, then `core.startEpisodeReal()` is called, so that the START cover is not pressed. What differs is the clock:
 pages end an episode after 7 to 30 seconds and discount the reward by the time taken, which would measure the model's
 latency. Here both limits are multiplied by `clock`.
 """

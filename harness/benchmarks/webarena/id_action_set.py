@@ -79,7 +79,7 @@ def _unreadable(text: str, form: str) -> ActionSyntaxError:
 
 
 def _argument(opening: re.Pattern[str], text: str, form: str) -> str:
-    """What stands between the call's bracket and the last one in its line."""
+    """The text between the call's bracket and the last one in its line."""
     if (found := up_to_last(text, opening, "]")) is None:
         raise _unreadable(text, form)
     return found

@@ -189,7 +189,7 @@ class _Episode:
 
 
 def _action(step: RenderedStep) -> Action:
-    """The model's reply read again; an ending WebArena wrote itself stands in its words only."""
+    """The model's reply read again; an ending that WebArena wrote itself is in its own words only."""
     if not step.reply and step.action.startswith("stop ["):
         return Stop(answer=step.action.removeprefix("stop [").removesuffix("]"))
     try:
@@ -201,7 +201,7 @@ def _action(step: RenderedStep) -> Action:
 
 
 def _tabs(step: RenderedStep) -> tuple[TabRecord, ...]:
-    """Of the other tabs only the titles are told."""
+    """Of the other tabs only the titles are there."""
     items = (_TAB.match(item) for item in step.text.split("\n\n")[0].split(" | "))
     return tuple(
         TabRecord(url=step.url if item[1] else "", title=item[2], current=bool(item[1]))

@@ -1,7 +1,7 @@
 """Where the DevTools of a running Chromium are reached over a WebSocket, beside playwright's own pipe.
 
-Chromium picks a free port on loopback and writes it into its profile. Whoever reaches the port reaches every context,
-so the address is for the relay of `agent.browser=cdp` and nobody else.
+Chromium picks a free port on loopback and writes it into its profile. A process that reaches the port reaches every
+context, so the address is for the relay of `agent.browser=cdp` only.
 """
 
 import asyncio

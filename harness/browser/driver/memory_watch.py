@@ -13,16 +13,16 @@ from threading import Event, Thread
 
 import psutil
 
-_LOOKS_EVERY_S = 0.25
-_COUNTS_EVERY = 4
-"""Looks after which new processes are looked for, which costs more."""
-_TOLD_FOR_S = 5.0
-"""A page that crashes within so long of such an end is taken to be the one."""
+_CHECK_EVERY_S = 0.25
+_LIST_EVERY = 4
+"""Checks between two searches for new processes, which cost more."""
+_REASON_LASTS_S = 5.0
+"""A page that crashes within this time after a process was ended is taken to be the page of that process."""
 _MB = 1 << 20
 
 
 class MemoryWatch:
-    """Of one browser, until `end`."""
+    """Watches one browser until `end` is called."""
 
     def __init__(self, pid: int, *, most_mb: float, episodes: Callable[[], int]) -> None:
         """
@@ -45,20 +45,20 @@ class MemoryWatch:
     def recent_reason(self) -> str:
         """Why a page that has just crashed was ended; "" = not because of its memory."""
         why, at = self._ended
-        return why if time.monotonic() - at < _TOLD_FOR_S else ""
+        return why if time.monotonic() - at < _REASON_LASTS_S else ""
 
     def _watch(self) -> None:
-        looks, pages = 0, list[psutil.Process]()
-        while not self._over.wait(_LOOKS_EVERY_S):
+        checks, pages = 0, list[psutil.Process]()
+        while not self._over.wait(_CHECK_EVERY_S):
             try:
-                if looks % _COUNTS_EVERY == 0:
+                if checks % _LIST_EVERY == 0:
                     pages = [one for one in self._main.children(recursive=True) if _has_pages(one)]
             except psutil.Error:
                 return  # the browser is gone
-            looks += 1
-            self._look(pages)
+            checks += 1
+            self._check(pages)
 
-    def _look(self, pages: list[psutil.Process]) -> None:
+    def _check(self, pages: list[psutil.Process]) -> None:
         held = sorted(((_held(one), one) for one in pages), key=lambda pair: pair[0], reverse=True)
         if not held:
             return

@@ -89,7 +89,7 @@ class Deadline:
         self.ended: Callable[[], str] = str
         """Says which process has ended that the pages cannot do without; "" = none."""
         self.memory: Callable[[], str] = str
-        """Says why a page that crashes was ended; "" = it crashed by itself."""
+        """Says why a page that crashes was ended; "" = it was not ended by us."""
         self._why = ""
         self._whole = False
         """Whether what died is every page's."""
@@ -97,7 +97,7 @@ class Deadline:
         self._looking: asyncio.TimerHandle | None = None
 
     def abort(self, why: str, *, whole: bool = False) -> None:
-        """Something died: whatever is under way ends now, and nothing new begins.
+        """Something died: what is running ends now, and nothing new begins.
 
         Args:
             whole: What died is shared by all pages of the browser.
@@ -114,7 +114,7 @@ class Deadline:
         self._check_ended(None)
 
     def crash(self, url: str) -> None:
-        """A page crashed, by itself or because of the memory it held."""
+        """A page crashed, or was ended because of the memory it held."""
         why = self.memory()
         self.abort(f"the page {url} crashed" + (f": {why}" if why else ""))
 
@@ -126,7 +126,7 @@ class Deadline:
         self._look_later()
 
     def _look_later(self) -> None:
-        """Have a look soon, for as long as anything is under way."""
+        """Have a look soon, for as long as anything is running."""
         if self._running and not self._why and self._looking is None:
             self._looking = asyncio.get_running_loop().call_later(_LOOKS_EVERY_S, self._look)
 

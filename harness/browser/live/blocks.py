@@ -133,7 +133,7 @@ _HEADER_WITH_STATUS = frozenset({"x-datadome"})
 
 
 def recognise(page: PageFacts) -> str:
-    """Who kept the visitor out, and by what it was seen; "" = nobody did."""
+    """What blocked the visitor, and how that was recognized; "" = nothing."""
     refused = page.status in STATUSES
     for keeper in KEEPERS:
         if sign := _sign(keeper, page, refused=refused):

@@ -1,7 +1,7 @@
 """How fast pages of one host are opened, over all episodes and runs of one person on this machine.
 
-A file for each host holds the time of the next free place in its row; whoever wants a page takes the place and moves
-the time on, under a lock that lasts for that only. A place that is not used is given back if nobody queues behind it.
+A file for each host holds the time of the next free slot. A lane that wants a page takes the slot and moves the time
+on, under a lock that lasts for that only. A slot that is not used is given back if no lane queues behind it.
 """
 
 import asyncio

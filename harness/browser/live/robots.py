@@ -28,7 +28,7 @@ class Rule:
     path: str
 
     def matches(self, path: str) -> bool:
-        """By plain pieces between the wildcards: a pattern of somebody's own is not run as a regular expression."""
+        """By plain pieces between the wildcards: a pattern from outside is never run as a regular expression."""
         pattern, anchored = (self.path[:-1], True) if self.path.endswith("$") else (self.path, False)
         pieces = pattern.split("*")
         if not path.startswith(pieces[0]):

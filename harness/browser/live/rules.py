@@ -44,7 +44,7 @@ class LiveRules:
 
     @property
     def resolver_rules(self) -> str:
-        """For Chromium: denied hosts are not found, by whoever asks."""
+        """For Chromium: denied hosts are never found."""
         names = [name for host in self.deny for name in ([host] if host.startswith("*.") else [host, f"*.{host}"])]
         return ", ".join(f"MAP {name} ~NOTFOUND" for name in names)
 

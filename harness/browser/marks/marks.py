@@ -59,7 +59,7 @@ async def find_marks(page: RenderedPage, viewport: tuple[int, int]) -> dict[str,
 async def _marks_in(
     page: RenderedPage, document: Document, ids: Sequence[str], viewport: tuple[int, int]
 ) -> dict[str, Box]:
-    """The marks of one document; none when it went away, which only a frame does by itself."""
+    """The marks of one document; none when it went away, which a frame may do at any time."""
     try:
         boxes = await _boxes(page, document, ids, viewport)
         inner = document
@@ -94,7 +94,7 @@ async def _boxes(page: RenderedPage, document: Document, ids: Sequence[str], vie
 
 
 async def _found(document: Document, view: _Argument) -> dict[int, Sequence[Box]]:
-    """Boxes of what the script finds by itself, by node: most that can be clicked, in one call."""
+    """Boxes of what the script finds, by node: most that can be clicked, in one call."""
     boxes, *nodes = await _call(document, _VISIBLE_BOXES, view, {"value": MOST_MARKS})
     backends = [node["value"]["backendNodeId"] for node in nodes]
     return dict(zip(backends, json.loads(boxes["value"]), strict=True))

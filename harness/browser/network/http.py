@@ -108,7 +108,7 @@ def _credentials(parts: SplitResult) -> dict[str, str]:
 
 
 def shown(url: str) -> str:
-    """An address for messages: without what stands before its host and after its path, either of which may be a
+    """An address for messages: without what is before its host and after its path, either of which may be a
     secret.
     """
     bare = re.sub(r"(?<=://)[^/?#]*@", "", url, count=1)

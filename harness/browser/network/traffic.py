@@ -67,7 +67,7 @@ class Traffic:
         context.on("requestfailed", self._failed)
 
     def awaited(self) -> float | None:
-        """Seconds for which a request now under way is still worth waiting for; None = there is none."""
+        """Seconds for which a pending request is still worth waiting for; None = there is none."""
         now = time.monotonic()
         left = [
             begun + (SOFT_S if request.resource_type in SOFT else self._limit_s) - now

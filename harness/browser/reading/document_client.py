@@ -111,7 +111,7 @@ class DocumentClient:
         return (await self._nodes("getPartialAXTree", fetchRelatives=False, **which))[0]
 
     async def outline(self, handle: str) -> DomIndex:
-        """The DOM below a node; empty when it is too deep to be told."""
+        """The DOM below a node; empty when it is too deep to be sent."""
         try:
             answer = await self._send("DOM.describeNode", objectId=handle, depth=-1, pierce=True)
         except Error as exc:

@@ -2,9 +2,9 @@
 
 Chromium gives rectangles to scripts and accessibility nodes to CDP, and the two know a node by different names. So a
 script walks the document once and finds what is in view (`walk.js`); then the accessibility nodes are asked for, of the
-whole document when it is small, else of the subtrees in view and, one by one, of what stands above them; and a
+whole document when it is small, else of the subtrees in view and, one by one, of their ancestors; and a
 description of the same subtrees ties the two together by document order (`outline`). Only what no script can reach
-(inner parts of inputs, closed shadow trees) is measured by itself. The result is what the slow way, two calls per
+(inner parts of inputs, closed shadow trees) is measured separately. The result is what the slow way, two calls per
 accessibility node, gives; its cost follows the viewport.
 """
 

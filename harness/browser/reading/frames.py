@@ -30,7 +30,7 @@ class FrameDocument(NamedTuple):
 
 
 class ReadHints(NamedTuple):
-    """What is known of a page before it is read; nothing, unless somebody says so."""
+    """What is known of a page before it is read; nothing, unless a caller says so."""
 
     held: FrameDocument | None = None
     elements: int = 0
@@ -76,7 +76,7 @@ class PageSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """Where a document stands in its page."""
+    """The position of a document in its page."""
 
     document: Document
     owner: AXNode | None = None
@@ -100,7 +100,7 @@ class Collector:
 
     async def prepare(self, cdp: CDPSession, held: FrameDocument) -> None:
         """Make ready to read a document, while it still settles."""
-        with suppress(Error):  # it is going elsewhere; whoever reads will see
+        with suppress(Error):  # it is going elsewhere, which the next read shows
             await self._prepared(cdp, held)
 
     async def collect(self, page: Page, cdp: CDPSession, view: Box, *, sight: ReadHints) -> PageSnapshot:
@@ -176,7 +176,7 @@ class Collector:
             await self._read(page, collected, place, ask)
             await ask.forget()
         except Error:
-            # The frame went elsewhere by itself; if its page is gone, the next call says so.
+            # The frame navigated; if its page is gone, the next call says so.
             collected.torn.append(inner.frame_id)
 
     async def _document(self, page: Page, holder: CDPSession, frame_id: str) -> Document:

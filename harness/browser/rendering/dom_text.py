@@ -77,7 +77,7 @@ def print_html(
     """Print the DOM.
 
     Args:
-        elements: In document order, the document first; a parent stands before its children.
+        elements: In document order, the document first; a parent comes before its children.
         viewport: Width and height; None prints the whole page.
         dialect: `webarena` or `cairn`.
     """

@@ -196,7 +196,7 @@ def _same_elements(now: Sequence[tuple[str, str]], then: Sequence[tuple[str, str
     """Id to id of the elements that two texts, as id and line, surely have in common."""
     if [line for _, line in now] == [line for _, line in then]:
         return {id: old for (id, _), (old, _) in zip(now, then, strict=True)}
-    # Of lines that are there more than once nobody can say which is which.
+    # Lines that are there more than once cannot be told apart.
     times, before = Counter(line for _, line in now), Counter(line for _, line in then)
     old = {line: id for id, line in then}
     return {id: old[line] for id, line in now if times[line] == before[line] == 1}

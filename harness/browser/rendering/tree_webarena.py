@@ -2,7 +2,7 @@
 number.
 
 The viewport filter multiplies where it means to divide, and the clean-up compares whole raw lines, ids included; both
-are kept on purpose. What the corrected rule looks like stands in `tree_cairn`.
+are kept on purpose. The corrected rule is in `tree_cairn`.
 """
 
 import re

@@ -195,7 +195,7 @@ class BrowserSession:
         self._observer.reserve(used)
 
     async def cut_off(self) -> None:
-        """Let nothing leave the browser any more; a page whose script never ends cannot be told, and sends nothing
+        """Let nothing leave the browser any more; a page whose script never ends cannot be reached, and sends nothing
         either.
         """
         with suppress(TimeoutError):

@@ -124,7 +124,7 @@ class ChromiumPool:
             addresses=Addresses(sites),
             guard=Allowlist(sites, allowed=self._settings.allowed),
             vital=life.vital.now,
-            memory=life.told_of_memory,
+            memory=life.memory_reason,
             gate=life.gate,
             devtools=life.devtools,
         )
@@ -276,7 +276,7 @@ class _Life:
             pid = await debugging_port.browser_pid(self.browser)
             self._memory = MemoryWatch(pid, most_mb=most_mb, episodes=lambda: self.users)
 
-    def told_of_memory(self) -> str:
+    def memory_reason(self) -> str:
         """Why a page that has just crashed was ended, see `MemoryWatch.recent_reason`."""
         return "" if self._memory is None else self._memory.recent_reason()
 
@@ -286,7 +286,7 @@ class _Life:
             self._memory.end()
 
     def break_down(self) -> None:
-        """It is of no use to anybody any more; later words of the same are ignored."""
+        """No episode can use it any more; later calls are ignored."""
         self.crowd = self.crowd or self.users
 
     async def opens_windows(self) -> bool:

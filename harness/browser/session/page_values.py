@@ -1,4 +1,4 @@
-"""How a value comes out of a page whose scripts nobody here wrote: whole, or not at all."""
+"""Reads a value out of a page with scripts of its own: completely, or not at all."""
 
 LARGEST = 10_000_000
 """Bytes of one value as JSON."""
@@ -10,7 +10,7 @@ _DEEPEST = 500
 def bounded(expression: str, given: str = "") -> str:
     """A script that gives, in an array, what the expression is, or what it returns if it is a function of `given`.
 
-    It gives "" when that is too much to be sent. `argument` stands for the script's own argument. It calls nothing that
+    It gives "" when that is too much to be sent. `argument` is the script's own argument. It calls nothing that
     a page could have replaced but what playwright itself calls.
     """
     return f"""async (argument) => {{

@@ -153,7 +153,7 @@ class Settler:
         return Settled(tab=tab, commits=tab.commits, elements=self._elements, surely=surely, arrives=self._arrives)
 
     async def _arrive(self, tab: Tab) -> None:
-        """Wait for the navigation and the tabs under way; the server may be slow, within a timeout."""
+        """Wait for the pending navigation and tabs; the server may be slow, within a timeout."""
         seconds = self._settings.navigation_timeout_s
         deadline = time.monotonic() + seconds
         while (tab.moving or tab.opening) and not tab.page.is_closed() and self._tabs.current is tab:
@@ -208,8 +208,8 @@ class Settler:
         busy = next((str(answer["busy"]) for answer in known if answer["busy"]), "")
         if busy:
             self._ambient.update(url for answer in known for url in answer["requests"])
-        elif any(answer["ticking"] for answer in known) and tab.told_ticking != tab.commits:
-            tab.told_ticking = tab.commits
+        elif any(answer["ticking"] for answer in known) and tab.noticed_ticking != tab.commits:
+            tab.noticed_ticking = tab.commits
             self._tabs.notice("the page was still busy: it keeps changing on its own")
         return busy
 
@@ -240,8 +240,8 @@ class Settler:
                 raise
         if frame is not tab.page.main_frame:
             return None
-        if tab.told_broken != tab.commits:
-            tab.told_broken = tab.commits
+        if tab.noticed_broken != tab.commits:
+            tab.noticed_broken = tab.commits
             self._tabs.notice(
                 "a script of the page prevents tracking its timers and requests; later changes may be missed"
             )

@@ -1,4 +1,4 @@
-"""One page, with a DevTools session of its own and the navigations that are under way in it.
+"""One page, with a DevTools session of its own and its pending navigations.
 
 A navigation is known from the moment anybody asks for it until it has arrived, failed or come to nothing: nothing is
 observed in between. Only bookkeeping on events; waiting is `settling`'s.
@@ -48,7 +48,7 @@ class _Move:
 
 
 class Tab:
-    """One page with its own DevTools session, and the navigations that are under way in it."""
+    """One page with its own DevTools session, and its pending navigations."""
 
     def __init__(self, page: Page, changed: asyncio.Event, storage: Storage) -> None:
         self.page = page
@@ -56,9 +56,9 @@ class Tab:
         """Documents the main frame has gone through."""
         self.opening = 0
         """Tabs this page asked for that are not there yet."""
-        self.told_ticking = self.told_broken = -1
-        """The commit counts at which the agent was last told that the page changes by itself, and that it breaks our
-        script.
+        self.noticed_ticking = self.noticed_broken = -1
+        """The commit counts of the last notices to the agent: that the page changes without input, and that it breaks
+        our script.
         """
         self._cdp: CDPSession | None = None
         self._main = ""
@@ -194,7 +194,7 @@ class Tab:
         self.opening = 0
 
     def _expire(self) -> None:
-        """A request of a page that came to nothing (`mailto:`, a refused scheme) is told by no event."""
+        """No event reports a request of a page that came to nothing (`mailto:`, a refused scheme)."""
         limit = time.monotonic() - _BEGINS_WITHIN_S
         for frame, move in list(self._moves.items()):
             if move.phase is not _Phase.STARTED and move.at < limit:

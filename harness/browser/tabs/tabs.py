@@ -2,7 +2,7 @@
 
 New tabs opened by a page become current, as in a browser people use. When the current tab is closed the last one is
 current, and there is always one. A page can have so many open and no more: the next one is closed as it opens. Dialogs
-are answered at once, because a page stands still while one is open.
+are answered at once, because a page is blocked while one is open.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ class Tabs:
     """All tabs of one context, in opening order."""
 
     def __init__(self, context: BrowserContext, watch: Deadline, storage: Storage) -> None:
-        """`storage` is told every change of what pages store."""
+        """`storage` receives every change of what pages store."""
         self.changed = asyncio.Event()
         """Set whenever something happened that a wait may be about."""
         self._context = context

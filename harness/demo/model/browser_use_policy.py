@@ -2,7 +2,7 @@
 
 A pure function of the request. browser-use shows no accessibility tree but tags, attributes and texts, so the role of
 an element follows from its tag, and its name from its own text, its labels, or the text beside it; indexes are all that
-is known of the page. How far the plan is stands in the memory of the last answer, which browser-use repeats.
+is known of the page. The memory of the last answer, which browser-use repeats, says how far the plan is.
 
 Source: prompts and actions as of browser-use 0.13.14.
 """
@@ -173,7 +173,7 @@ def _give_up() -> dict[str, Any]:
 
 
 def _section(text: str, name: str) -> str:
-    """What stands in a section; the page's text, which could imitate one, is in the last."""
+    """The text of a section; the page's text, which could imitate one, is in the last."""
     return text.partition(f"<{name}>\n")[2].partition(f"\n</{name}>")[0]
 
 

@@ -3,7 +3,7 @@
 A rule is data: `{"on": {"task_id": …, "step": …, "every": n, "first": n}, "do": …, "retry_after": s, "delay_ms": n}`.
 All conditions under `on` must hold; without any, every request is hit. `task_id` and `step` are those of the decision
 asked for; `every` hits each n-th of the requests that fit them; `first` hits the first n attempts at one and the same
-request (told by its bytes), so that a retry gets through. The first rule that hits wins.
+request (recognized by its bytes), so that a retry gets through. The first rule that hits wins.
 
 `do` is an HTTP status (`"429"`, `"503"`, `"401"`, …; in the error shape of the interface), `slow` (answer after
 `delay_ms`), `hang` (never answer), `cut` (drop the connection within the answer), `malformed` (half a JSON object),
@@ -133,10 +133,10 @@ class Injector:
         return hits[0] if hits else None
 
     def headers(self) -> dict[str, str]:
-        """What limits that tell say is left."""
+        """The headers of the first limit that sends any."""
         now = self._monotonic()
-        told = [limit.headers(now) for number, limit in self._limits.items() if self._faults[number].tell]
-        return told[0] if told else {}
+        given = [limit.headers(now) for number, limit in self._limits.items() if self._faults[number].tell]
+        return given[0] if given else {}
 
     def _exceeded(self, number: int, fault: Fault) -> Fault | None:
         """The fault itself; of a limit only when it lets nothing in, with the wait it asks for."""

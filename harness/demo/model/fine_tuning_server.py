@@ -158,7 +158,7 @@ class FineTunes:
 
 
 def finetuning_routes(tunes: FineTunes, lets_in: Callable[[Request], bool]) -> list[Route]:
-    """The routes; whoever `lets_in` does not let in is refused."""
+    """The routes; requests that `lets_in` does not accept are refused."""
 
     def guarded(handler: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
@@ -193,7 +193,7 @@ def _missing(kind: str, request: Request) -> Response:
 
 
 def _object(raw: bytes) -> Tree:
-    """A JSON object; an empty one stands for anything else."""
+    """A JSON object; an empty one for anything else."""
     try:
         found = loads(raw)
     except ValueError:

@@ -1,8 +1,8 @@
 """What of a prompt the endpoint has seen before, counted as providers count it.
 
-OpenAI caches by itself: prefixes of 1024 tokens and more, in steps of 128. Anthropic caches what a request marks, of
-1024 tokens and more. Kept while the endpoint runs, for all requests to a model, so that a count is never of a prefix
-that was not sent. Nothing but token counts depends on it.
+OpenAI caches without being asked: prefixes of 1024 tokens and more, in steps of 128. Anthropic caches what a request
+marks, of 1024 tokens and more. Kept while the endpoint runs, for all requests to a model, so that a count is never of a
+prefix that was not sent. Nothing but token counts depends on it.
 
 Source: https://platform.openai.com/docs/guides/prompt-caching,
 https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching.

@@ -1,6 +1,6 @@
 """What a chat request says: the sections of the prompt, and the elements of the observation in it.
 
-Pure. Sections are looked for from the end of the message backwards, because the page's text stands first and may
+Pure. Sections are looked for from the end of the message backwards, because the page's text comes first and may
 imitate a header; history lines are numbered and cannot.
 """
 
@@ -77,7 +77,7 @@ def _cut_first(text: str, header: str) -> str | None:
 
 
 def section_of(text: str, header: str) -> str | None:
-    """What stands under a header, up to the next one; None without it."""
+    """The text under a header, up to the next one; None without it."""
     _, found, section = ("\n" + text).partition(f"\n{header}:\n")
     return _HEADER.split(section, maxsplit=1)[0].strip("\n") if found else None
 

@@ -103,7 +103,7 @@ def next_action(asked: ParsedPrompt, plan: Script) -> str:
     steps = tuple(units(plan.steps, syntax))
     position, searches = _walk(steps, asked.previous, syntax)
     step = steps[position]
-    said = f"Action {position + 1} of the {len(steps)} in the plan is to {_told(step)}"
+    said = f"Action {position + 1} of the {len(steps)} in the plan is to {_described(step)}"
     if step.do not in AIMED:
         return _with_action(said, _written(step, None, 0, syntax))
     matches = [element for element in asked.elements if _matches(step, element)]
@@ -164,7 +164,7 @@ def _matches(step: ScriptStep, element: PromptElement) -> bool:
     return step.name == element.name if step.exact else step.name in element.name
 
 
-def _told(step: ScriptStep) -> str:
+def _described(step: ScriptStep) -> str:
     return f"{step.do} {_aim(step)}" if step.do in AIMED else step.do.replace("_", " ")
 
 

@@ -85,7 +85,7 @@ def read_plans(path: Path, intents: Mapping[str, str], *, placeholders: Mapping[
 
     Args:
         path: The plan file.
-        intents: Task id to intent, as the agent will be told it; plans of other tasks are checked and left out.
+        intents: Task id to intent, as the agent will be given it; plans of other tasks are checked and left out.
         placeholders: Replaced in every text, such as `__SHOP__` by the shop's canonical address.
     Raises:
         TaskError: A field is wrong or missing, a task has two plans, or two tasks with one intent differ in their plan.

@@ -86,7 +86,7 @@ def cancel_order(visit: Visit) -> Response:
 
 
 def latest_order(visit: Visit) -> Response:
-    """For evaluators: the newest order of anybody."""
+    """For evaluators: the newest order of all customers."""
     row = visit.db.execute("SELECT number, status FROM orders ORDER BY number DESC LIMIT 1").fetchone()
     return visit.json({"number": row["number"], "status": row["status"], "path": f"/orders/{row['number']}"})
 

@@ -139,7 +139,7 @@ class DrivenBrowser:
         self.browser.check()
 
     def lose(self, error: BrowserCrashed | None = None) -> None:
-        """The browser is gone: the attempt ends before the process is told, as it would go on without one."""
+        """The browser is gone: the attempt ends before the process learns of it and goes on without a browser."""
         if self._is_lost:
             return
         self._is_lost = True

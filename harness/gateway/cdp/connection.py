@@ -90,8 +90,8 @@ class Connection:
         await self._client.send(raw, text=True)
 
     async def hear(self, event: JsonObject, raw: bytes) -> None:
-        if (told := await self._target_commands.hear(event, raw)) is not None:
-            await self._client.send(told, text=True)
+        if (passed := await self._target_commands.hear(event, raw)) is not None:
+            await self._client.send(passed, text=True)
 
     async def _read(self) -> None:
         """Take commands in; what a page may wait for does not wait behind others."""
@@ -128,8 +128,8 @@ class Connection:
     async def _perform(self, request: Request) -> None:
         try:
             await self._treat(request)
-            if request.session and (told := self._target_commands.told_again(request.session)) is not None:
-                await self.pass_on(told)
+            if request.session and (repeated := self._target_commands.repeated_event(request.session)) is not None:
+                await self.pass_on(repeated)
         except (NotAllowed, ActionFailed, CodecError) as error:
             self._driven.refuse(f"{request.method[:_SHOWN]}: {str(error)[:_SHOWN]}")
             code = error.code if isinstance(error, NotAllowed) else wire.SERVER_ERROR

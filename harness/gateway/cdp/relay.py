@@ -4,7 +4,7 @@
     WS  /TOKEN/devtools/browser             the browser, as far as the episode reaches
     WS  /TOKEN/devtools/page/ID             one of its pages
 
-The token is in the address, because clients of CDP send no headers. Whoever comes with an `Origin` is a page, and is
+The token is in the address, because clients of CDP send no headers. A client that sends an `Origin` is a page, and is
 refused.
 """
 

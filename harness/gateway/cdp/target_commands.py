@@ -19,15 +19,15 @@ EVERYTHING: JsonObject = {"discover": True, "filter": [{}]}
 _CREATED_WITH = ("url", "width", "height", "newWindow", "background", "forTab", "focus", "left", "top", "windowState")
 _NOT_FOUND = "No target with given id found"
 _FIRST_COMMANDS = 4
-"""In a new session: with each of them the client is told again what has changed since it was attached."""
+"""Of a new session: after each of them the client gets the changes since it was attached once more."""
 
 
 @dataclass(slots=True)
 class _NewSession:
     """A session in which the client has sent few commands."""
 
-    told: JsonObject
-    """Of its target, as it was attached to."""
+    info: JsonObject
+    """Of its target, when it was attached."""
     commands: int = 0
 
 
@@ -42,7 +42,7 @@ class TargetCommands:
         self._discovering: Filter | None = None
         self._attaching_to: Filter | None = None
         self._attached: dict[str, asyncio.Task[None]] = {}
-        """Targets that the client is, or is being, attached to by itself."""
+        """Targets that the client is, or is being, attached to automatically."""
         self._new: dict[str, _NewSession] = {}
 
     async def answer(  # noqa: PLR0911 (one case per command)
@@ -73,7 +73,7 @@ class TargetCommands:
         return self._of_one(request)
 
     async def hear(self, event: JsonObject, raw: bytes) -> bytes | None:
-        """What the client is told of an event of the browser; None = nothing."""
+        """What the client is sent for an event of the browser; None = nothing."""
         params, session = event.get("params", {}), event.get("sessionId", "")
         match event["method"]:
             case "Target.attachedToTarget":
@@ -93,15 +93,15 @@ class TargetCommands:
                 return self._gone(event["method"], params["targetId"], raw)
         return raw if session else None
 
-    def told_again(self, session: str) -> bytes | None:
+    def repeated_event(self, session: str) -> bytes | None:
         """The event to repeat after a command in a session: one that came before the client was ready for it."""
         if (new := self._new.get(session)) is None:
             return None
         new.commands += 1
         if new.commands == _FIRST_COMMANDS:
             del self._new[session]
-        target = new.told["targetId"]
-        if self._discovering is None or not self._targets.knows(target) or self._targets.info(target) == new.told:
+        target = new.info["targetId"]
+        if self._discovering is None or not self._targets.knows(target) or self._targets.info(target) == new.info:
             return None
         return wire.event("Target.targetInfoChanged", {"targetInfo": self._targets.info(target)})
 

@@ -192,6 +192,6 @@ def _secrets(needed: Iterable[Path], home: Path) -> Iterator[Path]:
 
 
 def _may_be_masked(path: Path) -> bool:
-    """A link leads to what is hidden or not by itself; a mask needs a file or a folder."""
+    """A link needs no mask of its own, as its target is hidden or not; a mask needs a file or a folder."""
     kind = path.lstat().st_mode
     return stat.S_ISREG(kind) or stat.S_ISDIR(kind)

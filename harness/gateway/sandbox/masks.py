@@ -1,4 +1,4 @@
-"""What stands in the place of hidden files: empty folders and files with their names, which report who opens them.
+"""Substitutes for hidden files: empty folders and files with their names, which report who opens them.
 
 They lie in a folder of the episode, are mounted read-only over what is hidden, and are watched from outside (inotify).
 So an attempt reads nothing, and is seen. What is looked for below a mask by a name that it lacks is only not found.

@@ -13,7 +13,7 @@ from harness.runner.executors.supervisor import Launch
 @asynccontextmanager
 async def launched_early(launch: Launch, workers: int) -> AsyncIterator[Launch]:
     """Start the first process of each of `workers`. The launch that is yielded hands these out, and then starts further
-    ones. Leaving the context ends those that nobody asked for.
+    ones. Leaving the context ends those that were not asked for.
     """
     early: dict[int, tuple[WorkerHandle, AsyncExitStack]] = {}
     async with AsyncExitStack() as closing:

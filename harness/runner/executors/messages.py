@@ -90,7 +90,7 @@ class GiveJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopWorker:
-    """Finish the steps under way, and begin nothing."""
+    """Finish the current steps, and begin nothing."""
 
     kind: ClassVar[str] = "stop"
 
