@@ -60,7 +60,7 @@ async def test_a_browser_nobody_wanted_after_all_ends_with_its_pool(web: Web) ->
         pool.begin()
     assert pool.starts == 1
     left = set(psutil.Process().children(recursive=True)) - before
-    psutil.wait_procs(left, timeout=10)
+    psutil.wait_procs(left, timeout=30)
     assert not [process for process in left if process.is_running()]
 
 
@@ -170,7 +170,7 @@ async def test_a_browser_that_opens_no_window_any_more_is_replaced_and_serves_th
             assert pool.starts == 2
             assert "'alive'" in await neighbour.act(InvalidAction()), "nobody took it away from those it still serves"
         with pytest.raises(psutil.NoSuchProcess):
-            assert old.wait(timeout=5) is None and psutil.Process(old.pid)
+            assert old.wait(timeout=30) is None and psutil.Process(old.pid)
         async with visiting(pool, web) as visit:
             assert pool.starts == 2
 

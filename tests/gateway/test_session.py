@@ -294,7 +294,7 @@ async def test_the_process_dies_with_the_worker(tmp_path: Path) -> None:
     os.close(process._lifeline)
     process._lifeline = None
     assert await process.ended() == 137 and not folder.exists()
-    _, alive = psutil.wait_procs(found, timeout=10)
+    _, alive = psutil.wait_procs(found, timeout=30)
     assert alive == []
 
 
