@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from harness.errors import ConfigError, ExitCode
+from harness.errors import ExitCode
 from harness.reports.escape import flat
 
 HELP = "remove derived files and unreferenced artifacts; journals are never removed"
@@ -18,12 +18,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    for folder in options.runs:
-        if not (folder / "run.json").is_file() and not any(folder.glob("*.traj.jsonl")):
-            raise ConfigError(
-                f"{folder} is not a run folder: it has neither journals nor run.json; give a folder under results/"
-            )
-    for folder in options.runs:
+    from harness.reports.rows import run_folder
+
+    for folder in [run_folder(one) for one in options.runs]:
         sys.stdout.write(f"{flat(_clean(folder, logs=options.logs, dry=options.dry_run))}\n")
     return ExitCode.DONE
 

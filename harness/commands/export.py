@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.errors import ConfigError, ExitCode
+from harness.errors import ExitCode
 from harness.reports.escape import flat, visible
 
 HELP = "write runs as training data (art), tables (parquet, csv), datasets (hf), or for other programs"
@@ -29,9 +29,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    for folder in options.runs:
-        if not folder.is_dir():
-            raise ConfigError(f"{folder} is not a run folder; give a folder under results/")
+    from harness.reports.rows import run_folder
+
+    for folder in [run_folder(one) for one in options.runs]:
         for path in FORMATS[options.format](folder, options):
             sys.stdout.write(f"{visible(str(path))}\n")
     return ExitCode.DONE

@@ -248,6 +248,8 @@ def _check_text(name: str, value: str) -> None:
         raise ConfigError(f"{name} has {len(value):,} characters; give {_MOST_TEXT:,} at most")
     if name in ADDRESSES:
         check_address(name, value)
+    if name == "run.id" and (Path(value).is_absolute() or ".." in Path(value).parts):
+        raise ConfigError(f"run.id={value[:200]} is not in run.root; give a name, and set run.root for another place")
     if name in WORDS and value not in WORDS[name]:
         raise ConfigError(f"{name}={value[:80]} is unknown; choose one of {', '.join(WORDS[name])}")
 

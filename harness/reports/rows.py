@@ -14,6 +14,7 @@ from harness.codec import CodecError, JsonObject, loads
 from harness.errors import ConfigError
 from harness.evaluators.result import BLOCKED
 from harness.journal.index import EpisodeResult, IndexEntry
+from harness.journal.names import is_run_folder
 from harness.records import CloseReason, Status, Usage
 from harness.reports.fork_tree import ForkOrigin, fork_origin
 from harness.reports.made_by import MadeBy, made_by
@@ -285,6 +286,6 @@ def run_folder(path: Path) -> Path:
     """
     if not path.is_dir():
         raise ConfigError(f"{path} is not a folder; give the folder of a run, like results/NAME")
-    if not ((path / "run.json").exists() or any(path.glob("*.traj.jsonl"))):
+    if not is_run_folder(path):
         raise ConfigError(f"{path} contains no run: neither run.json nor a journal (*.traj.jsonl); give results/NAME")
     return path

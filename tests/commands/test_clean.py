@@ -78,7 +78,7 @@ def test_what_is_no_run_folder_is_refused_before_anything_is_removed(harness: Co
     (run.parent / "report").mkdir()
     done = harness("clean", str(run), str(run.parent))
     assert done.returncode == 2
-    assert "not a run folder" in done.stderr
+    assert "contains no run" in done.stderr
     assert (run / "report").exists() and (run.parent / "report").exists()
 
 

@@ -38,6 +38,8 @@ def refused(done: Start, *words: str) -> None:
         ("llm.plans=nope.json", ["nope.json"]),
         ("task.ids=[9999]", ["9999"]),
         ("sites.shop.canonical=null", ["sites.shop.canonical"]),
+        ("run.id=..", ["run.id=..", "run.root"]),
+        ("run.id=/elsewhere", ["run.id=/elsewhere", "run.root"]),
     ],
 )
 def test_a_wrong_setting_is_one_sentence(start_here: Starter, override: str, words: list[str]) -> None:

@@ -289,6 +289,11 @@ def test_page_text_is_no_formula_in_a_spreadsheet(tmp_path: Path) -> None:
     assert table(tmp_path / "run/export/tasks.csv")[0]["answer"] == "'=HYPERLINK(1)"
 
 
-def test_a_folder_that_is_not_there_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["export", "art", str(tmp_path / "no")]) == 2
-    assert capsys.readouterr().err == f"harness: {tmp_path / 'no'} is not a run folder; give a folder under results/\n"
+@pytest.mark.parametrize("kind", ["art", "csv", "hf"])
+def test_a_folder_without_a_run_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    (tmp_path / "empty").mkdir()
+    for folder, why in ((tmp_path / "no", "is not a folder"), (tmp_path / "empty", "contains no run")):
+        assert main(["export", kind, str(folder)]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(f"harness: {folder} {why}") and said.count("\n") == 1
+    assert not any((tmp_path / "empty").iterdir())
