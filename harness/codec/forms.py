@@ -316,8 +316,8 @@ def _dataclass(cls: Any) -> Form:
         name = ""
         try:
             for name, item in value.items():
-                if name in decoders:
-                    as_it_is, decode_field = decoders[name]
+                if (decoder := decoders.get(name)) is not None:
+                    as_it_is, decode_field = decoder
                     known[name] = item if type(item) is as_it_is else decode_field(item)
         except CodecError as exc:
             raise exc.within(name) from None

@@ -29,7 +29,7 @@ class Step:
     acted: Acted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots, so that `fold` can copy it fast
 class Episode:
     """The current attempt as the journal tells it, and sums over all attempts."""
 
