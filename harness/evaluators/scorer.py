@@ -98,7 +98,7 @@ class Scorer:
         )
 
     def _prompt_of(self, name: str) -> str:
-        """The key of the prompt that the judge was asked with."""
+        """Digest of the prompt that the judge was asked with."""
         evaluator = self._further.get(name)
         return evaluator.prompt_digest if isinstance(evaluator, JudgedEvaluator) else ANSWER_PROMPTS[self._dialect]
 

@@ -13,9 +13,7 @@ SWITCHES = (
 """What a picture or a page may depend on, and what talks to others; a reference has the same."""
 
 SITES_ONLY = ("--force-webrtc-ip-handling-policy=disable_non_proxied_udp",)
-"""Where pages reach their sites only: WebRTC uses no proxy by default, and sends its packets past the one nobody
-listens at.
-"""
+"""Where pages reach their sites only, by a proxy at which nothing listens: WebRTC would send packets past it."""
 _FEATURES_OFF = "--disable-features="
 _OFF_BY_PLAYWRIGHT = (
     "AvoidUnnecessaryBeforeUnloadCheckSync",

@@ -173,8 +173,8 @@ class TargetCommands:
     def _gone(self, method: str, target: str, raw: bytes) -> bytes | None:
         if not self._targets.knows(target):
             return None
-        is_told = self._discovering is not None and fits(self._targets.info(target), self._discovering)
+        is_shown = self._discovering is not None and fits(self._targets.info(target), self._discovering)
         if method == "Target.targetDestroyed":
             self._targets.forget(target)
             self._attached.pop(target, None)
-        return raw if is_told else None
+        return raw if is_shown else None
