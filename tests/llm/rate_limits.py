@@ -187,10 +187,8 @@ class World:
         if wait_s:
             self.refused.append(now)
             said = {"seconds": float(math.ceil(wait_s)), "exactly": wait_s, "nothing": None}[self.says]
-            ending, takes_s = (
-                RequestResult(outcome=RequestOutcome.refused, wait_s=said, limits=limits),
-                self.refusal_s / 2,
-            )
+            ending = RequestResult(outcome=RequestOutcome.refused, wait_s=said, limits=limits)
+            takes_s = self.refusal_s / 2
         else:
             self.admitted.append(now)
             ending = RequestResult(outcome=RequestOutcome.answered, tokens=100, limits=limits)
