@@ -68,6 +68,7 @@ def test_the_command_writes_into_the_run_and_refuses_an_empty_one(
     assert (run / "export" / "run-a.eval").is_file()
     empty = run.parent / "empty"
     empty.mkdir()
+    (empty / "run.json").write_text("{}")
     assert main(["export", "inspect", str(empty)]) == 2
     assert "contains no episodes" in capsys.readouterr().err
     assert not list((empty / "export").glob("*")), "no part of a file is left"
