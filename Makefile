@@ -34,7 +34,7 @@ $(VENV)/installed-dev: $(VENV)/installed
 test: setup $(VENV)/installed-dev $(AXE)
 	$(PY) -m pytest -n $(TESTERS) --dist worksteal -m 'not slow and not hostile' $(ARGS)
 
-# Tests without a browser and without processes, in under a minute: for every commit.
+# Tests without a browser and without processes, in one to two minutes: for every commit.
 test-fast: $(VENV)/installed-dev
 	$(PY) -m pytest -n logical --dist worksteal -m 'not integration and not slow and not hostile' $(ARGS)
 
