@@ -12,6 +12,7 @@ from typing import Any
 from harness import safe_files
 from harness.codec import CodecError, JsonObject, loads
 from harness.errors import TrackingError
+from harness.journal.names import is_run_folder
 from harness.journal.prompt_store import read_message
 from harness.journal.store import ArtifactStore
 from harness.llm.recorded_answer import calls_of, tools_of
@@ -113,7 +114,7 @@ class RunSource:
         Raises:
             JournalError: A journal is damaged.
         """
-        if not self.folder.is_dir():
+        if not is_run_folder(self.folder):
             raise TrackingError(f"{self.folder} is not a run folder; give a folder under results/")
         return episodes_in(self.folder)
 

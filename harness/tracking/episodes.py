@@ -17,6 +17,7 @@ from harness.codec import JsonObject, loads
 from harness.errors import JournalError, TrackingError
 from harness.journal.index import EpisodeResult, scan
 from harness.journal.log import read
+from harness.journal.names import is_run_folder
 from harness.journal.prompt_store import read_message
 from harness.journal.store import ArtifactStore, journal_name
 from harness.llm.recorded_answer import calls_of, tools_of
@@ -77,7 +78,7 @@ def run_groups(folder: Path, *, dialect: str = DIALECT) -> Iterator[TrajectoryGr
         TrackingError: There is no run.
         JournalError: A journal is damaged.
     """
-    if not folder.is_dir():
+    if not is_run_folder(folder):
         raise TrackingError(f"{folder} is not a run folder; give a folder under results/")
     found = scan(folder)
     if found.damaged:

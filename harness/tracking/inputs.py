@@ -36,14 +36,14 @@ class GroupItem:
     """A trajectory, a RolloutError, or None for a group that holds neither."""
 
 
-def is_run_folder(given: Any) -> bool:
+def is_read_from_files(given: Any) -> bool:
     """Whether reading what was given means reading files."""
     return isinstance(given, str | PathLike | RunFolder | RunTrajectories)
 
 
 def stream(given: Any) -> Iterator[GroupItem]:
     """`entries` of what was given, a run folder included."""
-    if not is_run_folder(given) or isinstance(given, RunTrajectories):
+    if not is_read_from_files(given) or isinstance(given, RunTrajectories):
         return entries(given)
     return entries(RunTrajectories(given.path if isinstance(given, RunFolder) else Path(given)))
 

@@ -23,7 +23,7 @@ from harness.errors import TrackingError
 from harness.llm.endpoint import Endpoint
 from harness.tracking.folder import ON_REPEAT, ROW_KEY, SCENARIOS_KEY, TOTALS_KEY, ModelFolder, OnRepeat, repeated
 from harness.tracking.history import Row, row_of
-from harness.tracking.inputs import GroupHeader, GroupItem, is_run_folder, stream
+from harness.tracking.inputs import GroupHeader, GroupItem, is_read_from_files, stream
 from harness.tracking.lazy import pyarrow
 from harness.tracking.metrics import MetricTotals
 from harness.tracking.name_rules import metric_name, number, path_part, prefixed, step_number
@@ -303,7 +303,7 @@ class _Writing:
 async def _fill(writing: _Writing, given: Any) -> None:
     """Write trajectories: an iterable is consumed on the event loop in short slices, a run folder in a thread."""
     coming = stream(given)
-    if is_run_folder(given):
+    if is_read_from_files(given):
         while await asyncio.to_thread(writing.read_some, coming):
             pass
         return

@@ -14,6 +14,7 @@ from harness.errors import TrackingError
 from harness.journal.disk import Within, prepared, replacing, translate_os_errors
 from harness.journal.index import scan
 from harness.journal.log import read
+from harness.journal.names import is_run_folder
 from harness.journal.store import journal_name
 from harness.records import Acted, Decided, Episode, Refused, Scored, Status
 from harness.tracking.lazy import pyarrow
@@ -87,7 +88,7 @@ def write_tables(folder: Path, into: Path, kind: str, *, dialect: str) -> tuple[
         TrackingError: There is no run.
         JournalError: A journal is damaged.
     """
-    if not folder.is_dir():
+    if not is_run_folder(folder):
         raise TrackingError(f"{folder} is not a run folder; give a folder under results/")
     writer = {"csv": _csv, "parquet": _parquet}[kind]
     tasks, steps = into / f"tasks.{kind}", into / f"steps.{kind}"

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from harness.errors import TrackingError
 from harness.tracking.history import Mode
-from harness.tracking.inputs import is_run_folder, stream
+from harness.tracking.inputs import is_read_from_files, stream
 from harness.tracking.model import Model, plain_config
 from harness.tracking.trajectory import RolloutError, TrajectoryGroup
 
@@ -104,7 +104,7 @@ class TrainableModel(Model):
         Repeated after a crash with the same groups, it logs them once and the back end goes on.
         """
         backend, chosen = self.backend(), {**_options(config), **options}
-        kept = await asyncio.to_thread(_grouped, groups) if is_run_folder(groups) else _grouped(groups)
+        kept = await asyncio.to_thread(_grouped, groups) if is_read_from_files(groups) else _grouped(groups)
         step = await self.get_step()
         await self.log(kept, split="train", step=step, on_repeat="once")
         result: TrainResult = await backend.train(self, kept, **chosen)

@@ -272,6 +272,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("something else", {"trajectories": [3]}, r"trajectories\[0\] is a int"),
     ("no messages", {"trajectories": [rollout(), 3]}, r"trajectories\[1\] is a int"),
     ("a folder that is not there", {"trajectories": "nowhere"}, "nowhere is not a run folder"),
+    ("a folder without a run", {"trajectories": str(Path(__file__).parent)}, "tracking is not a run folder"),
     ("a negative step", {"trajectories": [], "step": -1}, "step=-1"),
     ("an unknown policy", {"trajectories": [], "on_repeat": "overwrite"}, "on_repeat='overwrite'"),
 ]
