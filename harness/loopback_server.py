@@ -10,20 +10,30 @@ import socket
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+_GRACE_S = 1.0
+"""For answers that are being given when a server ends."""
+_LOOKS_EVERY_S = 0.002
+
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that says when it accepts, and leaves signals alone when it is embedded."""
+    """A uvicorn server that says when it accepts, leaves signals alone when it is embedded, and ends at once.
+
+    Uvicorn looks ten times a second whether it is to end and whether all is closed. A run waits for the end of its
+    servers, and each episode of an agent's process for that of its gateway.
+    """
 
     def __init__(self, config: uvicorn.Config, *, on_ready: Callable[[], None], embedded: bool) -> None:
         super().__init__(config)
         self._on_ready = on_ready
         self._embedded = embedded
+        self._stopped = asyncio.Event()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -36,6 +46,28 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._on_ready()
+
+    async def main_loop(self) -> None:
+        until = [asyncio.create_task(super().main_loop()), asyncio.create_task(self._stopped.wait())]
+        await asyncio.wait(until, return_when=asyncio.FIRST_COMPLETED)
+        for task in until:
+            task.cancel()
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept nothing more, and finish the answers that are being given."""
+        for server in self.servers:
+            server.close()
+        state, loop = self.server_state, asyncio.get_running_loop()
+        for connection in tuple(state.connections):
+            connection.shutdown()
+        latest = loop.time() + _GRACE_S
+        while (state.connections or state.tasks) and loop.time() < latest:  # noqa: ASYNC110 (uvicorn has no event)
+            await asyncio.sleep(_LOOKS_EVERY_S)
+        for task in tuple(state.tasks):
+            task.cancel()
 
 
 def _listen(port: int) -> socket.socket:
@@ -70,7 +102,6 @@ def _build(app: Any, *, on_ready: Callable[[], None], embedded: bool, most_conne
         lifespan="off",
         ws="none",
         proxy_headers=False,
-        timeout_graceful_shutdown=1,
     )
     return _Server(config, on_ready=on_ready, embedded=embedded)
 
@@ -97,12 +128,16 @@ async def serving(
             await ready.wait()
             yield used.getsockname()[1]
         finally:
-            server.should_exit = True
+            server.stop()
             await task
 
 
 def run(app: Any, *, name: str, port: int, watch_stdin: bool) -> None:
     """Serve `app` until a signal or, with `watch_stdin`, until standard input ends; print one line when ready."""
+    asyncio.run(_run(app, name, port, watch_stdin))
+
+
+async def _run(app: Any, name: str, port: int, watch_stdin: bool) -> None:
     with _listen(port) as listener:
         number = listener.getsockname()[1]
 
@@ -112,12 +147,14 @@ def run(app: Any, *, name: str, port: int, watch_stdin: bool) -> None:
 
         server = _build(app, on_ready=announce, embedded=False)
         if watch_stdin:
-            threading.Thread(target=_stop_at_eof, args=(server,), daemon=True).start()
-        asyncio.run(server.serve([listener]))
+            at_end = partial(asyncio.get_running_loop().call_soon_threadsafe, server.stop)
+            threading.Thread(target=_read_to_the_end, args=(at_end,), daemon=True).start()
+        await server.serve([listener])
 
 
-def _stop_at_eof(server: uvicorn.Server) -> None:
-    """Read standard input to its end; by descriptor, because a buffered reader's lock would hold up our exit."""
+def _read_to_the_end(then: Callable[[], object]) -> None:
+    """Read standard input; by descriptor, because a buffered reader's lock would hold up our exit."""
     while os.read(0, 4096):
         pass
-    server.should_exit = True
+    with suppress(RuntimeError):  # the loop has ended meanwhile
+        then()
