@@ -5,10 +5,13 @@ import re
 import sys
 
 import httpx
+import pytest
 
 from harness.demo.registry import SITES
 from harness.demo.tenants import SitesApp
 from harness.loopback_server import serving
+
+pytestmark = pytest.mark.integration
 
 
 def host(name: str, port: int) -> dict[str, str]:

@@ -13,6 +13,7 @@ from harness.records import Task
 from harness.tasks import load
 from tests.evaluators.evidence import task
 
+pytestmark = pytest.mark.integration
 PROJECT = Path(__file__).resolve().parents[2]
 SITES = {name: f"http://{name}.test" for name in ("shop", "forum", "code", "office")}
 WEBARENA = (

@@ -22,6 +22,7 @@ from harness.records import Closed
 from tests.e2e.conftest import PROJECT
 from tests.journal.episodes import closed
 
+pytestmark = pytest.mark.integration
 SITES = ("shopping", "shopping_admin", "reddit", "gitlab", "wikipedia", "map")
 ADDRESSES = tuple(f"sites.{name}.url=http://{name}.test" for name in SITES)
 HAR = {"log": {"entries": [{"request": {"method": "GET", "url": "http://a.test/", "headers": [], "cookies": []}}]}}

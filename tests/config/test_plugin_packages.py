@@ -13,6 +13,8 @@ from harness.config import PROJECT
 from harness.config.plugin_packages import choose_plainly, package_file, plugin_folders
 from harness.errors import ConfigError
 
+pytestmark = pytest.mark.integration
+
 
 def installed(folder: Path, name: str, files: dict[str, str], *, package: str = "") -> None:
     """A package as pip leaves it in a folder."""

@@ -23,6 +23,7 @@ from harness.runner.job import Job
 from harness.runner.scheduler import Scheduler
 from harness.runner.site_locks import LockPlanner
 
+pytestmark = pytest.mark.integration
 BOTH = (SiteInstance("shop", "http://shop.test"), SiteInstance("forum", "http://forum.test"))
 
 

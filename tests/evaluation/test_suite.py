@@ -16,6 +16,7 @@ from harness.journal.store import ArtifactStore
 from harness.testing import ScriptedPage
 from tests.journal.episodes import closed
 
+pytestmark = pytest.mark.integration
 HERE = __name__
 
 

@@ -16,6 +16,8 @@ from harness.tracking.trajectory import Trajectory, TrajectoryGroup
 from tests.tracking.rollouts import ASKED, answer, history, model, rollout, root
 from tests.tracking.training_loop import StubBackend, chat_endpoint, train
 
+pytestmark = pytest.mark.integration
+
 
 async def test_a_training_script_writes_totals_and_state(tmp_path: Path) -> None:
     async with chat_endpoint() as (url, received):
