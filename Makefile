@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE :=
 EXPORT_READERS := inspect-ai==0.3.285 datasets==5.2.0 pillow opentelemetry-proto opentelemetry-semantic-conventions \
   mlflow-skinny==3.17.2 pandas sqlalchemy alembic
 
-.PHONY: setup run test test-slow hostile canary golden test-art test-exports test-miniwob test-visualwebarena test-verified test-agents chaos chaos-mutants bench house docs check format clean
+.PHONY: setup run test test-fast test-e2e test-slow hostile canary golden test-art test-exports test-miniwob test-visualwebarena test-verified test-agents chaos chaos-mutants bench house docs check format clean
 
 run: setup
 	@$(PY) run.py $(ARGS)
@@ -32,9 +32,13 @@ $(VENV)/installed-dev: $(VENV)/installed
 	@touch $@
 
 test: setup $(VENV)/installed-dev $(AXE)
-	$(PY) -m pytest -n $(TESTERS) --dist worksteal -m 'not slow and not hostile' $(ARGS)
+	$(PY) -m pytest -n $(TESTERS) --dist worksteal -m 'not slow and not hostile' --ignore tests/e2e $(ARGS)
 
-# Tests without a browser and without processes, in one to two minutes: for every commit.
+# Runs from the command line, with servers, workers and browsers of their own.
+test-e2e: setup $(VENV)/installed-dev
+	$(PY) -m pytest -n $(TESTERS) --dist worksteal -m 'not slow and not hostile' tests/e2e $(ARGS)
+
+# Tests without a browser and without processes, in a minute: for every commit.
 test-fast: $(VENV)/installed-dev
 	$(PY) -m pytest -n logical --dist worksteal -m 'not integration and not slow and not hostile' $(ARGS)
 
