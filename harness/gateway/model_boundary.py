@@ -10,9 +10,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from harness.codec import dumps
+from harness.codec import CodecError, dumps, loads
+from harness.errors import JournalError
 from harness.gateway.deps import SessionDeps
 from harness.gateway.events import OverBudget, SessionOver
+from harness.gateway.request_difference import first_difference
 from harness.llm.passthrough import ForeignAnswer, ForeignRequest, Passthrough
 from harness.protocols import StagedArtifact
 from harness.records import Answered, Asked, Boundary
@@ -86,7 +88,8 @@ class ModelBoundary:
         await self._recording.compared()
         if not self._recording.is_used_up and not self._recording.was_cut_off(key):
             await self._journal.write(stored.settle)
-            why = f"a request to the {request.interface} interface is none of those recorded"
+            differs = await self._journal.write(lambda: self._difference(request, stored))
+            why = f"a request to the {request.interface} interface is none of those recorded{differs}"
             await self._divergence.found(Boundary.MODEL, why, request=stored.digest)
         return None
 
@@ -96,6 +99,18 @@ class ModelBoundary:
         if stored.data == request.body:
             return stored, volatile.key_of(request.interface, request.tree)
         return stored, volatile.key(request.interface, stored.data)
+
+    def _difference(self, request: ForeignRequest, stored: StagedArtifact) -> str:
+        """From the request that would be next; both as they are stored, without secrets."""
+        if (expected := self._recording.next_request(request.interface)) is None:
+            return ""
+        volatile = self._settings.volatile
+        try:
+            recorded, asked = loads(self._journal.artifacts.read(expected.request)), loads(stored.data)
+        except (JournalError, CodecError):  # the body was lost in a power cut, or is no JSON any more
+            return ""
+        found = first_difference(volatile.without(recorded), volatile.without(asked))
+        return f": {found}" if found else ""
 
     async def _live(self, request: ForeignRequest, model: str) -> ForeignAnswer:
         """Ask the model. The record of the request is durable before it is sent, the body of it with the answer."""

@@ -3,7 +3,7 @@
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
 
-from harness.records import Answered, Episode, Step
+from harness.records import Answered, Asked, Episode, Step
 
 
 class Recording:
@@ -21,7 +21,7 @@ class Recording:
                 self._unanswered[asked.key] += 1
             else:
                 self._answers.setdefault(asked.key, deque()).append(answered)
-        self._left = len(episode.answered)
+        self._left = {asked.number: asked for asked in episode.asked if asked.number in episode.answered}
         self.compared: Callable[[], Awaitable[None]] = _at_once
         """Waits until what the process has done so far is compared with the recorded steps."""
         self._steps = deque(episode.steps)
@@ -35,8 +35,13 @@ class Recording:
         """The next recorded answer to a request with this key; None = there is none left."""
         if not (waiting := self._answers.get(key)):
             return None
-        self._left -= 1
-        return waiting.popleft()
+        answered = waiting.popleft()
+        del self._left[answered.number]
+        return answered
+
+    def next_request(self, interface: str) -> Asked | None:
+        """The first request whose answer has not been given out; None = there is none to this interface."""
+        return next((asked for asked in self._left.values() if asked.interface == interface), None)
 
     def was_cut_off(self, key: str) -> bool:
         """Whether such a request was pending when the process ended, so that it has no answer."""
@@ -54,11 +59,11 @@ class Recording:
 
     def drop(self) -> Mapping[str, int]:
         """Go on without it; what was left."""
-        left = {"requests": self._left, "steps": len(self._steps)}
+        left = {"requests": len(self._left), "steps": len(self._steps)}
         self._answers.clear()
         self._unanswered.clear()
         self._steps.clear()
-        self._left = 0
+        self._left.clear()
         return left
 
 

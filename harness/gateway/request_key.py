@@ -57,10 +57,21 @@ class Volatile:
             return self.key_of(interface, body.decode("utf-8", "replace"))
 
     def key_of(self, interface: str, tree: Any) -> str:
-        """The same of a body that has been read."""
+        """The same of a body that has been read.
+
+        Raises:
+            CodecError: It is nested too deeply.
+        """
+        try:
+            return digest_tree([interface, self.without(tree)])
+        except RecursionError as error:
+            raise CodecError("nested too deeply") from error
+
+    def without(self, tree: Any) -> Any:
+        """A tree without what is volatile."""
         for pointer in self.pointers:
             tree = _without(tree, pointer)
-        return digest_tree([interface, _each_text(tree, self.text) if self.patterns else tree])
+        return _each_text(tree, self.text) if self.patterns else tree
 
 
 def _without(tree: Any, pointer: tuple[str, ...]) -> Any:

@@ -120,6 +120,8 @@ async def test_a_divergence_is_recorded_and_the_policy_decides(
     (diverged,) = journal.episode.diverged
     assert (diverged.boundary, diverged.step, diverged.policy) == (boundary, 1, policy.value)
     assert "diverged" in diverged.why and (diverged.request is not None) == (boundary is Boundary.MODEL)
+    if boundary is Boundary.MODEL:
+        assert "/messages/0/content is 'start x' (recorded: 'start ')" in diverged.why
 
 
 async def test_after_a_divergence_a_new_attempt_begins_by_default(tmp_path: Path) -> None:

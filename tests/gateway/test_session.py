@@ -1,6 +1,5 @@
 """An agent that is a process, played as a run plays it: what is recorded when, how it ends, and what it cannot do."""
 
-import json
 import os
 import time
 from dataclasses import replace
@@ -11,7 +10,6 @@ import pytest
 
 from harness.actions import Goto, InvalidAction, Stop
 from harness.errors import InfraError, ModelRejected, StorageError
-from harness.gateway.request_key import Volatile
 from harness.records import Answered, Asked, CloseReason, Episode, EpisodeLimits, Eval, Exited, Record
 from harness.testing import MemoryJournal, a_task, play
 from tests.gateway.processes import HEAD, THREE, Model, agent_of
@@ -296,12 +294,3 @@ async def test_the_process_dies_with_the_worker(tmp_path: Path) -> None:
     assert await process.ended() == 137 and not folder.exists()
     _, alive = psutil.wait_procs(found, timeout=30)
     assert alive == []
-
-
-def test_volatile_parts_do_not_change_a_key() -> None:
-    volatile = Volatile.of([r"\d\d:\d\d", "/metadata/*", "/messages/0/id"])
-    one = {"metadata": {"run": "a"}, "messages": [{"id": "x", "content": "at 10:15"}]}
-    other = {"messages": [{"content": "at 23:59", "id": "y"}], "metadata": {"run": "b"}}
-    assert volatile.key("chat", json.dumps(one).encode()) == volatile.key("chat", json.dumps(other, indent=1).encode())
-    assert volatile.key("chat", json.dumps(one).encode()) != volatile.key("responses", json.dumps(one).encode())
-    assert Volatile().key("chat", json.dumps(one).encode()) != Volatile().key("chat", json.dumps(other).encode())

@@ -20,7 +20,11 @@ DOMTreeSerializer._allocate_selector_index = lambda self, node: len(self._select
 
 async def main():
     task = json.load(sys.stdin)
-    browser = BrowserSession(cdp_url=os.environ["CAIRN_CDP_URL"], enable_default_extensions=False)
+    browser = BrowserSession(
+        cdp_url=os.environ["CAIRN_CDP_URL"],
+        enable_default_extensions=False,
+        highlight_elements=False,  # frames around what it uses; they last a second, and the model is told their number
+    )
     agent = Agent(
         task["intent"],
         llm=ChatOpenAI(os.environ["CAIRN_MODEL"]),  # OPENAI_BASE_URL and OPENAI_API_KEY lead to the gateway of the run
