@@ -21,7 +21,7 @@ def first_difference(recorded: Any, asked: Any) -> str | None:
     if (found := _first(recorded, asked, "")) is None:
         return None
     place, there, here = found
-    return f"{cut(place, _LONGEST_PLACE) or 'the body'} is {here} (recorded: {there})"
+    return f"{cut(repr(place)[1:-1], _LONGEST_PLACE) or 'the body'} is {here} (recorded: {there})"
 
 
 def _first(recorded: Any, asked: Any, place: str) -> tuple[str, str, str] | None:

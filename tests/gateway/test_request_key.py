@@ -39,6 +39,7 @@ LONG = "a" * 50 + "<stats>139 elements</stats>" + "b" * 500
         ({"a": [1]}, {"a": [1, "z"]}, "/a/1 is 'z' (recorded: missing)"),
         ({"a": 1, "b": 2}, {"a": 1}, "/b is missing (recorded: 2)"),
         ({"a/b": {"~": None}}, {"a/b": {"~": 0}}, "/a~1b/~0 is 0 (recorded: null)"),
+        ({"\x1b[2J\n": 1}, {}, "/\\x1b[2J\\n is missing (recorded: 1)"),
         ([], {}, "the body is {} (recorded: [])"),
         ({"a": "one\nline"}, {"a": "one\nlane"}, "/a is 'one\\nlane' (recorded: 'one\\nline')"),
     ],
