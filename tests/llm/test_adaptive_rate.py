@@ -13,6 +13,7 @@ from harness.llm.adaptive_rate import LONGEST_PAUSE_S, AdaptiveRate
 from harness.llm.limiter import RateLimits
 from tests.llm.rate_limits import Bucket, Rule, Sliding, Window, World
 
+pytestmark = pytest.mark.integration
 LONG_S = 2400.0
 LATENCIES = st.floats(0.2, 15.0)
 

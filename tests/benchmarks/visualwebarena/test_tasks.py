@@ -16,6 +16,7 @@ from harness.evaluation.builder import build_benchmark, load_tasks
 from harness.records import Task
 from harness.tasks.parse_eval import EVAL_TYPES
 
+pytestmark = pytest.mark.integration
 PROJECT = Path(__file__).resolve().parents[3]
 SITES = ("classifieds", "reddit", "shopping", "wikipedia", "homepage")
 VIEWPORTS = {"753", "754", "755", "757"}
