@@ -106,10 +106,10 @@ class ModelBoundary:
             return ""
         volatile = self._settings.volatile
         try:
-            recorded, asked = loads(self._journal.artifacts.read(expected.request)), loads(stored.data)
-        except (JournalError, CodecError):  # the body was lost in a power cut, or is no JSON any more
+            recorded = volatile.without(loads(self._journal.artifacts.read(expected.request)))
+            found = first_difference(recorded, volatile.without(loads(stored.data)))
+        except (JournalError, CodecError):  # the body was lost in a power cut, or cannot be read without its secrets
             return ""
-        found = first_difference(volatile.without(recorded), volatile.without(asked))
         return f": {found}" if found else ""
 
     async def _live(self, request: ForeignRequest, model: str) -> ForeignAnswer:

@@ -13,12 +13,16 @@ _MISSING = object()
 
 
 def first_difference(recorded: Any, asked: Any) -> str | None:
-    """The first place, as a JSON pointer, and what is in it; None = there is none.
+    """The first place, as a JSON pointer, and what is in it; None = there is none, or it is nested too deeply.
 
     Args:
         recorded, asked: Bodies of requests, as trees without what is volatile.
     """
-    if (found := _first(recorded, asked, "")) is None:
+    try:
+        found = _first(recorded, asked, "")
+    except RecursionError:
+        return None
+    if found is None:
         return None
     place, there, here = found
     return f"{cut(repr(place)[1:-1], _LONGEST_PLACE) or 'the body'} is {here} (recorded: {there})"

@@ -62,16 +62,16 @@ class Volatile:
         Raises:
             CodecError: It is nested too deeply.
         """
-        try:
-            return digest_tree([interface, self.without(tree)])
-        except RecursionError as error:
-            raise CodecError("nested too deeply") from error
+        return digest_tree([interface, self.without(tree)])
 
     def without(self, tree: Any) -> Any:
-        """A tree without what is volatile."""
+        """A tree without what is volatile. Raises: CodecError: It is nested too deeply."""
         for pointer in self.pointers:
             tree = _without(tree, pointer)
-        return _each_text(tree, self.text) if self.patterns else tree
+        try:
+            return _each_text(tree, self.text) if self.patterns else tree
+        except RecursionError as error:
+            raise CodecError("nested too deeply") from error
 
 
 def _without(tree: Any, pointer: tuple[str, ...]) -> Any:

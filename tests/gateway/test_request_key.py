@@ -48,6 +48,11 @@ def test_the_first_difference_is_a_pointer_and_both_values(recorded: Any, asked:
     assert first_difference(recorded, asked) == expected
 
 
+def test_of_bodies_that_are_nested_too_deeply_none_is_found() -> None:
+    one, other = (loads(b"[" * 1000 + end + b"]" * 1000) for end in (b"1", b"2"))
+    assert first_difference(one, other) is None
+
+
 def test_of_a_long_text_the_part_is_shown_that_differs() -> None:
     said = first_difference({"text": LONG}, {"text": LONG.replace("139", "144")})
     assert said is not None and len(said) < 250
