@@ -10,6 +10,7 @@ import pytest
 
 from harness.actions import Goto, InvalidAction, Stop
 from harness.errors import InfraError, ModelRejected, StorageError
+from harness.gateway.request_key import Volatile
 from harness.records import Answered, Asked, CloseReason, Episode, EpisodeLimits, Eval, Exited, Record
 from harness.testing import MemoryJournal, a_task, play
 from tests.gateway.processes import HEAD, THREE, Model, agent_of
@@ -236,6 +237,20 @@ async def test_what_is_no_request_is_answered_with_a_sentence(tmp_path: Path) ->
     async with agent_of(script, tmp_path, Model()) as agent:
         episode = await play(agent, journal=journal)
     assert output(journal).count("(400") == 3 and episode.asked == () and episode.steps == ()
+
+
+@pytest.mark.parametrize("volatile", [(), ("[0-9]+",)], ids=["none", "expression"])
+async def test_a_body_that_is_nested_too_deeply_is_refused(tmp_path: Path, volatile: tuple[str, ...]) -> None:
+    script = f"""{HEAD}
+deep = b'{{"messages": ' + b"[" * 800 + b"1" + b"]" * 800 + b"}}"
+print(post("/v1/chat/completions", deep)[0])
+act("stop", answer=ask("hello"))
+"""
+    journal = MemoryJournal()
+    async with agent_of(script, tmp_path, model := Model(), volatile=Volatile.of(volatile)) as agent:
+        episode = await play(agent, *PAGES, journal=journal)
+    assert output(journal) == "400\n" and len(model.seen) == len(episode.asked) == 1
+    assert episode.closed is not None and episode.closed.answer == "r1"
 
 
 async def test_a_run_without_a_model_says_so(tmp_path: Path) -> None:
