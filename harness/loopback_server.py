@@ -54,6 +54,7 @@ class _Server(uvicorn.Server):
             task.cancel()
 
     def stop(self) -> None:
+        """Let `serve` end; to be called in its loop."""
         self._stopped.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

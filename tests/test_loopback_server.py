@@ -3,6 +3,7 @@
 import asyncio
 import re
 import sys
+from typing import Any
 
 import httpx
 import pytest
@@ -63,3 +64,32 @@ async def test_without_stdin_the_server_outlives_its_input_and_stops_at_sigterm(
     process.terminate()
     async with asyncio.timeout(10):
         await process.wait()
+
+
+async def test_an_answer_that_is_being_given_is_finished_and_one_that_never_ends_is_cut_off() -> None:
+    begun, finish, cut_off = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"7")]})
+        await send({"type": "http.response.body", "body": b"begun ", "more_body": True})
+        begun.set()
+        try:
+            await (finish if scope["path"] == "/finished" else asyncio.Event()).wait()
+        except asyncio.CancelledError:
+            cut_off.set()
+            raise
+        await send({"type": "http.response.body", "body": b"."})
+
+    async with httpx.AsyncClient(timeout=30) as client:
+        async with serving(app) as port:
+            finished = asyncio.create_task(client.get(f"http://127.0.0.1:{port}/finished"))
+            await begun.wait()
+            asyncio.get_running_loop().call_later(0.1, finish.set)
+        assert (await finished).text == "begun ." and not cut_off.is_set()
+        begun.clear()
+        async with serving(app) as port:
+            endless = asyncio.create_task(client.get(f"http://127.0.0.1:{port}/endless"))
+            await begun.wait()
+        async with asyncio.timeout(10):
+            await cut_off.wait()
+        endless.cancel()

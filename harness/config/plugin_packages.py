@@ -58,7 +58,7 @@ def package_file(package: str, path: str) -> str:
 def measured_plugin(name: str, target: str, arguments: Mapping[str, Any]) -> Tree:
     """What a run is measured by of a class named in the settings at `name`: itself, its version and arguments."""
     top = target.partition(".")[0]
-    packages = sorted(_distributions_on(tuple(sys.path)).get(top, ()))
+    packages = sorted(set(_distributions_on(tuple(sys.path)).get(top, ())))
     measured: Tree = {
         f"{name}._target_": FIRST_PATHS.get(target, target),
         f"{name}.distribution": ", ".join(f"{package} {version(package)}" for package in packages) or None,
@@ -71,9 +71,9 @@ def measured_plugin(name: str, target: str, arguments: Mapping[str, Any]) -> Tre
 
 
 @cache
-def _distributions_on(_: tuple[str, ...]) -> dict[str, set[str]]:
-    """Top-level package to the distributions it is of, for one `sys.path`: lists of all installed files are read."""
-    return {package: set(names) for package, names in packages_distributions().items()}
+def _distributions_on(_: tuple[str, ...]) -> Mapping[str, list[str]]:
+    """For one `sys.path`: the lists of all installed files are read."""
+    return packages_distributions()
 
 
 def search_plugins(config_dir: Path | None = None) -> None:

@@ -88,7 +88,7 @@ class ModelBoundary:
         await self._recording.compared()
         if not self._recording.is_used_up and not self._recording.was_cut_off(key):
             await self._journal.write(stored.settle)
-            differs = await self._journal.write(lambda: self._difference(request, stored))
+            differs = await self._journal.write(lambda: self._difference(request.interface, stored.data))
             why = f"a request to the {request.interface} interface is none of those recorded{differs}"
             await self._divergence.found(Boundary.MODEL, why, request=stored.digest)
         return None
@@ -100,14 +100,14 @@ class ModelBoundary:
             return stored, volatile.key_of(request.interface, request.tree)
         return stored, volatile.key(request.interface, stored.data)
 
-    def _difference(self, request: ForeignRequest, stored: StagedArtifact) -> str:
+    def _difference(self, interface: str, body: bytes) -> str:
         """From the request that would be next; both as they are stored, without secrets."""
-        if (expected := self._recording.next_request(request.interface)) is None:
+        if (expected := self._recording.next_request(interface)) is None:
             return ""
         volatile = self._settings.volatile
         try:
             recorded = volatile.without(loads(self._journal.artifacts.read(expected.request)))
-            found = first_difference(recorded, volatile.without(loads(stored.data)))
+            found = first_difference(recorded, volatile.without(loads(body)))
         except (JournalError, CodecError):  # the body was lost in a power cut, or cannot be read without its secrets
             return ""
         return f": {found}" if found else ""
