@@ -25,6 +25,8 @@ class LiveStub:
     asked: list[tuple[str, str, str]] = field(default_factory=list)
     """Method, host without port, path."""
     times: list[float] = field(default_factory=list)
+    """Of `asked`, on `clock`."""
+    clock: Callable[[], float] = monotonic
 
     def url(self, host: str, path: str = "/") -> str:
         return f"http://{host}.localhost:{self.port}{path}"
@@ -41,7 +43,7 @@ def live_stub(answer: Callable[[str, str], Page | None]) -> Iterator[LiveStub]:
         def do_GET(self) -> None:
             host = str(self.headers["host"]).partition(":")[0]
             stub.asked.append((self.command, host, self.path))
-            stub.times.append(monotonic())
+            stub.times.append(stub.clock())
             if self.command == "POST":
                 self.rfile.read(int(self.headers.get("content-length") or 0))
             page = answer(host.removesuffix(".localhost"), self.path) or Page("<h1>Not found</h1>", 404)

@@ -23,12 +23,12 @@ def an_effect(path: str, status: int | None) -> SideEffect:
 
 
 async def begun(env: Environment) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await env.effects_begun()
 
 
 async def test_a_request_of_a_timer_is_seen_after_its_step(web: Web) -> None:
-    web.pages["/"] = html("<button onclick=\"setTimeout(() => fetch('/late', {method: 'POST'}), 1500)\">Go</button>")
+    web.pages["/"] = html("<button onclick=\"setTimeout(() => fetch('/late', {method: 'POST'}), 3000)\">Go</button>")
     web.pages["/late"] = html("done")
     task = a_task(web)
     async with web.pool() as pool, pool.open(task, 0) as env:

@@ -208,7 +208,7 @@ async def test_the_process_says_its_port_serves_and_ends_with_its_standard_input
         answer = await ask(client, objective="Buy tea at __SHOP__.")
         assert "goto [http://shop.localhost/tea]" in answer.json()["choices"][0]["message"]["content"]
     process.stdin.close()
-    assert await asyncio.wait_for(process.wait(), 10) == 0
+    assert await asyncio.wait_for(process.wait(), 60) == 0
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ async def test_a_judge_has_prices_of_its_own(tmp_path: Path) -> None:
 async def test_a_judges_permits_are_its_own() -> None:
     limiter = build_rate_limiter(LlmConfig(max_concurrency=1), JudgeConfig(max_concurrency=1))
     await limiter.acquire(PermitRequest())
-    await asyncio.wait_for(limiter.acquire(PermitRequest(judge=True)), 1)
+    await asyncio.wait_for(limiter.acquire(PermitRequest(judge=True)), 60)
     waiting = [asyncio.ensure_future(limiter.acquire(PermitRequest(judge=judge))) for judge in (False, True)]
     await asyncio.sleep(0)
     assert not any(one.done() for one in waiting) and limiter.flow().waiting == 1

@@ -45,7 +45,7 @@ def started(pids: Path) -> int:
     return len(pids.read_text().split())
 
 
-async def until(condition: Callable[[], object], within_s: float = 10) -> None:
+async def until(condition: Callable[[], object], within_s: float = 60) -> None:
     async with asyncio.timeout(within_s):
         while not condition():  # noqa: ASYNC110 (other processes tell nobody)
             await asyncio.sleep(0.01)

@@ -249,7 +249,7 @@ async def test_a_suspect_is_alone_only_until_it_has_got_further(run: RunFolder) 
         assert not journal.episode.failures
     company = GivenJobs(losses)
     await company.admit(0, suspect)
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         waiting = group.create_task(company.admit(1, other))
         for phase, step, waits in (("restoring", 1, True), ("acting", 1, True), ("deciding", 2, False)):
             company.hear(ProgressEvent(lane=0, task_id="1", phase=phase, step=step))
