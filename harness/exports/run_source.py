@@ -12,13 +12,11 @@ from typing import Any
 from harness import safe_files
 from harness.codec import CodecError, JsonObject, loads
 from harness.errors import TrackingError
-from harness.journal.names import is_run_folder
 from harness.journal.prompt_store import read_message
 from harness.journal.store import ArtifactStore
 from harness.llm.recorded_answer import calls_of, tools_of
 from harness.records import Acted, Decided, Episode, Refused, Scored, Status, Unknown, Usage
-from harness.tracking.episodes import settings_of
-from harness.tracking.tables import episodes_in
+from harness.tracking.episodes import episodes_in, settings_of
 
 DIALECTS = ("corrected", "webarena")
 PROVIDERS: Mapping[str, str] = {"chat": "openai", "responses": "openai", "messages": "anthropic"}
@@ -112,10 +110,9 @@ class RunSource:
         """One at a time; its newest attempt.
 
         Raises:
+            TrackingError: There is no run.
             JournalError: A journal is damaged.
         """
-        if not is_run_folder(self.folder):
-            raise TrackingError(f"{self.folder} is not a run folder; give a folder under results/")
         return episodes_in(self.folder)
 
     def moves(self, episode: Episode) -> Iterator[Request | DecidedAction]:

@@ -15,7 +15,7 @@ from typing import Any
 from harness.api import Artifacts
 from harness.codec import JsonObject, loads
 from harness.errors import JournalError, TrackingError
-from harness.journal.index import EpisodeResult, scan
+from harness.journal.index import EpisodeResult, Scan, scan
 from harness.journal.log import read
 from harness.journal.names import is_run_folder
 from harness.journal.prompt_store import read_message
@@ -78,16 +78,22 @@ def run_groups(folder: Path, *, dialect: str = DIALECT) -> Iterator[TrajectoryGr
         TrackingError: There is no run.
         JournalError: A journal is damaged.
     """
-    if not is_run_folder(folder):
-        raise TrackingError(f"{folder} is not a run folder; give a folder under results/")
-    found = scan(folder)
-    if found.damaged:
-        raise found.damaged[0]
     artifacts = ArtifactStore(folder / "artifacts")
-    ended = sorted((outcome for outcome in found.outcomes.values() if _has_ended(outcome)), key=_order)
+    ended = sorted((outcome for outcome in _undamaged(folder).outcomes.values() if _has_ended(outcome)), key=_order)
     for task_id, trials in groupby(ended, key=lambda outcome: outcome.task_id):
         items = [_trial(folder, outcome, artifacts, dialect) for outcome in trials]
         yield TrajectoryGroup(items, metadata={"task_id": task_id, "scenario_id": task_id})
+
+
+def episodes_in(folder: Path) -> Iterator[Episode]:
+    """The episodes of a run, by file name; one at a time is read.
+
+    Raises:
+        TrackingError: There is no run.
+        JournalError: A journal is damaged.
+    """
+    entries = _undamaged(folder).entries
+    return (read(folder / journal_name(entry.outcome.task_id, entry.outcome.trial)) for entry in entries)
 
 
 def settings_of(folder: Path) -> JsonObject:
@@ -99,6 +105,15 @@ def settings_of(folder: Path) -> JsonObject:
             return {}
         return found if isinstance(found, dict) else {}
     return {}
+
+
+def _undamaged(folder: Path) -> Scan:
+    if not is_run_folder(folder):
+        raise TrackingError(f"{folder} is not a run folder; give a folder under results/")
+    found = scan(folder)
+    if found.damaged:
+        raise found.damaged[0]
+    return found
 
 
 def _trial(folder: Path, outcome: EpisodeResult, artifacts: Artifacts, dialect: str) -> Trajectory | RolloutError:

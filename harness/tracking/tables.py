@@ -10,13 +10,9 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from harness.errors import TrackingError
 from harness.journal.disk import Within, prepared, replacing, translate_os_errors
-from harness.journal.index import scan
-from harness.journal.log import read
-from harness.journal.names import is_run_folder
-from harness.journal.store import journal_name
 from harness.records import Acted, Decided, Episode, Refused, Scored, Status
+from harness.tracking.episodes import episodes_in
 from harness.tracking.lazy import pyarrow
 
 Row = dict[str, str | int | float | bool | None]
@@ -88,27 +84,17 @@ def write_tables(folder: Path, into: Path, kind: str, *, dialect: str) -> tuple[
         TrackingError: There is no run.
         JournalError: A journal is damaged.
     """
-    if not is_run_folder(folder):
-        raise TrackingError(f"{folder} is not a run folder; give a folder under results/")
+    episodes = episodes_in(folder)
     writer = {"csv": _csv, "parquet": _parquet}[kind]
     tasks, steps = into / f"tasks.{kind}", into / f"steps.{kind}"
     with translate_os_errors(into):
         within = prepared(into, folder)
         with writer(tasks, Tasks, within) as add_task, writer(steps, Steps, within) as add_step:
-            for episode in episodes_in(folder):
+            for episode in episodes:
                 add_task(task_row(episode, dialect))
                 for row in step_rows(episode):
                     add_step(row)
     return tasks, steps
-
-
-def episodes_in(folder: Path) -> Iterator[Episode]:
-    """The episodes of a run, by file name."""
-    found = scan(folder)
-    if found.damaged:
-        raise found.damaged[0]
-    for entry in found.entries:
-        yield read(folder / journal_name(entry.outcome.task_id, entry.outcome.trial))
 
 
 def task_row(episode: Episode, dialect: str) -> Row:

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from harness.actions import Goto, Scroll
+from harness.actions import Scroll
 from harness.api import Benchmark, BenchmarkPage, PluginFailed, Reward, Task
 from harness.browser.session.chromium import ChromiumPool
-from harness.errors import InfraError, SiteUnavailable
+from harness.errors import BrowserCrashed, SiteUnavailable
 from harness.records import Episode
-from tests.browser.conftest import QUICK, Web, a_task, html
+from tests.browser.chromium_processes import kill_browser
+from tests.browser.conftest import QUICK, Web, a_task
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 Asked = Callable[[BenchmarkPage], Awaitable[Any]]
@@ -170,8 +171,8 @@ async def test_a_browser_that_dies_below_it_is_the_browsers_failure(stage: Stage
     web.page("/", "plain")
 
     async def reward(page: BenchmarkPage) -> None:
-        await page.evaluate("() => new Promise(() => { location = 'chrome://crash' })")
+        kill_browser()
+        await page.evaluate("() => 1")
 
-    web.pages["/gone"] = html("<script>while (true) {}</script>")
-    with pytest.raises(InfraError):
-        await stage.play(Goto(url="http://shop.localhost/gone"), reward=reward)
+    with pytest.raises(BrowserCrashed):
+        await stage.play(reward=reward)

@@ -25,7 +25,7 @@ def test_a_new_package_passes_its_test(kind: str, tmp_path: Path, capsys: pytest
         text=True,
         check=False,
         cwd=tmp_path / name,
-        env={**environment(), "PYTHONPATH": str(PROJECT)},
+        env={**environment(), "PYTHONPATH": str(PROJECT), "PYTEST_ADDOPTS": ""},
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

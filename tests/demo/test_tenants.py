@@ -1,6 +1,5 @@
 """Tenants are apart, a reset restores the seed, and the log of writes forgets nothing."""
 
-
 import httpx
 import pytest
 
