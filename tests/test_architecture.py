@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -63,6 +64,11 @@ OWNERS = {
 MODULES = sorted(HARNESS.rglob("*.py"))
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_bytes())
+
+
 def room_of(path: Path) -> str:
     return path.relative_to(HARNESS).parts[0].removesuffix(".py")
 
@@ -72,7 +78,7 @@ def floor_of(room: str) -> int:
 
 
 def imports_of(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -109,7 +115,7 @@ def test_modules_and_functions_stay_readable() -> None:
         source, name = path.read_text(), path.relative_to(HARNESS)
         if source.count("\n") > 400:
             wrong.append(f"{name} has {source.count(chr(10))} lines, more than 400")
-        wrong += [f"{name}: {fault}" for fault in faults_of(ast.parse(source), path)]
+        wrong += [f"{name}: {fault}" for fault in faults_of(tree_of(path), path)]
     assert wrong == []
 
 

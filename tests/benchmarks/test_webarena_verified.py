@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from harness.api import EvaluatorError, Task
 from harness.benchmarks.webarena_verified.verified_package import GET_IT, find_package
 from harness.cli import configured
+from harness.config import Config
 from harness.errors import ConfigError
 from harness.evaluation.builder import build_benchmark, build_evaluators, check_plugins, load_tasks
 from harness.journal.store import ArtifactStore
@@ -70,6 +72,17 @@ def stand_in(tmp_path: Path) -> Callable[..., Path]:
         return folder
 
     return made
+
+
+@cache
+def composed() -> Config:
+    return configured(["task=webarena_verified", *ADDRESSES])
+
+
+def config_for(package: Path) -> Config:
+    """Composed once for all tests: it takes longer than the rest of most of them."""
+    task = composed().task
+    return replace(composed(), task=replace(task, arguments={**task.arguments, "package": str(package)}))
 
 
 def loaded(package: Path, *more: str, task: str = "webarena_verified") -> tuple[Task, ...]:
@@ -206,12 +219,12 @@ def test_a_score_is_the_verdict_of_the_package_and_anything_else_is_none(
     *, stand_in: Callable[..., Path], tmp_path: Path, script: str, value: float | None, why: str
 ) -> None:
     package = stand_in(script)
-    found, said = scored(package, loaded(package)[0], tmp_path)
+    found, said = scored(package, load_tasks(config_for(package))[0], tmp_path)
     assert found == value and why in said
 
 
 def scored(package: Path, task: Task, folder: Path, *, trace: bool = True) -> tuple[float | None, str]:
-    config = configured(["task=webarena_verified", f"task.arguments.package={package}"])
+    config = config_for(package)
     evaluator = build_evaluators(config, build_benchmark(config.task))["webarena_verified"]
     artifacts = ArtifactStore(folder / "artifacts")
     digest = artifacts.put(json.dumps(HAR).encode()) if trace else None
@@ -225,7 +238,7 @@ def scored(package: Path, task: Task, folder: Path, *, trace: bool = True) -> tu
 
 def test_what_cannot_be_judged_is_no_score(stand_in: Callable[..., Path], tmp_path: Path) -> None:
     package = stand_in(result("success"))
-    (task, _) = loaded(package)
+    (task, _) = load_tasks(config_for(package))
     assert "play the task again with browser.har=true" in scored(package, task, tmp_path, trace=False)[1]
     older = {**task.metadata["eval.webarena_verified"], "package": "1.2.2"}
     other = replace(task, metadata={"eval.webarena_verified": older})
@@ -236,12 +249,12 @@ def test_what_cannot_be_judged_is_no_score(stand_in: Callable[..., Path], tmp_pa
 def test_the_verdict_on_an_episode_is_asked_for_once(stand_in: Callable[..., Path], tmp_path: Path) -> None:
     counting = tmp_path / "asked"
     package = stand_in(f"echo x >> {counting}\n{result('success')}")
-    config = configured(["task=webarena_verified", f"task.arguments.package={package}"])
+    config = config_for(package)
     evaluator = build_evaluators(config, build_benchmark(config.task))["webarena_verified"]
     artifacts = ArtifactStore(tmp_path / "artifacts")
     digest = artifacts.put(json.dumps(HAR).encode())
     ended = replace(closed(), answer="{}", evidence=replace(closed().evidence, trace=digest))
-    (task, _) = loaded(package)
+    (task, _) = load_tasks(config_for(package))
 
     async def both() -> list[float]:
         found = await asyncio.gather(*(evaluator.evaluate(task, ended, artifacts) for _ in range(3)))

@@ -14,6 +14,7 @@ JUDGES = sorted(path.stem for path in (PROJECT / "configs" / "judge").glob("*.ya
 APIS = {"responses": "responses", "anthropic": "messages"}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_preset_is_usable_with_the_name_of_a_model(preset: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://x.openai.azure.com")
@@ -22,6 +23,7 @@ def test_a_preset_is_usable_with_the_name_of_a_model(preset: str, monkeypatch: p
     assert llm.temperature is None or preset not in APIS, "some of their models refuse it"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("preset", JUDGES)
 def test_a_judge_is_a_model_of_its_own(preset: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://x.openai.azure.com")

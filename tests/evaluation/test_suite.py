@@ -130,6 +130,7 @@ async def test_a_benchmark_and_its_evaluators_see_a_task_as_their_own(folder: Pa
         await door.evaluate(by_id["demo.0"], closed(), artifacts)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("selection", "ids"),
     [

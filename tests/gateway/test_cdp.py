@@ -129,8 +129,8 @@ async def test_wherever_it_is_killed_it_ends_the_same(tmp_path: Path, shop: Shop
     ]
     records = [one for one in calm.records if one.kind not in ("closed", "scored", "exited")]
     decided = [at for at, one in enumerate(records, start=1) if one.kind == "decided"]
-    further = (decided[1], decided[2], decided[2] + 3) if more else ()
-    for end in (decided[0], decided[1] + 1, *further, len(records)):
+    further = (decided[0], decided[1], decided[2], decided[2] + 3) if more else ()
+    for end in (decided[1] + 1, *further, len(records)):
         web.asked.clear()  # the site was reset
         journal = MemoryJournal(records[:end])
         journal.artifacts = calm.artifacts
