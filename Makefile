@@ -38,7 +38,7 @@ test: setup $(VENV)/installed-dev $(AXE)
 test-e2e: setup $(VENV)/installed-dev
 	$(PY) -m pytest -n $(TESTERS) --dist worksteal -m 'not slow and not hostile' tests/e2e $(ARGS)
 
-# Tests without a browser and without processes, in a minute: for every commit.
+# Tests without a browser, processes and composed configurations, in a minute: for every commit.
 test-fast: $(VENV)/installed-dev
 	$(PY) -m pytest -n logical --dist worksteal -m 'not integration and not slow and not hostile' $(ARGS)
 

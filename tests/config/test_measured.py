@@ -12,6 +12,7 @@ from harness.config import Config, ConfigSchema
 from harness.config.config_validation import settings
 from harness.config.schema_fields import unnamed
 
+pytestmark = pytest.mark.integration
 RECORDED = Path(__file__).parent / "recorded"
 """Of a run folder made before settings declared what they mean: its `config.yaml`, and the artifact of what is measured."""
 RECORDED_DIGEST = "985415e0ac45c5f0f3b3775bef441d02867599a9fbbc00400fb9689d46691d1a"

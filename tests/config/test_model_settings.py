@@ -8,6 +8,7 @@ from harness.cli import configured
 from harness.config import PROJECT
 from harness.errors import ConfigError
 
+pytestmark = pytest.mark.integration
 KEY = "sk-of-openai-0123456789"
 PRESETS = sorted(path.stem for path in (PROJECT / "configs" / "llm").glob("*.yaml"))
 JUDGES = sorted(path.stem for path in (PROJECT / "configs" / "judge").glob("*.yaml"))

@@ -41,6 +41,7 @@ from harness.evaluation.builder import (
     load_tasks,
 )
 
+pytestmark = pytest.mark.integration
 HERE = __name__
 MINE = ("agent.name=mine", f"agent._target_={HERE}.Mine")
 
