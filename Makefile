@@ -4,8 +4,8 @@ PY := $(VENV)/bin/python
 BROWSER := $(VENV)/browser
 AXE := tests/node_modules/installed
 
-# Tests wait for pages and processes a third of the time, so three processes keep two cores busy.
-TESTERS = $(shell $(PY) -c 'import os; print(-(-3 * os.cpu_count() // 2))')
+# Tests wait for pages and processes a part of the time, so four processes keep two cores busy; five take longer.
+TESTERS = $(shell $(PY) -c 'import os; print(2 * os.cpu_count())')
 
 # Empty is off: without compiled modules every process of a test compiles the whole package again.
 export PYTHONDONTWRITEBYTECODE :=
