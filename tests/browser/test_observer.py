@@ -80,7 +80,7 @@ async def test_reading_gives_what_two_calls_per_node_give(page: Page, cdp: CDPSe
 
 
 async def test_reading_a_long_page_gives_the_same_and_fetches_the_viewport_only(page: Page, cdp: CDPSession) -> None:
-    await page.set_content(rows(60))
+    await page.set_content(rows(30))
     await scroll(page, 700)
     await assert_same_as_reference(cdp, None)
     await page.set_content(rows(3000))
@@ -137,9 +137,9 @@ async def test_far_nodes_are_counted_where_positions_depend_on_them(page: Page, 
     """They stand between nodes in view, and hold all that counts and all that does not."""
     far = """<div style='margin-top: 4000px'>far <b>x</b><!-- no --><template>no <i>no</i></template></div>
         <div>far <svg><g></g></svg><textarea>t</textarea></div><ul>"""
-    items = "<li>item <a href=#>a</a><!-- no --></li> between " * 99
+    items = "<li>item <a href=#>a</a><!-- no --></li> between " * 40
     late = "</ul><i style='position: fixed; top: 90px'>late <a href=#>l</a></i>"
-    await page.set_content(f"<title>P</title><section>{'<a href=#>seen</a> ' * 400}{far}{items}{late}</section>")
+    await page.set_content(f"<title>P</title><section>{'<a href=#>seen</a> ' * 150}{far}{items}{late}</section>")
     await page.evaluate(
         """() => {
             const far = document.querySelector("section > div");
@@ -149,7 +149,7 @@ async def test_far_nodes_are_counted_where_positions_depend_on_them(page: Page, 
         }"""
     )
     found = await regions(cdp, whole=whole)
-    assert max(max(region.boxes) for region in found) > 400 * 2 + 99 * 5
+    assert max(max(region.boxes) for region in found) > 150 * 2 + 40 * 5
 
 
 async def test_far_items_do_not_count_for_the_region_before_them(page: Page, cdp: CDPSession) -> None:

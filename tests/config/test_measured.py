@@ -42,11 +42,13 @@ def test_folders_of_sweeps_keep_their_names() -> None:
     assert sorted(unnamed(ConfigSchema)) == sorted(NAMELESS.split())
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("override", ["llm.timeout_s=7", "+llm.headers.X-Any=x", "workers=3", "scoring=webarena"])
 def test_how_a_run_is_executed_is_not_measured(override: str) -> None:
     assert configured([override]).measured() == configured([]).measured()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "override", ["llm.temperature=0.7", "limits.max_steps=7", "judge.model=m", "+agent.actions.x=y"]
 )

@@ -15,7 +15,7 @@ JUDGES = sorted(path.stem for path in (PROJECT / "configs" / "judge").glob("*.ya
 APIS = {"responses": "responses", "anthropic": "messages"}
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_preset_is_usable_with_the_name_of_a_model(preset: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://x.openai.azure.com")
@@ -24,7 +24,7 @@ def test_a_preset_is_usable_with_the_name_of_a_model(preset: str, monkeypatch: p
     assert llm.temperature is None or preset not in APIS, "some of their models refuse it"
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("preset", JUDGES)
 def test_a_judge_is_a_model_of_its_own(preset: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://x.openai.azure.com")
@@ -42,6 +42,7 @@ def test_without_a_judges_name_there_is_none() -> None:
     assert configured([]).judge.model is None and configured(["judge=none"]).judge.model is None
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("override", "key"),
     [
@@ -70,6 +71,7 @@ def test_what_is_asked_of_a_judge_is_measured_and_its_defaults_are_as_before() -
     assert "llm.api" not in configured([]).measured() and "llm.api" in configured(["llm.api=responses"]).measured()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("override", "said"),
     [

@@ -31,7 +31,7 @@ MISSPELT = {
 }
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("override", MISSPELT)
 def test_a_misspelt_addition_is_refused_with_the_nearest_setting(override: str) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -60,7 +60,7 @@ def test_what_is_free_by_design_can_be_added(override: str) -> None:
     configured([override])
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "choice",
     [

@@ -156,6 +156,7 @@ def test_the_tasks_of_a_benchmark_are_checked_and_selected_like_those_of_a_file(
     assert config.measured()["task._target_"] == f"{HERE}.Listed"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("overrides", "sentence"),
     [
@@ -182,7 +183,7 @@ def test_without_a_file_and_without_a_benchmark_there_are_no_tasks() -> None:
         load_tasks(configured(["task.path=null"]))
 
 
-@pytest.mark.sample(9)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("overrides", "sentence"),
     [

@@ -145,6 +145,7 @@ def test_tasks_are_chosen_by_benchmark_and_id(folder: Path, selection: tuple[str
     assert [task.task_id for task in load_tasks(suite(folder, BOTH, *selection))] == ids
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("selection", "sentence"),
     [
@@ -159,7 +160,7 @@ def test_a_selection_of_nothing_is_one_sentence(folder: Path, selection: str, se
     assert sentence in str(refused.value)
 
 
-@pytest.mark.sample(9)  # each composes the settings of its benchmarks, which takes half a second
+@pytest.mark.sample(4)  # each composes the settings of its benchmarks, which takes half a second
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -195,6 +196,7 @@ def test_a_bad_suite_file_is_one_sentence(folder: Path, text: str, sentence: str
     assert sentence in said and "mix.yaml" in said and len(said.splitlines()) == 1
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

@@ -78,6 +78,7 @@ def assert_told(done: subprocess.CompletedProcess[str], files: list[Path]) -> No
     assert "\x1b" not in done.stderr
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("place", PLACES)
 def test_a_real_command_ends_with_a_code_of_its_own(place: str, tmp_path: Path) -> None:
     assert_told(*ended(place, f"raise KeyError('option {KEY}')", tmp_path))

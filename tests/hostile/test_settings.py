@@ -178,7 +178,7 @@ OVERRIDES = (
 )
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("override", "word"), OVERRIDES, ids=lambda text: text[:60])
 def test_a_wrong_setting_is_a_sentence_that_names_it(override: str, word: str) -> None:
     with pytest.raises(UsageError) as caught:
@@ -295,6 +295,7 @@ REAL = (
 )
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("override", "before", "words"), REAL, ids=lambda text: text[:30])
 def test_the_command_ends_with_2_and_one_sentence_and_leaves_nothing(
     tmp_path: Path, override: str, before: str, words: str

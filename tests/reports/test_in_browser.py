@@ -107,7 +107,7 @@ async def test_a_phone_sees_everything_without_scrolling_sideways(browser: Brows
     await keep_picture(page, "report-task-375")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("which", ["index.html", "tasks/0.html", "tasks/4.html"])
 async def test_axe_finds_nothing_serious(browser: Browser, run: Path, theme: str, which: str) -> None:

@@ -57,6 +57,7 @@ async def test_the_run_page_counts_along(base: str, results: Path, browser: Brow
     await expect(page.locator("#step-1 details.observation")).to_have_attribute("open", "")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 async def test_axe_finds_nothing_serious(base: str, browser: Browser, theme: str) -> None:
     page = await browser.new_page(color_scheme=theme)  # type: ignore[arg-type]

@@ -154,7 +154,7 @@ def rows() -> list[Row]:
     return found
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @table(*rows())
 async def test_broken_prototypes(chromium: ChromiumPool, patient: ChromiumPool, wild: Wild, row: Row) -> None:
     await held(chromium, patient, wild, row)
