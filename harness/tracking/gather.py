@@ -165,7 +165,7 @@ async def _all(rollouts: Iterable[Any], gathering: _Gathering, counted: Sequence
     finally:
         for task in waiting:
             task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)  # also looks at what several raised at once
     return [task.exception() or task.result() for task in tasks]
 
 

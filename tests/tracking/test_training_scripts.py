@@ -1,6 +1,7 @@
 """What training scripts use besides `log`: totals, state, rollouts at the same time, and options of back ends."""
 
 import asyncio
+import gc
 import json
 import multiprocessing
 from collections.abc import Awaitable
@@ -135,6 +136,16 @@ async def test_so_many_rollouts_may_fail(most: float, fails: bool) -> None:
         return
     found = await art.gather_trajectory_groups(groups, pbar_desc=None, max_exceptions=most)
     assert [[error.message for error in group.exceptions] for group in found] == [["first"], ["second"]]
+
+
+async def test_rollouts_that_fail_at_once_leave_nothing_for_the_loop_to_report() -> None:
+    reported: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+    groups = [art.TrajectoryGroup([_one(0.0, error=ValueError("no page")) for _ in range(2)]) for _ in range(2)]
+    with pytest.raises(ValueError, match="no page"):
+        await art.gather_trajectory_groups(groups, pbar_desc=None)
+    gc.collect()
+    assert reported == []
 
 
 async def test_the_others_are_cancelled_when_too_many_failed() -> None:
