@@ -7,6 +7,9 @@ AXE := tests/node_modules/installed
 # Tests wait for pages and processes a part of the time, so four processes keep two cores busy; five take longer.
 TESTERS = $(shell $(PY) -c 'import os; print(2 * os.cpu_count())')
 
+# Tests of runs from the command line, with servers, workers and browsers of their own.
+RUNS := tests/e2e tests/hostile/canaries
+
 # Empty is off: without compiled modules every process of a test compiles the whole package again.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -32,11 +35,10 @@ $(VENV)/installed-dev: $(VENV)/installed
 	@touch $@
 
 test: setup $(VENV)/installed-dev $(AXE)
-	$(PY) -m pytest -n $(TESTERS) --dist worksteal -m 'not slow and not hostile' --ignore tests/e2e $(ARGS)
+	$(PY) -m pytest -n $(TESTERS) --dist worksteal -m 'not slow and not hostile' $(RUNS:%=--ignore %) $(ARGS)
 
-# Runs from the command line, with servers, workers and browsers of their own.
 test-e2e: setup $(VENV)/installed-dev
-	$(PY) -m pytest -n $(TESTERS) --dist worksteal -m 'not slow and not hostile' tests/e2e $(ARGS)
+	$(PY) -m pytest -n $(TESTERS) --dist worksteal -m 'not slow and not hostile' $(RUNS) $(ARGS)
 
 # Tests without a browser, processes and composed configurations, in a minute: for every commit.
 test-fast: $(VENV)/installed-dev

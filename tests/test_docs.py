@@ -41,6 +41,18 @@ def path(tmp_path: Path) -> str:
     return f"{folder}:{environment()['PATH']}"
 
 
+def test_the_index_of_decisions_lists_each_of_them_once() -> None:
+    index = PROJECT / "docs" / "decisions" / "index.md"
+    headings = [
+        (page.name, title)
+        for page in index.parent.glob("*.md")
+        if page != index
+        for title in re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE)
+    ]
+    listed = re.findall(r"^- \[(.+)\]\((\w+\.md)#", index.read_text(), re.MULTILINE)
+    assert sorted((page, title) for title, page in listed) == sorted(headings)
+
+
 @contextmanager
 def second_terminal(line: str, port: int, folder: Path) -> Iterator[None]:
     """Run a server until the block ends; it answers when the block begins."""
