@@ -80,7 +80,7 @@ async def test_reading_gives_what_two_calls_per_node_give(page: Page, cdp: CDPSe
 
 
 async def test_reading_a_long_page_gives_the_same_and_fetches_the_viewport_only(page: Page, cdp: CDPSession) -> None:
-    await page.set_content(rows(30))
+    await page.set_content(rows(60))
     await scroll(page, 700)
     await assert_same_as_reference(cdp, None)
     await page.set_content(rows(3000))
