@@ -18,10 +18,10 @@ from typing import Any
 
 import playwright.async_api
 
-from benchmarks.results import READING, Results, Rows, machine, parser, say, tell
+from benchmarks.results import READING, MisnamedRows, Results, Rows, machine, parser, say, tell
 from harness.errors import HarnessError
 
-WRONG = (SystemExit, HarnessError, playwright.async_api.Error, AssertionError, ExceptionGroup)
+WRONG = (SystemExit, HarnessError, playwright.async_api.Error, AssertionError, ExceptionGroup, MisnamedRows)
 """How a benchmark says that it found something wrong, or that its reference did: an expectation of playwright is
 asserted.
 """
@@ -97,6 +97,8 @@ def play(name: str, calls: Sequence[Sizes], results: Results) -> list[str]:
     names: list[str] = []
     for sizes in calls:
         rows = measured(name, sizes)
+        if not rows:
+            raise SystemExit(f"no rows with {sizes or 'its default sizes'}")
         tell(rows)
         results.add(name, rows)
         names += rows

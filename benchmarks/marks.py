@@ -77,7 +77,7 @@ async def measure(runs: int = 15) -> Rows:
                     marked.append(ended - between)
             if marks < fewest:
                 raise SystemExit(f"{name}: {marks} marks, at least {fewest} expected")
-            found[f"screenshot with marks, {name} ({marks} marks): beside a plain one"] = timed(marked, plain)
+            found[f"marks, screenshot of {name} ({marks} marks): beside a plain one"] = timed(marked, plain)
         await browser.close()
     return found
 

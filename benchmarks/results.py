@@ -44,6 +44,10 @@ class Row(TypedDict):
 Rows = dict[str, Row]
 
 
+class MisnamedRows(Exception):
+    """Rows that a later run of the same benchmark would not replace."""
+
+
 def row(ours: Sequence[float], reference: Sequence[float], unit: str) -> Row:
     """Of all runs of either side, in `unit`."""
     a, b = statistics.median(ours), statistics.median(reference)
@@ -144,10 +148,10 @@ class Results:
         """Keep `rows`, each instead of the one with its name.
 
         Raises:
-            ValueError: A row's name does not begin with the benchmark's.
+            MisnamedRows: A row's name does not begin with the benchmark's.
         """
         if strange := [name for name in rows if not name.startswith(_beginning(benchmark))]:
-            raise ValueError(f"rows of {benchmark} begin with {_beginning(benchmark)!r}, unlike {strange}")
+            raise MisnamedRows(f"rows of {benchmark} begin with {_beginning(benchmark)!r}, unlike {strange}")
         self._rows |= rows
         self._measured[benchmark] = datetime.now(UTC).isoformat(timespec="seconds")
         self._write()

@@ -6,6 +6,7 @@
 """
 
 import gc
+import importlib.util
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,12 @@ from tests.forked import Forks, forks
 from tests.looking import browser, shared_browser
 
 __all__ = ["browser", "shared_browser"]
+
+if importlib.util.find_spec("hypothesis"):  # the environments of test-art and test-exports are without it
+    from hypothesis import settings
+
+    settings.register_profile("no deadline", deadline=None)  # a busy machine takes longer than the 200 ms by default
+    settings.load_profile("no deadline")
 
 ROOMS = frozenset({"browser", "commands", "demo", "e2e", "hostile", "viewer"})
 HERE = Path(__file__).parent

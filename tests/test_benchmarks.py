@@ -1,6 +1,7 @@
 """`make bench`: every benchmark is known to it, rows have one shape, and a further run replaces its own rows only."""
 
 import json
+from collections.abc import Callable
 from importlib import import_module
 from inspect import Parameter, signature
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks import bench
-from benchmarks.results import Results, row, said, timed
+from benchmarks.results import Results, Rows, row, said, timed
 
 HERE = Path(bench.__file__).parent
 NO_BENCHMARKS = {
@@ -98,19 +99,35 @@ def test_rows_are_printed_and_kept_and_a_further_run_replaces_its_own_only(
     assert units["report scale"] == "old" and units["journal append"] != "old"
 
 
-def test_a_benchmark_that_finds_something_wrong_gives_no_row_and_stops_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def wrong(**_: Any) -> None:
-        raise SystemExit("the text differs")
+def fails() -> Rows:
+    raise SystemExit("the text differs")
 
-    monkeypatch.setattr(import_module("benchmarks.observation"), "measure", wrong)
+
+@pytest.mark.parametrize(
+    ("measure", "why"),
+    [
+        (fails, "the text differs"),
+        (lambda: {}, "no rows"),
+        (lambda: {"another name": row([1.0], [1.0], "s")}, "rows of observation begin with 'observation, '"),
+    ],
+    ids=["wrong", "no-rows", "misnamed"],
+)
+def test_a_benchmark_that_fails_gives_no_row_and_stops_no_other(
+    measure: Callable[[], Rows],
+    why: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(import_module("benchmarks.observation"), "measure", measure)
+    monkeypatch.setitem(bench.BENCHMARKS, "observation", bench.Plan(full=({},), quick=({},)))
     small = bench.Plan(full=({"pages": 1, "items": 1},), quick=())
     monkeypatch.setitem(bench.BENCHMARKS, "journal_append", small)
     path = tmp_path / "results.json"
     assert bench.main(["--only", "observation", "journal_append", "--into", str(path)]) == 1
     assert {name.partition(",")[0] for name in rows_in(path)} == {"journal append"}
-    assert "the text differs" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert why in shown and "without all their rows: observation" in shown
 
 
 def test_what_a_benchmark_gives_no_more_is_forgotten_by_a_full_run(tmp_path: Path) -> None:
@@ -133,8 +150,3 @@ def test_rows_of_another_machine_are_not_mixed_with_ours(tmp_path: Path) -> None
     other.add("resume_scan", {"resume scan, c": one})
     assert set(rows_in(path)) == {"resume scan, c"}
     assert list(json.loads((tmp_path / "machine.json").read_text())["measured"]) == ["resume_scan"]
-
-
-def test_a_row_is_named_after_its_benchmark(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="start up, "):
-        Results(tmp_path / "results.json", {}).add("start_up", {"resume scan, x": row([1.0], [1.0], "s")})

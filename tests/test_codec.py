@@ -83,7 +83,7 @@ def changed(record: Record, change: Any) -> bytes:
 
 
 @pytest.mark.parametrize("cls", get_args(Record), ids=lambda cls: cls.kind)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_every_record_comes_back_equal(cls: type[Record], data: st.DataObject) -> None:
     record = data.draw(values_of(cls))

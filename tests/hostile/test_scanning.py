@@ -22,7 +22,7 @@ from harness.journal.redaction import Redactor
 
 MOST = 40
 SCANNERS = list(scanners())
-SHORT = settings(max_examples=150, deadline=None)
+SHORT = settings(max_examples=150)
 
 
 def test_the_inputs_have_names_of_their_own() -> None:

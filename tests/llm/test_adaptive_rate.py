@@ -18,7 +18,7 @@ LONG_S = 2400.0
 LATENCIES = st.floats(0.2, 15.0)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.builds(Bucket, st.floats(20 / 60, 5), st.floats(5, 100)),
     LATENCIES,
@@ -34,7 +34,7 @@ def test_any_bucket_is_found_and_kept(rule: Bucket, latency_s: float, refusal: t
     assert world.wasted(since=900) <= 0.03
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.integers(20, 120).map(lambda per_minute: per_minute / 60),
     st.one_of(st.none(), st.floats(0, 59)),

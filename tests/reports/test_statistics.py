@@ -94,7 +94,7 @@ def test_quantiles_are_those_of_numpy(values: list[float], share: float) -> None
     assert quantile(sorted(values), share) == pytest.approx(float(np.quantile(values, share)), rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(st.integers(0, 10_000))
 def test_the_bootstrap_of_single_values_is_scipys(stats: ModuleType, seed: int) -> None:
     draw = random.Random(seed)
