@@ -4,6 +4,9 @@ PY := $(VENV)/bin/python
 BROWSER := $(VENV)/browser
 AXE := tests/node_modules/installed
 
+# Confines the agents of agent=process; set-up can install it only as root on Debian or Ubuntu.
+BUBBLEWRAP = { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq bubblewrap; }
+
 # Tests wait for pages and processes a part of the time, so four processes keep two cores busy; five take longer.
 TESTERS = $(shell $(PY) -c 'import os; print(2 * os.cpu_count())')
 
@@ -23,6 +26,8 @@ run: setup
 
 setup: $(VENV)/installed
 	@test -x "$$(cat $(BROWSER) 2>/dev/null)" || $(PY) -m harness.browser.driver.executable --install > $(BROWSER)
+	@command -v bwrap >/dev/null || test "$$(uname)" != Linux || $(BUBBLEWRAP) >&2 \
+	  || echo "bubblewrap is not installed: agents of agent=process run unconfined (Debian, Ubuntu: apt-get install bubblewrap)" >&2
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; python3 is $$(python3 --version)" >&2; exit 2; }

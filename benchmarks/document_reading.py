@@ -14,7 +14,7 @@ from playwright.async_api import Browser
 
 from benchmarks.documents import DOCUMENTS, LONG, Document, installed
 from benchmarks.observation import Times, compare, new_page, warm_browser
-from benchmarks.results import Rows, parser, say, tell
+from benchmarks.results import NotInstalled, Rows, parser, say, tell
 
 OFFSETS = (0.0, 0.5, 1.0)
 """Shares of what can be scrolled."""
@@ -42,13 +42,15 @@ async def measure(*, long: bool = False, pages: Collection[str] = (), runs: int 
     ]
     present = installed(tuple(documents))
     if missing := sorted({one.package for one in documents} - {one.package for one in present}):
-        say(f"document reading: left out {', '.join(missing)}, not installed (apt-get install {' '.join(missing)})")
+        left_out = f"{', '.join(missing)} not installed (apt-get install {' '.join(missing)})"
+        if not present:
+            raise NotInstalled(left_out)
+        say(f"document reading: {left_out}")
     found: Rows = {}
-    if present:
-        async with warm_browser() as browser:
-            for document in present:
-                times = await read(browser, document, runs=runs, sample=sample)
-                found |= times.rows(f"document reading, {document.package}/{document.name.removesuffix('.html')}")
+    async with warm_browser() as browser:
+        for document in present:
+            times = await read(browser, document, runs=runs, sample=sample)
+            found |= times.rows(f"document reading, {document.package}/{document.name.removesuffix('.html')}")
     return found
 
 

@@ -48,6 +48,10 @@ class MisnamedRows(Exception):
     """Rows that a later run of the same benchmark would not replace."""
 
 
+class NotInstalled(Exception):
+    """What a benchmark measures is not on this machine; the message says how to install it."""
+
+
 def row(ours: Sequence[float], reference: Sequence[float], unit: str) -> Row:
     """Of all runs of either side, in `unit`."""
     a, b = statistics.median(ours), statistics.median(reference)

@@ -130,6 +130,14 @@ def test_a_benchmark_that_fails_gives_no_row_and_stops_no_other(
     assert why in shown and "without all their rows: observation" in shown
 
 
+def test_a_benchmark_of_what_is_not_installed_is_skipped_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(import_module("benchmarks.document_reading"), "installed", lambda documents: ())
+    assert bench.main(["--only", "document_reading", "--quick", "--into", str(tmp_path / "results.json")]) == 0
+    assert "skipped: git-doc not installed (apt-get install git-doc)" in capsys.readouterr().out
+
+
 def test_what_a_benchmark_gives_no_more_is_forgotten_by_a_full_run(tmp_path: Path) -> None:
     one, path = row([1.0], [1.0], "s"), tmp_path / "results.json"
     results = Results(path, {"cores": 2})

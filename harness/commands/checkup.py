@@ -13,6 +13,7 @@ from harness.api import ChatModel, Message
 from harness.browser.driver.executable import find
 from harness.browser.network.http import fetch
 from harness.browser.session.chromium import ChromiumPool
+from harness.choices import Sandbox
 from harness.commands.machine import ClockJumpDetector, DoctorCheck, machine
 from harness.config import BrowserConfig
 from harness.config.deployment import Deployment
@@ -47,7 +48,9 @@ async def checkup(context: RunContext) -> AsyncIterator[DoctorCheck]:
 
 
 async def _around(context: RunContext) -> AsyncIterator[DoctorCheck]:
-    """What is beside the machine: endpoint, browser, sites."""
+    """What is beside the machine: sandbox, endpoint, browser, sites."""
+    if context.config.agent.kind == "process":
+        yield _sandbox(context.config.agent.sandbox)
     if (llm := context.config.llm).kind != "none":
         yield await _embedded_endpoint(context) if is_embedded_endpoint(llm) else await _endpoint(context)
     if context.config.judge.model:
@@ -66,6 +69,19 @@ async def _around(context: RunContext) -> AsyncIterator[DoctorCheck]:
             yield site
         for one in deployment.everywhere(LANE):
             yield await _site(browser if finding.fine else None, one)
+
+
+def _sandbox(wanted: Sandbox) -> DoctorCheck:
+    from harness.gateway.sandbox.bubblewrap import choose_sandbox  # only of use with an agent that is a process
+
+    try:
+        found, why = choose_sandbox(wanted)
+    except UsageError as error:
+        return DoctorCheck(about="sandbox", says=str(error), fix="install it, or set agent.sandbox=none", fine=False)
+    if found is not None:
+        return DoctorCheck(about="sandbox", says="bubblewrap works; it confines the agent's process")
+    fix = "" if wanted is Sandbox.none else "install bubblewrap, or set agent.sandbox=none if this is intended"
+    return DoctorCheck(about="sandbox", says=f"the agent's process is not confined ({why})", fix=fix)
 
 
 def _without_endpoint(context: RunContext) -> RunContext:

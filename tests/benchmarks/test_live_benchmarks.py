@@ -112,9 +112,7 @@ TASK = {"id": "1", "goal": "x", "website": {"id": "s", "url": "https://a.com"}, 
         (Real, "t.json", json.dumps({"id": "1", "goal": "x", "evals": [CHECK]}), "field `website` is missing"),
     ],
 )
-def test_a_bad_file_is_one_sentence(  # noqa: PLR0917 (a row of the table above)
-    tmp_path: Path, kind: Any, name: str, text: str, sentence: str
-) -> None:
+def test_a_bad_file_is_one_sentence(tmp_path: Path, kind: Any, name: str, text: str, sentence: str) -> None:
     with pytest.raises(TaskError) as raised:
         list(kind(written(tmp_path, name, text)).tasks())
     assert sentence in str(raised.value) and "\n" not in str(raised.value)

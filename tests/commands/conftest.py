@@ -15,10 +15,10 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def harness(tmp_path: Path, forked: Forks) -> Command:
-    """Give arguments, get the ended process; it ran in an empty folder."""
+    """Give arguments, and variables by name, get the ended process; it ran in an empty folder."""
 
-    def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return forked.run("harness", *arguments, cwd=tmp_path, env=environment())
+    def command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return forked.run("harness", *arguments, cwd=tmp_path, env={**environment(), **variables})
 
     return command
 

@@ -92,6 +92,23 @@ def test_sites_of_others_without_an_address_are_missed_when_tasks_are_on_them(ha
     assert "set sites.reddit.url" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("wanted", "path", "mark", "says"),
+    [
+        ("auto", "/nowhere", "ok", "not confined (bubblewrap is not installed"),
+        ("bubblewrap", "/nowhere", "WRONG", "agent.sandbox=bubblewrap: bubblewrap is not installed"),
+        ("none", None, "ok", "not confined (agent.sandbox=none)"),
+    ],
+)
+def test_of_an_agent_that_is_a_process_it_says_what_confines_it(
+    harness: Command, wanted: str, path: str | None, mark: str, says: str
+) -> None:
+    settings = ("agent=process", "agent.command=[/bin/true]", f"agent.sandbox={wanted}", "task=smoke")
+    done = harness("doctor", *settings, **({} if path is None else {"PATH": path}))
+    assert verdicts(done.stdout)["sandbox"] == mark
+    assert says in done.stdout
+
+
 def test_an_unknown_setting_is_one_sentence(harness: Command) -> None:
     done = harness("doctor", "nope=1")
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)

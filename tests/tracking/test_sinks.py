@@ -174,7 +174,7 @@ def test_wandb_offline_gets_all_rows_in_any_order_on_the_axis_of_training(tmp_pa
         ("None", {"WANDB_API_KEY": "k" * 40, "WANDB_MODE": "offline"}, "", ("True", "")),
     ],
 )
-def test_wandb_is_on_when_asked_for_or_when_its_key_is_there(  # noqa: PLR0917
+def test_wandb_is_on_when_asked_for_or_when_its_key_is_there(
     tmp_path: Path, asked: str, variables: dict[str, str], before: str, expected: tuple[str, str]
 ) -> None:
     run, warning = expected
