@@ -35,7 +35,7 @@ async def measure(
         for limit in (None, rpm) if rpm else (None,):
             for total in lanes if limit is None else lanes[-1:]:
                 config = configured(common)
-                wishes = WhatIf(
+                what_if = WhatIf(
                     limits=RateLimits(requests_per_minute=limit), instances={}, lanes=(total,), step_cpu_s=STEP_CPU_S
                 )
                 sweep = Estimator(
@@ -43,7 +43,7 @@ async def measure(
                     config.sites,
                     here.folder / "sample",
                     trials=config.trials,
-                    wishes=wishes,
+                    what_if=what_if,
                 )
                 # In a thread: a simulation has an event loop of its own.
                 (option,) = await asyncio.to_thread(lambda sweep=sweep: list(sweep.options(machine_capacity())))
