@@ -32,9 +32,10 @@ def run(options: argparse.Namespace) -> int:
 
     from harness.actions import Cdp
     from harness.journal.log import read
-    from harness.journal.names import check_name
+    from harness.journal.names import JOURNAL_SUFFIX, check_name
 
-    if options.journal.is_dir() or (not options.journal.exists() and not options.journal.is_symlink()):
+    is_folder = options.journal.is_dir() and not options.journal.name.endswith(JOURNAL_SUFFIX)  # else it is damage
+    if is_folder or (not options.journal.exists() and not options.journal.is_symlink()):
         raise ConfigError(f"{options.journal} is not a file; give a journal, RUN/TASK.traj.jsonl")
     if not 0 <= options.slow_mo <= SLOWEST_MS:
         raise ConfigError(f"--slow-mo {options.slow_mo:g} is out of range; give milliseconds from 0 to {SLOWEST_MS}")

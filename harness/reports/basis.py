@@ -16,6 +16,7 @@ from harness.records import Usage
 from harness.reports.escape import one_line
 from harness.reports.format import percent
 from harness.reports.judge_error import JudgeUse, judge_sentence, with_errors
+from harness.reports.made_by import package_versions
 
 _LONGEST = 120
 _SHORT = 12
@@ -42,7 +43,7 @@ def basis(folder: Path, counts: Counts) -> dict[str, object]:
         counts: Of the results that are shown.
     """
     run = _small(folder / "run.json")
-    revision, browser, packages = (_tree(run.get(name)) for name in ("revision", "browser", "packages"))
+    revision, browser, packages = _tree(run.get("revision")), _tree(run.get("browser")), package_versions(run)
     asked = counts.usage.from_cache + counts.usage.requests
     sites, earlier = run.get("sites"), run.get("earlier")
     return {
@@ -50,7 +51,7 @@ def basis(folder: Path, counts: Counts) -> dict[str, object]:
         "revision": _text(revision.get("commit")),
         "dirty": revision.get("dirty") if isinstance(revision.get("dirty"), bool) else None,
         "browser": _text(browser.get("version")) or _text(browser.get("program")),
-        "packages": digest(dict(packages)) if packages else None,
+        "packages": digest(packages) if packages else None,
         "sites": {str(name)[:_LONGEST]: _text(version) for name, version in _tree(sites).items()},
         "agent": _text(run.get("agent")),
         "model": _text(run.get("model")),

@@ -22,14 +22,18 @@ def made_by(run: Mapping[str, object]) -> tuple[MadeBy, ...]:
     return tuple(made for made in map(_made, (run, *reversed(others))) if made.facts)
 
 
+def package_versions(run: Mapping[str, object]) -> dict[str, str]:
+    """Package to version, from `run.json`; a version that is no text is left out."""
+    return {name: version for name, version in _tree(run.get("packages")).items() if isinstance(version, str)}
+
+
 def _made(run: Mapping[str, object]) -> MadeBy:
-    packages = tuple((name, str(version)) for name, version in _tree(run.get("packages")).items())
-    return MadeBy(facts=tuple(_facts(run)), packages=packages)
+    packages = package_versions(run)
+    return MadeBy(facts=tuple(_facts(run, packages)), packages=tuple(packages.items()))
 
 
-def _facts(run: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    names = ("revision", "browser", "fonts", "packages", "sites")
-    revision, browser, fonts, packages, sites = (_tree(run.get(name)) for name in names)
+def _facts(run: Mapping[str, object], packages: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    revision, browser, fonts, sites = (_tree(run.get(name)) for name in ("revision", "browser", "fonts", "sites"))
     changed = ", with uncommitted changes" if revision.get("dirty") else ""
     for name, value in (
         ("Cairn", run.get("harness")),

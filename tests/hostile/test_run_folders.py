@@ -81,7 +81,7 @@ MORE = [
 """Everything else that is refused; exit code 2 where something was wrong before that was looked at."""
 
 
-@pytest.mark.sample(24)
+@pytest.mark.sample(32)
 @pytest.mark.parametrize("row", [*JOURNALS, *MORE])
 def test_it_is_refused_by_name(place: Place, harness: Harness, row: Row) -> None:
     at, thing, command, code = row
