@@ -20,6 +20,8 @@ from omegaconf.errors import OmegaConfBaseException
 from harness.actions.truncate import cut
 from harness.config import PROJECT, Config, ConfigSchema, register
 from harness.config.argument_secrets import RedactedArguments, redact_arguments, redact_hydra_files
+from harness.config.command_line import options_first
+from harness.config.override_errors import sentence
 from harness.config.plugin_packages import choose_plainly, plugin_folders, search_plugins
 from harness.errors import ConfigError, ExitCode, HarnessError, UsageError
 from harness.internal_error import InternalErrorGuard, flatten_group, without_secrets
@@ -27,7 +29,6 @@ from harness.journal.disk import foreseen
 from harness.journal.redacting_stream import redact_output, redacted_output, restore_output
 from harness.reports.escape import flat
 
-_NOISE = ("full_key", "object_type", "reference_type", "To append to your config")
 _SHOWING = frozenset({"--cfg", "-c", "--info", "-i"})
 WRONG = (HydraException, OmegaConfBaseException, ValueError, RecursionError)
 """What hydra raises for arguments it cannot make settings of; ValueErrors of files that are no text among them."""
@@ -35,10 +36,15 @@ _MODE = re.compile(rb"\bmode\b")
 _WORST_FIRST = (ExitCode.INTERRUPTED, ExitCode.UNFORESEEN, ExitCode.USAGE, ExitCode.UNSCORED, ExitCode.BELOW)
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Compose the configuration from `arguments` and evaluate; with `-m`, one run after the other."""
+def run(arguments: Sequence[str], *, program: str = "run.py") -> int:
+    """Compose the configuration from `arguments` and evaluate; with `-m`, one run after the other.
+
+    Args:
+        program: What the person typed, for messages.
+    """
+    sys.argv = [program, *arguments]  # hydra reads it
     try:
-        with InternalErrorGuard("run.py", redact=lambda text: without_secrets(text, arguments)) as fault:
+        with InternalErrorGuard(program, redact=lambda text: without_secrets(text, arguments)) as fault:
             return _run(arguments)
         return fault.code
     finally:
@@ -49,12 +55,13 @@ def _run(arguments: Sequence[str]) -> int:
     register()
     os.environ["HYDRA_FULL_ERROR"] = "1"  # otherwise hydra prints a traceback and chooses the exit code itself
     try:
+        arguments = options_first(arguments)
         plugin_folders()
         search_plugins(_config_dir(arguments))
         hidden = redact_arguments(choose_plainly(arguments))
     except ConfigError as error:
         return _refuse(str(error))
-    sys.argv = ["run.py", *hidden.arguments]
+    sys.argv = [sys.argv[0], *hidden.arguments]
     redact_output(hidden.redactor())
     if any(argument.partition("=")[0] in _SHOWING for argument in arguments):
         _keep_quiet_about(hidden)
@@ -88,7 +95,7 @@ def _compose(hidden: RedactedArguments) -> int:
         with redact_hydra_files(), nullcontext() if _may_set_mode(hidden.arguments) else _composing_once():
             job()
     except WRONG as error:
-        return _refuse(_sentence(error))
+        return _refuse(sentence(error))
     except OSError as error:
         place = cut(str(error.filename), 300)
         return _refuse(
@@ -111,7 +118,7 @@ def configured(overrides: Sequence[str], config_dir: Path | None = None) -> Conf
             tree = hydra.compose("config", overrides=list(hidden.arguments))
             return _checked(tree, hidden)
     except WRONG as error:
-        raise ConfigError(hidden.redactor(tree).said(_sentence(error))) from error
+        raise ConfigError(hidden.redactor(tree).said(sentence(error))) from error
     except ConfigError as error:
         raise ConfigError(hidden.redactor(tree).said(str(error))) from error
     except OSError as error:  # the name of a setting may be looked up as that of a file
@@ -132,7 +139,7 @@ def _checked(tree: DictConfig, hidden: RedactedArguments) -> Config:
         refuse_misspelt(tree)
         composed = OmegaConf.to_object(tree)
     except RecursionError as error:
-        raise ConfigError(_sentence(error)) from error
+        raise ConfigError(sentence(error)) from error
     assert isinstance(composed, ConfigSchema)
     config = Config.of(hidden.put_back(composed))
     check_values(config)
@@ -164,7 +171,7 @@ def _member(hidden: RedactedArguments, viewport: tuple[int, int], choice: str, s
         known = ", ".join(one for one in error.options or () if one != "suite")
         raise ConfigError(f"there is no benchmark {choice!r}; choose from {known}") from error
     except (*WRONG, TypeError) as error:
-        raise ConfigError(place + _sentence(error)) from error
+        raise ConfigError(place + sentence(error)) from error
 
 
 def _may_set_mode(arguments: Sequence[str]) -> bool:
@@ -190,7 +197,7 @@ def _composing_once() -> Iterator[None]:
 def _run_one(tree: DictConfig, hidden: RedactedArguments) -> int:
     folder = Path(HydraConfig.get().runtime.output_dir)
     redact_output(hidden.redactor(tree))
-    with InternalErrorGuard("run.py", redact=redacted_output) as fault:
+    with InternalErrorGuard(sys.argv[0], redact=redacted_output) as fault:
         return _played(tree, folder, hidden)
     return fault.code
 
@@ -199,7 +206,7 @@ def _played(tree: DictConfig, folder: Path, hidden: RedactedArguments) -> int:
     try:
         return _evaluate(_checked(tree, hidden), folder)
     except OmegaConfBaseException as error:
-        return _refuse(_sentence(error))
+        return _refuse(sentence(error))
     except (HarnessError, OSError, ExceptionGroup) as error:
         return _refuse_each(error)
     except (KeyboardInterrupt, asyncio.CancelledError):
@@ -240,22 +247,10 @@ def _refuse_each(error: Exception) -> int:
     return _refuse(str(found[0]), ExitCode.USAGE if isinstance(found[0], UsageError) else ExitCode.UNSCORED)
 
 
-def _refuse(sentence: str, code: ExitCode = ExitCode.USAGE) -> int:
+def _refuse(message: str, code: ExitCode = ExitCode.USAGE) -> int:
     with suppress(OSError):  # stderr is closed
-        print(f"run.py: {flat(sentence)}", file=sys.stderr)  # noqa: T201
+        print(f"{sys.argv[0]}: {flat(message)}", file=sys.stderr)  # noqa: T201
     return code
-
-
-def _sentence(error: Exception) -> str:
-    """Hydra's and OmegaConf's several lines as one sentence."""
-    if isinstance(error, RecursionError):
-        return "the settings are nested too deeply; remove levels"
-    lines = [line.strip() for line in str(error).partition("Config search path")[0].splitlines()]
-    kept = [line for line in lines if line and not line.startswith(_NOISE)]
-    cause = str(error.__cause__ or "").splitlines()
-    if cause and cause[0] not in kept:
-        kept.append(cause[0])
-    return f"{cut(' '.join(kept), 600)}; python run.py --help says more, --cfg job lists all settings"
 
 
 def _forget_empty(folder: Path) -> None:

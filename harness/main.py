@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given[:1] == ["run"]:
         from harness.cli import run  # and hydra, which readers of runs do without
 
-        return run(given[1:])
+        return run(given[1:], program="harness run")
     with InternalErrorGuard("harness", redact=lambda text: without_secrets(text, given)) as fault:
         return _main(given)
     return fault.code

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 URL = "{url}"
 """In a reset hook: the real base URL of the instance."""
-_SITE_KEYS = {
+SITE_KEYS = {
     *("url", "instances", "canonical", "server", "read_only"),
     *("reset_command", "reset_url", "effects_url", "login", "version"),
 }
@@ -163,9 +163,9 @@ def _site_tree(name: str, tree: object) -> Mapping[str, Any]:
     place = f"sites.{name}"
     if not isinstance(tree, Mapping):
         raise ConfigError(f"{misspelt(place, map('sites.{}'.format, RESERVED))}; a site is a mapping, not {tree!r}")
-    if not _SITE_KEYS & set(tree) and (near := get_close_matches(name, RESERVED, 1, 0.75)):
+    if not SITE_KEYS & set(tree) and (near := get_close_matches(name, RESERVED, 1, 0.75)):
         raise ConfigError(f"{place}: no such site; did you mean sites.{near[0]}")
-    _check_keys(place, tree, _SITE_KEYS, "a site")
+    _check_keys(place, tree, SITE_KEYS, "a site")
     return tree
 
 

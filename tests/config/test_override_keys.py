@@ -18,7 +18,7 @@ MISSPELT = {
     "++browser.heedless=false": "browser.heedless is not a setting; did you mean browser.headless;",
     "+brwser.headless=false": "brwser.headless is not a setting; did you mean browser.headless;",
     "+task.shards={a: 1}": "task.shards.a is not a setting; did you mean task.shard;",
-    "+experiment=x": "experiment is not a setting; python run.py --help says more",
+    "+experiment=x": "experiment is not a setting; --help says more",
     "+sites.mysite.ulr=http://a": (
         "sites.mysite.ulr is not a setting; did you mean sites.mysite.url; a site has canonical, "
     ),

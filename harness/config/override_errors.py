@@ -1,0 +1,130 @@
+"""What hydra and OmegaConf raise about settings, as one sentence with the fix.
+
+Their messages are several lines in the words of their own code (`Key 'limt' not in 'TaskConfig'`). An error that is not
+known here keeps their words.
+"""
+
+import re
+from collections.abc import Callable
+
+from hydra.errors import MissingConfigException, OverrideParseException
+
+from harness.actions.truncate import cut
+from harness.config.override_keys import SAYS_MORE, misspelt, nearest, setting_names
+
+_NOISE = ("full_key", "object_type", "reference_type", "To append to your config", "See https://")
+_MOST_CHARS = 600
+_OPEN = ("task.arguments", "agent.arguments", "judge.arguments", "observation.arguments", "sites", "executor.sbatch")
+"""Settings whose keys a schema cannot know: new ones are added with a plus."""
+_TYPES = {"Integer": "a whole number", "Float": "a number", "Boolean": "true or false", "bool": "true or false"}
+
+
+def sentence(error: Exception) -> str:
+    """The message for the person who wrote the setting."""
+    if isinstance(error, RecursionError):
+        return "the settings are nested too deeply; remove levels"
+    if isinstance(error, OverrideParseException):
+        return _unreadable(error)
+    text = _text(error)
+    for pattern, explain in _KNOWN:
+        if (found := pattern.search(text)) is not None:
+            return cut(explain(found, error), _MOST_CHARS)
+    return f"{cut(text, _MOST_CHARS)}; {SAYS_MORE}"
+
+
+def _text(error: Exception) -> str:
+    """Their lines without what only a developer of theirs needs, and the cause."""
+    lines = [line.strip() for line in str(error).partition("Config search path")[0].splitlines()]
+    kept = [line for line in lines if line and not line.startswith(_NOISE)]
+    cause = str(error.__cause__ or "").splitlines()
+    if cause and cause[0] not in kept:
+        kept.append(cause[0])
+    return " ".join(kept)
+
+
+def _unreadable(error: OverrideParseException) -> str:
+    override = cut(error.override, 200)
+    key, equals, value = error.override.partition("=")
+    if not equals:
+        return f"{override!r} is not a setting with a value; settings are written KEY=VALUE; {SAYS_MORE}"
+    if not re.fullmatch(r"[~+]*[\w.@/-]+", key):
+        return f"{cut(key, 200)!r} in {override!r} is not the name of a setting; {SAYS_MORE}"
+    quoted = cut(value, 100).replace('"', "'")
+    return (
+        f"the value of {override!r} cannot be read; close its brackets, or quote a text that has brackets, commas,"
+        f" quotation marks or blanks: '{key}=\"{quoted}\"'"
+    )
+
+
+def _unknown_key(found: re.Match[str], _: Exception) -> str:
+    name = found[1]
+    parent = next((one for one in _OPEN if name.startswith(f"{one}.")), None)
+    if parent is None:
+        return f"{misspelt(name, setting_names())}; {SAYS_MORE}"
+    return f"{name} does not exist yet{_near_site_key(name)}; correct its name, or add it with a plus: +{name}=…"
+
+
+def _near_site_key(name: str) -> str:
+    from harness.config.site_settings import SITE_KEYS  # which imports `override_keys`, too
+
+    parent, _, key = name.rpartition(".")
+    near = nearest(key, SITE_KEYS) if parent.startswith("sites.") and key not in SITE_KEYS else None
+    return f"; did you mean {parent}.{near}" if near else ""
+
+
+def _unknown_choice(found: re.Match[str], error: Exception) -> str:
+    group, _, choice = found[1].rpartition("/")
+    options = list(error.options or ()) if isinstance(error, MissingConfigException) else []
+    if not options:
+        return f"{group or 'config'}={choice} is unknown; {SAYS_MORE}"
+    near = nearest(choice, options)
+    return f"{group}={choice} is unknown{f'; did you mean {near}' if near else ''}; choose one of {', '.join(options)}"
+
+
+def _wrong_type(found: re.Match[str], _: Exception) -> str:
+    override, _value, kind = found.groups()
+    return f"{override} is not {_TYPES.get(kind, f'of type {kind}')}"
+
+
+def _wrong_word(found: re.Match[str], _: Exception) -> str:
+    words = re.findall(r"\w+", found[2])
+    return f"{found[1]} is unknown; choose one of {', '.join(words)}"
+
+
+def _not_text(found: re.Match[str], _: Exception) -> str:
+    return f"{found[1]} is a {found[2]}, and the setting takes one text"
+
+
+def _missing_variable(found: re.Match[str], error: Exception) -> str:
+    key = getattr(error, "full_key", None) or getattr(error.__cause__, "full_key", None)
+    return f"the environment variable {found[1]} is not set{f', which {key} needs' if key else ''}; set it"
+
+
+def _ambiguous(found: re.Match[str], _: Exception) -> str:
+    key, _equals, value = found[1].partition("=")
+    return (
+        f"{found[1]} has a comma; write {key}=[{value}] for a list, '{key}=\"{value}\"' for a text, or add -m to run"
+        " once for each value"
+    )
+
+
+def _exists(found: re.Match[str], _: Exception) -> str:
+    return f"{found[1]} exists already; write {found[1]}=… without a plus"
+
+
+def _not_deleted(found: re.Match[str], _: Exception) -> str:
+    return f"{found[1]} cannot be removed: ~ removes only what a file or a plus has added"
+
+
+_KNOWN: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Exception], str]], ...] = (
+    (re.compile(r"Could not override '([^']+)'"), _unknown_key),
+    (re.compile(r"Could not find '([^']+)'"), _unknown_choice),
+    (re.compile(r"merging override (.+?) Value '(.*?)' of type '\w+' could not be converted to (\w+)"), _wrong_type),
+    (re.compile(r"merging override (.+?) Value '(.*?)' is not a valid (\w+)"), _wrong_type),
+    (re.compile(r"merging override (.+?) Invalid value .*?, expected one of \[(.*?)\]"), _wrong_word),
+    (re.compile(r"merging override (.+?) Cannot convert '(\w+)' to string"), _not_text),
+    (re.compile(r"Environment variable '([^']+)' not found"), _missing_variable),
+    (re.compile(r"Ambiguous value for argument '(.+?)' 1\. "), _ambiguous),
+    (re.compile(r"An item is already at '([^']+)'"), _exists),
+    (re.compile(r"Could not delete from config\. (?:The value of )?'([^']+)'"), _not_deleted),
+)

@@ -1,0 +1,96 @@
+"""What is said of a command line that hydra refuses: our words, the setting's name, and the fix."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.cli import configured
+from harness.config.command_line import options_first
+from harness.errors import ConfigError
+from tests.e2e.conftest import environment
+from tests.forked import Forks
+
+pytestmark = pytest.mark.integration
+
+HYDRAS_WORDS = ("ConfigSchema", "not in struct", "hydra.cc", "EOF", "Could not", "merging override", "struct")
+SAID = {
+    "tsk=demo": "tsk is not a setting; did you mean task;",
+    "task.limt=5": "task.limt is not a setting; did you mean task.limit;",
+    "model=gpt-4o": "model is not a setting; did you mean agent.model or llm.model or judge.model;",
+    "limit=5": "limit is not a setting; did you mean task.limit;",
+    "harness=1": "harness is not a setting; --help says more",
+    "agent.arguments.foo=1": "or add it with a plus: +agent.arguments.foo=…",
+    "sites.shop.urll=http://a": "sites.shop.urll does not exist yet; did you mean sites.shop.url;",
+    "sites.mine.url=http://a": "add it with a plus: +sites.mine.url=…",
+    "+task.limit={a: 1}": "not a whole number",
+    "task.ids=[0,1": "the value of 'task.ids=[0,1' cannot be read; close its brackets",
+    "'task.path=a": "is not the name of a setting",
+    "llm.model": "'llm.model' is not a setting with a value; settings are written KEY=VALUE",
+    "task.limit=5,6": "task.limit=5,6 has a comma; write task.limit=[5,6] for a list",
+    "task.limit=": "task.limit= is not a whole number",
+    "workers=1.5": "workers=1.5 is not a whole number",
+    "llm.temperature=hot": "llm.temperature=hot is not a number",
+    "browser.headless=maybe": "browser.headless=maybe is not true or false",
+    "browser.uploads=[a]": "browser.uploads=[a] is a list, and the setting takes one text",
+    "resume.in_doubt=x": "resume.in_doubt=x is unknown; choose one of ask_page, skip, repeat, restart, unscored",
+    "agent=promt": "agent=promt is unknown; did you mean prompt; choose one of browser-use, computer, ",
+    "tracking=wandb2": "tracking=wandb2 is unknown; choose one of art, none",
+    "~task.limit": "task.limit cannot be removed",
+    "++run.dri=1": "run.dri is not a setting; did you mean run.dry;",
+    "llm.api_key=${oc.env:NOT_SET_ANYWHERE}": (
+        "the environment variable NOT_SET_ANYWHERE is not set, which llm.api_key needs; set it"
+    ),
+}
+
+
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("override", SAID)
+def test_it_is_one_sentence_in_our_words(override: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        configured([override])
+    said = str(caught.value)
+    assert SAID[override] in said
+    assert "\n" not in said
+    assert not any(word in said for word in HYDRAS_WORDS), said
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        (["task=smoke", "--config-dir", "conf", "run.id=a"], ["--config-dir", "conf", "task=smoke", "run.id=a"]),
+        (["task=smoke", "-m", "run.seed=1,2", "--cfg=job"], ["-m", "--cfg=job", "task=smoke", "run.seed=1,2"]),
+        (["a=1", "--info", "b=2"], None),
+        (["--config-dir=conf", "a=1"], ["--config-dir=conf", "a=1"]),
+        (["-cd", "a=1", "a=1"], ["-cd", "a=1", "a=1"]),
+        (["~a", "--resolve", "+b=-1"], ["--resolve", "~a", "+b=-1"]),
+        ([], []),
+    ],
+)
+def test_options_may_stand_anywhere(given: list[str], read: list[str] | None) -> None:
+    if read is None:  # `--info` takes a word of its own
+        with pytest.raises(ConfigError, match="--info"):
+            options_first(given)
+        return
+    assert list(options_first(given)) == read
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--dry-run"], "--dry-run is not an option (--config-dir DIR, --multirun (-m), --cfg job, --help);"
+         " settings are written KEY=VALUE; did you mean run.dry=…"),
+        (["--limit", "3"], "did you mean task.limit=…"),
+        (["task=smoke", "--config-dir"], "--config-dir/-cd: expected one argument"),
+    ],
+)  # fmt: skip
+def test_an_option_that_does_not_exist_is_one_sentence_of_the_program_that_was_typed(
+    arguments: list[str], says: str, forked: Forks, tmp_path: Path
+) -> None:
+    done: Callable[..., subprocess.CompletedProcess[str]] = forked.run
+    for program, begin in (("run.py", []), ("harness", ["run"])):
+        ended = done(program, *begin, *arguments, cwd=tmp_path, env=environment())
+        assert (ended.returncode, ended.stdout) == (2, "")
+        (line,) = ended.stderr.splitlines()
+        assert line.startswith(f"{' '.join([program, *begin])}: ") and says in line
