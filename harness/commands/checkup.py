@@ -20,7 +20,7 @@ from harness.config.deployment import Deployment
 from harness.errors import HarnessError, InfraError, UsageError
 from harness.evaluation.builder import load_tasks
 from harness.evaluation.embedded import embedded_servers, is_embedded_endpoint
-from harness.evaluation.models import Models, RequestCounter, load_prices
+from harness.evaluation.models import Models, RequestCounter, check_key, load_prices
 from harness.evaluation.run_context import RunContext
 from harness.evaluation.worker_pool import chromium
 from harness.records import Episode, Eval, Site, Task
@@ -107,6 +107,7 @@ async def _embedded_endpoint(context: RunContext) -> DoctorCheck:
 async def _endpoint(context: RunContext) -> DoctorCheck:
     async with AsyncExitStack() as closing:
         try:
+            check_key(context.config.llm, "llm")
             model = await _models(context, closing).bare_model(None, None)
             return await _asked("endpoint", model, context.config.llm.model)
         except HarnessError as error:
@@ -118,6 +119,7 @@ async def _judge(context: RunContext) -> DoctorCheck:
     judge = replace(context.config.judge, timeout_s=min(context.config.judge.timeout_s, PATIENCE_S))
     async with AsyncExitStack() as closing:
         try:
+            check_key(judge, "judge")
             return await _asked("judge", await _models(context, closing).judge_model(judge), judge.model or "")
         except HarnessError as error:
             fix = "check judge.base_url, judge.api_key and judge.model"

@@ -179,6 +179,18 @@ class Models:
         return LaneLimiter(rate_limiter=rate_limiter, lane=lane, requests=self.requests, stopping=self.stopping)
 
 
+def check_key(settings: LlmConfig | JudgeConfig, group: str) -> None:
+    """See that a model has a key where its provider needs one.
+
+    Args:
+        group: `llm` or `judge`, for the message.
+    Raises:
+        ConfigError: It has none.
+    """
+    if settings.kind not in ("none", "scripted") and settings.model:
+        _endpoint(settings, group, None, None).check_key()
+
+
 def _client(most_bytes: int, *, name: str = "llm") -> Any:
     from harness.llm.http_client import bounded_client  # and the package of the client, which a baseline does without
 

@@ -16,8 +16,9 @@ states, cookies and all) live apart in `private/`, readable by the owner only, n
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -25,7 +26,7 @@ from typing import Self
 
 from harness import safe_files
 from harness.choices import Durability
-from harness.errors import JournalError, TaskError, UnsafeFile
+from harness.errors import JournalError, TaskError, UnsafeFile, UsageError
 from harness.journal.disk import Within, sync_file, translate_os_errors, write_atomic
 from harness.journal.index import INDEX_NAME, Scan, index_of, note, scan
 from harness.journal.lock import RunLock
@@ -43,6 +44,7 @@ FILES = (
     *("run.log", "worker.log", "sites.log", "endpoint.log"),
 )
 """What a run keeps beside its journals, by name."""
+_OF_A_REFUSED_START = frozenset({LOCK_NAME, INDEX_NAME, _STAGING, "artifacts"})
 _VERIFIED_LIMIT = 1 << 16
 """Digests a store remembers to have verified; some 10 MB."""
 
@@ -256,8 +258,20 @@ class RunFolder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, UsageError) and self.lock is not None:
+            self._discard_unused()
         self.close()
+
+    def _discard_unused(self) -> None:
+        """Remove what a start has left that was refused before it recorded anything; another folder stays."""
+        if set(safe_files.names_in(self.path, self.path)) <= _OF_A_REFUSED_START:
+            with suppress(OSError):  # what cannot be removed is clutter, and hides the reason if it is an error
+                for name in ("artifacts", _STAGING):
+                    shutil.rmtree(self.path / name, ignore_errors=True)
+                for name in (INDEX_NAME, LOCK_NAME):
+                    (self.path / name).unlink(missing_ok=True)
+                self.path.rmdir()
 
 
 def lock_token(folder: Path) -> str:

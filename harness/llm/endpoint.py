@@ -23,6 +23,14 @@ OPENAI_URL = "https://api.openai.com/v1"
 ANTHROPIC_URL = "https://api.anthropic.com"
 NO_KEY = "none"
 _VARIABLES = ("OPENAI_", "AZURE_OPENAI_", "ANTHROPIC_")
+KEY_VARIABLES = {
+    "api.openai.com": "OPENAI_API_KEY",
+    "api.anthropic.com": "ANTHROPIC_API_KEY",
+    "openrouter.ai": "OPENROUTER_API_KEY",
+}
+"""Hosts that answer no request without a key, and where the shipped settings take it from."""
+_AZURE_KEY_VARIABLE = "AZURE_OPENAI_API_KEY"
+_KEY_HEADERS = frozenset({"authorization", "x-api-key", "api-key"})
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
@@ -66,6 +74,20 @@ class Endpoint:
     def label(self) -> str:
         """The address for messages: without credentials, query or trailing slash."""
         return re.sub(r"//[^/@]*@", "//", (self.base_url or OPENAI_URL).partition("?")[0]).rstrip("/")
+
+    def check_key(self) -> None:
+        """See that there is a key where the endpoint is known to need one.
+
+        Raises:
+            ConfigError: There is none.
+        """
+        host = urlsplit(self.base_url or OPENAI_URL).hostname or ""
+        variable = _AZURE_KEY_VARIABLE if self.azure else KEY_VARIABLES.get(host)
+        has_key = (self.api_key or "").strip() or any(name.lower() in _KEY_HEADERS for name in self.headers)
+        if variable is not None and not has_key:
+            raise ConfigError(
+                f"{self.label} needs a key, and {variable} is not set; set {variable}, or {self.settings}.api_key"
+            )
 
     def redact(self, text: str) -> str:
         """`text` without the key, headers and password, should the server have quoted them."""

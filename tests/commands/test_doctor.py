@@ -49,13 +49,15 @@ def test_each_thing_that_is_wrong_is_told_with_what_to_do(harness: Command) -> N
         "doctor",
         "llm=openai",
         "llm.base_url=http://127.0.0.1:9/v1",
+        "judge.model=gpt-4o",
         "run.root=/proc/nowhere",
         "sites.shop.login.probe_url=http://shop.localhost/nowhere",
     )
     assert done.returncode == 1
     wrong = {about for about, mark in verdicts(done.stdout).items() if mark == "WRONG"}
-    assert wrong == {"endpoint", "disk", "site shop"}
-    assert done.stdout.count("\n      -> ") == 3
+    assert wrong == {"endpoint", "judge", "disk", "site shop"}
+    assert done.stdout.count("\n      -> ") == 4
+    assert "https://api.openai.com/v1 needs a key, and OPENAI_API_KEY is not set" in done.stdout
     for setting in ("run.root", "llm.base_url", "sites.shop.login"):
         assert setting in done.stdout
 

@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.conftest import Start
 
 Starter = Callable[..., Start]
@@ -30,3 +32,42 @@ def test_every_task_is_told_without_addresses_and_nothing_is_left_behind(start: 
         assert words in done.out
     assert lines[-1] == "1 tasks, 2 of 2 episodes pending: 2 pending"
     assert not done.folder.exists()
+
+
+KEYS = {
+    "llm=openai": ("https://api.openai.com/v1", "OPENAI_API_KEY", "llm"),
+    "llm=anthropic": ("https://api.anthropic.com", "ANTHROPIC_API_KEY", "llm"),
+    "llm=openrouter": ("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", "llm"),
+    "llm=azure llm.model=x llm.base_url=https://me.openai.azure.com": (
+        "https://me.openai.azure.com", "AZURE_OPENAI_API_KEY", "llm",
+    ),
+    "judge.model=gpt-4o": ("https://api.openai.com/v1", "OPENAI_API_KEY", "judge"),
+}  # fmt: skip
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("dry", ["true", "false"])
+@pytest.mark.parametrize("settings", KEYS)
+def test_a_missing_key_is_named_before_anything_starts_and_leaves_nothing(
+    start: Callable[..., Start], settings: str, dry: str
+) -> None:
+    address, variable, group = KEYS[settings]
+    refused = start("task=smoke", f"run.dry={dry}", *settings.split())
+    assert refused.code == 2
+    (line,) = refused.err.splitlines()
+    assert line == f"run.py: {address} needs a key, and {variable} is not set; set {variable}, or {group}.api_key"
+    assert not refused.folder.exists()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "llm=openai llm.api_key=x",
+        "llm=openai +llm.headers={Authorization: x}",
+        "llm=vllm llm.model=x",
+        "llm=openai llm.base_url=http://127.0.0.1:9/v1",
+    ],
+)
+def test_an_endpoint_that_needs_no_further_key_is_not_asked_for_one(start: Callable[..., Start], settings: str) -> None:
+    first, *others = settings.split(" ", 1)
+    assert start("task=smoke", "run.dry=true", first, *others).code == 0
