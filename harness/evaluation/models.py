@@ -179,6 +179,12 @@ class Models:
         return LaneLimiter(rate_limiter=rate_limiter, lane=lane, requests=self.requests, stopping=self.stopping)
 
 
+def check_keys(llm: LlmConfig, judge: JudgeConfig) -> None:
+    """As `check_key`, of both."""
+    check_key(llm, "llm")
+    check_key(judge, "judge")
+
+
 def check_key(settings: LlmConfig | JudgeConfig, group: str) -> None:
     """See that a model has a key where its provider needs one.
 

@@ -25,7 +25,7 @@ from harness.evaluation.builder import build_rate_limiter, build_run_budget, che
 from harness.evaluation.config_drift import check_config_drift
 from harness.evaluation.dry_run import describe_dry_run
 from harness.evaluation.forks import begin_fork, check_fork
-from harness.evaluation.models import check_key
+from harness.evaluation.models import check_keys
 from harness.evaluation.provenance import describe, environment
 from harness.evaluation.redacting_progress import RedactingProgress
 from harness.evaluation.reply_caches import check_reply_caches
@@ -74,7 +74,7 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
         _keep_quiet(config, tasks)
         settings, judged = RunSettings.of(config), bool(config.judge.model or config.judge._target_)
         console.out(describe_dry_run(settings, tasks, folder, has_judge=judged), highlight=False)
-        _check_keys(config)
+        check_keys(config.llm, config.judge)
         return ExitCode.DONE
     check_inputs(config.browser, config.executor)
     check_reply_caches(config.llm, config.judge)
@@ -104,7 +104,6 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
         budget = build_run_budget(config.run, run, spent, stopping=stopping)
         tracker, invocation = Tracker(config.tracking, config.llm, config.scoring, folder), Invocation()
         if plays := bool(len(jobs)) and not budget.is_empty():
-            _check_keys(config)
             _describe(config, run, tasks, config_digest=config_digest, is_begun=bool(outcomes), accepted=accepted)
             _begin(settings, run, tasks, jobs, console=console)
             context = RunContext(
@@ -137,11 +136,6 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
             retry_request.settle(settings.policy, run, tasks, found.outcomes, trials=config.trials)
             save_summary(run, summary, settings=config.tree() | measured)
         return exit_code(console, summary.overall, config.fail_under)
-
-
-def _check_keys(config: Config) -> None:
-    check_key(config.llm, "llm")
-    check_key(config.judge, "judge")
 
 
 def _take_over(folder: Path) -> None:
@@ -191,7 +185,8 @@ def _describe(  # noqa: PLR0913 (what a run is)
     is_begun: bool,
     accepted: Callable[[str], None] | None,
 ) -> None:
-    """Write down with what the run is made; other versions than before are drift."""
+    """Write down with what the run is made, once it can be: models have keys, and versions are those of before."""
+    check_keys(config.llm, config.judge)
     now, measured = environment(config.browser), config.measured()
     found = versions(now, config.sites, tasks)
     check_version_drift(found, run, is_begun=is_begun, accepted=accepted)
