@@ -15,6 +15,7 @@ from harness.errors import BrowserCrashed, ConfigError, SiteUnavailable
 from harness.records import Episode, Site
 from tests.browser.chromium_processes import helpers, kill_network_service, the_browser
 from tests.browser.conftest import QUICK, Answer, Asked, Visit, Web, a_task, html, visiting
+from tests.waiting import alive, until
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -59,8 +60,7 @@ async def test_a_browser_nobody_wanted_after_all_ends_with_its_pool(web: Web) ->
         pool.begin()
     assert pool.starts == 1
     left = set(psutil.Process().children(recursive=True)) - before
-    psutil.wait_procs(left, timeout=30)
-    assert not [process for process in left if process.is_running()]
+    await until(lambda: not alive(process.pid for process in left))
 
 
 @pytest.mark.parametrize("early", [False, True])

@@ -2,10 +2,8 @@
 
 import asyncio
 import signal
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import httpx
 import psutil
@@ -14,6 +12,7 @@ import pytest
 from harness.demo.launcher import RESTARTS, start_servers
 from harness.errors import UsageError
 from tests.demo.conftest import sign_in
+from tests.waiting import until
 
 HOST = "http://t1.shop.localhost"
 
@@ -31,12 +30,6 @@ def kill_server() -> None:
     found = server()
     assert found is not None
     found.kill()
-
-
-async def until(condition: Callable[[], Any], within_s: float = 30) -> None:
-    async with asyncio.timeout(within_s):
-        while not condition():  # noqa: ASYNC110 (another process tells nobody)
-            await asyncio.sleep(0.02)
 
 
 async def answer(client: httpx.AsyncClient, path: str) -> httpx.Response:

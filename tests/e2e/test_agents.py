@@ -9,7 +9,8 @@ import pytest
 
 from harness.journal.log import read
 from tests.e2e.conftest import PROJECT, Start
-from tests.e2e.test_run import running, wait_until
+from tests.e2e.test_run import running
+from tests.waiting import wait_until
 
 Starter = Callable[..., Start]
 pytestmark = pytest.mark.browser

@@ -16,6 +16,7 @@ from harness.loopback_server import serving
 from harness.records import Done
 from tests.e2e.conftest import PROJECT
 from tests.e2e.trouble import TroubledSites, World, endpoint, first, troubled_world
+from tests.waiting import alive, until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 WISHLIST, PRICE, BRANCH, ACCOUNT = 12, 0, 6, 25
@@ -56,7 +57,7 @@ async def test_a_process_that_is_lost_is_replaced_and_the_task_goes_on(
     assert episode.attempt == 1 and episode.resumed, "it went on where it stood"
     assert episode.scores["corrected"].value == 1.0
     assert play.summary["invocation"]["model_requests"] <= play.decisions + 1
-    assert not [victim for victim in victims if victim.is_running()]
+    await until(lambda: not alive(victim.pid for victim in victims))
 
 
 async def test_an_endless_script_is_stopped_and_the_agent_told_while_the_browser_lives_on(world: World) -> None:

@@ -20,9 +20,10 @@ from harness.records import DoubtReason
 from tests.e2e.conftest import PROJECT, Start, environment
 from tests.e2e.sampled import sampled
 from tests.e2e.test_instances import writes
-from tests.e2e.test_run import decided, wait_until
+from tests.e2e.test_run import decided
 from tests.e2e.test_webarena import PLAN, Deployment, deployment, page_task
 from tests.forked import Forks
+from tests.waiting import wait_until
 
 __all__ = ["deployment"]
 pytestmark = pytest.mark.browser

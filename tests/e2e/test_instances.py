@@ -15,8 +15,8 @@ import pytest
 from harness.journal.index import result_of
 from harness.journal.log import read
 from tests.e2e.conftest import Start, command, environment
-from tests.e2e.test_run import wait_until
 from tests.e2e.test_webarena import PLAN, Deployment, deployment, page_task, scores, text_task
+from tests.waiting import wait_until
 
 __all__ = ["deployment"]
 Starter = Callable[..., Start]

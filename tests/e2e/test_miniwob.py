@@ -28,7 +28,8 @@ from harness.journal.store import ArtifactStore
 from harness.records import CloseReason, Episode
 from tests.benchmarks.miniwob_solver import SOLVERS
 from tests.e2e.conftest import PROJECT, Start
-from tests.e2e.test_run import decided, running, wait_until
+from tests.e2e.test_run import decided, running
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.browser
 Starter = Callable[..., Start]

@@ -7,8 +7,9 @@ import pytest
 
 from harness.journal.log import read
 from tests.e2e.conftest import Start
-from tests.e2e.test_run import running, wait_until
+from tests.e2e.test_run import running
 from tests.stub_endpoint import Said, Sent, calls, said, stub_endpoint
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.browser
 DOWN = ("scroll", {"direction": "down"})

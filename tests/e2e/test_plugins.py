@@ -23,7 +23,8 @@ from harness.journal.prompt_store import read_message
 from harness.journal.store import ArtifactStore
 from harness.records import CloseReason, Episode
 from tests.e2e.conftest import PROJECT, Start
-from tests.e2e.test_run import decided, running, wait_until
+from tests.e2e.test_run import decided, running
+from tests.waiting import alive, wait_until
 
 Starter = Callable[..., Start]
 SOURCE = Path(__file__).parent / "plugin" / "lantern"
@@ -99,14 +100,6 @@ def harness(*arguments: str) -> str:
     return done.stdout
 
 
-def is_alive(process: psutil.Process) -> bool:
-    """Not when only its exit code is left, which in some containers nothing ever reads."""
-    try:
-        return process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
 def state_of_the_repository() -> str:
     files = sorted(path for name in ("harness", "configs", "tasks") for path in (PROJECT / name).rglob("*"))
     state = hashlib.sha256()
@@ -125,7 +118,7 @@ def killed_and_resumed(start: Starter, results: Path, *chosen: str, executor: st
         family = psutil.Process(process.pid).children(recursive=True)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        wait_until(lambda: not any(is_alive(one) for one in family))
+        wait_until(lambda: not alive(one.pid for one in family))
     assert 3 <= decided(folder) < 12
     resumed = start(*command, "fail_under=1.0")
     assert resumed.code == 0, resumed.out + resumed.err

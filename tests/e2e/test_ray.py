@@ -23,6 +23,7 @@ from harness.errors import ConfigError
 from harness.runner.executors.ray import RayClusterSpec, on_cluster
 from harness.runner.process_tree import find_orphans
 from tests.e2e.trouble import Play, TroubledSites, World, troubled_world
+from tests.waiting import alive
 
 pytestmark = [
     pytest.mark.browser,
@@ -114,7 +115,7 @@ async def test_a_node_killed_in_the_middle_costs_no_score_and_one_decision_at_mo
             assert nodes.stdin is not None and nodes.stdout is not None
             nodes.stdin.write(b"%d\n" % cluster["raylets"][0])
             assert await nodes.stdout.readline() == b"killed\n"
-            await play.until(lambda: not any(process.is_running() for process in lost))
+            await play.until(lambda: not alive(process.pid for process in lost))
             assert await play.ended() == 0, play.text
     assert "2 workers × 1 lane: 2 cores on 2 nodes" in play.text, "as large as the cluster, not as this machine"
     assert scores(play) == scores(reference)

@@ -16,8 +16,9 @@ import pytest
 from harness.main import main
 from tests.e2e.conftest import Start, command, environment
 from tests.e2e.sampled import Sampled, cached, decisions, sampled
-from tests.e2e.test_run import decided, wait_until
+from tests.e2e.test_run import decided
 from tests.forked import Forks
+from tests.waiting import until
 
 pytestmark = pytest.mark.browser
 
@@ -101,10 +102,6 @@ class Sweeps:
 async def sweeps(tmp_path: Path, forked: Forks) -> AsyncIterator[Sweeps]:
     async with sampled() as (endpoint, url):
         yield Sweeps(tmp_path, endpoint, url, forked)
-
-
-async def until(condition: Any) -> None:
-    await asyncio.to_thread(wait_until, condition)
 
 
 async def test_a_repeated_sweep_asks_nothing_and_decides_the_same(sweeps: Sweeps) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Start
-from tests.e2e.test_run import running, wait_until
+from tests.e2e.test_run import running
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 Starter = Callable[..., Start]

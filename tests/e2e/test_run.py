@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 from harness.journal.log import read
 from tests.e2e.conftest import PROJECT, Start, command, environment
+from tests.waiting import wait_until
 
 Starter = Callable[..., Start]
 pytestmark = pytest.mark.browser
@@ -44,13 +44,6 @@ def running(*overrides: str, root: Path) -> Iterator[subprocess.Popen[bytes]]:
         if process.poll() is None:
             process.kill()
         process.communicate()
-
-
-def wait_until(condition: Callable[[], bool], *, within_s: float = 60.0) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline, "the condition never came"
-        time.sleep(0.02)
 
 
 def decided(folder: Path) -> int:

@@ -10,12 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-import psutil
 import pytest
 
 from tests.e2e.conftest import Start, command, environment
-from tests.e2e.test_run import wait_until
 from tests.e2e.test_webarena import Deployment, deployment, text_task
+from tests.waiting import alive, wait_until
 
 __all__ = ["deployment"]
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -74,8 +73,7 @@ def test_a_run_that_is_ended_in_its_last_reset_ends_the_command_and_says_what_it
     assert run.returncode == 0, said
     assert "stopping after" in said and "Traceback" not in said
     assert Start(0, said, "", tmp_path / "results" / "run").summary["passed"] == 1
-    left = [psutil.Process(int(pid)) for pid in pids.read_text().split() if psutil.pid_exists(int(pid))]
-    assert not [process for process in left if process.status() != psutil.STATUS_ZOMBIE]
+    wait_until(lambda: not alive(int(pid) for pid in pids.read_text().split()))
 
 
 def test_a_run_whose_output_nobody_reads_any_more_stops_and_goes_on_later(

@@ -14,7 +14,8 @@ from harness.main import main
 from harness.records import CloseReason
 from tests.e2e.bells import BELLS
 from tests.e2e.conftest import PROJECT, Start
-from tests.e2e.test_run import decided, running, wait_until
+from tests.e2e.test_run import decided, running
+from tests.waiting import wait_until
 
 pytest.importorskip("miniwob", reason="the package miniwob is not installed")
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -12,7 +12,8 @@ from harness.journal.log import read
 from harness.journal.names import journals_in
 from harness.journal.store import ArtifactStore
 from tests.e2e.conftest import Start
-from tests.e2e.test_run import decided, running, wait_until
+from tests.e2e.test_run import decided, running
+from tests.waiting import wait_until
 
 Starter = Callable[..., Start]
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

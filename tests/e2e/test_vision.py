@@ -12,7 +12,8 @@ from harness.journal.log import read
 from harness.journal.prompt_store import read_message
 from harness.journal.store import ArtifactStore
 from tests.e2e.conftest import Start
-from tests.e2e.test_run import decided, running, wait_until
+from tests.e2e.test_run import decided, running
+from tests.waiting import wait_until
 
 Starter = Callable[..., Start]
 pytestmark = pytest.mark.browser

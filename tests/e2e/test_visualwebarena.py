@@ -11,8 +11,9 @@ import pytest
 
 from harness.journal.log import read
 from tests.e2e.conftest import Start
-from tests.e2e.test_run import decided, running, wait_until
+from tests.e2e.test_run import decided, running
 from tests.e2e.test_task_images import BLUE, RED, at, labels, picture, sent, served
+from tests.waiting import wait_until
 
 Starter = Callable[..., Start]
 pytestmark = [pytest.mark.browser, pytest.mark.integration]

@@ -7,7 +7,6 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-import psutil
 import pytest
 
 from harness.browser.network.site_health import WaitPolicy
@@ -22,6 +21,7 @@ from harness.runner.dirty_sites import DirtySites, SiteInstance
 from harness.runner.job import Job
 from harness.runner.scheduler import Scheduler
 from harness.runner.site_locks import LockPlanner
+from tests.waiting import alive, until
 
 pytestmark = pytest.mark.integration
 BOTH = (SiteInstance("shop", "http://shop.test"), SiteInstance("forum", "http://forum.test"))
@@ -129,11 +129,8 @@ async def test_a_command_that_takes_too_long_leaves_no_process(tmp_path: Path) -
     with pytest.raises(SiteUnavailable):
         await build_reset_hooks(sites, WaitPolicy(limit_s=0.01)).reset(BOTH[:1], a_task("shop"))
     started = [int(line) for line in log.read_text().split()]
-    assert started and not any(psutil.pid_exists(pid) and is_alive(pid) for pid in started)
-
-
-def is_alive(pid: int) -> bool:
-    return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    assert started
+    await until(lambda: not alive(started))
 
 
 async def test_what_a_command_printed_is_told_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from harness.records import Answered, Asked, CloseReason, Episode, EpisodeLimits
 from harness.testing import MemoryJournal, a_task, play
 from tests.gateway.processes import HEAD, THREE, Model, agent_of
 from tests.llm.test_endpoint_model import KEY
+from tests.waiting import alive, until
 
 PAGES = ("[1] link 'one'", "[1] link 'two'", "[1] link 'three'", "[1] link 'four'")
 pytestmark = pytest.mark.integration
@@ -143,7 +144,7 @@ async def test_everything_it_started_ends_with_the_episode(tmp_path: Path) -> No
     )
     async with agent_of(script, tmp_path) as agent:
         await play(agent)
-    assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))
+    await until(lambda: not alive([int((tmp_path / "pid").read_text())]))
 
 
 async def test_the_limit_of_steps_ends_a_process_that_waits_for_a_result(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -12,6 +12,8 @@ import pytest
 
 from harness.runner import shell
 from harness.runner.process_tree import HOOK_MARK, MARK, kill_orphans, tag_environment
+from tests import waiting
+from tests.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -32,23 +34,11 @@ def pids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def alive(pids: Path) -> list[psutil.Process]:
-    found = []
-    for line in pids.read_text().split():
-        with suppress(psutil.NoSuchProcess):
-            process = psutil.Process(int(line))
-            if process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found
+    return waiting.alive(int(line) for line in pids.read_text().split())
 
 
 def started(pids: Path) -> int:
     return len(pids.read_text().split())
-
-
-async def until(condition: Callable[[], object], within_s: float = 60) -> None:
-    async with asyncio.timeout(within_s):
-        while not condition():  # noqa: ASYNC110 (other processes tell nobody)
-            await asyncio.sleep(0.01)
 
 
 @asynccontextmanager

@@ -4,7 +4,7 @@ import asyncio
 import json
 import shlex
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from harness.tracking.sft_samples import samples
 from harness.tracking.trainable import TrainableModel
 from harness.tracking.trajectory import Trajectory, TrajectoryGroup
 from tests.tracking.rollouts import ASKED, answer, history, rollout, root
+from tests.waiting import until
 
 GROUPS = [TrajectoryGroup([rollout(1.0), rollout(0.0)], metadata={"task_id": "7"})]
 
@@ -307,12 +308,6 @@ async def test_the_routes_let_nobody_in_without_the_key() -> None:
         for path in ("files/x", "fine_tuning/jobs/x"):
             assert (await client.get(f"/{path}", headers=headers)).status_code == 404
         assert (await client.delete("/models/ft:x", headers=headers)).status_code == 404
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
-        while not holds():  # noqa: ASYNC110  # another process's file, or a server's state: nothing sets an event
-            await asyncio.sleep(0.01)
 
 
 def names(folder: Path) -> list[str]:
