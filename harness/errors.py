@@ -97,6 +97,9 @@ class ActionFailed(AgentError):
 class InfraError(HarnessError):
     """An infrastructure failure; recorded as `Failed`, and the episode stays pending."""
 
+    unsent = False
+    """Whether the action that it ended was surely not sent to any site; see `Failed.unsent`."""
+
 
 class ModelUnavailable(InfraError):
     """No answer from the endpoint after all retries."""

@@ -40,6 +40,8 @@ class StepResult:
     effects: tuple[SideEffect, ...] = ()
     checkpoint: bytes | None = None
     """The context's storage state as JSON, when it changed during the step."""
+    repeated: str = ""
+    """Why performing it may have changed a site twice: it was interrupted before; "" = it may not."""
     reward: Reward | None = None
     """The benchmark's; None = it gave none."""
 
@@ -59,6 +61,12 @@ class RestoreResult:
     """The pending decision's action, aimed at this view; None = there is none, or it is not to be performed."""
     doubt: "InDoubt | None" = None
     """What was done about a pending action that may have been performed before."""
+    effects: tuple[SideEffect, ...] = ()
+    """What the start pages sent, when there was nothing to restore."""
+    sent: tuple[SideEffect, ...] = ()
+    """What pages sent as they were opened again, on sites that were not reset; those that no record holds."""
+    changed: str = ""
+    """Why opening pages may have changed a site twice; "" = it may not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +144,10 @@ class Environment(Protocol):
         ...
 
     async def effects_begun(self) -> None:
-        """Wait until an effect is seen that no record holds."""
+        """Wait until an effect is seen that no record holds.
+
+        During a restore, these are the effects of pages that are opened again on sites that were not reset.
+        """
         ...
 
     def take_effects(self) -> tuple[SideEffect, ...]:

@@ -144,12 +144,14 @@ def _decided(episode: Episode, record: Decided) -> Episode:
         return _changed(
             episode,
             pending=record,
+            is_unsent=False,
             inherited_usage=episode.inherited_usage + record.usage,
             has_acted=episode.has_acted or record.action.may_change_sites(),
         )
     return _changed(
         episode,
         pending=record,
+        is_unsent=False,
         usage=episode.usage + record.usage,
         has_acted=episode.has_acted or record.action.may_change_sites(),
         total_usage=episode.total_usage + record.usage,
@@ -166,6 +168,7 @@ def _acted(episode: Episode, record: Acted) -> Episode:
         arrival=episode.arrival or record,
         steps=(*episode.steps, Step(decided=pending, acted=record)) if pending else episode.steps,
         pending=None,
+        is_unsent=False,
         elapsed_ms=episode.elapsed_ms + elapsed_ms,
         total_elapsed_ms=episode.total_elapsed_ms + elapsed_ms,
         total_effects=_with_effects(episode.total_effects, record.effects),
@@ -176,15 +179,40 @@ def _happened(episode: Episode, record: Resumed | Late | Doubt | Failed) -> Epis
     """What is none of the agent's doing."""
     match record:
         case Resumed():
-            return _changed(episode, resumed=(*episode.resumed, record))
+            # What follows may perform the pending action.
+            return _changed(episode, resumed=(*episode.resumed, record), is_unsent=False)
         case Doubt():
             return _changed(episode, doubts=(*episode.doubts, record))
         case Late():
             total = _with_effects(episode.total_effects, record.effects)
             return _changed(episode, late=(*episode.late, record), total_effects=total)
         case Failed():
-            total = _with_effects(episode.total_effects, record.effects)
-            return _changed(episode, failures=(*episode.failures, record), total_effects=total)
+            return _changed(
+                episode,
+                failures=(*episode.failures, record),
+                late=(*episode.late, *_late_of(episode, record)),
+                is_unsent=episode.is_unsent or (record.unsent and episode.pending is not None),
+                total_effects=_with_effects(episode.total_effects, record.effects),
+            )
+
+
+def late_of(failed: Failed, *, step: int, is_pending: bool) -> Late:
+    """The effects of a failure as `late` records them.
+
+    Args:
+        step: The last whole one.
+        is_pending: Whether a decision was pending.
+    """
+    replayed = failed.boundary != "restore" and not (is_pending and failed.boundary == "act")
+    return Late(step=step, effects=failed.effects, replayed=replayed, at=failed.at)
+
+
+def _late_of(episode: Episode, failed: Failed) -> tuple[Late, ...]:
+    """What a failure says of the recorded steps, without what the interrupted action itself had sent."""
+    is_of_action = failed.boundary == "act" and episode.pending is not None
+    if not failed.effects or episode.arrival is None or is_of_action:
+        return ()
+    return (late_of(failed, step=len(episode.steps), is_pending=episode.pending is not None),)
 
 
 def _of_process(episode: Episode, record: ProcessRecord) -> Episode:

@@ -14,6 +14,7 @@ from harness import safe_files
 from harness.codec import decode, encode, seal, unseal
 from harness.errors import ConfigError
 from harness.journal.disk import Within, translate_os_errors, write_atomic
+from harness.journal.fold import late_of
 from harness.journal.log import read
 from harness.journal.merge import copy_named
 from harness.journal.redaction import Redactor
@@ -24,7 +25,6 @@ from harness.records import (
     Episode,
     Failed,
     Judged,
-    Late,
     Opened,
     ProcessRecord,
     Record,
@@ -99,6 +99,7 @@ def _until(attempt: list[tuple[bytes, Record]], step: int) -> list[tuple[bytes, 
     """The lines of steps, late effects and doubts until the next decision after `step`."""
     kept: list[tuple[bytes, Record]] = []
     done = -1
+    is_pending = False
     for body, record in attempt:
         match record:
             case Decided() if record.step > step:
@@ -108,13 +109,15 @@ def _until(attempt: list[tuple[bytes, Record]], step: int) -> list[tuple[bytes, 
             case Resumed():
                 continue
             case Failed() if record.effects and done >= 0:
-                late = Late(step=done, effects=record.effects, at=record.at)
+                late = late_of(record, step=done, is_pending=is_pending)
                 kept.append((encode(late).body, late))
                 continue
             case Failed():
                 continue
+            case Decided():
+                is_pending = True
             case Acted():
-                done = record.step
+                done, is_pending = record.step, False
         kept.append((body, record))
     return kept
 

@@ -47,6 +47,7 @@ from harness.records.process_lines import (
     Landed,
     PolicyViolation,
 )
+from harness.records.reopening import ReopenedPage, reopened_pages
 from harness.records.task import EpisodeLimits, Eval, HtmlTarget, Login, Site, Task, benchmark_of
 from harness.records.trajectory_step import TrajectoryStep
 from harness.records.usage import Usage
@@ -90,6 +91,7 @@ __all__ = [
     "ProcessRecord",
     "Record",
     "Refused",
+    "ReopenedPage",
     "Reply",
     "Resumed",
     "Scored",
@@ -107,4 +109,5 @@ __all__ = [
     "Usage",
     "Verdict",
     "benchmark_of",
+    "reopened_pages",
 ]

@@ -14,6 +14,8 @@ class DoubtReason(StrEnum):
     """A page was opened from a checkpoint, and its text is not quite the recorded one."""
     EARLIER_ATTEMPT = "earlier_attempt"
     """An earlier attempt changed, or may have changed, a site that was not reset since."""
+    REOPENED = "reopened"
+    """A page was opened again by a restore, and doing so changed its site, or may have."""
 
 
 class DoubtResolution(StrEnum):
@@ -35,6 +37,8 @@ class DoubtResolution(StrEnum):
     """The episode went on from there."""
     NOT_PERFORMED = "not_performed"
     """The site had not received the action: there is proof."""
+    SAFE = "safe"
+    """The action was performed, perhaps for the second time: it follows a link of a site whose links change nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,4 +57,4 @@ class Doubt:
     @property
     def is_settled(self) -> bool:
         """Whether the episode went on as if nothing had been interrupted, so that its score carries no doubt."""
-        return self.resolution is DoubtResolution.NOT_PERFORMED
+        return self.resolution in (DoubtResolution.NOT_PERFORMED, DoubtResolution.SAFE)

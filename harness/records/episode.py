@@ -3,11 +3,23 @@
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from harness.errors import EnvironmentDiverged
 from harness.records.doubts import Doubt
-from harness.records.journal_lines import Acted, Closed, Decided, Failed, Judged, Late, Opened, Resumed, Scored
+from harness.records.journal_lines import (
+    Acted,
+    Closed,
+    Decided,
+    Failed,
+    Judged,
+    Late,
+    Opened,
+    Resumed,
+    Scored,
+    SideEffect,
+)
 from harness.records.process_lines import (
     Answered,
     Asked,
@@ -39,6 +51,8 @@ class Episode:
     steps: tuple[Step, ...] = ()
     pending: Decided | None = None
     """Decided and not yet acted."""
+    is_unsent: bool = False
+    """Whether it is known that the pending action reached no site, see `Failed.unsent`."""
     resumed: tuple[Resumed, ...] = ()
     late: tuple[Late, ...] = ()
     """Of this attempt."""
@@ -104,7 +118,13 @@ class Episode:
     @property
     def is_in_doubt(self) -> bool:
         """Whether the pending action may have reached a site unrecorded."""
-        return self.pending is not None and self.pending.action.may_change_sites()
+        return self.pending is not None and self.pending.action.may_change_sites() and not self.is_unsent
+
+    def sent_after(self, step: int) -> tuple[SideEffect, ...]:
+        """Effects between the beginning of a step's action, or of the attempt (0), and that of the next one."""
+        acted = self.arrival if step == 0 else self.steps[step - 1].acted
+        late = (one.effects for one in self.late if one.step == step and one.replayed)
+        return (*(acted.effects if acted else ()), *chain.from_iterable(late))
 
     def spent_on(self, step: int) -> Usage:
         """What a decision of this attempt cost, with what the agent's process asked before it."""

@@ -155,6 +155,10 @@ class SideEffect:
     """Canonical."""
     status: int | None
     """None = no response was seen."""
+    refused: bool = optional(False)
+    """No connection could be made for it; false also where this was not known yet when it was recorded."""
+    by_load: bool = optional(False)
+    """A page that the step opened sent it, and not the action itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +208,10 @@ class Late:
     step: int
     """Last recorded step when they were seen."""
     effects: tuple[SideEffect, ...]
+    replayed: bool = optional(True)
+    """Whether a replay of the steps sends them, too; false = they are of pages that a restore opened again, or of an
+    action that was interrupted.
+    """
     at: float
 
 
@@ -276,6 +284,9 @@ class Failed:
     message: str
     effects: tuple[SideEffect, ...] = ()
     """Effects seen since the last record."""
+    unsent: bool = optional(False)
+    """The pending action was surely not sent to any site: it was not begun, or none of its requests found a connection.
+    """
     shared: bool = False
     """Other episodes failed with it in the same browser, so the cause is unknown and it uses up no attempt.
     """

@@ -93,6 +93,8 @@ class Site:
     """Base URL shown to agent, prompts, journal and evaluators, without a trailing slash."""
     read_only: bool = False
     """Nothing a task does changes it."""
+    safe_get: bool = False
+    """Opening an address of it, and so clicking on a plain link to one, changes nothing (RFC 9110, 9.2.1)."""
     effects_url: str | None = None
     """GET here answers something else after every effect; None = the site cannot be asked."""
     login: Login | None = None

@@ -6,7 +6,7 @@ empty journal, and the process can be killed at any time. Scoring reads the evid
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 
@@ -65,6 +65,7 @@ class EpisodeRunner:
         self._lane = lane
         self._recorder = Recorder(kit, journal)
         self._boundary = "restore"
+        self._is_retried = False  # whether an earlier try has begun the attempt
 
     async def play(self, opening: AbstractAsyncContextManager[Environment]) -> None:
         """Go on from where the journal ends until the episode is closed, or the run is stopping.
@@ -73,7 +74,7 @@ class EpisodeRunner:
             InfraError: Recorded as Failed; the episode stays pending. An unexpected exception also counts as
                 infrastructure, so that one task does not end the whole run.
         """
-        await self._ensure_opened()
+        self._is_retried = not await self._ensure_opened()
         try:
             if why := self._job.refused or self._job.withheld:
                 raise SiteUnavailable(why)
@@ -138,10 +139,11 @@ class EpisodeRunner:
                 aimed = None
         return end
 
-    async def _ensure_opened(self) -> None:
+    async def _ensure_opened(self) -> bool:
+        """Whether a new attempt had to be opened."""
         episode = self._journal.episode
         if (why := new_attempt_reason(episode, self._job.instances, reopen=self._job.reopen)) is None:
-            return
+            return False
         fork = None if episode.opened is None else episode.opened.fork
         opened = Opened(
             attempt=episode.attempt + 1,
@@ -163,20 +165,28 @@ class EpisodeRunner:
             why = f"attempt {opened.attempt} began on {sites} without a reset; an earlier attempt may have changed it"
             restarts = InDoubt(resolution=DoubtResolution.RESTART, why=why)
             await self._recorder.doubt(0, DoubtReason.EARLIER_ATTEMPT, restarts)
+        return True
 
     async def _restore(self, env: Environment) -> RestoreResult:
         self._tell(Phase.restoring)
         episode = self._journal.episode
         with self._timed("restore") as elapsed_ms:
-            restored = await env.restore(self._job.task, episode, self._job.clean)
+            watching = nullcontext() if episode.arrival is None else running(self._watch_for_late(env, replayed=False))
+            async with watching:
+                restored = await env.restore(self._job.task, episode, self._job.clean)
             restored = replace(restored, view=with_shown(restored.view, self._kit.renderer))
         took_ms = elapsed_ms()
+        self._recorder.note(restored.sent)
+        await self._recorder.late(replayed=False)
+        if restored.changed and (episode.arrival is not None or self._is_retried):
+            await self._accept(DoubtReason.REOPENED, restored.changed)
         if episode.arrival is None:
             await self._recorder.keep(
                 lambda: Acted(
                     step=0,
                     outcome=Done(),
                     observation=self._recorder.stored(restored.view),
+                    effects=restored.effects,
                     intent=restored.intent,
                     elapsed_ms=took_ms,
                     at=self._kit.clock(),
@@ -194,8 +204,7 @@ class EpisodeRunner:
             await self._recorder.append(resumed)
             if restored.strategy == "checkpoint" and restored.doubt is None and restored.similarity[-1] < 1.0:
                 why = f"resumed at step {resumed.step}; page similarity {restored.similarity[-1]:.2f}"
-                accepted = InDoubt(resolution=DoubtResolution.ACCEPTED, why=why)
-                await self._recorder.doubt(0, DoubtReason.PAGE_DIFFERS, accepted)
+                await self._accept(DoubtReason.PAGE_DIFFERS, why)
             await self._doubt_fork(episode, restored)
         if restored.doubt is not None:
             return await self._settle_doubt(restored, restored.doubt)
@@ -228,8 +237,11 @@ class EpisodeRunner:
             f"forked from step {fork.step} of {fork.run} on a site that was not reset; {fork.run} or other runs may"
             " have changed it since that step"
         )
-        accepted = InDoubt(resolution=DoubtResolution.ACCEPTED, why=why)
-        await self._recorder.doubt(0, DoubtReason.EARLIER_ATTEMPT, accepted)
+        await self._accept(DoubtReason.EARLIER_ATTEMPT, why)
+
+    async def _accept(self, reason: DoubtReason, why: str) -> None:
+        """Record a doubt about the attempt, which goes on all the same."""
+        await self._recorder.doubt(0, reason, InDoubt(resolution=DoubtResolution.ACCEPTED, why=why))
 
     async def _settle_doubt(self, restored: RestoreResult, doubt: InDoubt) -> RestoreResult:
         """Record what is not known of the pending action; where it is not to be performed again, its step is over."""
@@ -310,15 +322,15 @@ class EpisodeRunner:
             raise SiteUnavailable(f"the journal names {len(recorded)} of the {len(task.images)} pictures of the task")
         return tuple(map(self._kit.artifacts.read, recorded))
 
-    async def _watch_for_late(self, env: Environment) -> None:
-        """Record what earlier steps still do to the sites while the model thinks."""
+    async def _watch_for_late(self, env: Environment, *, replayed: bool = True) -> None:
+        """Record what is done to the sites while the model thinks, or the browser is restored (not `replayed`)."""
         while True:
             await env.effects_begun()
-            await self._record_late(env)
+            await self._record_late(env, replayed=replayed)
 
-    async def _record_late(self, env: Environment) -> None:
+    async def _record_late(self, env: Environment, *, replayed: bool = True) -> None:
         self._recorder.note(env.take_effects())
-        await self._recorder.late()
+        await self._recorder.late(replayed=replayed)
 
     async def _act(self, env: Environment, pending: Decided, action: Action) -> LiveObservation:
         """Perform the pending decision's action, aimed at the page as it is now."""
@@ -328,6 +340,8 @@ class EpisodeRunner:
             landed = await env.act(action)
             landed = replace(landed, view=with_shown(landed.view, self._kit.renderer))
         took_ms = elapsed_ms()
+        if landed.repeated:
+            await self._accept(DoubtReason.REOPENED, landed.repeated)
         await self._recorder.keep(
             lambda: Acted(
                 step=pending.step,

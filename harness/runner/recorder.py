@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 from harness.actions.truncate import MOST_OF_A_MESSAGE, cut
 from harness.api import Agent, Artifacts, ObservationRenderer
 from harness.codec import dumps
-from harness.errors import BrowserLost
+from harness.errors import BrowserLost, InfraError
 from harness.protocols import EpisodeScorer, InDoubt, Progress, SessionAgent, StagingArtifacts
 from harness.records import (
     Doubt,
@@ -111,12 +111,13 @@ class Recorder:
         """Effects were seen; the next `late` or `failure` records them."""
         self._unrecorded += effects
 
-    async def late(self) -> None:
-        """Record effects that were seen after the step that caused them."""
+    async def late(self, *, replayed: bool = True) -> None:
+        """Record effects that were seen after the step that caused them, or (not `replayed`) during a restore."""
         episode = self._journal.episode
         if self._unrecorded and episode.arrival is not None and episode.closed is None:
             effects, self._unrecorded = self._unrecorded, ()
-            await self.append(Late(step=len(episode.steps), effects=effects, at=self._kit.clock()))
+            at = self._kit.clock()
+            await self.append(Late(step=len(episode.steps), effects=effects, replayed=replayed, at=at))
 
     async def doubt(self, step: int, reason: DoubtReason, found: InDoubt) -> None:
         at = self._kit.clock()
@@ -125,7 +126,7 @@ class Recorder:
     async def failure(self, error: Exception, boundary: str) -> None:
         """Record an infrastructure failure, with the effects that the interrupted action already had."""
         if self._kit.stopping():  # a browser that goes down with the interrupted run says nothing about the task
-            return await self.late()
+            return await self.late(replayed=boundary != "restore")
         opened, message = self._journal.episode.opened, cut(str(error), MOST_OF_A_MESSAGE)
         assert opened is not None
         failed = Failed(
@@ -134,6 +135,7 @@ class Recorder:
             type=type(error).__name__,
             message=message,
             effects=self._unrecorded,
+            unsent=isinstance(error, InfraError) and error.unsent,
             shared=isinstance(error, BrowserLost),
             at=self._kit.clock(),
         )

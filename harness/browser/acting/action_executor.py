@@ -86,6 +86,14 @@ class ActionExecutor:
             # A page whose script runs on takes no input; settling finds out what is wrong with it.
             self._tabs.notice(f"the page did not react to the action within {seconds:g} s")
 
+    async def plain_link(self, target: Target, body: RenderedPage) -> str:
+        """See `Element.plain_link`; "" also when the element is not there."""
+        self._body = body
+        try:
+            return await self._element(target).plain_link()
+        except ActionFailed:
+            return ""
+
     async def goto(self, url: str) -> int | None:
         """Open a canonical address in the current tab, as far as the server's answer; gives its status, if there is
         one.

@@ -107,6 +107,12 @@ function (task, value) {
       const said = element.getAttribute("aria-checked") || element.getAttribute("aria-pressed");
       return { tag, checked: box && "checked" in box ? box.checked : said === null ? null : said === "true" };
     }
+    case "link": {
+      // With any other attribute a click may do more: `onclick`, `ping`, `download`, and what frameworks read.
+      const plain = /^(href|hreflang|rel|target|referrerpolicy|type|id|class|style|title|lang|dir|tabindex|accesskey|aria-.*)$/;
+      const isLink = element instanceof view.HTMLAnchorElement && /^https?:$/.test(element.protocol);
+      return { tag, href: isLink && element.getAttributeNames().every((name) => plain.test(name)) ? element.href : "" };
+    }
     case "file":
       return { tag, file: tag === "input" && element.type === "file", disabled: element.disabled };
   }

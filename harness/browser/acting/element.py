@@ -138,6 +138,21 @@ class Element:
         except Error:
             return True
 
+    async def plain_link(self) -> str:
+        """Real address of a link that does nothing but open it, as far as it and what is in it tell; "" = it is none.
+
+        Listeners of what it is in are not looked at: nearly every page has some, and who declares a site's links to be
+        safe knows them (`sites.X.safe_get`).
+        """
+        if not (href := (await self._run("link")).get("href")):
+            return ""
+        try:
+            handle = await self._resolve()
+            heard = await self._send("DOMDebugger.getEventListeners", objectId=handle, depth=-1, pierce=True)
+        except Error:
+            return ""
+        return "" if heard["listeners"] else str(href)
+
     async def _listeners(self, handle: str) -> list[_Listener]:
         """Who would hear typing, of an object and, if it is a document, all that is in it."""
         found = await self._send("DOMDebugger.getEventListeners", objectId=handle, depth=-1, pierce=True)

@@ -5,16 +5,18 @@ Bookkeeping on events only: no request is delayed.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 
-from playwright.async_api import BrowserContext, Request, Response
+from playwright.async_api import BrowserContext, Error, Page, Request, Response
 
 from harness.browser.driver.cdp_receive import fast_listener
 from harness.browser.network.addresses import Addresses
 from harness.browser.network.allowlist import BLOCKED, Allowlist
+from harness.browser.network.sending import NO_CONNECTION
+from harness.browser.tabs.tabs import Tabs
 from harness.browser.text_limits import MAX_EFFECTS, Notices, truncate_url
 from harness.records import SideEffect
 
@@ -29,11 +31,19 @@ SOFT_S = 1.5
 """Pictures and fonts change no text: they are waited for this long at most."""
 
 
-@dataclass(slots=True)
-class _Effect:
+@dataclass(slots=True, eq=False)
+class SentEffect:
+    """A request that may change a site, as far as it has got by now."""
+
     method: str
     url: str
+    """Real."""
+    by_load: bool
+    """See `SideEffect.by_load`."""
     status: int | None = None
+    refused: bool = False
+    is_over: bool = False
+    """It was answered, or has failed."""
 
 
 class Traffic:
@@ -46,16 +56,22 @@ class Traffic:
         *,
         guard: Allowlist,
         limit_s: float,
-        changed: Callable[[], None],
+        tabs: Tabs,
     ) -> None:
-        """`limit_s`: a request open for longer is not waited for. `changed` is called whenever one has ended."""
+        """`limit_s`: a request open for longer is not waited for. `tabs` hear whenever one has ended."""
+        self.listener: Callable[[SentEffect], None] | None = None
+        """Is given each effect as it begins, in the place of `take_effects`, and once more when it is over."""
         self._addresses = addresses
         self._guard = guard
         self._limit_s = limit_s
-        self._changed = changed
+        self._tabs = tabs
+        self._before: Mapping[Page, int] = {}
+        """Documents when the action at hand began."""
+        self._begun_since = 0
+        """Requests since then."""
         self._under_way: dict[Request, float] = {}
-        self._effects: dict[Request, _Effect] = {}
-        self._unanswered: dict[Request, _Effect] = {}
+        self._effects: dict[Request, SentEffect] = {}
+        self._unanswered: dict[Request, SentEffect] = {}
         """Effects whose answer is still to come, taken or not."""
         self._is_recording = True
         self._changed_effects = asyncio.Event()
@@ -65,6 +81,18 @@ class Traffic:
         context.on("response", fast_listener(self._answered))
         context.on("requestfinished", fast_listener(self._ended))
         context.on("requestfailed", self._failed)
+
+    def action_begins(self) -> None:
+        """What is sent from here on is of the action, or of pages that it leads to."""
+        self._before = self._tabs.documents()
+        self._begun_since = 0
+        if self._tabs.sending is not None:
+            self._tabs.sending.action_begins()
+
+    def sent_nothing(self) -> bool:
+        """Whether it is known that no request since the action began was written to a connection, and one was tried."""
+        sending = self._tabs.sending
+        return sending is not None and sending.sent_nothing(self._begun_since)
 
     def awaited(self) -> float | None:
         """Seconds for which a pending request is still worth waiting for; None = there is none."""
@@ -102,14 +130,23 @@ class Traffic:
 
     def take_effects(self) -> tuple[SideEffect, ...]:
         """The non-safe requests since the last time, canonical; of very many, the first."""
-        effects = tuple(
-            SideEffect(
-                method=effect.method, url=truncate_url(self._addresses.to_canonical(effect.url)), status=effect.status
-            )
-            for effect in islice(self._effects.values(), MAX_EFFECTS)
-        )
+        effects = tuple(map(self.record, islice(self._effects.values(), MAX_EFFECTS)))
         self._effects.clear()
         return effects
+
+    def can_leave(self, effect: SentEffect) -> bool:
+        """Whether the browser lets it out."""
+        return self._guard.reaches(effect.url)
+
+    def record(self, effect: SentEffect) -> SideEffect:
+        """As it is recorded."""
+        return SideEffect(
+            method=effect.method,
+            url=truncate_url(self._addresses.to_canonical(effect.url)),
+            status=effect.status,
+            refused=effect.refused,
+            by_load=effect.by_load,
+        )
 
     def take_notices(self) -> tuple[str, ...]:
         """Addresses outside the task's sites that pages asked for in vain since the last time."""
@@ -128,27 +165,47 @@ class Traffic:
     def _begun(self, request: Request) -> None:
         if request.resource_type in AWAITED:
             self._under_way[request] = time.monotonic()
+        self._begun_since += 1
         if request.method not in SAFE and self._is_recording:
-            self._effects[request] = self._unanswered[request] = _Effect(request.method, request.url)
+            effect = SentEffect(request.method, request.url, by_load=self._is_by_load(request))
+            self._unanswered[request] = effect
+            if self.listener is not None:
+                return self.listener(effect)
+            self._effects[request] = effect
             self._changed_effects.set()
 
+    def _is_by_load(self, request: Request) -> bool:
+        try:
+            page = request.frame.page
+        except Error:  # it opens the page, which is not there yet: only the action can have sent it
+            return False
+        return self._tabs.documents().get(page, 0) != self._before.get(page, 0)
+
     def _answered(self, response: Response) -> None:
-        if (effect := self._unanswered.pop(response.request, None)) is not None:
+        if (effect := self._unanswered.get(response.request)) is not None:
             effect.status = response.status
-            self._changed_effects.set()
+            self._is_over(response.request)
         if response.status >= _BROKEN and response.request.is_navigation_request():
             self._lost.append(response.url)
 
     def _ended(self, request: Request) -> None:
-        if self._unanswered.pop(request, None) is not None:
-            self._changed_effects.set()
+        self._is_over(request)
         if self._under_way.pop(request, None) is not None:
-            self._changed()
+            self._tabs.changed.set()
 
     def _failed(self, request: Request) -> None:
         if request.failure == _CUT_OFF:
             self._effects.pop(request, None)  # it never left the browser
+        if request.failure in NO_CONNECTION and request in self._unanswered:
+            self._unanswered[request].refused = self._guard.reaches(request.url)
         if request.is_navigation_request():
             outside = request.failure == BLOCKED and not self._guard.reaches(request.url)
             (self._blocked if outside else self._lost).append(request.url)
         self._ended(request)
+
+    def _is_over(self, request: Request) -> None:
+        if (effect := self._unanswered.pop(request, None)) is not None:
+            effect.is_over = True
+            self._changed_effects.set()
+            if self.listener is not None:
+                self.listener(effect)

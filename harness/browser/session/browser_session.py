@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from playwright.async_api import Browser, BrowserContext, Error
 
-from harness.actions import Action, Box
+from harness.actions import Action, Box, Target
 from harness.actions.truncate import cut
 from harness.browser import text_limits
 from harness.browser.acting.action_executor import ActionExecutor
@@ -22,6 +22,7 @@ from harness.browser.live.gate import LiveGate
 from harness.browser.marks.marks import find_marks
 from harness.browser.network.addresses import Addresses
 from harness.browser.network.allowlist import Allowlist
+from harness.browser.network.sending import SendingWatch
 from harness.browser.network.traffic import Traffic
 from harness.browser.reading.document_client import together
 from harness.browser.reading.frames import ReadHints
@@ -78,13 +79,13 @@ class BrowserSession:
         self.context = context
         self.lane = lane
         self.storage = Storage(context, lane.addresses, initial=state.storage)
-        self.tabs = Tabs(context, watch, self.storage)
+        self.tabs = Tabs(context, watch, self.storage, state.sending)
         self.traffic = Traffic(
             context,
             lane.addresses,
             guard=lane.guard,
             limit_s=settings.settle_timeout_s,
-            changed=self.tabs.changed.set,
+            tabs=self.tabs,
         )
         self.actor = ActionExecutor(self.tabs, lane.addresses, guard=lane.guard, settings=settings)
         self.settler = Settler(self.tabs, self.traffic, settings)
@@ -136,7 +137,7 @@ class BrowserSession:
 
     async def perform(self, action: Action) -> Outcome:
         """Do it; what cannot be done is an outcome, and a notice for the agent."""
-        self.settler.watch(self.tabs.current)
+        self.action_begins()
         try:
             await self.actor.perform(action, self._body)
         except ActionFailed as exc:
@@ -144,6 +145,11 @@ class BrowserSession:
             self.tabs.notice(f"the action was refused: {why}")
             return Refused(why=why)
         return Done()
+
+    def action_begins(self) -> None:
+        """What pages do from here on may be of the action that comes."""
+        self.settler.watch(self.tabs.current)
+        self.traffic.action_begins()
 
     async def look(self, *, image: bool = False, recorded: Observation | None = None) -> LiveObservation:
         """Settle, and observe the current tab.
@@ -189,6 +195,11 @@ class BrowserSession:
         return self._recognized(
             replace(view, observation=replace(view.observation, fields=fields), html=html), recorded
         )
+
+    async def plain_link(self, target: Target) -> str:
+        """Canonical address that a click on this element of the last view opens, and nothing else; "" = unknown."""
+        assert self._body is not None
+        return self.lane.addresses.to_canonical(await self.actor.plain_link(target, self._body))
 
     def reserve_ids(self, used: Collection[str]) -> None:
         """See `Observer.reserve`."""
@@ -320,6 +331,8 @@ class InitialState:
     storage: Any = None
     """Cookies and local storage in playwright's shape, real addresses."""
     geolocation: Any = None
+    sending: SendingWatch | None = None
+    """See `Tabs.sending`."""
 
 
 async def _close(context: BrowserContext) -> None:

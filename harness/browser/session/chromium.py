@@ -138,7 +138,9 @@ class ChromiumPool:
                 life.break_down()
                 self._replace(life)
             if life.crowd > 1:
-                raise BrowserLost(str(exc), whole=True) from exc
+                lost = BrowserLost(str(exc), whole=True)
+                lost.unsent = exc.unsent
+                raise lost from exc
             raise
         finally:
             await self._leave(environment, life)

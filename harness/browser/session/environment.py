@@ -1,32 +1,30 @@
 """The `Environment` of an episode: restore, act, gather, each with a timeout, each ending in a record or an error."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from playwright.async_api import Browser
 
 from harness.actions import Action, Cdp, Goto
-from harness.api import Artifacts, Benchmark, Reward
-from harness.browser import text_limits
+from harness.api import Artifacts, Benchmark
 from harness.browser.browser_settings import BrowserSettings, RestoreSettings
 from harness.browser.driver.playwright_errors import Deadline
 from harness.browser.live.visit import LiveVisit
-from harness.browser.network import site_health
-from harness.browser.network.http import fetch
+from harness.browser.network import effects_url, site_health
+from harness.browser.network.sending import SendingWatch
 from harness.browser.network.trace import Trace
-from harness.browser.rendering.similarity import entries
-from harness.browser.session import evidence, in_doubt, login, restoration
+from harness.browser.session import checkpoint, evidence, in_doubt, login, restoration
 from harness.browser.session.benchmark_page import BenchmarkCalls
 from harness.browser.session.browser_session import BrowserSession, InitialState, SiteBinding
+from harness.browser.session.restore_doubts import RestoreDoubts
+from harness.browser.session.restored_effects import RestoredEffects
 from harness.browser.session.shared_browser import SharedWindow
-from harness.browser.tabs.storage import real_state
-from harness.codec import digest, loads
-from harness.errors import EnvironmentDiverged, JournalError, SiteUnavailable, TaskError
-from harness.protocols import InDoubt, RawEvidence, RestoreResult, StepResult
+from harness.errors import InfraError, SiteUnavailable
+from harness.protocols import RawEvidence, RestoreResult, StepResult
 from harness.records import (
     Acted,
     Done,
@@ -38,12 +36,9 @@ from harness.records import (
     Refused,
     SideEffect,
     Site,
-    Step,
-    TabRecord,
     Task,
 )
 
-_ASKED_WITHIN_S = 5.0
 _CLOSES_WITHIN_S = 5.0
 
 
@@ -79,6 +74,14 @@ class BrowserEnvironment:
         self._open: BrowserSession | None = None
         self._unrecorded: tuple[SideEffect, ...] = ()
         """Effects of windows that are closed, seen after the last record."""
+        self._facts = in_doubt.NOTHING_KNOWN
+        self._effects: RestoredEffects | None = None
+        """What the restore has caused; None = what pages send is the agent's doing."""
+        self._is_restoring = False
+        self._repeats: Episode | None = None
+        """Where the pending action, which opens a page, may have been performed before."""
+        self._has_begun = False
+        """Whether the action at hand may have been sent to the browser."""
         self._trace: Trace | None = None
         self._opened: Opened | None = None
         """The attempt."""
@@ -94,25 +97,62 @@ class BrowserEnvironment:
     async def restore(self, task: Task, episode: Episode, clean: Collection[str] = ()) -> RestoreResult:
         self._sites = tuple(site for site in self._lane.sites if site.name in task.sites)
         self._opened = episode.opened
-        if restoration.is_driven(episode):
-            return await self._anew(task, episode, clean)
-        plan = restoration.plan(task, episode, sites=self._lane.sites, settings=self._gear.restoring, clean=clean)
-        async with self._patient():
-            restored = await self._restored(task, episode, plan)
-            # Asked last: a site may still have been at work on what was sent to it.
-            doubt = await self._doubt(episode, plan) if plan.in_doubt else None
-        return self._with_pending(restored, episode, doubt)
-
-    async def _anew(self, task: Task, episode: Episode, clean: Collection[str]) -> RestoreResult:
-        """The start page, from which a process that drives the browser does all it did before."""
-        settings = self._gear.restoring
-        restoration.check_driven(task, episode, sites=self._lane.sites, settings=settings, clean=clean)
-        async with self._patient():
+        self._facts = in_doubt.SiteFacts.of(task, self._lane.sites, clean)
+        settings, plan = self._gear.restoring, restoration.RESET
+        if is_driven := restoration.is_driven(episode):
+            restoration.check_driven(task, episode, sites=self._lane.sites, settings=settings, clean=clean)
+        else:
+            plan = restoration.plan(task, episode, sites=self._lane.sites, settings=settings, clean=clean)
+        self._go_on()
+        if episode.arrival is not None:
+            compares = is_driven or plan.sends_again
+            waiting = partial(self._watched, "waiting for recorded requests", limit_s=math.inf)  # it knows how long
+            self._effects = RestoredEffects(episode, compares=compares, was_reset=self._facts.was_reset, guard=waiting)
+        self._is_restoring = True
+        try:
             await self._shut()
-            view = await self._arrive(task, episode=episode)
+            async with self._patient():
+                if self._effects is None:
+                    return await self._begun(task, episode)
+                if is_driven:
+                    return await self._anew(task, episode, self._effects)
+                return await self._led_back(task, episode, plan, self._effects)
+        finally:
+            self._is_restoring = False
+
+    async def _begun(self, task: Task, episode: Episode) -> RestoreResult:
+        view = await self._arrive(task, image=self._settings.screenshots)
+        effects = self._window.traffic.take_effects()
+        changed = in_doubt.changed_by_reopening(episode, effects, self._facts, reopens=False)
+        return RestoreResult(view=view, strategy="reset", intent=self._intent, effects=effects, changed=changed)
+
+    async def _anew(self, task: Task, episode: Episode, effects: RestoredEffects) -> RestoreResult:
+        """The start page, from which a process that drives the browser does all it did before."""
+        view = await self._arrive(task, episode=episode)
         assert episode.arrival is not None
-        alike = restoration.compare(view, episode.arrival, least=settings.min_similarity, step=0)
-        return RestoreResult(view=view, strategy="reset", similarity=(alike,))
+        alike = restoration.compare(view, episode.arrival, least=self._gear.restoring.min_similarity, step=0)
+        return RestoreResult(view=view, strategy="reset", similarity=(alike,), sent=effects.take_aside())
+
+    async def _led_back(
+        self, task: Task, episode: Episode, plan: restoration.Plan, effects: RestoredEffects
+    ) -> RestoreResult:
+        doubts = RestoreDoubts(
+            episode, plan, sites=self._lane.sites, facts=self._facts, policy=self._gear.restoring.in_doubt
+        )
+        await doubts.begin()
+        if plan.strategy == "checkpoint":
+            view = await self._from_checkpoint(task, episode, plan.anchor)
+        else:
+            view = await self._arrive(task, episode=episode)
+        again, least = partial(self._again, effects), 0.0 if plan.in_doubt else plan.least
+        view, alike = await restoration.replay(episode, view, begin=plan.anchor, perform=again, least=least)
+        await effects.complete(len(episode.steps))
+        assert episode.last is not None
+        restored = RestoreResult(view=await self._final(view, episode.last), strategy=plan.strategy, similarity=alike)
+        looking = self._watched("looking at the pending action")
+        restored = await doubts.settle(restored, effects, window=self._window, guard=looking)
+        self._repeats = episode if plan.not_reset and in_doubt.is_repeated(episode, restored) else None
+        return restored
 
     async def share(self, performing: Callable[[], Awaitable[None]]) -> SharedWindow:
         """See `ShareableEnvironment`."""
@@ -123,78 +163,62 @@ class BrowserEnvironment:
             )
 
     async def _followed(self, recorded: Acted, is_last: bool) -> RestoreResult:
+        if (effects := self._effects) is not None:
+            await effects.at_once(recorded.step)
         async with self._patient(), self._watched("performing an action"):
             view = await self._window.look(recorded=recorded.observation)
-        self._window.traffic.take_effects()
         self._window.storage.checkpoint()
         alike = restoration.compare(view, recorded, least=self._gear.restoring.min_similarity, step=recorded.step)
+        if effects is not None:
+            await effects.complete(recorded.step, is_strict=False)
         if is_last:
             view = await self._final(view, recorded)
         return RestoreResult(view=view, strategy="replay", similarity=(alike,))
 
-    async def _restored(self, task: Task, episode: Episode, plan: restoration.Plan) -> RestoreResult:
-        await self._shut()
-        if plan.strategy == "reset":
-            view = await self._arrive(task, image=self._settings.screenshots)
-            return RestoreResult(view=view, strategy="reset", intent=self._intent)
-        if plan.strategy == "checkpoint":
-            view = await self._from_checkpoint(task, episode, plan.anchor)
-        else:
-            view = await self._arrive(task, episode=episode)
-        view, alike = await restoration.replay(
-            episode, view, begin=plan.anchor, perform=self._again, least=0.0 if plan.in_doubt else plan.least
-        )
-        assert episode.last is not None
-        return RestoreResult(view=await self._final(view, episode.last), strategy=plan.strategy, similarity=alike)
-
-    def _with_pending(self, restored: RestoreResult, episode: Episode, doubt: InDoubt | None) -> RestoreResult:
-        """The view as it may be acted upon, and what is to be done there first."""
-        if (last := episode.last) is None:
-            return restored
-        if doubt is not None and doubt.resolution in restoration.NOT_REPEATED:
-            return replace(restored, doubt=doubt)  # the page may differ by what the action did, if it did it
-        pending = None if episode.pending is None else episode.pending.action
-        restoration.check_end(restored.view, last, pending=pending, step=len(episode.steps))
-        if pending is not None:
-            pending = restoration.aim_pending(pending, restored.view, last.observation)
-        return replace(restored, pending=pending, doubt=doubt)
-
-    async def _doubt(self, episode: Episode, plan: restoration.Plan) -> InDoubt:
-        pending = episode.pending
-        assert pending is not None
-        now = await self._answers(pending.effects_seen) if pending.effects_seen else {}
-        return in_doubt.resolve(episode, plan.not_reset, now=now, policy=self._gear.restoring.in_doubt)
-
     async def ask_sites(self, action: Action) -> Mapping[str, str]:
         if not action.may_change_sites():
             return {}
-        return await self._answers([site.name for site in self._lane.sites if site.effects_url])
-
-    async def _answers(self, names: Iterable[str]) -> dict[str, str]:
-        """Site to a hash of what its `effects_url` answers, for those of the sites that have one and answer."""
-        urls = {site.name: site.effects_url for site in self._lane.sites if site.effects_url}
-        found: dict[str, str] = {}
-        for name in urls.keys() & set(names):
-            with suppress(SiteUnavailable):  # what cannot be asked is not known, and no reason to lose a decision
-                answer = await fetch(urls[name], timeout_s=_ASKED_WITHIN_S)
-                found[name] = digest([answer.status, answer.text])
-        return found
+        return await effects_url.answers(self._lane.sites, [site.name for site in self._lane.sites])
 
     async def effects_begun(self) -> None:
+        if self._effects is not None and self._is_restoring:
+            return await self._effects.begun_aside()
+        self._go_on()
         if not self._unrecorded:
             await self._window.traffic.effects_begun()
 
     def take_effects(self) -> tuple[SideEffect, ...]:
+        if self._is_restoring:
+            return () if self._effects is None else self._effects.take_aside()
+        self._go_on()
         live = () if self._open is None else self._open.traffic.take_effects()
         effects, self._unrecorded = (*self._unrecorded, *live), ()
         return effects
 
+    def _go_on(self) -> None:
+        """What pages send from here on is not caused by the restore."""
+        if self._effects is not None:
+            effects, self._effects = self._effects, None
+            self._unrecorded += effects.stop()
+
     async def act(self, action: Action) -> StepResult:
-        async with self._patient():
-            landed = await self._step(action, image=self._settings.screenshots)
-            return landed if self._benchmark is None else replace(landed, reward=await self._reward())
+        self._go_on()
+        self._has_begun = False
+        try:
+            async with self._patient():
+                landed = await self._step(action, image=self._settings.screenshots)
+                if self._benchmark is not None:
+                    async with self._watched("asking the benchmark for the reward"):
+                        landed = replace(landed, reward=await self._benchmark.reward())
+        except InfraError as error:
+            is_down = isinstance(error, SiteUnavailable)
+            error.unsent = not self._has_begun or (is_down and self._window.traffic.sent_nothing())
+            raise
+        before, self._repeats = self._repeats, None
+        return replace(landed, repeated=in_doubt.repeated(before, landed.effects, self._facts))
 
     async def gather(self, task: Task) -> RawEvidence:
+        self._go_on()
         limit_s = self._settings.step_deadline_s * (1 + len(task.eval.program_html))
         async with self._patient(), self._watched("gathering the evidence", limit_s=limit_s):
             await self._window.traffic.effects_answered(limit_s=self._settings.settle_timeout_s)
@@ -220,11 +244,6 @@ class BrowserEnvironment:
         if self._trace is not None:
             self._trace.forget()
             self._trace = None
-
-    async def _reward(self) -> Reward | None:
-        assert self._benchmark is not None
-        async with self._watched("asking the benchmark for the reward"):
-            return await self._benchmark.reward()
 
     @property
     def _window(self) -> BrowserSession:
@@ -257,19 +276,27 @@ class BrowserEnvironment:
         self._watch = Deadline()
         if storage is None:
             storage = self._gear.logins.state(self._lane, sites)
-        state = InitialState(storage=storage, geolocation=task.geolocation or self._settings.geolocation)
+        doubtful = restoration.may_be_in_doubt(task, self._lane.sites, self._facts.reset)
+        state = InitialState(
+            storage=storage,
+            geolocation=task.geolocation or self._settings.geolocation,
+            sending=SendingWatch() if doubtful else None,
+        )
         async with self._watched("opening a window"):
             self._open = await BrowserSession.open(
                 self._browser, self._lane, settings=self._settings, state=state, watch=self._watch
             )
+        if self._effects is not None:
+            self._effects.listen(self._open.traffic)
         if self._lane.gate is not None:
             tell = partial(self._gear.tell, self._lane.number)
             self._live = LiveVisit(self._lane.gate, self._open.context, self._open.tabs, tell)
         if (benchmark := self._gear.benchmark) is not None:
             self._benchmark = BenchmarkCalls(benchmark, self._open, self._settings, task=task, opened=self._opened)
         async with self._watched("logging in"):
-            if await login.ensure(self._window, sites):
-                await self._gear.logins.keep(self._window, sites)
+            with self._window.traffic.unrecorded():
+                if await login.ensure(self._window, sites):
+                    await self._gear.logins.keep(self._window, sites)
             if self._settings.har:
                 self._trace = await Trace.begin(self._window.context)
 
@@ -279,11 +306,11 @@ class BrowserEnvironment:
         Args:
             episode: What is led back; its elements get their ids back.
         """
-        await self._fresh(task, _state_file(task))
+        await self._fresh(task, checkpoint.state_of_task(task))
         recorded = None
         if episode is not None and episode.arrival is not None:
             recorded = episode.arrival.observation
-            self._window.reserve_ids(_used_ids(episode))
+            self._window.reserve_ids(checkpoint.used_ids(episode))
         await self._visit(task.start_urls)
         async with self._watched("looking at the start page"):
             if len(task.start_urls) > 1:
@@ -292,7 +319,6 @@ class BrowserEnvironment:
                 self._intent = await self._benchmark.prepare()
             view = await self._window.look(image=image, recorded=recorded)
             self._window.storage.checkpoint()
-            self._window.traffic.take_effects()
             return view
 
     async def _visit(self, urls: tuple[str, ...]) -> None:
@@ -317,35 +343,18 @@ class BrowserEnvironment:
         """Cookies and storage as they were after a step, its tabs at their addresses; nothing is performed again."""
         acted = episode.steps[anchor - 1].acted if anchor else episode.arrival
         assert acted is not None
-        await self._fresh(task, self._recorded_state(episode.steps[:anchor]) or _state_file(task))
-        self._window.reserve_ids(_used_ids(episode))
+        urls, current = checkpoint.recorded_tabs(acted)
+        state = checkpoint.recorded_state(episode.steps[:anchor], self._gear.checkpoints, self._lane.addresses)
+        await self._fresh(task, state or checkpoint.state_of_task(task))
+        self._window.reserve_ids(checkpoint.used_ids(episode))
         if self._trace is not None:
             self._trace.comment = f"begins after step {anchor}: the episode was resumed there without a replay"
-        tabs: tuple[TabRecord, ...] = acted.observation.tabs
-        if not all(text_limits.is_complete_url(tab.url) for tab in tabs):
-            raise EnvironmentDiverged("the address of a page was too long to record, so the page cannot be reopened")
-        await self._visit(tuple(tab.url for tab in tabs))
+        await self._visit(urls)
         async with self._watched("looking at the restored page"):
-            current = next((number for number, tab in enumerate(tabs) if tab.current), None)
-            if current is None:
-                raise EnvironmentDiverged("the record does not name a current tab")
             await self._window.tabs.focus(self._window.tabs.all[current])
             view = await self._window.look(recorded=acted.observation)
             self._window.storage.checkpoint()
-            self._window.traffic.take_effects()
         return view
-
-    def _recorded_state(self, steps: Sequence[Step]) -> Any:
-        digests = [step.acted.checkpoint for step in steps if step.acted.checkpoint is not None]
-        if not digests:
-            return None
-        if self._gear.checkpoints is None:
-            raise EnvironmentDiverged("the recorded storage state is not available")
-        try:
-            state = self._gear.checkpoints.read(digests[-1])
-        except JournalError as error:
-            raise EnvironmentDiverged(f"the recorded storage state cannot be used: {error}") from error
-        return real_state(state, self._lane.addresses)
 
     async def _final(self, view: LiveObservation, last: Acted) -> LiveObservation:
         """The restored view as the agent saw it then: with its picture, and with the notices of the record."""
@@ -354,14 +363,23 @@ class BrowserEnvironment:
                 view = await self._window.look(image=True, recorded=last.observation)
         return replace(view, observation=replace(view.observation, notices=last.observation.notices))
 
-    async def _again(self, action: Action, recorded: Acted, is_last: bool) -> StepResult:
+    async def _again(self, effects: RestoredEffects, action: Action, recorded: Acted, is_last: bool) -> StepResult:
         """A recorded step; only the last is seen by anybody."""
-        return await self._step(action, image=is_last and self._settings.screenshots, recorded=recorded.observation)
+        await effects.complete(recorded.step - 1)
+        effects.begin(recorded.step)
+        image, seen = is_last and self._settings.screenshots, recorded.observation
+        landed = await self._step(action, image=image, recorded=seen)
+        if not await effects.at_once(recorded.step):
+            return landed
+        async with self._watched("looking at the restored page"):
+            return replace(landed, view=await self._window.look(image=image, recorded=seen))
 
     async def _step(self, action: Action, *, image: bool = False, recorded: Observation | None = None) -> StepResult:
         if self._live is not None:
             await self._live.wait_for(action)
         async with self._watched("performing an action"):
+            self._watch.check()
+            self._has_begun = True
             outcome = await self._perform(action)
             view = await self._window.look(image=image, recorded=recorded)
             if self._live is not None:
@@ -377,24 +395,6 @@ class BrowserEnvironment:
     async def _perform(self, action: Action) -> Outcome:
         if not isinstance(action, Cdp) or self._performing is None:
             return await self._window.perform(action)
-        self._window.settler.watch(self._window.tabs.current)
+        self._window.action_begins()
         await self._performing()
         return Done()
-
-
-def _used_ids(episode: Episode) -> set[str]:
-    """Every element id that the attempt has shown."""
-    seen = [step.acted for step in episode.steps] + ([episode.arrival] if episode.arrival else [])
-    return {id for acted in seen for id, _ in entries(acted.observation.text)}
-
-
-def _state_file(task: Task) -> Any:
-    """The task's storage state file, read; None when there is none."""
-    if (path := login.state_file(task)) is None:
-        return None
-    try:
-        return loads(Path(path).read_bytes())
-    except (OSError, ValueError) as exc:
-        raise TaskError(
-            f"{path} (storage_state of task {task.task_id}) cannot be read: {exc}; create it again"
-        ) from exc

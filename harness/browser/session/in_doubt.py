@@ -1,15 +1,17 @@
-"""Resolves an action that may have reached a site before it was interrupted. Pure.
+"""Resolves an action that may have reached a site before it was interrupted, and says what a restore may have changed.
 
-Known facts come first: a request of the action that the site answered, or the site's own report of its effects.
+Pure. Known facts come first: a request of the action that the site answered, or the site's own report of its effects.
 Otherwise `resume.in_doubt` decides. By default an action that may change something is not repeated.
 Why: docs/decisions/resume.md#by-default-the-agent-decides-about-an-action-in-doubt
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from harness.browser.network.addresses import SiteFinder
 from harness.errors import ActionInDoubt, EnvironmentDiverged
-from harness.protocols import InDoubt
-from harness.records import Decided, DoubtResolution, Episode, SideEffect
+from harness.protocols import InDoubt, RestoreResult
+from harness.records import DoubtReason, DoubtResolution, Episode, SideEffect, Site, Task, reopened_pages
 
 POLICIES = tuple(list(DoubtResolution)[:5])
 """What `resume.in_doubt` may be."""
@@ -23,13 +25,16 @@ _NOTICE_PERFORMED = (
 )
 
 
-def resolve(episode: Episode, sites: Collection[str], *, now: Mapping[str, str], policy: str) -> InDoubt:
+def resolve(
+    episode: Episode, sites: Collection[str], *, now: Mapping[str, str], policy: str, safe_link: str = ""
+) -> InDoubt:
     """Decide about the pending action of an episode.
 
     Args:
         sites: Names of those it may have reached; only when all of them say that nothing happened, nothing did.
         now: Site to what its `effects_url` answers now, for those asked before the action (`Decided.effects_seen`).
         policy: `resume.in_doubt`.
+        safe_link: Where the action leads, if it only opens an address of a site whose addresses change nothing.
     Raises:
         EnvironmentDiverged: A new attempt is wanted.
         ActionInDoubt: The episode is to be left without a score.
@@ -37,7 +42,7 @@ def resolve(episode: Episode, sites: Collection[str], *, now: Mapping[str, str],
     pending = episode.pending
     assert pending is not None
     what = f"{pending.action.render()} (step {pending.step})"
-    if (effect := _answered(episode, pending)) is not None:
+    if (effect := next((one for one in sent_by_pending(episode) if one.status is not None), None)) is not None:
         return InDoubt(
             resolution=DoubtResolution.PERFORMED,
             why=(
@@ -56,10 +61,15 @@ def resolve(episode: Episode, sites: Collection[str], *, now: Mapping[str, str],
             ),
             notice=_NOTICE_PERFORMED,
         )
-    if now.keys() >= set(sites) and not _seen(episode, pending):
+    if now.keys() >= set(sites) and not sent_by_pending(episode):
         return InDoubt(
             resolution=DoubtResolution.NOT_PERFORMED,
             why=f"{what} was interrupted; {', '.join(now)} reports that it had no effect (effects_url)",
+        )
+    if safe_link and not sent_by_pending(episode):
+        return InDoubt(
+            resolution=DoubtResolution.SAFE,
+            why=f"{what} was interrupted; it opens {safe_link}, which changes nothing (safe_get), and was repeated",
         )
     why = f"{what} was interrupted; it is unknown whether the site received it"
     match DoubtResolution(policy):
@@ -79,15 +89,123 @@ _DONE = {
 }
 
 
-def _seen(episode: Episode, pending: Decided) -> list[SideEffect]:
-    """Effects that were seen while the action was performed, until something broke."""
+def _sent_by_restores(episode: Episode) -> Iterator[SideEffect]:
+    """Effects of restores of this attempt that did not come to their end."""
+    begun = 0.0 if episode.opened is None else episode.opened.at
+    for late in episode.late:
+        if not late.replayed and late.at >= begun:  # earlier ones are inherited
+            yield from late.effects
+    for failed in episode.failures:
+        if failed.attempt == episode.attempt and failed.boundary == "restore" and episode.arrival is None:
+            yield from failed.effects
+
+
+def sent_by_pending(episode: Episode) -> list[SideEffect]:
+    """Effects that were seen while the pending action was performed, until something broke."""
+    pending = episode.pending
     return [
         effect
         for failed in episode.failures
-        if failed.attempt == episode.attempt and failed.at >= pending.at and failed.boundary == "act"
+        if pending is not None
+        and failed.attempt == episode.attempt
+        and failed.at >= pending.at
+        and failed.boundary == "act"
+        and not failed.unsent
         for effect in failed.effects
     ]
 
 
-def _answered(episode: Episode, pending: Decided) -> SideEffect | None:
-    return next((effect for effect in _seen(episode, pending) if effect.status is not None), None)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteFacts:
+    """What is known of the sites during a restore."""
+
+    site_of: Callable[[str], str | None]
+    """Canonical address to the name of its site; None = it is on none."""
+    reset: Collection[str]
+    """Names of the sites that were reset since."""
+    is_safe: Callable[[str], bool]
+    """Whether the settings say that opening this canonical address changes nothing."""
+    unchanged: Collection[str] = field(default=())
+    """Sites whose `effects_url` answers the same before and after the restore."""
+
+    @classmethod
+    def of(cls, task: Task, sites: Sequence[Site], reset: Collection[str]) -> "SiteFacts":
+        """
+        Args:
+            sites: All configured ones.
+            reset: Names of those that were reset.
+        """
+        site_of = SiteFinder((site.name, site.canonical) for site in sites)
+        safe = {site.name for site in sites if site.safe_get or site.read_only}
+
+        def is_safe(url: str) -> bool:
+            site, changed = site_of(url), task.mutates
+            return site in safe or changed is False or (isinstance(changed, tuple) and site not in changed)
+
+        return cls(site_of=site_of, reset=frozenset(reset), is_safe=is_safe)
+
+    def was_reset(self, url: str) -> bool:
+        """Whether an address is on a site that was reset since."""
+        return self.site_of(url) in self.reset
+
+    def changed(self, effects: Iterable[SideEffect]) -> list[SideEffect]:
+        """Those that may have changed a site that was not reset."""
+        return [effect for effect in effects if not self.holds(effect.url)]
+
+    def holds(self, url: str) -> bool:
+        """Whether the site of an address is surely as it was."""
+        return self.was_reset(url) or self.site_of(url) in self.unchanged
+
+
+NOTHING_KNOWN = SiteFacts(site_of=lambda url: None, reset=(), is_safe=lambda url: False)
+
+
+def is_repeated(episode: Episode, restored: RestoreResult) -> bool:
+    """Whether the pending action is performed although it is not known that it was not before."""
+    if restored.pending is None or episode.is_unsent:
+        return False
+    return restored.doubt is None or restored.doubt.resolution is DoubtResolution.SAFE
+
+
+def repeated(episode: Episode | None, effects: Sequence[SideEffect], sites: SiteFacts) -> str:
+    """Why the action that was pending may have changed a site twice; "" = it did not.
+
+    Args:
+        episode: Before it was performed again; None = it was not.
+        effects: Of its performance.
+    """
+    if episode is None or episode.pending is None:
+        return ""
+    for effect in sites.changed((*sent_by_pending(episode), *effects)):
+        what = f"{episode.pending.action.render()} (step {episode.pending.step})"
+        return f"{what} was interrupted and performed again; it sent {effect.method} {effect.url}, perhaps twice"
+    return ""
+
+
+def changed_by_reopening(episode: Episode, sent: Iterable[SideEffect], sites: SiteFacts, *, reopens: bool) -> str:
+    """Why opening pages again may have changed a site twice; "" = it may not.
+
+    Args:
+        sent: Effects of the restore.
+        reopens: Whether the tabs of the last step were opened by their addresses.
+    """
+    found = list(_changes(episode, sent, sites, reopens=reopens))
+    return "" if not found else f"{found[0]}; and {len(found) - 1} more" if found[1:] else found[0]
+
+
+def _changes(episode: Episode, sent: Iterable[SideEffect], sites: SiteFacts, *, reopens: bool) -> Iterator[str]:
+    resumed = f"resumed at step {len(episode.steps)}"
+    for effect in sites.changed(sent):
+        yield f"{resumed}; a page that was opened again sent {effect.method} {effect.url}"
+    if not any(doubt.reason is DoubtReason.REOPENED for doubt in episode.doubts):
+        for effect in sites.changed(_sent_by_restores(episode)):
+            yield f"a resume that was interrupted opened a page again, which sent {effect.method} {effect.url}"
+    for page in reopened_pages(episode) if reopens else ():
+        if sites.holds(page.url):
+            continue
+        opened = f"{resumed}; {page.url} was opened again"
+        if page.sent:
+            yield f"{opened}, which sent {page.sent[0].method} {page.sent[0].url} the first time"
+        elif not sites.is_safe(page.url):
+            action = episode.steps[page.step - 1].decided.action.render()
+            yield f"{opened}, to which {action} had led; if this address changes something, it did so twice (safe_get)"

@@ -13,6 +13,7 @@ from harness.actions import Action, Cdp, Target
 from harness.browser.browser_settings import RestoreSettings
 from harness.browser.network.addresses import SiteFinder
 from harness.browser.rendering.similarity import difference, entries, similarity
+from harness.browser.session.restored_effects import kind_of, repeating
 from harness.errors import EnvironmentDiverged, InfraError
 from harness.protocols import StepResult
 from harness.records import (
@@ -26,7 +27,6 @@ from harness.records import (
     Observation,
     SideEffect,
     Site,
-    Step,
     Task,
     Unknown,
 )
@@ -53,6 +53,15 @@ class Plan:
     in_doubt: bool = False
     """Whether the pending action may have reached a site that was not reset since."""
 
+    @property
+    def sends_again(self) -> bool:
+        """Whether all that is recorded is performed again, on sites that were reset."""
+        return self.strategy == "replay" and not self.not_reset
+
+
+RESET = Plan(strategy="reset", anchor=0, least=0.0)
+"""There is nothing to restore."""
+
 
 def plan(
     task: Task, episode: Episode, *, sites: Sequence[Site], settings: RestoreSettings, clean: Collection[str]
@@ -67,14 +76,14 @@ def plan(
         InfraError: They ask for leaving the episode as it is.
     """
     if episode.arrival is None:
-        return Plan(strategy="reset", anchor=0, least=0.0)
+        return RESET
     if settings.strategy == "restart":
         raise EnvironmentDiverged("a new attempt begins instead of a restore (resume.strategy=restart)")
     if settings.strategy == "fail":
         raise InfraError("interrupted episodes are not resumed (resume.strategy=fail)")
     at_risk = sites_at_risk(task, episode, sites)
     is_fresh = at_risk <= set(clean)
-    acts = not all(map(_changes_nothing, episode.steps)) or bool(episode.late)
+    acts = not all(_harmless(episode)) or bool(episode.late)
     strategy = settings.strategy
     if strategy == "auto":
         strategy = "replay" if is_fresh or not acts else "checkpoint"
@@ -121,6 +130,12 @@ def check_driven(
         raise EnvironmentDiverged(_would_repeat(episode, left))
 
 
+def may_be_in_doubt(task: Task, sites: Sequence[Site], clean: Collection[str]) -> bool:
+    """Whether an interrupted action of the task may have changed a site that is not reset before the next try."""
+    kept = {site.name for site in sites if site.read_only} | set(clean)
+    return task.mutates is not False and not (task.sites and kept.issuperset(task.sites))
+
+
 def sites_at_risk(task: Task, episode: Episode, sites: Sequence[Site]) -> set[str]:
     """Names of the sites this attempt may have changed; `ELSEWHERE` when it may have been none of them.
 
@@ -143,7 +158,8 @@ def sites_at_risk(task: Task, episode: Episode, sites: Sequence[Site]) -> set[st
 def _effects(episode: Episode) -> Iterator[SideEffect]:
     """All that were recorded of this attempt."""
     failures = (failed for failed in episode.failures if failed.attempt == episode.attempt)
-    records: tuple[Acted | Late | Failed, ...] = (*(step.acted for step in episode.steps), *episode.late, *failures)
+    acted = (*([episode.arrival] if episode.arrival else []), *(step.acted for step in episode.steps))
+    records: tuple[Acted | Late | Failed, ...] = (*acted, *episode.late, *failures)
     for record in records:
         yield from record.effects
 
@@ -159,18 +175,22 @@ def _acted_on(episode: Episode) -> Iterator[str]:
         yield before.observation.url
 
 
-def _changes_nothing(step: Step) -> bool:
-    """Whether it can be performed again on a site that was not reset."""
-    action = step.decided.action
-    return not step.acted.effects and (not action.may_change_sites() or action.only_fills_in())
+def _harmless(episode: Episode) -> Iterator[bool]:
+    """Of each step, whether it can be performed again on a site that was not reset."""
+    often = repeating(episode)
+    for number, step in enumerate(episode.steps, start=1):
+        action = step.decided.action
+        late = episode.sent_after(number)[len(step.acted.effects) :]
+        sends = bool(step.acted.effects) or any(kind_of(effect.method, effect.url) not in often for effect in late)
+        yield not sends and (not action.may_change_sites() or action.only_fills_in())
 
 
 def _anchor(episode: Episode) -> int:
     """The last step that opened a page or must not be performed again; what came after it can be."""
     anchor, before = 0, episode.arrival
     assert before is not None
-    for number, step in enumerate(episode.steps, start=1):
-        if step.acted.observation.tabs != before.observation.tabs or not _changes_nothing(step):
+    for number, (step, is_harmless) in enumerate(zip(episode.steps, _harmless(episode), strict=True), start=1):
+        if step.acted.observation.tabs != before.observation.tabs or not is_harmless:
             anchor = number
         before = step.acted
     return anchor
@@ -179,7 +199,11 @@ def _anchor(episode: Episode) -> int:
 def _would_repeat(episode: Episode, sites: Collection[str]) -> str:
     """Why a replay was not even begun, and what would do instead."""
     number, step = next(
-        ((number, step) for number, step in enumerate(episode.steps, 1) if not _changes_nothing(step)),
+        (
+            (number, step)
+            for number, (step, is_harmless) in enumerate(zip(episode.steps, _harmless(episode), strict=True), 1)
+            if not is_harmless
+        ),
         (len(episode.steps), None),
     )
     effect = next(iter(step.acted.effects if step else ()), next(_effects(episode), None))

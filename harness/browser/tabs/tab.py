@@ -16,6 +16,7 @@ from playwright.async_api import CDPSession, Error, Page
 
 from harness.browser.driver.cdp_receive import fast_listener
 from harness.browser.driver.cdp_send import sender
+from harness.browser.network.sending import SendingWatch
 from harness.browser.reading.document_client import WORLD
 from harness.browser.reading.frames import FrameDocument
 from harness.browser.tabs.storage import Feed, Storage
@@ -50,7 +51,9 @@ class _Move:
 class Tab:
     """One page with its own DevTools session, and its pending navigations."""
 
-    def __init__(self, page: Page, changed: asyncio.Event, storage: Storage) -> None:
+    def __init__(
+        self, page: Page, changed: asyncio.Event, storage: Storage, sending: SendingWatch | None = None
+    ) -> None:
         self.page = page
         self.commits = 0
         """Documents the main frame has gone through."""
@@ -66,6 +69,7 @@ class Tab:
         self._moves: dict[str, _Move] = {}
         self._changed = changed
         self._storage = storage
+        self._sending = sending
         self.feed: Feed | None = None
         """What its pages store; None = not attached yet."""
         self._unreachable = ""
@@ -165,6 +169,8 @@ class Tab:
         self.feed = Feed(cdp, self._storage)
         await self.feed.begin()
         await cdp.send("Page.enable")
+        if self._sending is not None:
+            await self._sending.attach(cdp)
         tree: Mapping[str, Any] = await cdp.send("Page.getFrameTree")
         self._main = tree["frameTree"]["frame"]["id"]
         self._loader = tree["frameTree"]["frame"]["loaderId"]

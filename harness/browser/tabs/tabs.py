@@ -6,11 +6,13 @@ are answered at once, because a page is blocked while one is open.
 """
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 
 from playwright.async_api import BrowserContext, Dialog, Download, Error, Page
 
 from harness.browser.driver.playwright_errors import Deadline, closed, crashed, moved
+from harness.browser.network.sending import SendingWatch
 from harness.browser.tabs.storage import Storage
 from harness.browser.tabs.tab import Tab
 from harness.browser.text_limits import Notices
@@ -24,13 +26,17 @@ _REACTS_WITHIN_S = 10.0
 class Tabs:
     """All tabs of one context, in opening order."""
 
-    def __init__(self, context: BrowserContext, watch: Deadline, storage: Storage) -> None:
+    def __init__(
+        self, context: BrowserContext, watch: Deadline, storage: Storage, sending: SendingWatch | None = None
+    ) -> None:
         """`storage` receives every change of what pages store."""
         self.changed = asyncio.Event()
         """Set whenever something happened that a wait may be about."""
         self._context = context
         self._watch = watch
         self._storage = storage
+        self.sending = sending
+        """Follows whether requests are written to a connection; None = this is not to be known."""
         self._tabs: list[Tab] = []
         self._current: Tab | None = None
         self._own = 0
@@ -47,6 +53,10 @@ class Tabs:
     def current(self) -> Tab:
         assert self._current is not None, "there is always a tab once the first was opened"
         return self._current
+
+    def documents(self) -> Mapping[Page, int]:
+        """How many documents each page has gone through."""
+        return {tab.page: tab.commits for tab in self._tabs}
 
     async def open(self) -> Tab:
         """Open a blank tab and make it current."""
@@ -105,7 +115,7 @@ class Tabs:
         return next((tab for tab in self._tabs if tab.page is page), None)
 
     def _adopt(self, page: Page) -> Tab:
-        tab = Tab(page, self.changed, self._storage)
+        tab = Tab(page, self.changed, self._storage, self.sending)
         self._tabs.append(tab)
         page.on("close", lambda _: self._page_closed(tab))
         page.on("crash", lambda _: self._watch.crash(page.url))
