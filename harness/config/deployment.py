@@ -32,6 +32,7 @@ class Deployment:
             url=site.instances[0] if at_home else f"{lane_base(site.name, lane)}:{self.port}",
             canonical=site.canonical,
             read_only=site.read_only,
+            safe_get=site.safe_get,
             effects_url=site.effects_url,
             login=site.login,
         )

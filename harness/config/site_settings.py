@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 URL = "{url}"
 """In a reset hook: the real base URL of the instance."""
 SITE_KEYS = {
-    *("url", "instances", "canonical", "server", "read_only"),
+    *("url", "instances", "canonical", "server", "read_only", "safe_get"),
     *("reset_command", "reset_url", "effects_url", "login", "version"),
 }
 _LOGIN_KEYS = {"url", "fields", "submit", "probe_url", "probe_text"}
@@ -52,6 +52,8 @@ class SiteSettings:
     """Of an embedded site: the module that serves it; None = `sites.server`."""
     read_only: bool
     """No task changes it."""
+    safe_get: bool
+    """Opening an address of it changes nothing, nor does a click on a plain link to one (RFC 9110, 9.2.1)."""
     reset_command: str | None
     reset_url: str | None
     effects_url: str | None
@@ -113,6 +115,11 @@ class SitesSettings:
     @property
     def read_only(self) -> frozenset[str]:
         return frozenset(name for name, site in self.by_name.items() if site.read_only)
+
+    @property
+    def safe_to_open(self) -> frozenset[str]:
+        """Sites on which opening an address changes nothing."""
+        return frozenset(name for name, site in self.by_name.items() if site.safe_get or site.read_only)
 
 
 def read_sites(tree: Tree) -> SitesSettings:
@@ -185,6 +192,7 @@ def _site(name: str, tree: Mapping[str, Any], *, embedded: bool) -> SiteSettings
         is_embedded=embedded and canonical is not None,
         server=_server(tree, place),
         read_only=_flag(tree, place, "read_only"),
+        safe_get=_flag(tree, place, "safe_get"),
         reset_command=_hook(tree, place, "reset_command"),
         reset_url=_hook(tree, place, "reset_url"),
         effects_url=None if tree.get("effects_url") is None else _address(f"{place}.effects_url", tree["effects_url"]),

@@ -87,13 +87,20 @@ def shared_sites(sites: SitesSettings, tasks: Sequence[Task]) -> LockableSites:
     )
     if sites.embedded:
         own = {name: (name,) for name, site in sites.by_name.items() if site.is_embedded}
-        return LockableSites(instances=own, read_only=sites.read_only, site_of=site_of, of_lane=lane_base)
+        return LockableSites(
+            instances=own,
+            read_only=sites.read_only,
+            safe_to_open=sites.safe_to_open,
+            site_of=site_of,
+            of_lane=lane_base,
+        )
     configured = build_reset_hooks(sites)
     unnamed = {site for task in tasks for site in task.sites or ("",)} - there.keys()
     there |= {site: (site,) for site in sorted(unnamed) if configured.covers(site)}
     return LockableSites(
         instances=there,
         read_only=sites.read_only,
+        safe_to_open=sites.safe_to_open,
         lenient=sites.locks is SiteLocking.none,
         site_of=site_of,
         together=configured.together(there),

@@ -20,7 +20,7 @@ from harness.journal.log import read
 from harness.journal.names import check_name, journals_in, name_of
 from harness.journal.record_limits import MAX_DURATION_MS, invalid_total
 from harness.journal.redaction import NO_SECRETS, Redactor
-from harness.records import CloseReason, Episode, Failed, Fork, Scored, Status, Usage
+from harness.records import CloseReason, Episode, Failed, Fork, Scored, Status, Usage, reopened_pages
 from harness.records.optional import optional
 
 INDEX_NAME = ".index.jsonl"
@@ -108,6 +108,12 @@ class EpisodeResult:
     """See `Episode.total_violations`."""
     is_unconfined: bool = optional(False)
     """See `Episode.is_unconfined`."""
+    reopens: tuple[str, ...] = optional(())
+    """Pages that a checkpoint would open again and that an action may have changed a site by opening: canonical URLs
+    without their queries.
+    """
+    resends: bool = optional(False)
+    """Whether one of the pages that a checkpoint would open again is known to have sent what may change a site."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +151,7 @@ def result_of(episode: Episode) -> EpisodeResult | None:
     """None before the first record."""
     if (opened := episode.opened) is None:
         return None
+    reopened = tuple(reopened_pages(episode)) if episode.closed is None else ()
     return EpisodeResult(
         task_id=opened.task.task_id,
         trial=opened.trial,
@@ -181,6 +188,8 @@ def result_of(episode: Episode) -> EpisodeResult | None:
         inherited_usage=episode.inherited_usage,
         violations=episode.total_violations,
         is_unconfined=episode.is_unconfined,
+        reopens=tuple(dict.fromkeys(page.url.partition("?")[0] for page in reopened if not page.sent)),
+        resends=any(page.sent for page in reopened),
     )
 
 

@@ -40,6 +40,11 @@ class DoubtResolution(StrEnum):
     SAFE = "safe"
     """The action was performed, perhaps for the second time: it follows a link of a site whose links change nothing."""
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the episode goes on as if nothing had been interrupted, so that its score carries no doubt."""
+        return self in (DoubtResolution.NOT_PERFORMED, DoubtResolution.SAFE)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doubt:
@@ -56,5 +61,5 @@ class Doubt:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the episode went on as if nothing had been interrupted, so that its score carries no doubt."""
-        return self.resolution in (DoubtResolution.NOT_PERFORMED, DoubtResolution.SAFE)
+        """See `DoubtResolution.is_settled`."""
+        return self.resolution.is_settled

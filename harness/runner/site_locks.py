@@ -43,6 +43,8 @@ class LockableSites:
     """
     read_only: Collection[str] = ()
     """Sites no task can change."""
+    safe_to_open: Collection[str] = ()
+    """Sites on which opening an address changes nothing."""
     lenient: bool = False
     """Whether only tasks that ask for a reset have their sites alone."""
     site_of: Callable[[str], str | None] = lambda url: None
@@ -94,16 +96,21 @@ class LockPlanner:
         urls = (*outcome.effects, *(outcome.pages if outcome.goes_on else ()))
         return frozenset(site for url in urls if (site := self.sites.site_of(url)) is not None)
 
+    def may_repeat(self, outcome: EpisodeResult) -> bool:
+        """Whether going on from a checkpoint may do again what was done: the pending action, or opening a page."""
+        unsure = (self.sites.site_of(url) not in self.sites.safe_to_open for url in outcome.reopens)
+        return outcome.is_in_doubt or outcome.resends or any(unsure)
+
     def left_over(self, job: Job, clean: Collection[str]) -> tuple[str, ...]:
         """Sites that earlier attempts may have changed and that were not reset since; "" = none that is configured.
 
         What they did to other instances counts, too: a journal does not say what was done on which.
         """
         outcome = self.outcome(job)
-        if outcome is None or not outcome.has_acted:
+        if outcome is None or not (outcome.has_acted or outcome.effects):
             return ()
         found = {self.sites.site_of(url) or "" for url in outcome.effects}
-        if job.task.mutates is not False:
+        if outcome.has_acted and job.task.mutates is not False:
             found |= set(job.task.mutates or () if isinstance(job.task.mutates, tuple) else job.task.sites or ("",))
         return tuple(sorted(found - set(clean) - set(self.sites.read_only)))
 

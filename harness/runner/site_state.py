@@ -74,4 +74,4 @@ class SiteState:
         at_risk = {*at, *self._sharing.changed(outcome)} - set(self._sharing.sites.read_only)
         if not all(self._upkeep.covers(site, job.task) for site in at_risk):
             return True
-        return self._keeps_sites and not outcome.is_in_doubt
+        return self._keeps_sites and not self._sharing.may_repeat(outcome)

@@ -123,7 +123,7 @@ class BrowserEnvironment:
     async def _begun(self, task: Task, episode: Episode) -> RestoreResult:
         view = await self._arrive(task, image=self._settings.screenshots)
         effects = self._window.traffic.take_effects()
-        changed = in_doubt.changed_by_reopening(episode, effects, self._facts, reopens=False)
+        changed = in_doubt.changed_by_restore(episode, effects, self._facts)
         return RestoreResult(view=view, strategy="reset", intent=self._intent, effects=effects, changed=changed)
 
     async def _anew(self, task: Task, episode: Episode, effects: RestoredEffects) -> RestoreResult:

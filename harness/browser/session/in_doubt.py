@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 from harness.browser.network.addresses import SiteFinder
 from harness.errors import ActionInDoubt, EnvironmentDiverged
 from harness.protocols import InDoubt, RestoreResult
-from harness.records import DoubtReason, DoubtResolution, Episode, SideEffect, Site, Task, reopened_pages
+from harness.records import (
+    DoubtReason,
+    DoubtResolution,
+    Episode,
+    ReopenedPage,
+    SideEffect,
+    Site,
+    Task,
+    reopened_pages,
+)
 
 POLICIES = tuple(list(DoubtResolution)[:5])
 """What `resume.in_doubt` may be."""
@@ -182,30 +191,52 @@ def repeated(episode: Episode | None, effects: Sequence[SideEffect], sites: Site
     return ""
 
 
-def changed_by_reopening(episode: Episode, sent: Iterable[SideEffect], sites: SiteFacts, *, reopens: bool) -> str:
-    """Why opening pages again may have changed a site twice; "" = it may not.
+def changed_by_restore(episode: Episode, sent: Iterable[SideEffect], sites: SiteFacts) -> str:
+    """What a restore has sent to sites that were not reset; "" = nothing.
 
     Args:
-        sent: Effects of the restore.
-        reopens: Whether the tabs of the last step were opened by their addresses.
+        sent: Effects of the restore; those of interrupted ones are in the journal.
     """
-    found = list(_changes(episode, sent, sites, reopens=reopens))
-    return "" if not found else f"{found[0]}; and {len(found) - 1} more" if found[1:] else found[0]
+    return _first(_sent_again(episode, sent, sites))
 
 
-def _changes(episode: Episode, sent: Iterable[SideEffect], sites: SiteFacts, *, reopens: bool) -> Iterator[str]:
+def changed_by_reopening(episode: Episode, sites: SiteFacts, *, is_doubtful: bool) -> str:
+    """Why opening the tabs of the last step again may have changed a site twice; "" = it may not.
+
+    Args:
+        is_doubtful: The score carries a doubt anyway, so what is only possible is not another one.
+    """
+    known = _first(
+        f"{_opened(episode, page)}, which sent {page.sent[0].method} {page.sent[0].url} the first time"
+        for page in reopened_pages(episode)
+        if page.sent and not sites.holds(page.url)
+    )
+    return known if known or is_doubtful else _first(_possible(episode, sites))
+
+
+def _first(found: Iterable[str]) -> str:
+    why, *more = [*found] or [""]
+    return f"{why}; and {len(more)} more" if more else why
+
+
+def _opened(episode: Episode, page: ReopenedPage) -> str:
+    return f"resumed at step {len(episode.steps)}; {page.url} was opened again"
+
+
+def _possible(episode: Episode, sites: SiteFacts) -> Iterator[str]:
+    for page in reopened_pages(episode):
+        if not page.sent and not sites.holds(page.url) and not sites.is_safe(page.url):
+            action = episode.steps[page.step - 1].decided.action.render()
+            yield (
+                f"{_opened(episode, page)}, to which {action} had led; if this address changes something, it did so"
+                " twice (sites.X.safe_get)"
+            )
+
+
+def _sent_again(episode: Episode, sent: Iterable[SideEffect], sites: SiteFacts) -> Iterator[str]:
     resumed = f"resumed at step {len(episode.steps)}"
     for effect in sites.changed(sent):
         yield f"{resumed}; a page that was opened again sent {effect.method} {effect.url}"
     if not any(doubt.reason is DoubtReason.REOPENED for doubt in episode.doubts):
         for effect in sites.changed(_sent_by_restores(episode)):
             yield f"a resume that was interrupted opened a page again, which sent {effect.method} {effect.url}"
-    for page in reopened_pages(episode) if reopens else ():
-        if sites.holds(page.url):
-            continue
-        opened = f"{resumed}; {page.url} was opened again"
-        if page.sent:
-            yield f"{opened}, which sent {page.sent[0].method} {page.sent[0].url} the first time"
-        elif not sites.is_safe(page.url):
-            action = episode.steps[page.step - 1].decided.action.render()
-            yield f"{opened}, to which {action} had led; if this address changes something, it did so twice (safe_get)"

@@ -64,9 +64,18 @@ class RestoreDoubts:
             async with guard:
                 doubt = await self._doubt(restored, window, now)
         facts = replace(self._facts, unchanged=[site for site in now if now[site] == self._before[site]])
-        reopens = self._plan.strategy == "checkpoint"
-        changed = in_doubt.changed_by_reopening(self._episode, effects.aside, facts, reopens=reopens)
+        changed = in_doubt.changed_by_restore(self._episode, effects.aside, facts)
+        if not changed and self._plan.strategy == "checkpoint":
+            is_doubtful = self._is_doubtful(restored, doubt)
+            changed = in_doubt.changed_by_reopening(self._episode, facts, is_doubtful=is_doubtful)
         return replace(self._with_pending(restored, doubt), sent=effects.take_aside(), changed=changed)
+
+    def _is_doubtful(self, restored: RestoreResult, doubt: InDoubt | None) -> bool:
+        """Whether the score carries a doubt for another reason: one that is recorded, or will be with this restore."""
+        episode = self._episode
+        is_first_of_fork = episode.inherited > 0 and not episode.resumed
+        known = any(not one.is_settled for one in episode.doubts) or restored.similarity[-1] < 1.0
+        return known or is_first_of_fork or (doubt is not None and not doubt.resolution.is_settled)
 
     def _with_pending(self, restored: RestoreResult, doubt: InDoubt | None) -> RestoreResult:
         if (last := self._episode.last) is None:
