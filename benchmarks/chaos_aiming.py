@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import random
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +33,10 @@ WITHIN_S: Mapping[str, float] = {EFFECT: 0.5, DECIDED: 0.02, THINKING: 0.12, RES
 WATCH_S = 0.005
 HELD_S = 5.0
 """An answer that is kept back until the strike is given after this long anyway."""
+SITE = "site"
+"""A victim of strikes while the model thinks: it refuses connections for a while, and the model goes on."""
+OUTAGES = 0.3
+"""Of the strikes while the model thinks, those that are for the site."""
 PATIENCE_S = 1.0
 """A page's own late effect that is this late will not come: the page that would send it is gone."""
 _DECISIONS = (b'"kind":"decided"', b'"kind":"commanded"')
@@ -61,13 +64,16 @@ def strikes(seed: str, count: int, *, hook: bool, aim: str = "") -> tuple[Strike
         drawn = chance.choices(AIMS, _WEIGHTS if hook else (*_WEIGHTS[:-1], 0))[0]
         at = aim or drawn
         at_once = at in (EFFECT, RESET) and chance.random() < 0.3
+        victim = chance.choices(VICTIMS, _VICTIM_WEIGHTS)[0]
+        if at == THINKING and chance.random() < OUTAGES:
+            victim = SITE
         made.append(
             Strike(
                 aim=at,
                 skip=chance.randrange({EFFECT: 2, DECIDED: 5, THINKING: 5, RESET: 2}[at]),
                 delay_s=0.0 if at_once else chance.uniform(0, WITHIN_S[at]),
                 at_once=at_once,
-                victim=chance.choices(VICTIMS, _VICTIM_WEIGHTS)[0],
+                victim=victim,
                 which=chance.random(),
             )
         )
@@ -193,7 +199,7 @@ class Endpoint:
             name = f"t{answer.task_id}"
             if (task := self._tasks.get(name)) is not None:
                 await self._watch.happened(THINKING, name)
-                if task.kind.awaits and re.search(r"```stop", answer.text):
+                if answer.step == task.kind.awaits_at:
                     await self._await_effect(task)
         told = False
 
@@ -207,11 +213,11 @@ class Endpoint:
         await self._app(scope, again, send)
 
     async def _await_effect(self, task: Posed) -> None:
-        """Wait for what the page that was opened last sends; only the page knows whether it still will."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + task.kind.awaits_s + PATIENCE_S
-        while not self._site.has_come(task.name, task.kind.awaits) and loop.time() < until:  # noqa: ASYNC110
+        """Wait for what the start page sends, while the task is there; only the page knows whether it still will."""
+        loop, kind = asyncio.get_running_loop(), task.kind
+        until = loop.time() + kind.awaits_s + PATIENCE_S
+        while self._site.is_awaited(task.name, kind.start, kind.awaits) and loop.time() < until:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
 
-__all__ = ["AIMS", "PARENT", "Endpoint", "Event", "Strike", "Watch", "at_arrival", "strikes", "watched"]
+__all__ = ["AIMS", "PARENT", "SITE", "Endpoint", "Event", "Strike", "Watch", "at_arrival", "strikes", "watched"]

@@ -5,19 +5,19 @@ decided upon by then, and whether somebody who reads the results is told (a doub
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from chaos_site import Effect
-from chaos_tasks import Posed, site_of
+from chaos_tasks import HARMLESS, SAFE, Posed, site_of
 
 from harness.codec import loads
 
 DOUBT = "doubt"
 """Kind of the journal's record of an action in doubt."""
-SETTLED = ("not_performed",)
+SETTLED = ("not_performed", "safe")
 """Resolutions after which the episode goes on as if nothing had been interrupted: the score carries no doubt."""
 _COUNTS = (("doubts",), ("overall", "doubts"), ("in_doubt",), ("overall", "in_doubt"))
 """Where in `summary.json` the number of scores that carry a doubt may stand."""
@@ -73,13 +73,30 @@ class Story:
         found, attempt = set(), 0
         for line in self.lines:
             attempt = line["attempt"] if line["kind"] == "opened" else attempt
-            if line["kind"] == DOUBT and line.get("resolution") not in SETTLED:
+            if line["kind"] == DOUBT and _is_open(line):
                 found.add(attempt)
         return frozenset(found)
 
     @property
     def doubts(self) -> int:
         return sum(line["kind"] == DOUBT for line in self.lines)
+
+    def interrupted_clicks(self, links: Collection[str]) -> tuple[int, int]:
+        """Clicks on links of these names that were interrupted, and how many of them ended in doubt."""
+        interrupted = doubted = 0
+        decided, since = False, list[Mapping[str, Any]]()
+        for line in self.lines:
+            match line["kind"]:
+                case "decided":
+                    target = line["action"].get("target") or {}
+                    decided, since = target.get("role") == "link" and target.get("name") in links, []
+                case "acted" | "closed" | "opened":
+                    interrupted += decided and bool(since)
+                    doubted += decided and any(one["kind"] == DOUBT and _is_open(one) for one in since)
+                    decided = False
+                case "failed" | "resumed" | "doubt":
+                    since.append(line)
+        return interrupted, doubted
 
     @property
     def recorded(self) -> int:
@@ -100,6 +117,11 @@ class Story:
     def has_failed(self) -> bool:
         """Whether any failure stands in the journal."""
         return any(line["kind"] == "failed" for line in self.lines)
+
+
+def _is_open(doubt: Mapping[str, Any]) -> bool:
+    """Whether the score carries it."""
+    return doubt.get("resolution") not in SETTLED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +164,9 @@ class Case:
     doubtful: frozenset[int] = field(default_factory=frozenset)
     why: str = ""
     """Of the score, as the summary says it."""
+    harmless: int = 0
+    """Interrupted clicks on harmless links of a site without a hook that declares its links to be safe."""
+    harmless_in_doubt: int = 0
 
     @property
     def differs(self) -> bool:
@@ -183,6 +208,8 @@ def judge(task: Posed, story: Story, effects: Sequence[Effect], score: float | N
     """One task, by its effects on the site (those of other tasks are left out) and by its journal."""
     mine = [effect for effect in effects if effect.task == task.name]
     posts = sum(effect.method != "GET" for effect in mine)
+    counts = not task.hooked and task.kind.configured and task.kind.site in SAFE
+    harmless, in_doubt = story.interrupted_clicks(HARMLESS if counts else ())
     return Case(
         task=task,
         score=score,
@@ -200,6 +227,8 @@ def judge(task: Posed, story: Story, effects: Sequence[Effect], score: float | N
         has_failed=story.has_failed,
         doubtful=story.doubtful,
         why=why,
+        harmless=harmless,
+        harmless_in_doubt=in_doubt,
     )
 
 
@@ -247,6 +276,9 @@ class Verdict:
     silent: int
     """Of these, with nothing recorded."""
     wrong: int
+    harmless: int
+    """Interrupted clicks on harmless links."""
+    harmless_in_doubt: int
     faults: tuple[str, ...]
 
 
@@ -265,6 +297,8 @@ def verdict(mode: str, cases: Sequence[Case], *, kills: int, faults: Sequence[st
         unsaid=sum(case.is_unsaid for case in cases),
         silent=sum(case.is_silent for case in cases),
         wrong=sum(len(case.wrong) for case in cases),
+        harmless=sum(case.harmless for case in cases),
+        harmless_in_doubt=sum(case.harmless_in_doubt for case in cases),
         faults=(*faults, *(fault for case in cases for fault in case.faults())),
     )
 

@@ -18,6 +18,10 @@ from chaos_siege import DONE, Ended, Mode, Setting, play
 from chaos_tasks import KINDS, Kind, posed
 from chaos_victims import PARENT
 
+MOST_IN_DOUBT = 0.1
+"""Of the interrupted clicks on harmless links that end in doubt, over all modes."""
+ENOUGH_CLICKS = 10
+"""Interrupted ones below which their share says nothing."""
 KILLS_EACH = 1.6
 """Strikes drawn for each episode."""
 STRATEGIES = ("auto", "replay", "checkpoint")
@@ -29,7 +33,8 @@ EXACT_MS = 20.0
 COLUMNS = (
     ("episodes", "episodes"), ("kills", "kills"), ("within", "doubled in attempt+epoch"), ("by_get", "(by GET)"),
     ("at_all", "doubled in epoch"), ("doubts", "doubts"), ("differing", "scores differ"), ("unsaid", "unsaid"),
-    ("silent", "silent"), ("wrong", "wrong element"),
+    ("silent", "silent"), ("wrong", "wrong element"), ("harmless", "harmless clicks"),
+    ("harmless_in_doubt", "in doubt"),
 )  # fmt: skip
 
 
@@ -124,11 +129,20 @@ def table(found: Sequence[Verdict]) -> list[str]:
     rows.append(["all", *(str(sum(getattr(one, column) for one in found)) for column, _ in COLUMNS)])
     widths = [max(len(row[number]) for row in rows) for number in range(len(rows[0]))]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    lines += needless(found)
     for one in found:
         lines += [f"{one.mode}: {fault}" for fault in one.faults[:8]]
         if len(one.faults) > 8:
             lines.append(f"{one.mode}: and {len(one.faults) - 8} more")
     return lines
+
+
+def needless(found: Sequence[Verdict]) -> list[str]:
+    """What is wrong with the doubts about harmless clicks; [] = nothing."""
+    clicks, doubted = sum(one.harmless for one in found), sum(one.harmless_in_doubt for one in found)
+    if clicks < ENOUGH_CLICKS or doubted <= MOST_IN_DOUBT * clicks:
+        return []
+    return [f"all: {doubted} of {clicks} interrupted clicks on harmless links ended in doubt"]
 
 
 async def exact(setting: Setting) -> list[Verdict]:
@@ -168,4 +182,4 @@ async def own(wanted: Wanted | None, setting: Setting) -> bool:
     setting.folder.mkdir(parents=True, exist_ok=True)
     found = [*(await siege(wanted, setting) if wanted is not None else ()), *await exact(setting)]
     sys.stdout.write("\n".join(table(found)) + "\n")
-    return not any(one.faults for one in found)
+    return not needless(found) and not any(one.faults for one in found)

@@ -38,12 +38,14 @@ OWN_AS_IS = (
     OwnMutant(name="the code as it is, a kill 20 ms after an order", modes="auto-hook", exactly=True, as_is=True),
     OwnMutant(name="the code as it is, with a hook and without", modes="auto-hook,checkpoint-none", as_is=True),
 )
-BLIND, DIRTY, LATE, DOUBT, TARGET = (
+BLIND, DIRTY, LATE, DOUBT, TARGET, UNAWAITED, DROPPED = (
     "repeats a pending decision blindly",
     "does not mark a site dirty before an action is sent",
     "drops effects that arrive late",
     "hides a doubt",
     "performs a pending decision on the target of the dead window",
+    "replays without waiting for recorded requests",
+    "drops what a restore sends",
 )
 PATCHES: dict[str, tuple[Patch, ...]] = {
     BLIND: (
@@ -86,7 +88,7 @@ SiteState.note_use = _mutant_note_use
         Patch(
             file="harness/runner/recorder.py",
             code="""
-async def _mutant_late(self):
+async def _mutant_late(self, *, replayed=True):
     self._unrecorded = ()
 
 Recorder.late = _mutant_late
@@ -128,6 +130,46 @@ Observer.reserve = _mutant_reserve
 """,
         ),
     ),
+    UNAWAITED: (
+        Patch(
+            file="harness/browser/session/restored_effects.py",
+            code="""
+async def _mutant_at_once(self, step):
+    return False
+
+async def _mutant_complete(self, step, *, is_strict=True):
+    return None
+
+RestoredEffects.at_once = _mutant_at_once
+RestoredEffects.complete = _mutant_complete
+""",
+        ),
+    ),
+    DROPPED: (
+        Patch(
+            file="harness/browser/session/restored_effects.py",
+            code="""
+def _mutant_take_aside(self):
+    self._aside.clear()
+    return ()
+
+RestoredEffects.take_aside = _mutant_take_aside
+""",
+        ),
+        Patch(
+            file="harness/browser/session/in_doubt.py",
+            code="""
+def _mutant_sent(episode, sent, sites):
+    return ""
+
+def _mutant_reopening(episode, sites, *, is_doubtful):
+    return ""
+
+changed_by_restore = _mutant_sent
+changed_by_reopening = _mutant_reopening
+""",
+        ),
+    ),
 }
 """What breaks each promise."""
 OWN_MUTANTS = (
@@ -144,6 +186,16 @@ OWN_MUTANTS = (
     # It does harm only between a decision and its action, and only if the page differs by then, so all kills aim there.
     OwnMutant(
         name=TARGET, patches=PATCHES[TARGET], modes="auto-hook", kinds=("vote", "votes"), kills_each=3.0, aim=DECIDED
+    ),
+    # Lost only if the kill falls after the request and before the end, so that its page is left again by a replay.
+    OwnMutant(
+        name=UNAWAITED, patches=PATCHES[UNAWAITED], modes="auto-hook", kinds=("late, then left", "draft, then left")
+    ),
+    OwnMutant(
+        name=DROPPED,
+        patches=PATCHES[DROPPED],
+        modes="auto-none",
+        kinds=("visits are counted", "page of a link by GET"),
     ),
 )
 

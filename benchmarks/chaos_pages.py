@@ -1,6 +1,7 @@
 """The pages of the site of one's own: small, with one way each to change the site.
 
-What a click does, and when: a form at once, `fetch` beside the page, a timer later, a beacon on leaving, a link by GET.
+What a click does, and when: a form at once, `fetch` beside the page, a timer later, a beacon on leaving, a link by GET,
+a page that sends something as it loads, a draft that is saved some time after it was typed.
 The page of votes has a banner that comes and goes with the visit, so that neither positions nor the number of elements
 stay.
 """
@@ -114,7 +115,8 @@ def _later(delay_ms: int) -> Callable[[Visit], str]:
     def body(visit: Visit) -> str:
         label = f"Send in {delay_ms} ms"
         script = f"setTimeout(() => act('{visit.task}', '{label}'), {delay_ms}); say('Thank you')"
-        return _button(label, script) + _button("Show more", "say('More')") + _button("Show less", "say('Less')")
+        shown = _button("Show more", "say('More')") + _button("Show less", "say('Less')")
+        return _button(label, script) + shown + _on(visit)
 
     return body
 
@@ -130,6 +132,23 @@ def _links(visit: Visit) -> str:
         f'<p><a href="{escape(subscribe)}">Subscribe</a></p><p><a'
         f' href="{escape(download)}">Download</a></p>{_on(visit)}'
     )
+
+
+def _catalogue(visit: Visit) -> str:
+    """Links that change something: by the address that they open, or by what its page sends as it loads."""
+    added = escape(_path(visit, "Add one", "&show=added"))
+    return f'<p><a href="{added}">Add one</a></p><p><a href="/{visit.task}/visited">Visit</a></p>{_on(visit)}'
+
+
+def _visited(visit: Visit) -> str:
+    return f"<script>act('{visit.task}', 'Visit')</script><p>Visits are counted.</p>{_on(visit)}"
+
+
+def _draft(visit: Visit) -> str:
+    send = f"act('{visit.task}', 'Draft', field.value)"
+    listen = f"let timer; field.oninput = () => {{ clearTimeout(timer); timer = setTimeout(() => {send}, 900); }}"
+    script = f"<script>const field = document.getElementById('draft'); {listen}</script>"
+    return f"<p><label>Draft <input id=draft></label></p>{script}{_on(visit)}"
 
 
 def _basket(visit: Visit) -> str:
@@ -160,5 +179,9 @@ _PAGES: Mapping[str, tuple[str, Callable[[Visit], str]]] = {
     "offer": ("Offer", _offer),
     "basket": ("Basket", _basket),
     "leaving": ("A page that is left", _beacon),
-    **{f"later{delay_ms}": ("Later", _later(delay_ms)) for delay_ms in (300, 900, 1000, 2500)},
+    "catalogue": ("Catalogue", _catalogue),
+    "added": ("Added", lambda visit: "<p>One was added.</p>" + _on(visit)),
+    "visited": ("Visitors", _visited),
+    "draft": ("Draft", _draft),
+    **{f"later{delay_ms}": ("Later", _later(delay_ms)) for delay_ms in (300, 900, 1000, 1500, 2500)},
 }

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chaos_aiming import DECIDED, Endpoint, Event, Strike, Watch, watched
-from chaos_site import Site
-from chaos_tasks import OWN, TWIN, Posed, intent, write
+from chaos_aiming import DECIDED, SITE, Endpoint, Event, Strike, Watch, watched
+from chaos_site import Site, SiteServer
+from chaos_tasks import OLD, OWN, SAFE, TWIN, Posed, intent, write
 from chaos_victims import FRESH_S, PARENT, Family, kill
 
 from harness.demo.model.scripts import read_plans
@@ -28,6 +28,7 @@ FRUITLESS = 3
 """Starts in a row that may end early without a new journal line, before the run counts as stuck."""
 MOST = 4
 """Strikes on one task; after that others are waited for, so that the last one is not struck by all that are left."""
+LONGEST_OUTAGE_S = 2.0
 PROMPT_S = 0.05
 LOOK_S = 0.2
 GONE_WITHIN_S = 10.0
@@ -107,7 +108,8 @@ async def _stage(mode: Mode, tasks: Sequence[Posed], setting: Setting, folder: P
     watch = Watch()
     site = Site(seed=sum(setting.seed.encode()), longest_reset_s=setting.longest_reset_s)
     watched(site, watch)
-    async with serving(site) as port:
+    async with SiteServer(site) as server:
+        port = server.port
         paths = write(tasks, folder, port=port)
         plans = read_plans(paths[1], {task.name[1:]: intent(task) for task in tasks})
         endpoint = Endpoint(plans, tasks, site=site, watch=watch, latency_s=setting.latency_s)
@@ -118,7 +120,7 @@ async def _stage(mode: Mode, tasks: Sequence[Posed], setting: Setting, folder: P
                 f"llm.base_url=http://127.0.0.1:{endpoint_port}/v1",
                 *_settings(mode, setting, port),
             ]
-            yield Siege(mode, tuple(tasks), site=site, watch=watch, start=_Start(setting, folder / "run", command))
+            yield Siege(mode, tuple(tasks), server=server, watch=watch, start=_Start(setting, folder / "run", command))
 
 
 def _settings(mode: Mode, setting: Setting, port: int) -> list[str]:
@@ -126,13 +128,15 @@ def _settings(mode: Mode, setting: Setting, port: int) -> list[str]:
     found = [
         *("sites.embedded=false", f"+sites.{OWN}.url={urls[0]}", f"+sites.{OWN}.canonical=http://{OWN}.test"),
         f"+sites.{OWN}.instances=[{','.join(urls)}]",
-        *(f"+sites.{TWIN}.url=http://i0.{TWIN}.localhost:{port}", f"+sites.{TWIN}.canonical=http://{TWIN}.test"),
+        *(f"+sites.{name}.url=http://i0.{name}.localhost:{port}" for name in (TWIN, OLD)),
+        *(f"+sites.{name}.canonical=http://{name}.test" for name in (TWIN, OLD)),
+        *(f"+sites.{name}.safe_get=true" for name in SAFE),
         *(f"workers={setting.workers}", f"executor.lanes={setting.lanes}", f"resume={mode.strategy}"),
         *("run.display=none", "run.report=false", "browser.screenshots=false", "resume.max_attempts=100"),
         *("browser.navigation_timeout_s=6", "browser.step_deadline_s=20", "browser.action_timeout_s=5"),
     ]
     if mode.hook:
-        found += [f'+sites.{name}.reset_url="{{url}}/__reset__"' for name in (OWN, TWIN)]
+        found += [f'+sites.{name}.reset_url="{{url}}/__reset__"' for name in (OWN, TWIN, OLD)]
     if mode.inline:
         found.append("executor=inline")
     if mode.in_doubt:
@@ -169,10 +173,13 @@ class _Start:
 class Siege:
     """The run under way."""
 
-    def __init__(self, mode: Mode, tasks: tuple[Posed, ...], *, site: Site, watch: Watch, start: _Start) -> None:
+    def __init__(
+        self, mode: Mode, tasks: tuple[Posed, ...], *, server: SiteServer, watch: Watch, start: _Start
+    ) -> None:
         self._mode = mode
         self._tasks = tasks
-        self._site = site
+        self._server = server
+        self._site = site = server.site
         self._watch = watch
         self._start = start
         self._process: asyncio.subprocess.Process | None = None
@@ -259,6 +266,11 @@ class Siege:
         if strike.delay_s < FRESH_S:
             self._family.refresh(pid)
         await asyncio.sleep(max(0.0, event.at + strike.delay_s - loop.time()))
+        if strike.victim == SITE:
+            after_ms = (loop.time() - event.at) * 1000
+            await self._server.refuse(LONGEST_OUTAGE_S * strike.which)
+            self._kills.append(Struck(victim=SITE, aim=strike.aim, task=event.task, after_ms=after_ms))
+            return event.struck.set()
         victim = self._family.choose(pid, strike.victim, strike.which, port=self._site.ports.get(event.task))
         if victim is not None and kill(victim):
             self._kills.append(

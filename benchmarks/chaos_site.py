@@ -14,6 +14,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from urllib.parse import parse_qs
 
@@ -21,11 +22,15 @@ from chaos_pages import Visit, render
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from harness.loopback_server import serving
+
 Place = str
 """Host name of an instance."""
 _TASK = re.compile(r"t\d+")
-SOFT = ("Send in 300 ms", "Send in 1000 ms", "Send in 2500 ms", "Send in 900 ms", "Leave")
-"""Effects that a page's memory causes: a page that is opened anew has none, so one that is missing is no difference."""
+SOFT = ("Send in 300 ms", "Send in 900 ms", "Send in 1000 ms", "Send in 1500 ms", "Send in 2500 ms", "Leave", "Draft")
+"""Labels of effects that a page's memory causes. A page that a checkpoint opens anew has none, so where a site cannot
+be reset, one that is missing is no difference.
+"""
 NOTHING = "nothing"
 
 
@@ -56,10 +61,39 @@ class Reset:
     place: Place
 
 
-def told(counts: Mapping[str, int]) -> str:
-    """What a task did, in one line; a page's own late effects only when they came more than once."""
-    shown = sorted(f"{key}={count}" for key, count in counts.items() if count > (1 if key in SOFT else 0))
+def told(counts: Mapping[str, int], *, hooked: bool) -> str:
+    """What a task did, in one line; without a hook, a page's own late effects only when they came more than once."""
+    shown = sorted(f"{key}={count}" for key, count in counts.items() if count > _hidden(key, hooked=hooked))
     return "; ".join(shown) or NOTHING
+
+
+def _hidden(key: str, *, hooked: bool) -> int:
+    """How often an effect may come without being told."""
+    return int(not hooked and key.startswith(SOFT))
+
+
+class SiteServer:
+    """Serves a site at a port; it may refuse connections for a while."""
+
+    def __init__(self, site: "Site") -> None:
+        self.site = site
+        self.port = 0
+        self._serving: AbstractAsyncContextManager[int] | None = None
+
+    async def __aenter__(self) -> "SiteServer":
+        self._serving = serving(self.site, port=self.port)
+        self.port = await self._serving.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        assert self._serving is not None
+        await self._serving.__aexit__(None, None, None)
+
+    async def refuse(self, seconds: float) -> None:
+        """Finish the answers that are being given, and listen no more for so long."""
+        await self.__aexit__()
+        await asyncio.sleep(seconds)
+        await self.__aenter__()
 
 
 class Site:
@@ -83,7 +117,8 @@ class Site:
         self._counts: dict[tuple[Place, str], Counter[str]] = {}
         self._baskets: dict[Place, set[str]] = {}
         self._epochs: Counter[Place] = Counter()
-        self._opened: dict[str, float] = {}
+        self._opened: dict[str, tuple[str, float]] = {}
+        """Task to its newest page, and when that was opened."""
         self._visits: Counter[tuple[Place, str]] = Counter()
 
     async def __call__(self, scope: object, receive: object, send: object) -> None:
@@ -91,10 +126,12 @@ class Site:
         response = await self._answer(request)
         await response(scope, receive, send)  # type: ignore[arg-type]
 
-    def has_come(self, task: str, key: str) -> bool:
-        """Whether an effect has arrived since the task's newest page was opened."""
-        opened = self._opened.get(task, 0.0)
-        return any(effect.task == task and effect.key == key and effect.at > opened for effect in self.effects)
+    def is_awaited(self, task: str, page: str, label: str) -> bool:
+        """Whether a task is on a page which has not sent an effect of this label since it was opened."""
+        there, opened = self._opened.get(task, ("", 0.0))
+        return there == page and not any(
+            effect.task == task and effect.label == label and effect.at > opened for effect in self.effects
+        )
 
     async def _answer(self, request: Request) -> Response:
         place = request.url.hostname or ""
@@ -132,6 +169,8 @@ class Site:
         self._counts.setdefault((place, task), Counter())[effect.key] += 1
         if self.arrived is not None:
             await self.arrived(effect)
+        if "show" in asked:
+            return self._show(request, place, task, asked["show"])
         if "file" in asked:
             disposition = f'attachment; filename="{task}.txt"'
             return Response("a file\n", media_type="text/plain", headers={"content-disposition": disposition})
@@ -158,7 +197,7 @@ class Site:
         return Response("reset")
 
     def _state(self, place: Place, task: str, *, whole: bool) -> str:
-        text = told(self._counts.get((place, task), {}))
+        text = told(self._counts.get((place, task), {}), hooked=whole)
         if whole:
             others = sorted(
                 f"{other} {key}" for (at, other), counts in self._counts.items() for key in counts
@@ -169,7 +208,7 @@ class Site:
 
     def _show(self, request: Request, place: Place, task: str, page: str) -> Response:
         self._visits[place, task] += 1
-        self._opened[task] = time.time()
+        self._opened[task] = page, time.time()
         visit = Visit(
             task=task,
             number=self._visits[place, task],

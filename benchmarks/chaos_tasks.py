@@ -12,9 +12,15 @@ from typing import Any
 from chaos_site import NOTHING, told
 
 Step = dict[str, Any]
-OWN, TWIN = "own", "twin"
+OWN, TWIN, OLD = "own", "twin", "old"
+SAFE = (OWN, TWIN)
+"""Sites whose settings declare that opening their addresses changes nothing; on the old one, links do."""
 FREE = "free.localhost"
 """Host of the site that no setting knows."""
+
+
+HARMLESS = ("Continue",)
+"""Links that change nothing."""
 
 
 def click(name: str, role: str = "button") -> Step:
@@ -35,10 +41,13 @@ class Kind:
     wanted: Mapping[str, int] = field(default_factory=dict)
     """What is done on the first site, see `Effect.key`, and how often."""
     wanted_on_twin: Mapping[str, int] = field(default_factory=dict)
+    site: str = OWN
+    """The first site."""
     awaits: str = ""
-    """The model thinks about its last step until this effect has arrived, or its page was opened anew and cannot send
-    it.
+    """Label of an effect: the model thinks until it has arrived, or the start page was opened anew and cannot send it.
     """
+    awaits_at: int = 0
+    """Number of the decision that waits for it."""
     awaits_s: float = 0.0
     """How long the page takes to send it."""
     by_get: bool = False
@@ -61,6 +70,7 @@ def _later(delay_ms: int) -> Kind:
         steps=steps,
         wanted={label: 1},
         awaits=label,
+        awaits_at=len(steps),
         awaits_s=delay_ms / 1000,
     )
 
@@ -83,13 +93,26 @@ KINDS = (
         click("Place order"), ON, {"do": "goto", "url": "{twin}/{task}/order"}, click("Place order"), ON, STOP,
     )),
     Kind(name="after the last step", start="later900", wanted={"Send in 900 ms": 1}, awaits="Send in 900 ms",
-         awaits_s=0.9, steps=(click("Send in 900 ms"), STOP)),
+         awaits_at=2, awaits_s=0.9, steps=(click("Send in 900 ms"), STOP)),
     _order("no site of the settings", configured=False),
     Kind(name="vote", start="votes", wanted={"Vote 5": 1}, steps=(click("Vote 5"), STOP)),
     Kind(name="popup", start="counter", wanted={"Confirm": 1}, steps=(
         click("Open the counter"), click("Confirm"), ON, STOP,
     )),
-    Kind(name="link by GET", start="links", wanted={"Subscribe": 1}, by_get=True, steps=(
+    Kind(name="late, then left", start="later1500", wanted={"Send in 1500 ms": 1}, awaits="Send in 1500 ms",
+         awaits_at=2, awaits_s=1.5, steps=(click("Send in 1500 ms"), ON, ON, STOP)),
+    Kind(name="visits are counted", site=OLD, start="catalogue", wanted={"Visit": 1}, steps=(
+        click("Visit", "link"), ON, ON, STOP,
+    )),
+    Kind(name="page of a link by GET", site=OLD, start="catalogue", wanted={"Add one": 1}, by_get=True, steps=(
+        click("Add one", "link"), ON, ON, STOP,
+    )),
+    Kind(name="draft, then left", start="draft", wanted={"Draft low tide {task}": 1}, awaits="Draft", awaits_at=2,
+         awaits_s=0.9, steps=(
+        {"do": "type", "role": "textbox", "name": "Draft", "text": "low tide {task}"}, ON, ON, STOP,
+    )),
+    Kind(name="harmless links", start="rest", steps=(ON, ON, ON, ON, STOP)),
+    Kind(name="link by GET", site=OLD, start="links", wanted={"Subscribe": 1}, by_get=True, steps=(
         click("Subscribe", "link"), ON, ON, STOP,
     )),
     Kind(name="chosen, then saved", start="desk", wanted={"Place order": 1, "Save colour Green": 1}, steps=(
@@ -101,7 +124,7 @@ KINDS = (
     )),
     _later(2500),
     Kind(name="beacon", start="leaving", wanted={"Leave": 1}, steps=(click("Leave", "link"), ON, ON, STOP)),
-    Kind(name="download by GET", start="links", wanted={"Download": 1}, by_get=True, steps=(
+    Kind(name="download by GET", site=OLD, start="links", wanted={"Download": 1}, by_get=True, steps=(
         click("Download", "link"), ON, STOP,
     )),
     _later(300),
@@ -126,7 +149,7 @@ def posed(kinds: Sequence[Kind], *, hook: bool) -> tuple[Posed, ...]:
     found = []
     for number, kind in enumerate(kinds, start=1):
         name = f"t{number}"
-        first = OWN if kind.configured else FREE
+        first = kind.site if kind.configured else FREE
         wanted = Counter({(first, key.format(task=name)): count for key, count in kind.wanted.items()})
         wanted.update({(TWIN, key.format(task=name)): count for key, count in kind.wanted_on_twin.items()})
         found.append(Posed(name=name, kind=kind, wanted=wanted, hooked=hook and kind.configured))
@@ -143,7 +166,7 @@ def write(tasks: Sequence[Posed], folder: Path, *, port: int) -> tuple[Path, Pat
     """Write task file and plan file; gives their paths."""
     entries, plans = [], []
     for task in tasks:
-        base = f"http://{OWN}.test" if task.kind.configured else f"http://{FREE}:{port}"
+        base = f"http://{task.kind.site}.test" if task.kind.configured else f"http://{FREE}:{port}"
         entries.append(_entry(task, base))
         steps = [
             _filled(step, {"task": task.name, "base": base, "twin": f"http://{TWIN}.test"}) for step in task.kind.steps
@@ -172,7 +195,7 @@ def _entry(task: Posed, base: str) -> dict[str, Any]:
         }
         for url, text in states
     ]
-    sites = [OWN, *([TWIN] if task.kind.wanted_on_twin else [])] if task.kind.configured else ["elsewhere"]
+    sites = [task.kind.site, *([TWIN] if task.kind.wanted_on_twin else [])] if task.kind.configured else ["elsewhere"]
     return {
         "task_id": int(task.name[1:]), "sites": sites, "require_login": False, "storage_state": None,
         "start_url": f"{base}/{task.name}/{task.kind.start}", "geolocation": None, "intent": intent(task),
@@ -184,7 +207,7 @@ def _entry(task: Posed, base: str) -> dict[str, Any]:
 
 
 def _state(wanted: Mapping[str, int], task: Posed) -> str:
-    text = told({key.format(task=task.name): count for key, count in wanted.items()})
+    text = told({key.format(task=task.name): count for key, count in wanted.items()}, hooked=task.hooked)
     return f"{text} | others: {NOTHING}" if task.hooked else text
 
 

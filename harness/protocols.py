@@ -67,6 +67,8 @@ class RestoreResult:
     """What pages sent as they were opened again, on sites that were not reset; those that no record holds."""
     changed: str = ""
     """Why opening pages may have changed a site twice; "" = it may not."""
+    typed_again: bool = False
+    """Whether text was typed again, on a site that was not reset: what a page sends of it may have been sent before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

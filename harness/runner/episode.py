@@ -176,10 +176,11 @@ class EpisodeRunner:
                 restored = await env.restore(self._job.task, episode, self._job.clean)
             restored = replace(restored, view=with_shown(restored.view, self._kit.renderer))
         took_ms = elapsed_ms()
+        self._recorder.typed_again = restored.typed_again
         self._recorder.note(restored.sent)
         await self._recorder.late(replayed=False)
         if restored.changed and (episode.arrival is not None or self._is_retried):
-            await self._accept(DoubtReason.REOPENED, restored.changed)
+            await self._recorder.accept(DoubtReason.REOPENED, restored.changed)
         if episode.arrival is None:
             await self._recorder.keep(
                 lambda: Acted(
@@ -204,7 +205,7 @@ class EpisodeRunner:
             await self._recorder.append(resumed)
             if restored.strategy == "checkpoint" and restored.doubt is None and restored.similarity[-1] < 1.0:
                 why = f"resumed at step {resumed.step}; page similarity {restored.similarity[-1]:.2f}"
-                await self._accept(DoubtReason.PAGE_DIFFERS, why)
+                await self._recorder.accept(DoubtReason.PAGE_DIFFERS, why)
             await self._doubt_fork(episode, restored)
         if restored.doubt is not None:
             return await self._settle_doubt(restored, restored.doubt)
@@ -237,11 +238,7 @@ class EpisodeRunner:
             f"forked from step {fork.step} of {fork.run} on a site that was not reset; {fork.run} or other runs may"
             " have changed it since that step"
         )
-        await self._accept(DoubtReason.EARLIER_ATTEMPT, why)
-
-    async def _accept(self, reason: DoubtReason, why: str) -> None:
-        """Record a doubt about the attempt, which goes on all the same."""
-        await self._recorder.doubt(0, reason, InDoubt(resolution=DoubtResolution.ACCEPTED, why=why))
+        await self._recorder.accept(DoubtReason.EARLIER_ATTEMPT, why)
 
     async def _settle_doubt(self, restored: RestoreResult, doubt: InDoubt) -> RestoreResult:
         """Record what is not known of the pending action; where it is not to be performed again, its step is over."""
@@ -336,12 +333,13 @@ class EpisodeRunner:
         """Perform the pending decision's action, aimed at the page as it is now."""
         self._tell(Phase.acting)
         await self._record_late(env)  # so that what is seen from here on is this action's
+        self._recorder.typed_again = False
         with self._timed("act") as elapsed_ms:
             landed = await env.act(action)
             landed = replace(landed, view=with_shown(landed.view, self._kit.renderer))
         took_ms = elapsed_ms()
         if landed.repeated:
-            await self._accept(DoubtReason.REOPENED, landed.repeated)
+            await self._recorder.accept(DoubtReason.REOPENED, landed.repeated)
         await self._recorder.keep(
             lambda: Acted(
                 step=pending.step,

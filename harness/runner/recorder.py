@@ -17,6 +17,7 @@ from harness.protocols import EpisodeScorer, InDoubt, Progress, SessionAgent, St
 from harness.records import (
     Doubt,
     DoubtReason,
+    DoubtResolution,
     Episode,
     EpisodeLimits,
     Failed,
@@ -77,6 +78,8 @@ class Recorder:
         self._kit = kit
         self._journal = journal
         self._unrecorded: tuple[SideEffect, ...] = ()
+        self.typed_again = False
+        """Whether what pages send before the next action may have been sent before, see `RestoreResult.typed_again`."""
 
     @property
     def episode(self) -> Episode:
@@ -118,6 +121,15 @@ class Recorder:
             effects, self._unrecorded = self._unrecorded, ()
             at = self._kit.clock()
             await self.append(Late(step=len(episode.steps), effects=effects, replayed=replayed, at=at))
+            if replayed and self.typed_again:
+                self.typed_again = False
+                sent = f"{effects[0].method} {effects[0].url}"
+                typed = f"resumed at step {len(episode.steps)}; text was typed again"
+                await self.accept(DoubtReason.REOPENED, f"{typed}, and {sent} came after it, perhaps twice")
+
+    async def accept(self, reason: DoubtReason, why: str) -> None:
+        """Record a doubt about the attempt, which goes on all the same."""
+        await self.doubt(0, reason, InDoubt(resolution=DoubtResolution.ACCEPTED, why=why))
 
     async def doubt(self, step: int, reason: DoubtReason, found: InDoubt) -> None:
         at = self._kit.clock()

@@ -146,7 +146,7 @@ class BrowserEnvironment:
             view = await self._arrive(task, episode=episode)
         again, least = partial(self._again, effects), 0.0 if plan.in_doubt else plan.least
         view, alike = await restoration.replay(episode, view, begin=plan.anchor, perform=again, least=least)
-        await effects.complete(len(episode.steps))
+        await effects.finish()
         assert episode.last is not None
         restored = RestoreResult(view=await self._final(view, episode.last), strategy=plan.strategy, similarity=alike)
         looking = self._watched("looking at the pending action")

@@ -58,6 +58,11 @@ class Plan:
         """Whether all that is recorded is performed again, on sites that were reset."""
         return self.strategy == "replay" and not self.not_reset
 
+    def types_again(self, episode: Episode) -> bool:
+        """Whether text is typed again on a site that was not reset."""
+        again = episode.steps[self.anchor :] if self.not_reset else ()
+        return any(step.decided.action.only_fills_in() for step in again)
+
 
 RESET = Plan(strategy="reset", anchor=0, least=0.0)
 """There is nothing to restore."""

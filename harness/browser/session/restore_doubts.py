@@ -68,7 +68,12 @@ class RestoreDoubts:
         if not changed and self._plan.strategy == "checkpoint":
             is_doubtful = self._is_doubtful(restored, doubt)
             changed = in_doubt.changed_by_reopening(self._episode, facts, is_doubtful=is_doubtful)
-        return replace(self._with_pending(restored, doubt), sent=effects.take_aside(), changed=changed)
+        return replace(
+            self._with_pending(restored, doubt),
+            sent=effects.take_aside(),
+            changed=changed,
+            typed_again=self._plan.types_again(self._episode),
+        )
 
     def _is_doubtful(self, restored: RestoreResult, doubt: InDoubt | None) -> bool:
         """Whether the score carries a doubt for another reason: one that is recorded, or will be with this restore."""

@@ -173,6 +173,20 @@ class RestoredEffects:
             self._check_number(wanted, step)
         self._check_refused(wanted, step)
 
+    async def finish(self) -> None:
+        """As `complete` after the last step.
+
+        If the browser was gone while the model thought, the journal does not tell what the pages would have sent
+        meanwhile: they are given that time.
+        """
+        await self.complete(len(self._episode.steps))
+        pending = self._episode.pending
+        if not self._compares or pending is None or not self._episode.is_unsent:
+            return
+        left_s = min(self._action_began_at + pending.elapsed_ms / 1000 - _now(), _LONGEST_S)
+        while left_s > 0:
+            left_s -= await self._wait(min(left_s, _SLICE_S))
+
     def _heard(self, effect: SentEffect) -> None:
         assert self._traffic is not None
         if not effect.is_over:
