@@ -109,6 +109,29 @@ class TestInABrowser:
         assert not (await broken(web, fragile, "button", name)).unsent
         assert "POST" in fragile.read
 
+    async def test_a_change_that_found_no_connection_is_a_failure_also_if_the_site_answers_again(
+        self, web: Web, fragile: Fragile
+    ) -> None:
+        """The page does not show it: it would be lost without a word."""
+        own = replace(web.site, url=f"http://t0.shop.localhost:{fragile.port}")
+        task = a_task(web)
+        async with web.pool(QUICK, own) as pool, pool.open(task, 0) as env:
+            visit = Visit(env, (await env.restore(task, Episode())).view)
+            page = env._window.tabs.current.page
+            back = asyncio.Event()
+
+            async def again() -> None:
+                await page.wait_for_event("requestfailed", lambda request: request.method == "POST")
+                await fragile.begin()
+                back.set()
+
+            fragile.end()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(again())
+                with pytest.raises(SiteUnavailable, match="accepted no connection"):
+                    await visit.act(Click(target=visit.target("button", "Fetch")))
+            assert back.is_set()
+
     async def test_on_a_site_that_is_reset_before_the_next_try_it_is_not_asked(
         self, web: Web, fragile: Fragile
     ) -> None:

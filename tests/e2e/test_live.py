@@ -47,6 +47,8 @@ def web(hold: Event) -> Iterator[LiveStub]:
             ("shop", "/"): Page(FORM),
             ("shop", "/buy"): Page("<h1>Bought</h1><a href=/more>More</a>"),
             ("shop", "/more"): Page("<h1>More</h1>"),
+            ("news", "/"): Page("<a href=/read>Read</a>"),
+            ("news", "/read"): Page("<h1>Read</h1><script>navigator.sendBeacon('/views')</script>"),
             ("wall", "/"): WALL,
         }
         return pages.get((host, path))
@@ -130,3 +132,29 @@ def test_an_effect_is_not_repeated_after_a_kill(start: Starter, web: LiveStub, h
     assert episode.attempt == 1 and episode.resumed[-1].strategy == "checkpoint"
     assert [doubt.reason for doubt in episode.doubts] == [DoubtReason.INTERRUPTED], "what is not known is said"
     assert "in doubt: task 0" in done.out
+
+
+def test_a_page_that_sends_something_when_a_resume_opens_it_again_is_a_doubt(
+    start: Starter, web: LiveStub, hold: Event, tmp_path: Path
+) -> None:
+    """Killed while an address loads that the agent opened: no action is in doubt, only the page before it."""
+    file = tasks(tmp_path, web, "news")
+    steps = f"+{script('click link Read', 'goto ' + web.url('shop', '/more'), 'stop 7')}"
+    given = ("sites=live", f"task.path={file}", "task.name=live", *POLITE, *AGENT, steps)
+    hold.clear()
+    with running(*given, root=tmp_path / "results") as process:
+        while "/more" not in web.pages("shop"):
+            assert process.poll() is None
+        family = psutil.Process(process.pid).children(recursive=True)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        psutil.wait_procs(family, timeout=60)
+    hold.set()
+    done = start(*given)
+    assert done.code == 0, done.out + done.err
+    assert web.pages("news").count("/views") == 2, "once more by the resume"
+    episode: Episode = read(done.folder / "0.traj.jsonl")
+    assert episode.attempt == 1 and episode.resumed[-1].strategy == "checkpoint"
+    assert [late.effects[0].url for late in episode.late if not late.replayed] == [web.url("news", "/views")]
+    assert [doubt.reason for doubt in episode.doubts] == [DoubtReason.REOPENED]
+    assert "in doubt: task 0" in done.out and done.summary["doubts"] == 1

@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -14,8 +15,8 @@ from harness.browser.session.chromium import ChromiumPool
 from harness.errors import EnvironmentDiverged
 from harness.records import Acted, Commanded, Done, Episode
 from harness.testing import MemoryJournal
-from tests.browser.conftest import Web
-from tests.gateway.driven import RAW, bought, driving, play_driven, shop_browser
+from tests.browser.conftest import Answer, Asked, Web, html
+from tests.gateway.driven import RAW, SHOP, bought, driving, play_driven, serve_shop, shop_browser
 from tests.gateway.processes import HEAD, Model
 
 Shop = tuple[Web, ChromiumPool]
@@ -142,6 +143,61 @@ async def test_wherever_it_is_killed_it_ends_the_same(tmp_path: Path, shop: Shop
         assert [one.strategy for one in episode.resumed] == ["replay"]
         assert [one.acted.observation.url for one in episode.steps] == urls
         assert len(again.seen) == 3
+
+
+LATER = (
+    RAW
+    + """
+cdp = Cdp(); page = cdp.attach()
+said = [ask("first")]
+cdp.click(page, 50, 250)
+said.append(ask("second"))
+cdp.call("Page.navigate", page, url="http://shop.localhost/more")
+cdp.until(page, "document.title == 'More' && document.readyState == 'complete'")
+said.append(ask("third"))
+act("stop", answer=" ".join(said))
+"""
+)
+"""Clicks on what sends something later, asks, and leaves the page."""
+
+
+async def test_a_page_is_not_left_by_a_replay_before_it_has_sent_what_is_recorded(tmp_path: Path, shop: Shop) -> None:
+    """The model is not asked again, so the process is faster than it was."""
+    came = asyncio.Event()
+
+    class Patient(Model):
+        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+            if len(self.seen) == 1:
+                await came.wait()
+            await super().__call__(scope, receive, send)
+
+    async def late(_: Asked) -> Answer:
+        came.set()
+        return html("done")
+
+    web, pool = shop
+    button = (
+        "<button style='top:240px' onclick=\"setTimeout(() => fetch('/late', {method: 'POST'}), 1500)\">Later</button>"
+    )
+    web.page("/", SHOP + button, title="Shop")
+    web.pages["/late"] = late
+    try:
+        calm = MemoryJournal()
+        async with driving(LATER, tmp_path, model=Patient()) as agent:
+            whole = await play_driven(agent, pool, calm)
+        assert whole.closed is not None and whole.closed.answer == "r1 r2 r3"
+        assert [asked.path for asked in bought(web)] == ["/late"]
+        records = [one for one in calm.records if one.kind not in ("closed", "scored", "exited")]
+        web.asked.clear()  # the site was reset
+        journal = MemoryJournal(records)
+        journal.artifacts = calm.artifacts
+        async with driving(LATER, tmp_path, model=Model(seen=[b""] * len(journal.episode.answered))) as agent:
+            episode = await play_driven(agent, pool, journal)
+    finally:
+        serve_shop(web)
+    assert episode.closed is not None and episode.closed.answer == "r1 r2 r3" and episode.diverged == ()
+    assert [asked.path for asked in bought(web)] == ["/late"]
+    assert sum(len(one.effects) for one in episode.late) + sum(len(one.acted.effects) for one in episode.steps) == 1
 
 
 TABS = (

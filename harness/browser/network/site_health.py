@@ -29,20 +29,25 @@ class WaitPolicy:
     monotonic: Callable[[], float] = time.monotonic
 
 
-async def check(failed: Iterable[str], sites: Iterable[Site], *, timeout_s: float) -> None:
-    """Look after documents that could not be had.
+async def check(failed: Iterable[str], sites: Iterable[Site], *, timeout_s: float, refused: Iterable[str] = ()) -> None:
+    """Look after documents that could not be had, and changes that could not be sent.
 
     Args:
-        failed: Their real addresses.
+        failed: Real addresses of the documents.
         sites: Those of the lane; who is none of them may be gone.
+        refused: Real addresses that found no connection. What was to be changed there is not, and the page may not
+            show it: it does not matter that the site answers by now.
     Raises:
         SiteUnavailable: One of the sites is gone: it does not answer, or with a failure of its own (status 500 and
             above).
     """
-    hosts = {host_of(url) for url in failed}
+    hosts, without = {host_of(url) for url in failed}, {host_of(url) for url in refused}
     for site in sites:
+        why = f"{site.name} went down during the episode: {shown(site.url)}"
+        if host_of(site.url) in without:
+            raise SiteUnavailable(f"{why} accepted no connection")
         if host_of(site.url) in hosts and not await is_up(site.url, timeout_s=timeout_s):
-            raise SiteUnavailable(f"{site.name} went down during the episode: {shown(site.url)} does not answer")
+            raise SiteUnavailable(f"{why} does not answer")
 
 
 async def wait(sites: Iterable[Site], patience: WaitPolicy) -> None:

@@ -77,6 +77,7 @@ class Traffic:
         self._changed_effects = asyncio.Event()
         self._blocked: list[str] = []
         self._lost: list[str] = []
+        self._refused: list[str] = []
         context.on("request", fast_listener(self._begun))
         context.on("response", fast_listener(self._answered))
         context.on("requestfinished", fast_listener(self._ended))
@@ -162,6 +163,12 @@ class Traffic:
         self._lost.clear()
         return lost
 
+    def take_refused(self) -> tuple[str, ...]:
+        """Real addresses that requests which may change a site found no connection to, since the last time."""
+        refused = tuple(dict.fromkeys(self._refused))
+        self._refused.clear()
+        return refused
+
     def _begun(self, request: Request) -> None:
         if request.resource_type in AWAITED:
             self._under_way[request] = time.monotonic()
@@ -196,8 +203,9 @@ class Traffic:
     def _failed(self, request: Request) -> None:
         if request.failure == _CUT_OFF:
             self._effects.pop(request, None)  # it never left the browser
-        if request.failure in NO_CONNECTION and request in self._unanswered:
-            self._unanswered[request].refused = self._guard.reaches(request.url)
+        if request in self._unanswered and request.failure in NO_CONNECTION and self._guard.reaches(request.url):
+            self._unanswered[request].refused = True
+            self._refused.append(request.url)
         if request.is_navigation_request():
             outside = request.failure == BLOCKED and not self._guard.reaches(request.url)
             (self._blocked if outside else self._lost).append(request.url)

@@ -266,9 +266,9 @@ class BrowserEnvironment:
             raise
 
     async def _check_sites(self) -> None:
-        await site_health.check(
-            self._window.traffic.take_lost(), self._sites, timeout_s=self._settings.navigation_timeout_s
-        )
+        lost, refused = self._window.traffic.take_lost(), self._window.traffic.take_refused()
+        limit_s = self._settings.navigation_timeout_s
+        await site_health.check(lost, self._sites, timeout_s=limit_s, refused=refused)
 
     async def _fresh(self, task: Task, storage: Any) -> None:
         """A new window, logged in as the task wants."""
