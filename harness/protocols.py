@@ -203,6 +203,10 @@ class SharedBrowser(Protocol):
         """The process works in this tab: it is the one that is observed."""
         ...
 
+    def opening_tab(self) -> AbstractAsyncContextManager[None]:
+        """A command that opens a tab is performed meanwhile: at the end the tab is one of the episode's."""
+        ...
+
     async def follow(self, recorded: Acted, *, is_last: bool) -> RestoreResult:
         """Settle and observe after commands that were sent again, and compare with what they had led to.
 

@@ -22,6 +22,7 @@ STORE = Site(name="shopping", url="http://box:7780", canonical="http://store.com
         ("//t3.shop.localhost:41873/a", "//shop.localhost/a"),
         ("?next=http%3A%2F%2Ft3.shop.localhost%3A41873%2Fcart", "?next=http%3A%2F%2Fshop.localhost%2Fcart"),
         ("host t3.shop.localhost:41873 here", "host shop.localhost here"),
+        ("blob:http://t3.shop.localhost:41873/5f1c", "blob:http://shop.localhost/5f1c"),
     ],
 )
 def test_real_addresses_are_shown_canonical(real: str, canonical: str) -> None:

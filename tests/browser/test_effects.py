@@ -42,6 +42,18 @@ async def test_a_request_of_a_timer_is_seen_after_its_step(web: Web) -> None:
         assert env.take_effects() == (), "each is given once"
 
 
+async def test_a_request_that_cannot_leave_the_browser_is_no_effect(web: Web) -> None:
+    made = "fetch(window.URL.createObjectURL(new Blob(['x'])), {method: 'POST'}).catch(() => fetch('/said', {method: 'PUT'}))"
+    web.pages["/"] = html(f'<button onclick="{made}">Go</button>')
+    web.pages["/said"] = html("done")
+    task = a_task(web)
+    async with web.pool() as pool, pool.open(task, 0) as env:
+        visit = Visit(env, (await env.restore(task, Episode())).view)
+        await visit.act(Click(target=visit.target("button", "Go")))
+        assert visit.landed is not None
+        assert [effect.method for effect in visit.landed.effects] == ["PUT"]
+
+
 async def test_a_request_that_was_sent_before_the_browser_died_is_not_forgotten(web: Web) -> None:
     arrived = asyncio.Event()
 

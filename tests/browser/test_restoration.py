@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from harness.actions import Action, Click, Goto, Scroll, Select, Target, Type
+from harness.actions import Action, Cdp, Click, Goto, Scroll, Select, Target, Type
 from harness.api import Artifacts
 from harness.browser.browser_settings import RestoreSettings
 from harness.browser.rendering.similarity import difference, entries, fingerprint, similarity
 from harness.browser.session.chromium import ChromiumPool
-from harness.browser.session.restoration import aim_pending, plan, replay, sites_at_risk
+from harness.browser.session.restoration import aim_pending, check_driven, plan, replay, sites_at_risk
 from harness.errors import ActionInDoubt, EnvironmentDiverged, InfraError
 from harness.journal.store import ArtifactStore
 from harness.protocols import StepResult
@@ -115,6 +115,67 @@ def test_at_risk_are_the_sites_of_the_task_and_those_it_acted_on(task: dict[str,
     nowhere = replace(POST, url="http://unknown.test/x")
     unknown = {"elsewhere"} if "elsewhere" in mine.sites else {""}
     assert sites_at_risk(mine, an_episode(nowhere), (ONE, FORUM)) == at_risk | unknown
+
+
+def an_attempt(*steps: tuple[Action, Observation], start: str = "http://a.test/") -> Episode:
+    """An episode of actions and what was seen after each."""
+    made = [Step(decided=decided(n, action), acted=acted(n, seen)) for n, (action, seen) in enumerate(steps, start=1)]
+    return Episode(arrival=acted(0, an_observation(url=start)), steps=tuple(made))
+
+
+def tabs(*urls: str) -> Observation:
+    """Pages that are open beside each other; the last one is current."""
+    seen = an_observation(url=urls[-1])
+    return replace(seen, tabs=tuple(TabRecord(url=url, title="", current=url == urls[-1]) for url in urls))
+
+
+@pytest.mark.parametrize("blank", ["about:blank", "data:text/html,<p>a", "chrome-error://chromewebdata/", ""])
+def test_an_empty_tab_is_no_site(blank: str) -> None:
+    cdp = Cdp(number=1, first="Target.createTarget")
+    episode = an_attempt((cdp, tabs("http://a.test/", blank)), (cdp, tabs("http://a.test/", blank)))
+    task = replace(a_task(Web()), sites=("shop",))
+    assert sites_at_risk(task, episode, (ONE, FORUM)) == {"shop"}
+    check_driven(task, episode, sites=(ONE, FORUM), settings=RestoreSettings(), clean=FRESH)
+    pending = replace(episode, steps=episode.steps[:1], pending=decided(2, BUTTON))
+    assert plan(task, pending, sites=(ONE, FORUM), settings=RestoreSettings(), clean=FRESH).strategy == "replay"
+
+
+@pytest.mark.parametrize(
+    ("page", "at_risk"),
+    [
+        ("blob:http://b.test/5f1c", {"shop", "forum"}),
+        ("blob:http://unknown.test/5f1c", {"shop", ""}),
+        ("blob:null/5f1c", {"shop"}),
+    ],
+)
+def test_a_document_made_by_a_page_is_of_its_site(page: str, at_risk: set[str]) -> None:
+    episode = an_attempt((SCROLL, tabs("http://a.test/", page)), (BUTTON, tabs("http://a.test/", page)))
+    assert sites_at_risk(replace(a_task(Web()), sites=("shop",)), episode, (ONE, FORUM)) == at_risk
+
+
+@pytest.mark.parametrize("url", ["http://b.test/", "http://unknown.test/"])
+def test_a_blank_page_may_be_written_by_any_page_that_was_open_before_it(url: str) -> None:
+    blank = tabs("http://a.test/", "about:blank")
+    episode = an_attempt((Goto(url=url), tabs("http://a.test/", url)), (SCROLL, blank), (BUTTON, blank))
+    opener = {"http://b.test/": "forum"}.get(url, "")
+    assert sites_at_risk(replace(a_task(Web()), sites=("shop",)), episode, (ONE, FORUM)) == {"shop", opener}
+
+
+def test_the_step_that_would_be_repeated_is_named_with_what_can_be_done() -> None:
+    cdp, page = Cdp(number=1, first="Target.createTarget"), tabs("http://a.test/", "http://b.test/")
+    on_forum = replace(POST, url="http://b.test/do")
+    episode = an_attempt((cdp, page), (cdp, page), (cdp, page))
+    task = replace(a_task(Web()), sites=("shop",))
+    late = replace(episode, late=(Late(step=3, effects=(on_forum,), at=0.0),))
+    for broken, what in (
+        (late, r"repeat POST http://b\.test/do of step 3, and forum was not reset before it"),
+        (episode, r"repeat step 2, and forum was not reset before it"),
+    ):
+        with pytest.raises(EnvironmentDiverged, match=what) as raised:
+            check_driven(task, broken, sites=(ONE, FORUM), settings=RestoreSettings(), clean=FRESH)
+        assert "resume=auto" not in str(raised.value) and "cannot continue from a checkpoint" in str(raised.value)
+    with pytest.raises(EnvironmentDiverged, match="resume=auto continues from a checkpoint instead"):
+        plan(task, late, sites=(ONE, FORUM), settings=RestoreSettings(strategy="replay"), clean=FRESH)
 
 
 def test_a_site_no_task_can_change_needs_no_reset() -> None:
@@ -535,6 +596,21 @@ class TestInABrowser:
             async with pool.open(task, 0) as env:
                 with pytest.raises(EnvironmentDiverged, match="form fields have other values than recorded"):
                     await env.restore(task, episode)
+
+    async def test_a_page_that_existed_only_in_its_browser_is_a_divergence(self, web: Web) -> None:
+        made = "window.open(window.URL.createObjectURL(new Blob(['<p>made here</p>'], {type: 'text/html'})))"
+        web.pages["/"] = html(f'<button onclick="{made}">Make</button>')
+        async with web.pool(checkpoints=Memory()) as pool:
+            task = a_task(web)
+            async with pool.open(task, 0) as env:
+                visit = Visit(env, (await env.restore(task, Episode())).view)
+                arrival = visit.view.observation
+                await visit.act(click := Click(target=visit.target("button", "Make")))
+            assert visit.view.observation.url.startswith("blob:http://shop.localhost/")
+            done = Step(decided=decided(1, click), acted=acted(1, visit.view.observation))
+            async with pool.open(task, 0) as env:
+                with pytest.raises(EnvironmentDiverged, match=r"blob:http\S+ existed only in the browser that made it"):
+                    await env.restore(task, Episode(arrival=acted(0, arrival), steps=(done,)))
 
     async def test_ids_of_a_restored_page_are_those_of_the_record_and_new_ones_are_free(self, web: Web) -> None:
         shop, kept = Shop(web), Memory()

@@ -64,3 +64,40 @@ async def test_what_is_done_without_a_browser_is_no_decision(
     wanted = {"it asks": "r1 Bought r2"}.get(ending, "r1 Bought")
     assert episode.closed.answer == wanted
     assert [one.strategy for one in episode.resumed] == ["replay"]
+
+
+EMPTY_TAB = (
+    RAW
+    + """
+cdp = Cdp(); page = cdp.attach()
+cdp.call("Target.createTarget", url="about:blank")
+said = [ask("an empty tab")]
+cdp.call("Page.bringToFront", page)
+cdp.click(page, 50, 90)
+cdp.until(page, "document.title == 'Bought' && document.readyState == 'complete'")
+while not url().endswith("/buy"): time.sleep(0.02)
+said.append(ask("bought"))
+act("stop", answer=" ".join(said))
+"""
+)
+
+
+async def test_an_empty_tab_does_not_cost_the_attempt(tmp_path: Path) -> None:
+    def strike(request: bytes) -> None:
+        if b"bought" in request and not struck:
+            struck.append(True)
+            kill_browser()
+
+    struck: list[bool] = []
+    journal, model = MemoryJournal(), Model(look=strike)
+    async with shop_browser() as (web, pool):
+        async with driving(EMPTY_TAB, tmp_path, model=model) as agent:
+            with pytest.raises(BrowserCrashed):
+                await play_driven(agent, pool, journal)
+        assert journal.episode.steps[0].acted.observation.url == "about:blank"
+        web.asked.clear()  # the site was reset
+        async with driving(EMPTY_TAB, tmp_path, model=model) as agent:
+            episode = await play_driven(agent, pool, journal)
+        assert len(bought(web)) == 1
+    assert episode.closed is not None and episode.closed.answer == "r1 r2"
+    assert episode.attempt == 1 and len(model.seen) == 2, "no answered request is paid for twice"

@@ -15,6 +15,7 @@ _END = r"(?![A-Za-z0-9_@%-])(?![.:][A-Za-z0-9])"
 """Nothing may follow that would make the host, port or last path segment a longer one."""
 _ENCODED_END = r"(?![A-Za-z0-9_@-])(?!(?:\.|%3A)[A-Za-z0-9])(?!%40)"
 _START = r"(?<![A-Za-z0-9._@:-])"
+_START_OF_URL = rf"(?:{_START}|(?<=blob:))"
 _ANY_CASE = re.IGNORECASE | re.ASCII
 """Of letters a host can have: without ASCII a long s is an s, which no address means, and a pattern takes ten times as
 long.
@@ -64,6 +65,16 @@ def host_of(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2].lower()
 
 
+def site_address(url: str) -> str:
+    """The http(s) address that says which site a document is of; "" = its address does not say it.
+
+    `blob:http://a.test/…` is of the page that made it. `about:blank`, `data:` and Chromium's own pages name no site,
+    although a page of any site may have opened and written an `about:blank`.
+    """
+    address = url.removeprefix("blob:")
+    return address if address.lower().startswith(("http://", "https://")) else ""
+
+
 class SiteFinder:
     """Which site an address is on: of those at its host and port, the one with the longest path before it."""
 
@@ -79,11 +90,12 @@ class SiteFinder:
 
     def __call__(self, url: str) -> str | None:
         """Name of the site; None = it is on none of them."""
+        address = site_address(url)
         try:
-            parts = urlsplit(url)
+            parts = urlsplit(address)
         except ValueError:  # an address a page made up
             return None
-        found = self._bases.get(host_of(url), [])
+        found = self._bases.get(host_of(address), [])
         under = (name for path, name in found if f"{parts.path}/".startswith(f"{path}/"))
         return next(under, found[-1][1] if found else None)
 
@@ -115,14 +127,14 @@ class _Mapper:
         table: dict[str, str] = {}
         parts: list[tuple[str, str]] = []
 
-        def add(old: str, new: str, end: str) -> None:
+        def add(old: str, new: str, end: str, *, start: str = _START) -> None:
             table[old.lower()] = new
-            parts.append((old, _START + re.escape(old) + end))
+            parts.append((old, start + re.escape(old) + end))
 
         for old, new in self._pairs:
             address = _address(old)
             for scheme in ("http://", "https://"):
-                add(scheme + address, new, _END)
+                add(scheme + address, new, _END, start=_START_OF_URL)
                 add(quote(scheme + address, safe=""), quote(new, safe=""), _ENCODED_END)
             if "/" not in address + _address(new) and re.search("[.:]", address):
                 add(address, _address(new), _END)

@@ -173,7 +173,8 @@ class Traffic:
         if request.resource_type in AWAITED:
             self._under_way[request] = time.monotonic()
         self._begun_since += 1
-        if request.method not in SAFE and self._is_recording:
+        is_sent = request.url.startswith("http")  # a POST to a `blob:` never leaves the browser
+        if request.method not in SAFE and is_sent and self._is_recording:
             effect = SentEffect(request.method, request.url, by_load=self._is_by_load(request))
             self._unanswered[request] = effect
             if self.listener is not None:

@@ -14,6 +14,8 @@ from harness.codec import loads
 from harness.errors import EnvironmentDiverged, JournalError, TaskError
 from harness.records import Acted, Episode, Step, Task
 
+_SHOWN = 200
+
 
 def recorded_state(steps: Sequence[Step], checkpoints: Artifacts | None, addresses: Addresses) -> Any:
     """The storage after the last of the steps, for the lane; None = it was never another than at the beginning.
@@ -37,11 +39,14 @@ def recorded_tabs(acted: Acted) -> tuple[tuple[str, ...], int]:
     """Canonical addresses of the tabs there were, and which of them was current.
 
     Raises:
-        EnvironmentDiverged: The record does not say.
+        EnvironmentDiverged: The record does not say, or a page cannot be opened again by its address.
     """
     tabs = acted.observation.tabs
-    if not all(text_limits.is_complete_url(tab.url) for tab in tabs):
-        raise EnvironmentDiverged("the address of a page was too long to record, so the page cannot be reopened")
+    for tab in tabs:
+        if not text_limits.is_complete_url(tab.url):
+            raise EnvironmentDiverged("the address of a page was too long to record, so the page cannot be reopened")
+        if not tab.url.startswith(("http:", "https:", "about:blank")):
+            raise EnvironmentDiverged(f"{tab.url[:_SHOWN]} existed only in the browser that made it")
     current = next((number for number, tab in enumerate(tabs) if tab.current), None)
     if current is None:
         raise EnvironmentDiverged("the record does not name a current tab")

@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 
 from harness.actions import Action, Cdp, Target
 from harness.browser.browser_settings import RestoreSettings
-from harness.browser.network.addresses import SiteFinder
+from harness.browser.network.addresses import SiteFinder, site_address
 from harness.browser.rendering.similarity import difference, entries, similarity
 from harness.browser.session.restored_effects import kind_of, repeating
 from harness.errors import EnvironmentDiverged, InfraError
 from harness.protocols import StepResult
 from harness.records import (
     Acted,
+    Decided,
     Done,
     DoubtResolution,
     Episode,
@@ -96,7 +97,8 @@ def plan(
         strategy = "replay"  # the site was reset since: what a checkpoint goes on from is not there any more
     if acts and not is_fresh:
         if strategy == "replay":
-            raise EnvironmentDiverged(_would_repeat(episode, at_risk - set(clean)))
+            why = _would_repeat(task, episode, sites, at_risk - set(clean))
+            raise EnvironmentDiverged(f"{why}; resume=auto continues from a checkpoint instead")
         if reset := sorted(at_risk & set(clean)):
             raise EnvironmentDiverged(f"{', '.join(reset)} was reset since, but other sites of the task were not")
     return Plan(
@@ -132,7 +134,8 @@ def check_driven(
             "a process that drives the browser itself cannot go on from a checkpoint (resume.strategy=checkpoint)"
         )
     if left := sites_at_risk(task, episode, sites) - set(clean):
-        raise EnvironmentDiverged(_would_repeat(episode, left))
+        why = _would_repeat(task, episode, sites, left)
+        raise EnvironmentDiverged(f"{why}; a process that drives the browser itself cannot continue from a checkpoint")
 
 
 def may_be_in_doubt(task: Task, sites: Sequence[Site], clean: Collection[str]) -> bool:
@@ -147,37 +150,61 @@ def sites_at_risk(task: Task, episode: Episode, sites: Sequence[Site]) -> set[st
     Those that requests were recorded on, those the task may change, and those on whose pages it did what may change a
     site.
     """
+    on = _sites_of(task, sites)
+    changed = on(effect.url for _, effect in _effects(episode))
+    if task.mutates is False:
+        return changed
+    acted_on = on(url for _, url in _acted_on(episode))
+    declared = set(task.mutates) if isinstance(task.mutates, tuple) else {*task.sites, *acted_on}
+    return changed | (declared - {site.name for site in sites if site.read_only})
+
+
+def _sites_of(task: Task, sites: Sequence[Site]) -> Callable[[Iterable[str]], set[str]]:
+    """Gives the names of the sites that addresses are on; `ELSEWHERE` for a web address of no configured site."""
     find = SiteFinder((site.name, site.canonical) for site in sites)
     unknown = set(task.sites) - {site.name for site in sites} or {ELSEWHERE}
 
     def on(urls: Iterable[str]) -> set[str]:
-        return set[str]().union(*({site} if (site := find(url)) else unknown for url in urls))
+        return set[str]().union(*({site} if (site := find(url)) else unknown for url in urls if site_address(url)))
 
-    changed = on(effect.url for effect in _effects(episode))
-    if task.mutates is False:
-        return changed
-    declared = set(task.mutates) if isinstance(task.mutates, tuple) else {*task.sites, *on(_acted_on(episode))}
-    return changed | (declared - {site.name for site in sites if site.read_only})
+    return on
 
 
-def _effects(episode: Episode) -> Iterator[SideEffect]:
-    """All that were recorded of this attempt."""
+def _effects(episode: Episode) -> Iterator[tuple[int, SideEffect]]:
+    """All that were recorded of this attempt, each with the step it was seen in or after."""
     failures = (failed for failed in episode.failures if failed.attempt == episode.attempt)
     acted = (*([episode.arrival] if episode.arrival else []), *(step.acted for step in episode.steps))
     records: tuple[Acted | Late | Failed, ...] = (*acted, *episode.late, *failures)
     for record in records:
-        yield from record.effects
+        number = record.step if not isinstance(record, Failed) else _step_at(episode, record.at)
+        yield from ((number, effect) for effect in record.effects)
 
 
-def _acted_on(episode: Episode) -> Iterator[str]:
-    """Addresses of the pages on which something was done that may change a site."""
-    before = episode.arrival
-    for step in episode.steps:
-        if before is not None and step.decided.action.may_change_sites():
-            yield before.observation.url
-        before = step.acted
-    if before is not None and episode.is_in_doubt:
-        yield before.observation.url
+def _step_at(episode: Episode, at: float) -> int:
+    return sum(decided.at <= at for decided in _decisions(episode))
+
+
+def _acted_on(episode: Episode) -> Iterator[tuple[int, str]]:
+    """Addresses of the pages on which something was done that may change a site, each with the step that did it.
+
+    A page without an address of its own, such as `about:blank`, may be written by the page that opened it: what is done
+    there counts for every page that the attempt had seen by then. An empty tab adds no site.
+    """
+    pages = (episode.arrival, *(step.acted for step in episode.steps))
+    seen = set[str]()
+    for number, (page, decided) in enumerate(zip(pages, _decisions(episode), strict=False), start=1):
+        if page is None:
+            return
+        url = page.observation.url
+        seen |= {tab.url for tab in page.observation.tabs if site_address(tab.url)}
+        if decided.action.may_change_sites():
+            yield from ((number, one) for one in ((url,) if site_address(url) else sorted(seen)))
+
+
+def _decisions(episode: Episode) -> tuple[Decided, ...]:
+    """Of this attempt, the pending one included."""
+    pending = () if episode.pending is None else (episode.pending,)
+    return (*(step.decided for step in episode.steps), *pending)
 
 
 def _harmless(episode: Episode) -> Iterator[bool]:
@@ -201,23 +228,20 @@ def _anchor(episode: Episode) -> int:
     return anchor
 
 
-def _would_repeat(episode: Episode, sites: Collection[str]) -> str:
-    """Why a replay was not even begun, and what would do instead."""
-    number, step = next(
-        (
-            (number, step)
-            for number, (step, is_harmless) in enumerate(zip(episode.steps, _harmless(episode), strict=True), 1)
-            if not is_harmless
-        ),
-        (len(episode.steps), None),
-    )
-    effect = next(iter(step.acted.effects if step else ()), next(_effects(episode), None))
-    what = f"{effect.method} {effect.url} of step {number}" if effect else f"step {number}"
-    names = ", ".join(sorted(name or "a site that is not configured" for name in sites))
-    return (
-        f"a replay would repeat {what}, and {names} was not reset before it (sites.X.reset_url or reset_command);"
-        " resume=auto continues from a checkpoint instead"
-    )
+def _would_repeat(task: Task, episode: Episode, sites: Sequence[Site], left: Collection[str]) -> str:
+    """Why a replay was not even begun: the first request that was recorded on one of these sites, or else the first
+    step that may have changed one.
+    """
+    on = _sites_of(task, sites)
+    steps = [number for number, url in _acted_on(episode) if on((url,)) & set(left)]
+    steps += [number for number, is_harmless in enumerate(_harmless(episode), start=1) if not is_harmless]
+    requests = [(number, effect) for number, effect in _effects(episode) if on((effect.url,)) & set(left)]
+    what = f"step {steps[0] if steps else len(episode.steps)}"
+    if requests:
+        number, effect = min(requests, key=lambda request: request[0])
+        what = f"{effect.method} {effect.url} of step {number}"
+    names = ", ".join(sorted(name or "a site that is not configured" for name in left))
+    return f"a replay would repeat {what}, and {names} was not reset before it (sites.X.reset_url or reset_command)"
 
 
 def compare(view: LiveObservation, recorded: Acted, *, least: float, step: int) -> float:

@@ -1,6 +1,8 @@
 """The browser of an episode as a process drives it beside us: where it is reached, and what becomes of its pages."""
 
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
+from contextlib import asynccontextmanager, suppress
 
 from playwright.async_api import Error
 
@@ -12,6 +14,8 @@ from harness.records import Acted
 
 Follow = Callable[[Acted, bool], Awaitable[RestoreResult]]
 """See `SharedBrowser.follow`."""
+_OPENS_WITHIN_S = 5.0
+_LOOKS_EVERY_S = 0.01
 
 
 class SharedWindow:
@@ -77,6 +81,15 @@ class SharedWindow:
                 continue
             if tab.target == target:
                 return tabs.choose(tab)
+
+    @asynccontextmanager
+    async def opening_tab(self) -> AsyncIterator[None]:
+        before = set(self._window.tabs.all)
+        yield
+        with suppress(TimeoutError):  # one too many is closed as it opens
+            async with asyncio.timeout(_OPENS_WITHIN_S):
+                while before.issuperset(self._window.tabs.all):  # noqa: ASYNC110 (the event is the settler's, to clear)
+                    await asyncio.sleep(_LOOKS_EVERY_S)
 
     async def follow(self, recorded: Acted, *, is_last: bool) -> RestoreResult:
         return await self._follow(recorded, is_last)

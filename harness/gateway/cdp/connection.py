@@ -195,7 +195,8 @@ class Connection:
             self._driven.landed(ticket, wire.error_of(answer))
 
         if request.method == "Target.createTarget":
-            answers = await self._target_commands.answer(request)
+            async with self._driven.browser.opening_tab():  # else its step might be observed in the tab before
+                answers = await self._target_commands.answer(request)
             assert not isinstance(answers, Request)
             landed({})
             for answer in answers:
