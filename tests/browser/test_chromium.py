@@ -150,6 +150,36 @@ async def test_a_killed_browser_is_an_infrastructure_error_and_is_started_again(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("at", ["before an action", "while a page is waited for"])
+async def test_a_browser_whose_tabs_are_gone_before_it_is_crashed_like_any_other(web: Web, at: str) -> None:
+    asked, over = asyncio.Event(), asyncio.Event()
+
+    async def slow(_: Asked) -> Answer:
+        asked.set()
+        await over.wait()
+        return html("")
+
+    web.pages["/slow"] = slow
+    script = "const one = document.createElement('script'); one.src = '/slow'; document.body.append(one)"
+    web.page("/", f'<button onclick="{script}">ask</button>')
+    patient = replace(QUICK, settle_timeout_s=60.0, step_deadline_s=120.0)
+    async with pool_for(web, patient) as pool, visiting(pool, web) as visit:
+        context = visit.env._window.context
+
+        async def close() -> None:
+            await asked.wait()
+            await context.close()
+
+        async with asyncio.TaskGroup() as group:
+            if at == "while a page is waited for":
+                group.create_task(close())
+            else:
+                await context.close()
+            with pytest.raises(BrowserCrashed, match="has been closed"):
+                await visit.click("button", "ask")
+        over.set()
+
+
 async def test_a_browser_that_opens_no_window_any_more_is_replaced_and_serves_those_who_are_in_it(web: Web) -> None:
     web.page("/", "<p>alive</p>")
     async with pool_for(web, replace(QUICK, step_deadline_s=3.0)) as pool:

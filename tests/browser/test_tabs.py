@@ -1,5 +1,7 @@
 """Tabs opened by pages are followed, closed ones replaced, dialogs answered, and the agent told."""
 
+import asyncio
+
 import pytest
 
 from harness.actions import CloseTab, GoBack, Goto, NewTab, TabFocus
@@ -43,6 +45,32 @@ async def test_a_tab_that_closes_itself_gives_way_to_the_last_one(web: Web, chro
         await visit.click("link", "open")
         assert "'open'" in await visit.click("button", "close me")
         assert visit.text.startswith("Tab 0 (current): Old\n\n")
+
+
+async def test_a_tab_that_opens_after_the_page_was_seen_is_not_acted_in_by_ids_of_that_page(
+    web: Web, chromium: ChromiumPool
+) -> None:
+    button = "<button onclick=\"document.title += ' pressed'\">Press</button>"
+    web.page("/", button, title="Old")
+    web.page("/new", button, title="New")
+    async with visiting(chromium, web) as visit:
+        tabs = visit.env._window.tabs
+        await tabs.current.page.evaluate("void window.open('/new')")
+        async with asyncio.timeout(60):
+            while len(tabs.all) < 2:  # noqa: ASYNC110 (a page opens its tabs when it likes)
+                await asyncio.sleep(0.01)
+        text = await visit.click("button", "Press")
+        assert text.startswith("Tab 0: Old | Tab 1 (current): New\n\n") and "pressed" not in text
+        assert isinstance(visit.outcome, Refused) and "no element" in visit.outcome.why
+        assert (await visit.click("button", "Press")).startswith("Tab 0: Old | Tab 1 (current): New pressed\n\n")
+
+
+async def test_the_last_tab_may_close_itself_after_it_was_seen(web: Web, chromium: ChromiumPool) -> None:
+    web.page("/", "<button>Press</button>", title="Old")
+    async with visiting(chromium, web) as visit:
+        await visit.env._window.tabs.current.page.close()
+        assert (await visit.click("button", "Press")).startswith("Tab 0 (current): \n\n")
+        assert isinstance(visit.outcome, Refused)
 
 
 async def test_tabs_are_opened_focused_and_closed_and_never_run_out(web: Web, chromium: ChromiumPool) -> None:

@@ -42,7 +42,7 @@ class LiveVisit:
 
     async def wait_for(self, action: Action) -> None:
         """Wait until a page may be opened on the host that the action is about."""
-        host = _host_of(action, self._tabs.current.url)
+        host = _host_of(action, self._tabs.url)
         if host and not self._gate.rules.refusal(f"http://{host}/"):
             self._place = await self._gate.pace.wait(host, self._tell)
 
@@ -63,15 +63,15 @@ class LiveVisit:
 
     def blocked(self, urls: Iterable[str]) -> tuple[str, ...]:
         """Who kept the agent out of the hosts of these addresses, and of the current page's, at last."""
-        hosts = dict.fromkeys(host_name(url) for url in (*urls, self._tabs.current.url))
+        hosts = dict.fromkeys(host_name(url) for url in (*urls, self._tabs.url))
         return tuple(self._kept_out[host] for host in hosts if host in self._kept_out)
 
     async def _look(self) -> None:
         """See whether the current page is a block page."""
-        tab = self._tabs.current
-        url = tab.url
+        url = self._tabs.url
         if not (host := host_name(url)):
             return
+        tab = self._tabs.current
         answer = self._answers.get(url.partition("#")[0])
         found = None
         with suppress(Error, TimeoutError):  # a page that moves on or hangs is none

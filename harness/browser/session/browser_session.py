@@ -95,6 +95,8 @@ class BrowserSession:
         )
         self._body: RenderedPage | None = None
         """What the agent last saw."""
+        self._seen: Tab | None = None
+        """The tab that was read for it."""
 
     @classmethod
     async def open(
@@ -137,9 +139,11 @@ class BrowserSession:
 
     async def perform(self, action: Action) -> Outcome:
         """Do it; what cannot be done is an outcome, and a notice for the agent."""
+        tab = await self.tabs.ensure_current()
         self.action_begins()
         try:
-            await self.actor.perform(action, self._body)
+            # Another tab may have become current since: the ids that were seen are those of other elements there.
+            await self.actor.perform(action, self._body if tab is self._seen else None)
         except ActionFailed as exc:
             why = cut(self.lane.addresses.to_canonical_text(str(exc)), text_limits.MAX_NOTICE_CHARS)
             self.tabs.notice(f"the action was refused: {why}")
@@ -173,6 +177,7 @@ class BrowserSession:
                     self.storage.refresh(),
                     *(one.feed.refresh() for one in self.tabs.all if one.feed is not None),
                 )
+                self._seen = tab
                 tabs = await self._tab_records(body)
                 picture = await self._picture(settled, body) if image else _NO_PICTURE
                 await tab.thaw()

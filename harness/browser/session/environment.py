@@ -314,7 +314,7 @@ class BrowserEnvironment:
         await self._visit(task.start_urls)
         async with self._watched("looking at the start page"):
             if len(task.start_urls) > 1:
-                await self._window.tabs.focus(self._window.tabs.all[0])
+                await self._window.tabs.focus(self._window.tabs.numbered(0))
             if self._benchmark is not None:
                 self._intent = await self._benchmark.prepare()
             view = await self._window.look(image=image, recorded=recorded)
@@ -351,7 +351,7 @@ class BrowserEnvironment:
             self._trace.comment = f"begins after step {anchor}: the episode was resumed there without a replay"
         await self._visit(urls)
         async with self._watched("looking at the restored page"):
-            await self._window.tabs.focus(self._window.tabs.all[current])
+            await self._window.tabs.focus(self._window.tabs.numbered(current))
             view = await self._window.look(recorded=acted.observation)
             self._window.storage.checkpoint()
         return view
@@ -395,6 +395,7 @@ class BrowserEnvironment:
     async def _perform(self, action: Action) -> Outcome:
         if not isinstance(action, Cdp) or self._performing is None:
             return await self._window.perform(action)
+        await self._window.tabs.ensure_current()
         self._window.action_begins()
         await self._performing()
         return Done()

@@ -130,7 +130,7 @@ class Settler:
     def is_at(self, settled: Settled) -> bool:
         """Whether the current tab is still where it was."""
         tab = settled.tab
-        return tab is self._tabs.current and tab.commits == settled.commits and not tab.moving
+        return self._tabs.is_current(tab) and tab.commits == settled.commits and not tab.moving
 
     async def rested(self, settled: Settled) -> bool:
         """Whether what was settled early has since let a frame pass without a change, and nothing has begun."""
@@ -156,7 +156,7 @@ class Settler:
         """Wait for the pending navigation and tabs; the server may be slow, within a timeout."""
         seconds = self._settings.navigation_timeout_s
         deadline = time.monotonic() + seconds
-        while (tab.moving or tab.opening) and not tab.page.is_closed() and self._tabs.current is tab:
+        while (tab.moving or tab.opening) and not tab.page.is_closed() and self._tabs.is_current(tab):
             if time.monotonic() >= deadline:
                 where = tab.moving or "the new tab"
                 self._tabs.notice(f"gave up waiting for {where}: no answer within {seconds:g} s")
@@ -175,7 +175,7 @@ class Settler:
 
     async def _unfinished(self, tab: Tab, document: tuple[Tab, int] | None, deadline: float) -> str:
         """What began or is still open beside the document's own scripts."""
-        if self._tabs.current is not tab or tab.page.is_closed() or tab.opening:
+        if not self._tabs.is_current(tab) or tab.page.is_closed() or tab.opening:
             return "a tab"
         if tab.moving or document != (tab, tab.commits):
             return "a new page"

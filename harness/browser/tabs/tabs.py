@@ -51,12 +51,36 @@ class Tabs:
 
     @property
     def current(self) -> Tab:
-        assert self._current is not None, "there is always a tab once the first was opened"
+        """The tab that is current now.
+
+        Raises:
+            playwright.async_api.Error: A page, or the end of the browser, has closed the last one; see
+                `ensure_current`.
+        """
+        if self._current is None:
+            raise Error("the last tab has been closed")
         return self._current
 
     def documents(self) -> Mapping[Page, int]:
         """How many documents each page has gone through."""
         return {tab.page: tab.commits for tab in self._tabs}
+    @property
+    def url(self) -> str:
+        """Real address of the current tab; "" when the last one has been closed."""
+        return self._current.url if self._current is not None else ""
+
+    def is_current(self, tab: Tab) -> bool:
+        return self._current is tab
+
+    def numbered(self, number: int) -> Tab:
+        """The tab at a 0-based place in the order of opening.
+
+        Raises:
+            playwright.async_api.Error: It is not there any more.
+        """
+        if number >= len(self._tabs):
+            raise Error(f"tab {number} has been closed")
+        return self._tabs[number]
 
     async def open(self) -> Tab:
         """Open a blank tab and make it current."""
