@@ -175,7 +175,7 @@ async def test_a_browser_whose_tabs_are_gone_before_it_is_crashed_like_any_other
                 group.create_task(close())
             else:
                 await context.close()
-            with pytest.raises(BrowserCrashed, match="has been closed"):
+            with pytest.raises(BrowserCrashed, match="the browser failed while performing an action"):
                 await visit.click("button", "ask")
         over.set()
 
