@@ -35,9 +35,9 @@ def run(options: argparse.Namespace) -> int:
 def _name(step: str) -> str:
     """The first part of the folder's name: whose fork it is, of which task, at which step."""
     from harness.config import slug
+    from harness.evaluation.forks import names_task
 
     path, _, number = step.rpartition("@")
     parts = Path(path).resolve()
-    of_task = not parts.is_dir() and parts.parent.is_dir()
-    named = f"{parts.parent.name}-fork-{parts.name}" if of_task else f"{parts.name}-fork"
+    named = f"{parts.parent.name}-fork-{parts.name}" if names_task(parts) else f"{parts.name}-fork"
     return slug(f"{named}-{number}")

@@ -16,7 +16,7 @@ from pathlib import Path
 from harness import safe_files
 from harness.codec import CodecError, JsonObject, dumps, loads
 from harness.config.schema_fields import Tree
-from harness.errors import ConfigError, JournalLocked
+from harness.errors import ConfigError, HarnessError, JournalLocked
 from harness.evaluation.config_drift import changed_settings, keep_settings, settings_of
 from harness.journal.index import scan
 from harness.journal.inheritance import Inheritance, inherit, write_inheritance
@@ -45,19 +45,26 @@ class ForkPoint:
     step: int
 
     @classmethod
-    def of(cls, text: str) -> "ForkPoint":
-        """Raises: ConfigError: It is no RUN@STEP or RUN/TASK@STEP, or there is no such run."""
+    def of(cls, text: str, known: JsonObject | None = None) -> "ForkPoint":
+        """
+        Args:
+            text: `run.fork`.
+            known: The content of `fork.json`, which says it also when the parent was deleted; None = there is none.
+        Raises:
+            ConfigError: It is no RUN@STEP or RUN/TASK@STEP.
+        """
         if (found := _TARGET.fullmatch(text)) is None:
             raise ConfigError(
                 f"run.fork={text[:200]} names no step; give RUN@STEP or RUN/TASK@STEP, as in results/NAME/12@6"
             )
         path, step = Path(found[1]), int(found[2])
-        if is_run_folder(path) or not is_run_folder(path.parent):
-            return cls(run=path, task_id=None, trial=0, step=step)
         task, trial = path.name, 0
         if (numbered := _TRIAL.fullmatch(task)) is not None:
             task, trial = numbered[1], int(numbered[2])
-        return cls(run=path.parent, task_id=task, trial=trial, step=step)
+        of_run = cls(run=path, task_id=None, trial=0, step=step)
+        of_task = cls(run=path.parent, task_id=task, trial=trial, step=step)
+        recorded = [one for one in (of_run, of_task) if known == one.described((known or {}).get("tasks", ()))]
+        return recorded[0] if recorded else of_task if names_task(path) else of_run
 
     @property
     def name(self) -> str:
@@ -72,8 +79,19 @@ class ForkPoint:
         return {"run": self.name, "step": self.step, "task": self.task_id, "trial": self.trial, "tasks": list(tasks)}
 
 
+def names_task(path: Path) -> bool:
+    """Whether the last part of RUN or RUN/TASK is a task, as far as the file system says it.
+
+    The run may have been deleted, or all but its folder: what tells RUN from RUN/TASK is that other runs lie beside it.
+    """
+    if is_run_folder(path):
+        return False
+    beside = path.parent.iterdir() if path.parent.is_dir() else ()
+    return not any(map(is_run_folder, beside))
+
+
 def check_fork(fork: str | None, executor: str) -> None:
-    """Raises: ConfigError: There is no such fork, or this kind of executor cannot be combined with one."""
+    """Raises: ConfigError: It names no step, or this kind of executor cannot be combined with a fork."""
     if fork is None:
         return
     ForkPoint.of(fork)
@@ -103,17 +121,25 @@ def begin_fork(  # noqa: PLR0913 (the settings of a fork)
     """
     if fork is None:
         return tuple(tasks)
-    point = ForkPoint.of(fork)
     known = _recorded(run.path)
+    point = ForkPoint.of(fork, known)
     _check_folder(run, point, known)
     if known is not None and known == point.described(known.get("tasks", ())):
         chosen = tuple(task for task in tasks if task.task_id in known["tasks"])
         missing = [one for one in _places(chosen, trials) if not run.journal_path(*one).exists()]
         if chosen and not missing:
             return chosen
-    with _held(point):
-        chosen = _chosen(point, tasks, say)
-        _write(run, point, chosen, trials=trials, measured=measured, say=say)
+    try:
+        with _held(point):
+            chosen = _chosen(point, tasks, say)
+            _write(run, point, chosen, trials=trials, measured=measured, say=say)
+    except (HarnessError, OSError) as error:
+        if is_run_folder(point.run):
+            raise
+        raise ConfigError(
+            f"there is no run {point.run}, which run.fork={fork[:200]} names; give RUN@STEP or RUN/TASK@STEP of a run"
+            " that is there"
+        ) from error
     run.write(FORK_NAME, dumps(point.described([task.task_id for task in chosen])) + b"\n")
     return chosen
 

@@ -167,6 +167,28 @@ def test_a_fork_is_killed_and_resumed_without_its_parent(parent: Path, fork: For
     ]
 
 
+@pytest.mark.parametrize(("target", "left"), [(f"/{SHORT}@3", True), ("@3", False)])
+def test_a_fork_whose_parent_was_deleted_is_resumed_by_the_same_command(
+    parent: Path, fork: Fork, tmp_path: Path, *, target: str, left: bool
+) -> None:
+    root = parent.parent
+    command = (f"{parent}{target}", "llm.model=other", f"run.root={root}", "run.report=false", f"task.ids=[{SHORT}]")
+    done = fork(*command, "executor=inline", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (folder,) = root.glob("parent-fork-*")
+    journal = folder / f"{SHORT}.traj.jsonl"
+    inherited = journal.read_bytes().splitlines(keepends=True)[: 2 + 2 * 3]
+    journal.write_bytes(b"".join(inherited))  # what a kill leaves before anything new was recorded
+    shutil.rmtree(parent)
+    if left:
+        parent.mkdir()
+    done = fork(*command, "executor=inline", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [*root.glob("*/fork.json")] == [folder / "fork.json"], "no other fork was begun"
+    episode = read(journal)
+    assert episode.total_usage.requests == 2 and episode.scores["webarena"].value == 1.0
+
+
 def test_effects_before_the_step_are_not_repeated_where_no_reset_is_possible(
     start: Callable[..., Start], fork: Fork, deployment: Deployment, tmp_path: Path
 ) -> None:
@@ -206,9 +228,10 @@ def test_effects_before_the_step_are_not_repeated_where_no_reset_is_possible(
     [
         ("PARENT", (), "names no step; give RUN@STEP or RUN/TASK@STEP"),
         ("PARENT@x", (), "names no step"),
-        ("PARENT-none@3", (), "is not a folder; give the folder of a run"),
+        ("PARENT-none@3", (), "there is no run PARENT-none, which run.fork=PARENT-none@3 names"),
+        ("PARENT-none/8@3", (), "there is no run PARENT-none, which run.fork=PARENT-none/8@3 names"),
         ("PARENT/99@1", (), "has no journal 99.traj.jsonl"),
-        ("PARENT/../../x@1", (), "is not a folder"),
+        ("PARENT/../../x@1", (), "there is no run PARENT/../.., which"),
         ("PARENT/8@14", (), "has no step after 13; give a step from 0 to 13"),
         ("PARENT@500", (), "has no selected task with a step 500"),
         ("PARENT/8@6", ("task.ids=[2]",), "task 8 of PARENT is not among the tasks of these settings"),
