@@ -144,6 +144,23 @@ async def test_ctrl_c_leaves_the_records_and_nothing_else_and_the_run_goes_on(wo
     assert play.summary["invocation"]["model_requests"] == play.decisions - kept
 
 
+async def test_a_cluster_that_does_not_come_up_in_time_is_one_sentence(world: World) -> None:
+    async with world.playing(TASKS, "executor=ray") as play:
+        await play.until(lambda: bool(raylets(play)))
+        for process in raylets(play):
+            process.suspend()  # as slow as on a machine that is far too busy
+        code = await play.ended(120)
+    assert code == 2 and play.text.count("Ray does not start on this machine: ") == 1, play.text
+    assert "Traceback" not in play.text and "internal error" not in play.text
+    assert raylets(play) == []
+
+
+def raylets(play: Play) -> list[psutil.Process]:
+    """Of the run's own cluster; they carry the mark that all processes of a run inherit."""
+    found = find_orphans(play.folder)
+    return [process for process in found if process.is_running() and process.name() == "raylet"]
+
+
 def listens(connection: Any) -> bool:
     return bool(connection.status == psutil.CONN_LISTEN)
 

@@ -19,9 +19,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import TracebackType
 from typing import Any, BinaryIO
 
 from harness import safe_files
+from harness.actions.truncate import cut
 from harness.errors import ConfigError
 from harness.runner.capacity import MachineCapacity
 from harness.runner.executors.ipc import BUFFERED
@@ -31,6 +33,7 @@ logger = logging.getLogger(__name__)
 
 _END_S = 5.0
 _REACH_S = 10.0
+_LONGEST_REASON = 500
 _STORE_BYTES = 100 << 20
 """Ray's least; no object is ever put there."""
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": "."}
@@ -195,7 +198,7 @@ def on_cluster(
     """Be connected to `cluster`, and have a launch that runs `python ARGUMENTS` there for every worker.
 
     Raises:
-        ConfigError: Ray is not installed, or there is no such cluster.
+        ConfigError: Ray is not installed or does not start, or there is no such cluster.
     """
     with _connected(cluster) as ray, safe_files.open_append(folder / "worker.log") as log:
         hosts = ray.remote(WorkerActor).options(
@@ -215,7 +218,9 @@ def on_cluster(
                     await wires.kill()
                     carrying.cancel()
 
-        yield RayCluster(launch=launch, nodes=_nodes(ray, cluster.cpus))
+        with RayErrors(cluster.address):
+            nodes = _nodes(ray, cluster.cpus)
+        yield RayCluster(launch=launch, nodes=nodes)
 
 
 def _nodes(ray: Any, cpus: float) -> tuple[MachineCapacity, ...]:
@@ -244,20 +249,51 @@ def _connected(cluster: RayClusterSpec) -> Iterator[Any]:
             "include_dashboard": False,
             "_temp_dir": temp,
         }
-        try:
+        with RayErrors(cluster.address):
             ray.init(
                 address=cluster.address or "local",
                 log_to_driver=False,
                 logging_level=logging.ERROR,
                 **({} if cluster.address else own),
             )
-        except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-            why = str(error).strip().partition("\n")[0]
-            raise ConfigError(f"executor.address={cluster.address}: cannot reach Ray there: {why}") from error
         try:
             yield ray
         finally:
             ray.shutdown()
+
+
+class RayErrors:
+    """Turns what Ray raises when it cannot be reached, or does not start, into a sentence.
+
+    Some of it is a bare `Exception` (a node that does not start in time), so no `except` can name it without naming
+    everything.
+    """
+
+    def __init__(self, address: str | None) -> None:
+        """`address`: see `RayClusterSpec.address`."""
+        self._address = address
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not Exception and not isinstance(error, OSError | RuntimeError | ValueError) and not _is_rays(kind):
+            return
+        # Some messages have several lines, of which the first says little, and some end with a traceback.
+        said = " ".join(str(error).partition("Traceback (most recent call last)")[0].split())
+        why = cut(said or type(error).__name__, _LONGEST_REASON)
+        if self._address is None:
+            raise ConfigError(
+                f"Ray does not start on this machine: {why}; run the same command again when less else is running, or"
+                " use executor=processes"
+            ) from error
+        raise ConfigError(f"executor.address={self._address}: cannot reach Ray there: {why}") from error
+
+
+def _is_rays(kind: type[BaseException] | None) -> bool:
+    return kind is not None and kind.__module__.partition(".")[0] in ("ray", "grpc")
 
 
 def _check(address: str | None) -> None:
