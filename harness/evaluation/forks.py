@@ -18,9 +18,10 @@ from harness.codec import CodecError, JsonObject, dumps, loads
 from harness.config.schema_fields import Tree
 from harness.errors import ConfigError, HarnessError, JournalLocked
 from harness.evaluation.config_drift import changed_settings, keep_settings, settings_of
+from harness.journal.disk import hold
 from harness.journal.index import scan
 from harness.journal.inheritance import Inheritance, inherit, write_inheritance
-from harness.journal.lock import hold, holder_named_in
+from harness.journal.lock import holder_named_in
 from harness.journal.log import LOCK_NAME, read
 from harness.journal.names import is_run_folder
 from harness.journal.store import ArtifactStore, RunFolder, journal_name

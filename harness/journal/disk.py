@@ -1,11 +1,15 @@
 """Durable file operations, and their errors as sentences.
 
 Invariant: a file written here exists completely or not at all, and survives a power cut once the call has returned;
-every OSError becomes one StorageError. Knows nothing of records.
+every OSError becomes one StorageError. What a killed process left half-written is removed by the next one that writes
+to the same folder. Knows nothing of records.
 """
 
 import errno
+import fcntl
 import os
+import re
+import stat
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -30,7 +34,11 @@ _WHY = {
     errno.ENOTDIR: "there is a file where a folder is needed",
     errno.EISDIR: "there is a folder where a file is needed",
 }
+_UNFINISHED = re.compile(r"\.(\d+)-\d+\.tmp")
+"""The name of an unfinished file: process id, and a number of that process."""
 _serial = count()
+_swept: set[tuple[int, int]] = set()
+"""Folders, by device and inode, that this process has searched for unfinished files of others."""
 
 
 @contextmanager
@@ -139,21 +147,73 @@ def replacing(
     path: Path, *, mode: int = 0o644, durable: bool = True, within: Within | None = None
 ) -> Iterator[BinaryIO]:
     """A file to write that replaces `path` at the end, or vanishes if an error is raised; see `write_atomic`."""
-    unfinished = f".{os.getpid()}-{next(_serial)}.tmp"
     below, staging = (within.run, within.staging) if within else (None, None)
     with translate_os_errors(path), _at(staging or path.parent, below) as source, _at(path.parent, below) as target:
+        if staging is None:  # a staging folder is emptied by whoever owns it
+            _remove_leftovers(source)
         with ExitStack() as undo:
-            file = os.fdopen(_create(unfinished, mode, source), "wb")
-            undo.callback(_discard, unfinished, source)
-            with file:
+            unfinished, fd = _create(mode, source)
+            with os.fdopen(fd, "wb") as file:  # open, and so locked, until it has its name
+                undo.callback(_discard, unfinished, source)
                 yield file
                 file.flush()
                 if durable:
                     os.fsync(file.fileno())
-            os.replace(unfinished, path.name, src_dir_fd=source, dst_dir_fd=target)
-            undo.pop_all()
+                os.replace(unfinished, path.name, src_dir_fd=source, dst_dir_fd=target)
+                undo.pop_all()
         if durable:
             os.fsync(target)
+
+
+def hold(fd: int) -> bool:
+    """Try to take the exclusive lock on an open file, without waiting; the kernel frees it when its holder dies."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def remove_if_left(name: str, folder: int) -> None:
+    """Remove an unfinished file if no process is writing it: its lock is free.
+
+    Args:
+        folder: Descriptor of the folder it is in.
+    """
+    with suppress(OSError):  # it was finished or removed meanwhile, or is none of ours
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink != 1:
+            return
+        fd = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            if hold(fd):
+                os.unlink(name, dir_fd=folder)
+        finally:
+            os.close(fd)
+
+
+def _remove_leftovers(folder: int) -> None:
+    """Remove the unfinished files of processes that were killed; once for each folder."""
+    found = os.fstat(folder)
+    if (place := (found.st_dev, found.st_ino)) in _swept:
+        return
+    _swept.add(place)
+    names = []
+    with suppress(OSError):  # a folder may be written to and not be read
+        names = os.listdir(folder)
+    for name in names:
+        if (unfinished := _UNFINISHED.fullmatch(name)) and not _is_running(int(unfinished[1])):
+            remove_if_left(name, folder)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        pass  # another user's
+    return True
 
 
 def _discard(name: str, folder: int) -> None:
@@ -165,14 +225,20 @@ def _at(folder: Path, below: Path | None) -> AbstractContextManager[int]:
     return safe_files.open_folder(folder, folder if below is None else below)
 
 
-def _create(name: str, mode: int, folder: int) -> int:
-    """Create a new file; an existing file at this path is never written to."""
+def _create(mode: int, folder: int) -> tuple[str, int]:
+    """A new file, locked by this process: its name and descriptor. A file that exists is never written to."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        return os.open(name, flags, mode, dir_fd=folder)
-    except FileExistsError:
-        os.unlink(name, dir_fd=folder)
-        return os.open(name, flags, mode, dir_fd=folder)
+    while True:
+        name = f".{os.getpid()}-{next(_serial)}.tmp"
+        with suppress(FileExistsError):  # of a process with this id on another machine, or before a restart
+            fd = os.open(name, flags, mode, dir_fd=folder)
+            try:
+                is_ours = hold(fd)
+            except OSError:  # a file system without locks: then no process takes it for a leftover, either
+                is_ours = True
+            if is_ours and os.fstat(fd).st_nlink:  # else another process did, before it was locked
+                return name, fd
+            os.close(fd)
 
 
 def _is_out_of_inodes(path: Path) -> bool:

@@ -4,7 +4,6 @@ Invariant: at most one hold at a time; a hold never outlives the processes that 
 nothing to clean up. The file's content only tells people who the holder is; it never decides anything.
 """
 
-import fcntl
 import os
 import shlex
 import socket
@@ -17,19 +16,10 @@ from typing import Self
 from harness import safe_files
 from harness.codec import CodecError, dumps, loads
 from harness.errors import JournalError, JournalLocked
-from harness.journal.disk import translate_os_errors
+from harness.journal.disk import hold, translate_os_errors
 from harness.journal.redaction import Redactor
 
 _MOST = 1 << 20
-
-
-def hold(fd: int) -> bool:
-    """Try to take the exclusive hold on an open file, without waiting."""
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def holder_named_in(path: Path) -> str:

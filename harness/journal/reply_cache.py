@@ -26,8 +26,7 @@ from stat import S_ISREG
 from harness import safe_files
 from harness.codec import CodecError, dumps, loads
 from harness.errors import ConfigError, HarnessError
-from harness.journal.disk import Within, write_atomic
-from harness.journal.lock import hold
+from harness.journal.disk import Within, hold, write_atomic
 from harness.journal.redaction import NO_SECRETS, Redactor
 from harness.protocols import StoredReply
 

@@ -24,8 +24,7 @@ from typing import Literal
 from harness import safe_files
 from harness.codec import CodecError, JsonObject, dumps, loads
 from harness.errors import TrackingError
-from harness.journal.disk import Within, sync_folder, translate_os_errors, write_atomic
-from harness.journal.lock import hold
+from harness.journal.disk import Within, hold, remove_if_left, sync_folder, translate_os_errors, write_atomic
 from harness.tracking.history import LAST_COLUMNS, History, Row
 from harness.tracking.name_rules import path_part
 from harness.tracking.parquet import footer_of, same_content
@@ -99,8 +98,9 @@ class ModelFolder:
         staging = self.root / ".staging"
         with self._held(), translate_os_errors(staging):
             staging.mkdir(exist_ok=True)
-            for path in _files(staging):
-                _remove_if_left(path)
+            with safe_files.open_folder(staging, self.root) as folder:
+                for name in safe_files.names_in(staging, self.root):
+                    remove_if_left(name, folder)
             path = staging / f"{os.getpid()}-{next(_serial)}.parquet"
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
             hold(fd)
@@ -233,17 +233,6 @@ def _files(folder: Path) -> list[Path]:
         return []
     with translate_os_errors(folder, "read"):
         return sorted(folder.iterdir())
-
-
-def _remove_if_left(path: Path) -> None:
-    """Remove an unfinished file whose writer is gone, so its lock is free."""
-    with suppress(FileNotFoundError):
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        try:
-            if hold(fd):
-                path.unlink()
-        finally:
-            os.close(fd)
 
 
 def _sync(path: Path) -> None:

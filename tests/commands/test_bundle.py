@@ -98,6 +98,24 @@ def test_the_same_run_makes_the_same_bytes(folder: Path, bundle: Path, tmp_path:
     assert (tmp_path / "again").read_bytes() == bundle.read_bytes()
 
 
+@pytest.mark.integration
+def test_what_a_killed_call_left_is_removed_by_the_next_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with RunFolder.open(folder, durability=Durability.none) as run:
+        run.write(
+            "run.json", dumps({"tasks": ["1"], "trials": 1, "made": run.artifacts.put(random.randbytes(2 << 20))})
+        )
+    line = [sys.executable, "-m", "harness.main", "bundle", str(folder)]
+    with subprocess.Popen(line, env=environment(), stdout=subprocess.DEVNULL) as process:
+        while not (left := [*folder.parent.glob(".*.tmp")]):
+            assert process.poll() is None, "it ended before it could be killed"
+        process.kill()
+    assert [*folder.parent.iterdir()] != [folder] and not folder.with_name("demo.cairn").exists()
+    assert main(["bundle", str(folder)]) == 0
+    bundle = folder.with_name("demo.cairn")
+    assert sorted(folder.parent.iterdir()) == [folder, bundle] and left
+    assert f"sha256 {sha256(bundle.read_bytes()).hexdigest()}" in capsys.readouterr().out
+
+
 def test_other_programs_read_it(bundle: Path) -> None:
     with bundle.open("rb") as file:
         unpacked = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True).read()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import StorageError
+from harness.journal import disk
 from harness.journal.disk import write_atomic, write_whole
 from harness.journal.log import Journal, read
 from harness.journal.store import RunFolder
@@ -174,3 +175,75 @@ def test_an_atomic_write_replaces_whole_files_only(tmp_path: Path) -> None:
     write_atomic(path, b"new")
     assert path.read_bytes() == b"new"
     assert sorted(found.name for found in tmp_path.iterdir()) == ["folder", "summary.json"]
+
+
+WRITING = """
+import os, sys
+from pathlib import Path
+from harness.journal.disk import replacing
+with replacing(Path(sys.argv[1])) as file:
+    file.write(b"half")
+    file.flush()
+    print("writing", flush=True)
+    sys.stdin.readline()
+    file.write(b" and half")
+"""
+
+
+@contextmanager
+def a_writer(path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that has written a half of a file."""
+    line = [sys.executable, "-c", WRITING, str(path)]
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=PROJECT) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "writing\n"
+        yield process
+        process.kill()
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_what_a_killed_process_left_half_written_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    with a_writer(tmp_path / "report"):
+        (left,) = names(tmp_path)
+    assert left.endswith(".tmp") and names(tmp_path) == [left]
+    with a_writer(tmp_path / "report") as process:  # the next call, in a process of its own
+        (unfinished,) = names(tmp_path)
+        assert unfinished != left
+        process.communicate("go on\n")
+    assert names(tmp_path) == ["report"] and (tmp_path / "report").read_bytes() == b"half and half"
+
+
+def test_what_another_process_is_still_writing_is_left_alone(tmp_path: Path) -> None:
+    with a_writer(tmp_path / "report") as process:
+        write_atomic(tmp_path / "summary", b"whole")
+        process.communicate("go on\n")
+    assert (tmp_path / "report").read_bytes() == b"half and half"
+
+
+def test_what_no_process_of_ours_left_is_left_alone(tmp_path: Path) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    (tmp_path / "mine").write_bytes(b"mine")
+    (tmp_path / f".{gone.pid}-0.tmp").write_bytes(b"half")
+    (tmp_path / f".{gone.pid}-1.tmp").symlink_to(tmp_path / "mine")
+    (tmp_path / f".{gone.pid}-2.tmp").hardlink_to(tmp_path / "mine")
+    (tmp_path / f".{gone.pid}-3.tmp").mkdir()
+    os.mkfifo(tmp_path / f".{gone.pid}-4.tmp")
+    (tmp_path / f".{os.getpid()}-987654.tmp").write_bytes(b"of a process that runs")
+    for name in ("12-3.tmp", f".x{gone.pid}-3.tmp", f".{gone.pid}-3.tmp.txt", ".12.tmp"):
+        (tmp_path / name).write_bytes(b"of the person")
+    before = names(tmp_path)
+    write_atomic(tmp_path / "report", b"whole")
+    assert names(tmp_path) == sorted({*before, "report"} - {f".{gone.pid}-0.tmp"})
+    assert (tmp_path / "mine").read_bytes() == b"mine"
+
+
+def test_a_file_of_the_same_name_is_neither_written_to_nor_removed(tmp_path: Path) -> None:
+    number = next(disk._serial) + 1
+    theirs = tmp_path / f".{os.getpid()}-{number}.tmp"
+    theirs.write_bytes(b"of a process with this id on another machine")
+    write_atomic(tmp_path / "report", b"whole")
+    assert theirs.read_bytes().startswith(b"of a process") and (tmp_path / "report").read_bytes() == b"whole"

@@ -19,8 +19,7 @@ from typing import Any
 
 from harness.codec import CodecError, loads
 from harness.errors import JournalLocked, TrackingError
-from harness.journal.disk import sync_folder, translate_os_errors
-from harness.journal.lock import hold
+from harness.journal.disk import hold, sync_folder, translate_os_errors
 from harness.tracking.name_rules import number
 from harness.tracking.sft_samples import write_samples
 from harness.tracking.trainable import TrainableModel, TrainResult, unknown_options
