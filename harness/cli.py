@@ -228,8 +228,9 @@ def _evaluate(config: Config, folder: Path) -> int:
         print_summary(console, summary, str(folder), baselines=baselines_of_run(folder, summary.dialect))
         return exit_code(console, summary.overall, config.fail_under)
     from harness.evaluation.orchestrator import evaluate  # heavy imports: not needed if no job is pending
+    from harness.runner.working_time import run_in_working_time
 
-    return asyncio.run(evaluate(config, folder, console, _arguments()))
+    return run_in_working_time(evaluate(config, folder, console, _arguments()))
 
 
 def _arguments() -> tuple[str, ...]:

@@ -26,12 +26,13 @@ from harness.evaluators.reward import LastReward
 from harness.journal.index import EpisodeResult
 from harness.journal.log import read
 from harness.journal.store import RunFolder
-from harness.llm.limiter import Limiter, RateLimits
+from harness.llm.limiter import Clock, Limiter, RateLimits
 from harness.llm.limiters import Limiters
 from harness.records import Task
 from harness.runner.pending import PendingPolicy
 from harness.runner.run_budget import BudgetLimits, RunBudget, Spending
 from harness.runner.shutdown import ShutdownSignal
+from harness.runner.working_time import working_s
 from harness.tasks import load
 from harness.tasks.parse_eval import EVAL_TYPES
 from harness.tasks.shards import in_shard
@@ -219,10 +220,10 @@ def build_rate_limiter(
     outcomes: Outcomes = NO_OUTCOMES,
 ) -> Limiters:
     """Those of the run, see `Limiter`; `outcomes` say whether the endpoint ever answered. Raises as `rate_limits`."""
-    answered = any(outcome.steps for outcome in outcomes.values())
+    answered, clock = any(outcome.steps for outcome in outcomes.values()), Clock(monotonic=working_s)
     return Limiters(
-        Limiter(rate_limits(llm, max_outage_s=llm.max_outage_s), tell=tell, answered=answered),
-        Limiter(rate_limits(judge, "judge"), tell=lambda text: tell(f"judge: {text}"), answered=True),
+        Limiter(rate_limits(llm, max_outage_s=llm.max_outage_s), clock, tell=tell, answered=answered),
+        Limiter(rate_limits(judge, "judge"), clock, tell=lambda text: tell(f"judge: {text}"), answered=True),
     )
 
 

@@ -31,6 +31,7 @@ from harness.llm.permits import Permit, PermitRequest, RateLimiter, Unlimited
 from harness.llm.prices import Price, read_prices
 from harness.llm.retry import Retrier, RetryNotice, RetryPolicy, Timing
 from harness.runner.shutdown import ShutdownSignal
+from harness.runner.working_time import working_s
 
 _MOST_NODES = 100_000
 
@@ -104,7 +105,7 @@ class Models:
             base_url, lambda notice: tell(f"{notice.why}; retrying in {notice.wait_s:.1f} s"), lane
         )
         rate_limiter = self._lane_limiter(self.rate_limiter, lane)
-        model = CircuitBreakerModel(chat, rate_limiter, max_outage_s=self.llm.max_outage_s)
+        model = CircuitBreakerModel(chat, rate_limiter, max_outage_s=self.llm.max_outage_s, monotonic=working_s)
         return self._cached(model, chat, self.llm)
 
     async def bare_model(
@@ -135,7 +136,7 @@ class Models:
             prices=self.prices,
             turns=limiter,
         )
-        waiter = OutageWaiter(limiter, max_outage_s=self.llm.max_outage_s)
+        waiter = OutageWaiter(limiter, max_outage_s=self.llm.max_outage_s, monotonic=working_s)
         made = Passthrough(exchanger, waiter, model=model)
         self.closing.push_async_callback(made.close)
         return made
@@ -150,7 +151,7 @@ class Models:
         prices = self.prices if judge.prices is None else load_prices(judge, "judge")
         settings, retrier = _chat_settings(judge, judge.model), self._retrier(judge, None)
         model = await self._open(EndpointModel(endpoint, settings, retrier=retrier, prices=prices, turns=permits))
-        return self._cached(JudgeBreaker(model), model, judge)
+        return self._cached(JudgeBreaker(model, monotonic=working_s), model, judge)
 
     def _cached(self, model: ChatModel, endpoint: EndpointModel, settings: ModelConfig) -> ChatModel:
         """`model` with its reply cache, if it has one."""
@@ -173,7 +174,7 @@ class Models:
 
     def _retrier(self, settings: ModelConfig, on_retry: Callable[[RetryNotice], None] | None) -> Retrier:
         policy = RetryPolicy(max_attempts=settings.max_attempts, max_total_s=settings.max_retry_s)
-        return Retrier(policy, on_retry=on_retry, timing=Timing(sleep=self.stopping.sleep))
+        return Retrier(policy, on_retry=on_retry, timing=Timing(monotonic=working_s, sleep=self.stopping.sleep))
 
     def _lane_limiter(self, rate_limiter: RateLimiter, lane: int) -> LaneLimiter:
         return LaneLimiter(rate_limiter=rate_limiter, lane=lane, requests=self.requests, stopping=self.stopping)

@@ -52,7 +52,7 @@ from harness.runner.executors.remote_store import RemoteStore, Store, StoreRecei
 from harness.runner.job import Job
 from harness.runner.process_tree import kill_children
 from harness.runner.shutdown import ShutdownSignal
-from harness.runner.working_time import working_s
+from harness.runner.working_time import run_in_working_time, working_s
 
 BEAT_S = 1.0
 _speaking = Lock()
@@ -203,7 +203,7 @@ def main() -> int:
 
 def _main(said: Iterator[Received], fault: InternalErrorGuard) -> int:
     try:
-        asyncio.run(play(said, fault))
+        run_in_working_time(play(said, fault))
     except* HarnessError as group:
         error = flatten_group(group)[0]
         if not isinstance(error, UsageError | JournalError):

@@ -1,13 +1,18 @@
 """A clock that stops while this process does not run: stopped (SIGSTOP, Ctrl-Z), frozen with its container, asleep.
 
 A thread reads the time twice a second. A much longer gap in which the process used almost no processor time is time in
-which it did not run. A gap with processor time counts as work: a library may hold the interpreter for long.
+which it did not run. A gap with processor time counts as work: a library may hold the interpreter for long. What plays
+episodes or supervises them runs on an event loop with this clock, so that every timeout counts working time.
 Why: docs/decisions/running.md#suspended-time-is-detected-by-a-gap
 """
 
+import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 LOOKS_EVERY_S = 0.5
 GAP_S = 2.0
@@ -28,8 +33,11 @@ class WorkingTime:
 
     def __call__(self) -> float:
         with self._lock:
-            now, used = self._monotonic(), self._processor()
+            now = self._monotonic()
             gap_s = now - self._looked
+            if gap_s < LOOKS_EVERY_S:  # an event loop asks for every timer; the processor time costs more than the rest
+                return now - self._stood_still_s
+            used = self._processor()
             if gap_s > GAP_S:
                 self._stood_still_s += max(0.0, gap_s - LOOKS_EVERY_S - (used - self._used))
             self._looked, self._used = now, used
@@ -57,3 +65,16 @@ def _look(clock: WorkingTime) -> None:
 
 working_s: Callable[[], float] = _Process()
 """Seconds this process has run. To be asked at the beginning and at the end of what is measured."""
+
+
+class WorkingTimeLoop(asyncio.SelectorEventLoop):
+    """An event loop whose timeouts and timers count the time in which this process runs."""
+
+    def time(self) -> float:
+        return working_s()
+
+
+def run_in_working_time(main: Coroutine[Any, Any, T]) -> T:
+    """As `asyncio.run`, on a `WorkingTimeLoop`."""
+    with asyncio.Runner(loop_factory=WorkingTimeLoop) as runner:
+        return runner.run(main)

@@ -6,7 +6,7 @@ sentence for the agent, and leaves the page unchanged.
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Literal
 
@@ -32,6 +32,7 @@ _FEW = 3
 _MODIFIERS = ("Alt", "Control", "Meta", "Shift")
 _REPEATS_AFTER_S = 0.05
 """How soon a key that is held is pressed again, as keyboards do."""
+_RELEASES_WITHIN_S = 1.0
 _WAITS_S = 5.0
 """How long `wait` watches a page that does not change."""
 _WAITED = """(limit) => new Promise((resolve) => {
@@ -63,28 +64,44 @@ class ActionExecutor:
         self._appends = settings.appends or settings.dialect != "webarena"
         self._body: RenderedPage | None = None
 
-    async def perform(self, action: Action, body: RenderedPage | None) -> None:
+    async def perform(
+        self, action: Action, body: RenderedPage | None, *, unblock: Callable[[], Awaitable[None]]
+    ) -> bool:
         """Do it.
 
         Args:
             body: What the decision was made upon; None = nothing was seen yet.
+            unblock: Ends what keeps the page from taking input, a script that runs on for instance.
+        Returns:
+            Whether all of its input was given to the page.
         Raises:
             ActionFailed: It cannot be done.
         """
         self._body = body
         if action.navigates:
-            return await action.perform(self)
+            await action.perform(self)
+            return True
         seconds = self._settings.action_timeout_s
+        performing = asyncio.create_task(action.perform(self))
         try:
-            async with asyncio.timeout(seconds):
-                await action.perform(self)
+            await asyncio.wait([performing], timeout=seconds)
+            if not performing.done():
+                self._tabs.notice(f"the page did not react to the action within {seconds:g} s")
+                # Not cut off here: what was typed in half would be another action than the one that was decided.
+                await unblock()
+                await asyncio.wait([performing], timeout=seconds)
+            if performing.done():
+                performing.result()
+            return performing.done()
         except Error as exc:
             if not closed(exc) and not moved(exc):
                 # a page that closed itself, or went elsewhere, has reacted; settling sees what became of it
                 raise
-        except TimeoutError:
-            # A page whose script runs on takes no input; settling finds out what is wrong with it.
-            self._tabs.notice(f"the page did not react to the action within {seconds:g} s")
+            return True
+        finally:
+            while not performing.done():  # it may wait for keys to be released, by a page that does not answer
+                performing.cancel()
+                await asyncio.wait([performing], timeout=_RELEASES_WITHIN_S)
 
     async def plain_link(self, target: Target, body: RenderedPage) -> str:
         """See `Element.plain_link`; "" also when the element is not there."""
@@ -104,21 +121,21 @@ class ActionExecutor:
         real = self._addresses.to_real(written)
         self._guard.check(real, shown=written)
         tab = self._tabs.current
-        timeout_ms = self._settings.navigation_timeout_s * 1000
+        seconds = self._settings.navigation_timeout_s
         try:
-            answer = await tab.page.goto(real, wait_until="commit", timeout=timeout_ms)
+            async with asyncio.timeout(seconds):
+                answer = await tab.page.goto(real, wait_until="commit", timeout=0)
             return answer.status if answer is not None else None
+        except TimeoutError as exc:
+            await tab.cdp.send("Page.stopLoading")
+            tab.give_up_moving()
+            raise ActionFailed(f"{written}: no answer within {seconds:g} s") from exc
         except Error as exc:
             name = net_error(exc)
             if name == BLOCKED and not self._guard.reaches(real):
                 raise ActionFailed(f"{written} is outside the sites of this task") from exc
             if name is not None:
                 raise ActionFailed(f"{written} could not be opened: {name}") from exc
-            if exc.name == "TimeoutError":
-                await tab.cdp.send("Page.stopLoading")
-                tab.give_up_moving()
-                seconds = self._settings.navigation_timeout_s
-                raise ActionFailed(f"{written}: no answer within {seconds:g} s") from exc
             if "Download is starting" in exc.message or "interrupted by another navigation" in exc.message:
                 return None
             if "invalid URL" in exc.message:

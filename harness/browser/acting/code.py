@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from playwright.async_api import Error, FrameLocator, Locator, Page
 
 from harness.actions.truncate import cut
-from harness.browser.driver.playwright_errors import gone, why_not
+from harness.browser.driver.playwright_errors import gone, in_working_time, why_not
 from harness.errors import ActionFailed
 
 _LOCATORS: Mapping[str, frozenset[str]] = {
@@ -67,8 +67,12 @@ async def call(page: Page, verb: str, code: str, text: str, *, limit_s: float) -
         place = _found(place, step)
     if not isinstance(place, Locator):
         raise ActionFailed(f"{code!r} does not select an element")
+
+    async def perform(timeout_ms: float) -> None:
+        await _perform(place, verb, text, steps[-1].arguments, timeout_ms=timeout_ms)
+
     try:
-        await _perform(place, verb, text, steps[-1].arguments, timeout_ms=limit_s * _SHARE * 1000)
+        await in_working_time(perform, limit_s * _SHARE)
     except Error as exc:
         if gone(exc):
             raise

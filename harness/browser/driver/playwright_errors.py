@@ -5,7 +5,7 @@ Playwright's errors differ only in their text, so every comparison with such a t
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from playwright.async_api import Error
@@ -13,6 +13,7 @@ from playwright.async_api import Error
 from harness.errors import BrowserCrashed, ConfigError, SiteUnavailable
 
 _LOOKS_EVERY_S = 0.5
+_CLOCKS_DIFFER_S = 1.0
 _MOVED = (
     "Execution context was destroyed",
     "Cannot find context with specified id",
@@ -58,6 +59,23 @@ def why_not(error: Error) -> str:
         return "no such element appeared in time"
     hints = _HINT.findall(error.message)
     return hints[-1].strip(" -") if hints else "the element was not ready in time"
+
+
+async def in_working_time(act: Callable[[float], Awaitable[None]], limit_s: float) -> None:
+    """Use a locator within a limit, given to `act` in milliseconds.
+
+    The driver waits by its own clock, which counts the time in which this process and the driver are frozen. A wait
+    that ended too early is begun again, unless the driver had begun to act.
+    """
+    loop = asyncio.get_running_loop()
+    until = loop.time() + limit_s
+    while True:
+        try:
+            return await act(max(1.0, (until - loop.time()) * 1000))
+        except Error as exc:
+            is_early = exc.name == "TimeoutError" and until - loop.time() > _CLOCKS_DIFFER_S
+            if not is_early or "performing " in exc.message:
+                raise
 
 
 def net_error(error: Error) -> str | None:

@@ -6,7 +6,6 @@ Why: docs/decisions/sites.md#a-site-is-down-if-its-front-page-does-not-answer
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
@@ -26,7 +25,7 @@ class WaitPolicy:
     tell: Callable[[str], None] = lambda note: None
     """Hears what is waited for and for how long at most, once; and "" when what was waited for is there."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    monotonic: Callable[[], float] = time.monotonic
+    monotonic: Callable[[], float] = lambda: asyncio.get_running_loop().time()
 
 
 async def check(failed: Iterable[str], sites: Iterable[Site], *, timeout_s: float, refused: Iterable[str] = ()) -> None:

@@ -4,7 +4,6 @@ Bookkeeping on events only: no request is delayed.
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -97,7 +96,7 @@ class Traffic:
 
     def awaited(self) -> float | None:
         """Seconds for which a pending request is still worth waiting for; None = there is none."""
-        now = time.monotonic()
+        now = asyncio.get_running_loop().time()
         left = [
             begun + (SOFT_S if request.resource_type in SOFT else self._limit_s) - now
             for request, begun in self._under_way.items()
@@ -171,7 +170,7 @@ class Traffic:
 
     def _begun(self, request: Request) -> None:
         if request.resource_type in AWAITED:
-            self._under_way[request] = time.monotonic()
+            self._under_way[request] = asyncio.get_running_loop().time()
         self._begun_since += 1
         is_sent = request.url.startswith("http")  # a POST to a `blob:` never leaves the browser
         if request.method not in SAFE and is_sent and self._is_recording:

@@ -34,7 +34,7 @@ from harness.browser.tabs.storage import Storage
 from harness.browser.tabs.tab import Tab
 from harness.browser.tabs.tabs import Tabs
 from harness.errors import ActionFailed, BrowserCrashed
-from harness.records import Done, LiveObservation, Observation, Outcome, Refused, Site
+from harness.records import Done, LiveObservation, Observation, Outcome, Refused, Site, Unknown
 from harness.records import TabRecord as TabRecord
 
 logger = logging.getLogger(__name__)
@@ -89,6 +89,7 @@ class BrowserSession:
         )
         self.actor = ActionExecutor(self.tabs, lane.addresses, guard=lane.guard, settings=settings)
         self.settler = Settler(self.tabs, self.traffic, settings)
+        self.action_timeout_s = settings.action_timeout_s
         self._settings = settings
         self._observer = Observer(
             dialect=settings.dialect, viewport=settings.viewport, html=settings.html, tree=settings.tree
@@ -141,14 +142,20 @@ class BrowserSession:
         """Do it; what cannot be done is an outcome, and a notice for the agent."""
         tab = await self.tabs.ensure_current()
         self.action_begins()
+
+        async def unblock() -> None:
+            await self.settler.settle()
+            self.settler.watch(tab)
+
         try:
             # Another tab may have become current since: the ids that were seen are those of other elements there.
-            await self.actor.perform(action, self._body if tab is self._seen else None)
+            body = self._body if tab is self._seen else None
+            is_whole = await self.actor.perform(action, body, unblock=unblock)
         except ActionFailed as exc:
             why = cut(self.lane.addresses.to_canonical_text(str(exc)), text_limits.MAX_NOTICE_CHARS)
             self.tabs.notice(f"the action was refused: {why}")
             return Refused(why=why)
-        return Done()
+        return Done() if is_whole else Unknown(why=CUT)
 
     def action_begins(self) -> None:
         """What pages do from here on may be of the action that comes."""
@@ -325,6 +332,7 @@ class _Picture(NamedTuple):
     """None = the page did not say where its elements are."""
 
 
+CUT = "the page took no more input; a part of the action may have had no effect. Check the page before you repeat it."
 UNMARKED = "there are no marks: the page did not say in time where its elements are"
 _NO_PICTURE = _Picture(None, {})
 

@@ -8,11 +8,13 @@ lanes share no login, so that no episode can log out another one.
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from playwright.async_api import Error, Locator, Page
 
+from harness.browser.driver.playwright_errors import in_working_time
 from harness.browser.network.http import fetch
 from harness.browser.session.browser_session import BrowserSession, SiteBinding
 from harness.browser.tabs.storage import real_state
@@ -111,13 +113,13 @@ async def _is_logged_in(window: BrowserSession, login: Login) -> bool:
 
 
 async def _log_in(window: BrowserSession, site: Site, login: Login) -> None:
-    page = window.tabs.current.page
+    page, limit_s = window.tabs.current.page, window.action_timeout_s
     try:
         await window.actor.goto(login.url)
         await window.settler.settle()
         for place, value in login.fields.items():
-            await _field(page, place).fill(value)
-        await _button(page, login.submit).click()
+            await in_working_time(partial(_fill, _field(page, place), value), limit_s)
+        await in_working_time(partial(_click, _button(page, login.submit)), limit_s)
         await window.settler.settle()
     except ActionFailed as exc:
         raise SiteUnavailable(f"{site.name}: {exc}") from exc
@@ -128,6 +130,14 @@ async def _log_in(window: BrowserSession, site: Site, login: Login) -> None:
             f"{site.name}: the login form at {login.url} does not match sites.{site.name}.login"
         ) from exc
     logger.debug("logged in to %s", site.name)
+
+
+async def _fill(field: Locator, value: str, timeout_ms: float) -> None:
+    await field.fill(value, timeout=timeout_ms)
+
+
+async def _click(button: Locator, timeout_ms: float) -> None:
+    await button.click(timeout=timeout_ms)
 
 
 @asynccontextmanager

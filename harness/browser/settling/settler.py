@@ -8,7 +8,6 @@ effects of the action.
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib.resources import files
@@ -105,7 +104,7 @@ class Settler:
             if arrived:  # every document has the whole time for itself
                 document = (tab, tab.commits)
                 documents += 1
-                deadline = time.monotonic() + self._settings.settle_timeout_s
+                deadline = asyncio.get_running_loop().time() + self._settings.settle_timeout_s
             if documents > _MOST_DOCUMENTS:
                 if tab.frozen:
                     return self._settled(tab, surely=True)
@@ -122,7 +121,7 @@ class Settler:
             )
             if not busy:
                 return self._settled(tab, surely=not early)
-            if time.monotonic() >= deadline and not tab.moving and not tab.opening:
+            if asyncio.get_running_loop().time() >= deadline and not tab.moving and not tab.opening:
                 seconds = self._settings.settle_timeout_s
                 self._tabs.notice(f"the page was still busy after {seconds:g} s (waiting for {busy})")
                 return self._settled(tab, surely=True)
@@ -155,15 +154,15 @@ class Settler:
     async def _arrive(self, tab: Tab) -> None:
         """Wait for the pending navigation and tabs; the server may be slow, within a timeout."""
         seconds = self._settings.navigation_timeout_s
-        deadline = time.monotonic() + seconds
+        deadline = asyncio.get_running_loop().time() + seconds
         while (tab.moving or tab.opening) and not tab.page.is_closed() and self._tabs.is_current(tab):
-            if time.monotonic() >= deadline:
+            if asyncio.get_running_loop().time() >= deadline:
                 where = tab.moving or "the new tab"
                 self._tabs.notice(f"gave up waiting for {where}: no answer within {seconds:g} s")
                 tab.give_up_moving()
                 await tab.cdp.send("Page.stopLoading")
                 return
-            await self._event(deadline - time.monotonic())
+            await self._event(deadline - asyncio.get_running_loop().time())
 
     async def _origin_quiet(self, tab: Tab, deadline: float) -> str:
         origin = self._origin
@@ -179,7 +178,7 @@ class Settler:
             return "a tab"
         if tab.moving or document != (tab, tab.commits):
             return "a new page"
-        left = deadline - time.monotonic()
+        left = deadline - asyncio.get_running_loop().time()
         if tab.frames_moving:
             await self._event(left)
             return "a frame"
@@ -215,7 +214,7 @@ class Settler:
 
     async def _ask(self, tab: Tab, frame: Frame, deadline: float, *, early: bool) -> _FrameState | None:
         """One frame's answer; None when it went away meanwhile, or runs no script."""
-        budget = max(0.0, deadline - time.monotonic())
+        budget = max(0.0, deadline - asyncio.get_running_loop().time())
         try:
             async with asyncio.timeout(budget + self._settings.action_timeout_s):
                 answer = await self._answer(tab, frame, [budget * 1000, sorted(self._ambient), early])

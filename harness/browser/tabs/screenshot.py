@@ -31,13 +31,13 @@ async def take_screenshot(tab: Tab, *, limit_s: float, arrives: bool, quick: boo
     """
     if not arrives:
         try:
-            if quick:
-                async with asyncio.timeout(limit_s):
-                    await tab.evaluate_aside(FONTS)
-                    return await capture(tab.cdp, quick=True)
-            return await tab.page.screenshot(
-                type="png", scale="css", caret="initial", animations="allow", timeout=limit_s * 1000
-            )
+            async with asyncio.timeout(limit_s):
+                if not quick:
+                    return await tab.page.screenshot(
+                        type="png", scale="css", caret="initial", animations="allow", timeout=0
+                    )
+                await tab.evaluate_aside(FONTS)
+                return await capture(tab.cdp, quick=True)
         except TimeoutError:
             pass
         except Error as exc:

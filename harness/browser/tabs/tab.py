@@ -5,7 +5,6 @@ observed in between. Only bookkeeping on events; waiting is `settling`'s.
 """
 
 import asyncio
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -45,7 +44,7 @@ class _Move:
 
     url: str
     phase: _Phase
-    at: float = field(default_factory=time.monotonic)
+    at: float = field(default_factory=lambda: asyncio.get_running_loop().time())
 
 
 class Tab:
@@ -201,7 +200,7 @@ class Tab:
 
     def _expire(self) -> None:
         """No event reports a request of a page that came to nothing (`mailto:`, a refused scheme)."""
-        limit = time.monotonic() - _BEGINS_WITHIN_S
+        limit = asyncio.get_running_loop().time() - _BEGINS_WITHIN_S
         for frame, move in list(self._moves.items()):
             if move.phase is not _Phase.STARTED and move.at < limit:
                 del self._moves[frame]

@@ -7,7 +7,6 @@ is written share the next write.
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -53,7 +52,7 @@ class _Burst:
     is_closed: bool = False
     under_way: int = 0
     count: int = 0
-    last: float = field(default_factory=time.monotonic)
+    last: float = field(default_factory=lambda: asyncio.get_running_loop().time())
     target: str = ""
     """That the last command works on."""
     errors: dict[str, str] = field(default_factory=dict)
@@ -94,7 +93,7 @@ class Bursts:
         burst = await self._joined(command)
         burst.count += 1
         burst.under_way += 1
-        burst.last = time.monotonic()
+        burst.last = asyncio.get_running_loop().time()
         ticket = Ticket(burst, burst.count)
         with ExitStack() as undo:
             undo.callback(self.landed, ticket, "it was not recorded")
@@ -111,7 +110,7 @@ class Bursts:
         if (burst := ticket.burst) is None:
             return
         burst.under_way -= 1
-        burst.last = time.monotonic()
+        burst.last = asyncio.get_running_loop().time()
         if error and len(burst.errors) < _MOST_ERRORS:
             burst.errors[str(ticket.position)] = error[:_LONGEST_ERROR]
         self._happened.set()
@@ -144,7 +143,7 @@ class Bursts:
             assert pending is not None and isinstance(pending.action, Cdp)
             burst = self._burst = _Burst(is_script=not pending.action.first)
         burst.begun.set()
-        begun = burst.last = time.monotonic()
+        begun = burst.last = asyncio.get_running_loop().time()
         while not self._is_over and (left_s := self._left_s(burst, begun, expects=expects())) > 0:
             self._happened.clear()
             try:
@@ -222,7 +221,7 @@ class Bursts:
         return self._burst
 
     def _left_s(self, burst: _Burst, begun: float, *, expects: bool) -> float:
-        now = time.monotonic()
+        now = asyncio.get_running_loop().time()
         whole = begun + LONGEST_S - now
         is_busy = burst.under_way or expects or not (burst.count or burst.is_script)
         if is_busy and not self._has_exited:

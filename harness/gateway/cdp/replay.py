@@ -5,7 +5,6 @@ compared, and only then is the first command of the next one let through.
 """
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -170,9 +169,9 @@ class Replay:
             await self._wait()
 
     async def _until_changed(self, before: object) -> bool:
-        deadline = time.monotonic() + _CHANGES_WITHIN_S
+        deadline = asyncio.get_running_loop().time() + _CHANGES_WITHIN_S
         while self._browser.state() == before and not self.is_over:
-            if time.monotonic() >= deadline:
+            if asyncio.get_running_loop().time() >= deadline:
                 return False
             await asyncio.sleep(_LOOKS_EVERY_S)
         return True
