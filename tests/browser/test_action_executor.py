@@ -1,12 +1,17 @@
 """Actions have the effects a person's mouse and keyboard would have, and refusals are sentences, never exceptions."""
 
-from dataclasses import replace
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import ClassVar
 from urllib.parse import parse_qs
 
 import pytest
 from playwright.async_api import Page
 
 from harness.actions import (
+    Action,
     Click,
     Code,
     GoBack,
@@ -21,9 +26,10 @@ from harness.actions import (
     Target,
     Type,
 )
+from harness.actions.browser_controls import BrowserControls
 from harness.browser.session.chromium import ChromiumPool
-from harness.records import Done, Refused
-from tests.browser.conftest import QUICK, Visit, Web, html, visiting
+from harness.records import Done, Refused, Unknown
+from tests.browser.conftest import QUICK, Answer, Asked, Visit, Web, html, visiting
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -44,6 +50,51 @@ async def test_any_unicode_can_be_typed_and_arrives_letter_for_letter(web: Web, 
     async with visiting(chromium, web) as visit:
         await visit.act(Type(target=visit.target("textbox", "Name"), text=text, enter=False))
         assert f"textbox 'Name' value: {text!r}" in visit.text
+
+
+async def test_what_a_page_takes_late_is_typed_whole(web: Web, chromium: ChromiumPool) -> None:
+    async with visiting_busy(web, chromium) as visit:
+
+        async def answer(_: Asked) -> Answer:
+            async with asyncio.timeout(60):
+                while "did not react" not in "".join(visit.env._window.tabs._notices._first):  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+            return html("go on")
+
+        web.pages["/busy"] = answer
+        await visit.act(Type(target=visit.target("textbox", "Name"), text="all of it", enter=False))
+        assert visit.outcome == Done() and "value: 'all of it'" in visit.text
+        assert "the page did not react to the action within 3 s" in visit.notices
+
+
+@asynccontextmanager
+async def visiting_busy(web: Web, chromium: ChromiumPool) -> AsyncIterator[Visit]:
+    """A page that takes no input from the first click on until `/busy` has answered."""
+    busy = "const asked = new XMLHttpRequest(); asked.open('GET', '/busy', false); asked.send()"
+    web.page("/", f'<label>Name <input onmousedown="{busy}"></label>')
+    async with visiting(chromium, web) as visit:
+        yield visit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unanswered(Action):
+    """Input that the browser never answers, on a page that is at rest."""
+
+    kind: ClassVar[str] = "unanswered"
+
+    async def perform(self, browser: BrowserControls) -> None:
+        await asyncio.Event().wait()
+
+    def may_change_sites(self) -> bool:
+        return True
+
+
+async def test_input_that_is_given_up_is_not_called_done(web: Web) -> None:
+    web.page("/", "<p>at rest</p>")
+    async with web.pool(replace(QUICK, action_timeout_s=0.5)) as pool, visiting(pool, web) as visit:
+        assert "at rest" in await visit.act(Unanswered())
+        assert isinstance(visit.outcome, Unknown) and "took no more input" in visit.outcome.why
+        assert "did not react to the action within 0.5 s" in visit.notices
 
 
 async def test_typing_appends_and_clear_replaces(web: Web, chromium: ChromiumPool) -> None:

@@ -38,6 +38,33 @@ async def test_a_process_that_was_stopped_is_not_charged_for_it() -> None:
     assert worked_s <= passed_s - STOPPED_S + 2 * LOOKS_EVERY_S
 
 
+WAITING = """
+import asyncio, time
+from harness.runner.working_time import run_in_working_time
+async def wait():
+    monotonic = time.monotonic()
+    print("waiting", flush=True)
+    async with asyncio.timeout(2.5):
+        await asyncio.sleep(1.0)
+    print(time.monotonic() - monotonic)
+run_in_working_time(wait())
+"""
+
+
+@pytest.mark.integration
+async def test_no_timeout_counts_the_time_in_which_the_process_was_stopped() -> None:
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", WAITING, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    await process.stdout.readline()
+    process.send_signal(signal.SIGSTOP)
+    begun = time.monotonic()
+    while time.monotonic() < begun + STOPPED_S:  # noqa: ASYNC110 (it is the time that is waited for)
+        await asyncio.sleep(0.05)
+    process.send_signal(signal.SIGCONT)
+    said, _ = await process.communicate()
+    assert process.returncode == 0 and float(said) >= STOPPED_S
+
+
 @pytest.mark.parametrize(
     ("gap_s", "used_s", "counted_s"),
     [

@@ -39,6 +39,7 @@ logger = logging.getLogger(__name__)
 
 _CLOSES_WITHIN_S = 5.0
 _OPENS_WITHIN_S = 5.0
+_STARTS_WITHIN_S = 30.0
 NOWHERE_ELSE: Mapping[str, str] = MappingProxyType({})
 
 
@@ -203,7 +204,8 @@ class ChromiumPool:
         return life
 
     async def _launch(self, playwright: Playwright, path: str, *, sandbox: bool) -> Browser:
-        return await playwright.chromium.launch(
+        launching = playwright.chromium.launch(
+            timeout=0,
             executable_path=path,
             env={**browser_environment(os.environ)},
             headless=self._settings.headless,
@@ -218,6 +220,11 @@ class ChromiumPool:
             handle_sigterm=False,
             handle_sighup=False,
         )
+        try:
+            async with asyncio.timeout(_STARTS_WITHIN_S):
+                return await launching
+        except TimeoutError as exc:
+            raise Error(f"it did not open within {_STARTS_WITHIN_S:g} s") from exc
 
     async def _leave(self, environment: BrowserEnvironment, life: "_Life") -> None:
         try:
