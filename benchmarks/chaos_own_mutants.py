@@ -89,7 +89,7 @@ SiteState.note_use = _mutant_note_use
             file="harness/runner/recorder.py",
             code="""
 async def _mutant_late(self, *, replayed=True):
-    self._unrecorded = ()
+    self._unrecorded.clear()
 
 Recorder.late = _mutant_late
 """,

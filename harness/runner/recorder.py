@@ -5,6 +5,7 @@ The only state are effects that are in no record yet; the next record that has t
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
@@ -77,7 +78,8 @@ class Recorder:
     def __init__(self, kit: EpisodeDeps, journal: JournalWriter) -> None:
         self._kit = kit
         self._journal = journal
-        self._unrecorded: tuple[SideEffect, ...] = ()
+        self._unrecorded: deque[SideEffect] = deque()
+        """Effects that are in no record yet; taken in the writer's thread, where their record is sure to be written."""
         self.typed_again = False
         """Whether what pages send before the next action may have been sent before, see `RestoreResult.typed_again`."""
 
@@ -112,28 +114,42 @@ class Recorder:
 
     def note(self, effects: tuple[SideEffect, ...]) -> None:
         """Effects were seen; the next `late` or `failure` records them."""
-        self._unrecorded += effects
+        self._unrecorded.extend(effects)
 
     async def late(self, *, replayed: bool = True) -> None:
-        """Record effects that were seen after the step that caused them, or (not `replayed`) during a restore."""
+        """Record effects that were seen after the step that caused them, or (not `replayed`) during a restore.
+
+        Where this is cancelled, the next call or the record of a failure has those that were not written.
+        """
+        if self._unrecorded:
+            await self._kit.write(lambda: self._write_late(replayed=replayed))
+
+    def _write_late(self, *, replayed: bool) -> None:
         episode = self._journal.episode
-        if self._unrecorded and episode.arrival is not None and episode.closed is None:
-            effects, self._unrecorded = self._unrecorded, ()
-            at = self._kit.clock()
-            await self.append(Late(step=len(episode.steps), effects=effects, replayed=replayed, at=at))
-            if replayed and self.typed_again:
-                self.typed_again = False
-                sent = f"{effects[0].method} {effects[0].url}"
-                typed = f"resumed at step {len(episode.steps)}; text was typed again"
-                await self.accept(DoubtReason.REOPENED, f"{typed}, and {sent} came after it, perhaps twice")
+        if episode.arrival is None or episode.closed is not None or not (effects := self._taken()):
+            return
+        at = self._kit.clock()
+        self._journal.append(Late(step=len(episode.steps), effects=effects, replayed=replayed, at=at))
+        if replayed and self.typed_again:
+            self.typed_again = False
+            sent = f"{effects[0].method} {effects[0].url}"
+            typed = f"resumed at step {len(episode.steps)}; text was typed again"
+            why = f"{typed}, and {sent} came after it, perhaps twice"
+            self._journal.append(self._doubt(0, DoubtReason.REOPENED, _accepted(why)))
+
+    def _taken(self) -> tuple[SideEffect, ...]:
+        return tuple(self._unrecorded.popleft() for _ in range(len(self._unrecorded)))
 
     async def accept(self, reason: DoubtReason, why: str) -> None:
         """Record a doubt about the attempt, which goes on all the same."""
-        await self.doubt(0, reason, InDoubt(resolution=DoubtResolution.ACCEPTED, why=why))
+        await self.doubt(0, reason, _accepted(why))
 
     async def doubt(self, step: int, reason: DoubtReason, found: InDoubt) -> None:
+        await self.append(self._doubt(step, reason, found))
+
+    def _doubt(self, step: int, reason: DoubtReason, found: InDoubt) -> Doubt:
         at = self._kit.clock()
-        await self.append(Doubt(step=step, reason=reason, resolution=found.resolution, why=found.why, at=at))
+        return Doubt(step=step, reason=reason, resolution=found.resolution, why=found.why, at=at)
 
     async def failure(self, error: Exception, boundary: str) -> None:
         """Record an infrastructure failure, with the effects that the interrupted action already had."""
@@ -146,11 +162,13 @@ class Recorder:
             boundary=boundary,
             type=type(error).__name__,
             message=message,
-            effects=self._unrecorded,
             unsent=isinstance(error, InfraError) and error.unsent,
             shared=isinstance(error, BrowserLost),
             at=self._kit.clock(),
         )
         logger.error("task %s: %s while trying to %s: %s", opened.task.task_id, failed.type, boundary, message)
-        await self.append(failed)
-        self._unrecorded = ()
+        await self.keep(lambda: replace(failed, effects=self._taken()))
+
+
+def _accepted(why: str) -> InDoubt:
+    return InDoubt(resolution=DoubtResolution.ACCEPTED, why=why)

@@ -217,6 +217,15 @@ class BrowserSession:
         """See `Observer.reserve`."""
         self._observer.reserve(used)
 
+    async def cut_off_tabs(self) -> None:
+        """Let nothing leave the tabs that are open any more, and wait for the answers to what has left them. Tabs that
+        are opened later are not concerned.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_UNDONE_WITHIN_S):
+                await together(*(_without_network(tab) for tab in self.tabs.all))
+        await self.traffic.effects_answered(limit_s=self._settings.settle_timeout_s)
+
     async def cut_off(self) -> None:
         """Let nothing leave the browser any more; a page whose script never ends cannot be reached, and sends nothing
         either.
@@ -346,6 +355,14 @@ class InitialState:
     geolocation: Any = None
     sending: SendingWatch | None = None
     """See `Tabs.sending`."""
+
+
+async def _without_network(tab: Tab) -> None:
+    try:
+        await tab.cut_off()
+    except Error as exc:
+        if not closed(exc) and not moved(exc):
+            raise
 
 
 async def _close(context: BrowserContext) -> None:

@@ -1,6 +1,7 @@
 """Collects from the live pages everything that the evaluators of a task need; afterwards no browser is needed.
 
-The agent's own page is never navigated: other addresses are opened in new tabs. Locators are script that runs in the
+The agent's own page is never navigated: other addresses are opened in new tabs. It is read first and then cut off from
+the network, so that no request of it comes between what is gathered of its sites. Locators are script that runs in the
 page, as in WebArena; nothing of a task is evaluated outside of it. What cannot be gathered is an error of that one
 target, and so is damage that a locator does to its page. A site that does not answer is `SiteUnavailable`, so that the
 episode stays pending. Where WebArena would score what it got nevertheless (a page with status 500, a locator that is no
@@ -8,7 +9,9 @@ script or closes its page), both the value and the error are kept.
 """
 
 import asyncio
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from playwright.async_api import Error
 
@@ -35,19 +38,32 @@ _BROKEN = 500
 
 
 async def gather(
-    window: BrowserSession, task: Task, *, settings: BrowserSettings, trace: Trace | None = None
+    window: BrowserSession,
+    task: Task,
+    *,
+    settings: BrowserSettings,
+    trace: Trace | None = None,
+    cuts_off: bool = True,
 ) -> RawEvidence:
-    """See `Environment.gather`; a `trace` ends here, before anything is asked for that the agent did not ask for."""
+    """See `Environment.gather`.
+
+    Args:
+        trace: It ends here, before anything is asked for that the agent did not ask for.
+        cuts_off: Cut off the agent's tabs before other addresses are opened.
+    """
     mine = await window.settler.settle()
     har = None if trace is None else await trace.end(window.lane.addresses)
     shown = window.lane.addresses.to_canonical_text
     url, title, html = map(shown, (mine.url, *await mine.source()))
     url, title, html = text_limits.truncate_url(url), cut(title, text_limits.MAX_TITLE_CHARS), cut(html, LARGEST)
     targets = task.eval.program_html
+    gatherer = _Gatherer(window, mine, settings=settings)
+    await gatherer.read_mine(targets)
     if any(target.url != "last" for target in targets):
+        if cuts_off:
+            await window.cut_off_tabs()
         with window.traffic.unrecorded():
             await login.ensure(window, login.wanted(task, window.lane.sites), aside=True)
-    gatherer = _Gatherer(window, mine, settings=settings)
     selections = [await gatherer.select(index, target) for index, target in enumerate(targets)]
     await gatherer.close()
     return RawEvidence(url=url, title=title, html=html, selections=tuple(selections), trace=har)
@@ -66,22 +82,36 @@ class _Gatherer:
         """What the server said to that address."""
         self._doubt = ""
         """Why the value of the target at hand should not be trusted."""
+        self._of_mine: dict[int, _Found] = {}
+        """What targets select from the agent's page, by their index."""
+
+    async def read_mine(self, targets: Sequence[HtmlTarget]) -> None:
+        """Let the targets of the agent's page select, in their order."""
+        for index, target in enumerate(targets):
+            if target.url == "last":
+                self._of_mine[index] = await self._found(index, target)
 
     async def select(self, index: int, target: HtmlTarget) -> TargetValue:
+        mine = self._of_mine.get(index)
+        if mine is None:
+            return (await self._found(index, target)).value
+        if self._other is None or not mine.is_there:
+            return mine.value
+        try:
+            theirs = await self._value(self._other, target)
+        except EvaluatorError as exc:
+            return TargetValue(index=index, url=mine.value.url, error=str(exc))
+        return replace(mine.value, last_value=None if theirs == mine.value.value else theirs)
+
+    async def _found(self, index: int, target: HtmlTarget) -> "_Found":
         url, self._doubt = "", ""
         try:
             tab = await self._tab(target)
             url = self._shown(tab)
             value = await self._value(tab, target)
-            doubt = self._doubt
-            if target.url != "last" or self._other is None:
-                return TargetValue(index=index, url=url, value=value, error=doubt)
-            theirs = await self._value(self._other, target)
-            return TargetValue(
-                index=index, url=url, value=value, error=doubt, last_value=None if theirs == value else theirs
-            )
+            return _Found(TargetValue(index=index, url=url, value=value, error=self._doubt), is_there=True)
         except EvaluatorError as exc:
-            return TargetValue(index=index, url=url, error=str(exc))
+            return _Found(TargetValue(index=index, url=url, error=str(exc)), is_there=False)
 
     async def close(self) -> None:
         """Leave only what the agent had open."""
@@ -186,6 +216,12 @@ class _Gatherer:
 
     def _shown(self, tab: Tab) -> str:
         return self._window.lane.addresses.to_canonical(tab.url)
+
+
+class _Found(NamedTuple):
+    value: TargetValue
+    is_there: bool
+    """False: there is only the reason why nothing was selected."""
 
 
 def _canonical(value: Any, shown: Any) -> Any:

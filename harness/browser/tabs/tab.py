@@ -6,6 +6,7 @@ observed in between. Only bookkeeping on events; waiting is `settling`'s.
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from importlib.resources import files
@@ -22,6 +23,7 @@ from harness.browser.tabs.storage import Feed, Storage
 
 _SAME_DOCUMENT = frozenset({"sameDocument", "historySameDocument"})
 _BEGINS_WITHIN_S = 1.0
+_OFFLINE = {"offline": True, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
 _SOURCE = """(() => {
     const of = (name) => Object.getOwnPropertyDescriptor(Document.prototype, name).get.call(document);
     const doctype = of("doctype");
@@ -188,6 +190,15 @@ class Tab:
         if self._frozen:
             self._frozen = False
             await self.cdp.send("Emulation.setScriptExecutionDisabled", {"value": False})
+
+    async def cut_off(self) -> None:
+        """Let nothing leave the page, its frames and workers any more; what is on its way goes on."""
+        await self.attach()
+        await self.cdp.send("Network.emulateNetworkConditions", _OFFLINE)
+        for frame in self.page.frames[1:]:
+            with suppress(Error):  # it is of the page's own process
+                session = await self.page.context.new_cdp_session(frame)
+                await session.send("Network.emulateNetworkConditions", _OFFLINE)
 
     def expect_move(self, url: str) -> None:
         """A navigation was asked for from outside the page, and its events are still to come."""
