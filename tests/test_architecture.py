@@ -113,8 +113,8 @@ def test_modules_and_functions_stay_readable() -> None:
     wrong = []
     for path in MODULES:
         source, name = path.read_text(), path.relative_to(HARNESS)
-        if source.count("\n") > 400:
-            wrong.append(f"{name} has {source.count(chr(10))} lines, more than 400")
+        if source.count("\n") > 500:
+            wrong.append(f"{name} has {source.count(chr(10))} lines, more than 500")
         wrong += [f"{name}: {fault}" for fault in faults_of(tree_of(path), path)]
     assert wrong == []
 
@@ -123,8 +123,8 @@ def faults_of(tree: ast.Module, path: Path) -> Iterator[str]:
     """What a module must not hold: long functions, broad excepts, and text that is run as Python."""
     for node in ast.walk(tree):
         match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef() if (node.end_lineno or 0) - node.lineno >= 50:
-                yield f"{node.name} is longer than 50 lines"
+            case ast.FunctionDef() | ast.AsyncFunctionDef() if (node.end_lineno or 0) - node.lineno >= 60:
+                yield f"{node.name} is longer than 60 lines"
             case ast.ExceptHandler(type=None | ast.Name(id="Exception" | "BaseException")) if path.name != "episode.py":
                 yield f"line {node.lineno} catches everything, which only the episode's boundary does"
             case ast.Call(func=ast.Name(id="eval" | "exec")):
@@ -132,7 +132,7 @@ def faults_of(tree: ast.Module, path: Path) -> Iterator[str]:
 
 
 def test_the_faults_are_found() -> None:
-    text = "def f():\n" + "    1\n" * 50 + "try: eval('1')\nexcept Exception: pass\ntry: 1\nexcept: exec('1')\n"
+    text = "def f():\n" + "    1\n" * 60 + "try: eval('1')\nexcept Exception: pass\ntry: 1\nexcept: exec('1')\n"
     assert len(list(faults_of(ast.parse(text), Path("x.py")))) == 5
 
 

@@ -326,8 +326,8 @@ async def test_one_that_comes_back_finds_its_site_reset_like_anybody_else() -> N
 
 async def test_with_checkpoints_one_that_goes_on_finds_what_it_left_and_somebody_else_does_not() -> None:
     hook, journals = Hook(), Journals()
-    upkeep = DirtySites(hook, ["shop"])
-    async with Scheduler([writer("1"), writer("2")], journals.sharing(), upkeep, keeps_sites=True) as schedule:
+    upkeep, sharing = DirtySites(hook, ["shop"]), journals.sharing(safe_to_open=["shop"])
+    async with Scheduler([writer("1"), writer("2")], sharing, upkeep, keeps_sites=True) as schedule:
         changing(journals, await taken(schedule, 0), ended=False)
         schedule.reclaim(0)
         again = await taken(schedule, 1)
@@ -338,6 +338,16 @@ async def test_with_checkpoints_one_that_goes_on_finds_what_it_left_and_somebody
         back = await taken(schedule, 0)
         assert (ids(back), back.clean) == (["1"], ("shop",)), "the site was reset since"
     assert len(hook.calls) == 3
+
+
+async def test_pages_that_may_change_something_when_they_are_opened_again_keep_no_site() -> None:
+    hook, journals = Hook(), Journals()
+    upkeep = DirtySites(hook, ["shop"])
+    async with Scheduler([writer("1")], journals.sharing(), upkeep, keeps_sites=True) as schedule:
+        changing(journals, await taken(schedule, 0), ended=False)
+        schedule.reclaim(0)
+        assert (await taken(schedule, 1)).clean == ("shop",)
+    assert len(hook.calls) == 2
 
 
 async def test_a_pending_action_that_may_have_been_performed_keeps_no_site() -> None:
@@ -360,7 +370,7 @@ async def test_what_an_earlier_start_left_is_known_from_the_disk(tmp_path: Path,
     if not kept:  # the start ended in the middle of a reset
         upkeep.begins([SiteInstance("shop", "http://shop.a")])
     upkeep = DirtySites(hook, ["shop"], log=SiteLog(tmp_path))
-    async with Scheduler([job], journals.sharing(), upkeep, keeps_sites=True) as schedule:
+    async with Scheduler([job], journals.sharing(safe_to_open=["shop"]), upkeep, keeps_sites=True) as schedule:
         assert (await taken(schedule, 0)).clean == (() if kept else ("shop",))
     assert len(hook.calls) == resets
 

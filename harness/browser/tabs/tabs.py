@@ -64,6 +64,7 @@ class Tabs:
     def documents(self) -> Mapping[Page, int]:
         """How many documents each page has gone through."""
         return {tab.page: tab.commits for tab in self._tabs}
+
     @property
     def url(self) -> str:
         """Real address of the current tab; "" when the last one has been closed."""
