@@ -125,6 +125,11 @@ class Benchmark(ABC):
     needs_trace: bool = False
     """Its evaluators read the requests of the pages (`closed.evidence.trace`); `browser.har=false` is refused."""
 
+    default_reward: float | None = 0.0
+    """What the eval type `reward` scores when no action was rewarded, as when the agent gives up; None = such an
+    episode stays unscored.
+    """
+
     @abstractmethod
     def tasks(self) -> Iterable[Mapping[str, Any]]:
         """The tasks as a task file has them, checked and selected like those of a file (`task.ids`, `task.limit`)."""

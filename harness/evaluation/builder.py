@@ -175,7 +175,10 @@ def build_evaluators(config: Config, benchmark: Benchmark | None) -> Mapping[str
 
 
 def _benchmark_evaluators(benchmark: Benchmark) -> dict[str, Evaluator]:
-    return {"reward": LastReward(), **_evaluators_of(benchmark)}
+    default = benchmark.default_reward
+    if default is not None and not (isinstance(default, int | float) and math.isfinite(default)):
+        raise ConfigError(f"{type(benchmark).__name__}.default_reward is {default!r:.80}; give a number, or None")
+    return {"reward": LastReward(default), **_evaluators_of(benchmark)}
 
 
 def _entries(benchmark: Benchmark) -> list[object]:
