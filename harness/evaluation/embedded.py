@@ -7,13 +7,15 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from urllib.parse import urlsplit
 
-from harness.codec import dumps
+from harness.codec import digest, dumps
+from harness.config import Config
 from harness.config.model_settings import LlmConfig
 from harness.demo.launcher import KEY_VARIABLE, EmbeddedServer, launch_server
 from harness.demo.model.fault_injection import read_faults
-from harness.demo.model.scripts import read_plans
+from harness.demo.model.scripts import plan_entries, read_plans
 from harness.errors import ConfigError
 from harness.evaluation.run_context import RunContext
 from harness.evaluation.suite_file import suite_plans
@@ -91,13 +93,26 @@ def is_embedded_endpoint(llm: LlmConfig) -> bool:
     return llm.kind == "scripted" and llm.base_url is None
 
 
+def plans_digest(config: Config) -> str | None:
+    """Of the plans that the embedded endpoint plays, however they are written down; None = it is not used.
+
+    Raises:
+        ConfigError: There are none, or they cannot be read.
+    """
+    return digest(_plans(config)) if is_embedded_endpoint(config.llm) else None
+
+
+def _plans(config: Config) -> list[Any]:
+    if config.llm.plans is not None:
+        return plan_entries(Path(config.llm.plans))
+    if not config.task.members:
+        raise ConfigError("llm.plans is not set: llm=scripted needs a plan file for these tasks, llm.plans=FILE")
+    return suite_plans(config.task.members)
+
+
 async def _launch_endpoint(context: RunContext, closing: AsyncExitStack) -> EmbeddedServer:
     llm, run = context.settings.llm, context.run
-    plans = llm.plans
-    if plans is None and (written := suite_plans(context.config.task.members)):
-        plans = str(run.write("plans.json", dumps(written)))
-    if plans is None:
-        raise ConfigError("llm.plans is not set: llm=scripted needs a plan file for these tasks, llm.plans=FILE")
+    plans = llm.plans or str(run.write("plans.json", dumps(_plans(context.config))))
     intents = {task.task_id: task.intent for task in context.tasks}
     placeholders = {f"__{name.upper()}__": base for name, base in context.settings.sites.canonical_bases.items()}
     read_plans(Path(plans), intents, placeholders=placeholders)  # here a wrong file is a usage error

@@ -24,6 +24,7 @@ from harness.evaluation.build_locks import build_scheduler
 from harness.evaluation.builder import build_rate_limiter, build_run_budget, check_plugins, load_tasks
 from harness.evaluation.config_drift import check_config_drift
 from harness.evaluation.dry_run import describe_dry_run
+from harness.evaluation.embedded import plans_digest
 from harness.evaluation.forks import begin_fork, check_fork
 from harness.evaluation.models import check_keys
 from harness.evaluation.provenance import describe, environment
@@ -188,7 +189,7 @@ def _describe(  # noqa: PLR0913 (what a run is)
     """Write down with what the run is made, once it can be: models have keys, and versions are those of before."""
     check_keys(config.llm, config.judge)
     now, measured = environment(config.browser), config.measured()
-    found = versions(now, config.sites, tasks)
+    found = versions(now, config.sites, tasks, plans=plans_digest(config))
     check_version_drift(found, run, is_begun=is_begun, accepted=accepted)
     names = sorted({name for task in tasks for name in task.sites})
     known = {

@@ -20,10 +20,11 @@ from typing import Any
 import yaml
 
 from harness import safe_files
-from harness.codec import CodecError, JsonObject, loads
+from harness.codec import JsonObject
 from harness.config import Config, LimitsConfig
 from harness.config.schema_fields import Tree, as_plain
 from harness.config.site_settings import DEMO_SERVER, RESERVED, read_sites
+from harness.demo.model.scripts import plan_entries
 from harness.errors import ConfigError, UnsafeFile
 
 Compose = Callable[[str, Mapping[str, Any]], Config]
@@ -201,17 +202,17 @@ def suite_plans(members: Mapping[str, Mapping[str, Any]]) -> list[JsonObject]:
     """The plan files of a suite's benchmarks as one, for the scripted endpoint.
 
     Raises:
-        ConfigError: One cannot be read.
+        ConfigError: A benchmark has none.
+        TaskError: One cannot be read.
     """
     found: list[JsonObject] = []
     for name, member in members.items():
         if (path := member["plans"]) is None:
-            continue
-        try:
-            plans = loads(safe_files.read_named(Path(path)))
-        except (OSError, UnsafeFile, CodecError) as error:
-            raise ConfigError(f"{path}: cannot read the plan file: {error}") from error
-        for plan in plans if isinstance(plans, list) else ():
+            raise ConfigError(
+                f"llm=scripted has no plans for the benchmark {name} of the suite; leave it out, give llm.plans=FILE"
+                f" with plans for all (task_id: {name}.ID), or choose a model by llm=openai"
+            )
+        for plan in plan_entries(Path(path)):
             if isinstance(plan, dict):
                 found.append({**plan, "task_id": f"{name}.{plan.get('task_id')}"})
     return found

@@ -1,4 +1,4 @@
-"""Versions that a run is measured with, besides its settings: Cairn, Chromium and the sites.
+"""Versions that a run is measured with, besides its settings: Cairn, Chromium, the sites and what is scripted.
 
 Another one is another measurement: it is refused, or accepted by `resume.accept_drift` and recorded in `drift.jsonl`,
 as changed settings are. A version that is unknown, as in folders from before they were recorded, is not compared.
@@ -20,16 +20,19 @@ VERSIONS = "versions"
 """Key of `run.json`."""
 
 
-def versions(environment: Tree, sites: SitesSettings, tasks: Iterable[Task]) -> dict[str, str]:
+def versions(
+    environment: Tree, sites: SitesSettings, tasks: Iterable[Task], *, plans: str | None = None
+) -> dict[str, str]:
     """Those that are known, by the names under which a change of them is refused.
 
     Args:
         environment: As `provenance.environment` gives it.
         sites: The settings of the sites, with the versions that are declared.
         tasks: The tasks of the run; sites of no task do not count.
+        plans: Digest of what the scripted endpoint plays.
     """
     browser = environment.get("browser") or {}
-    found = {"Cairn": environment.get("harness"), "browser": browser.get("version")}
+    found = {"Cairn": environment.get("harness"), "browser": browser.get("version"), "llm.plans": plans}
     for name in sorted({name for task in tasks for name in task.sites}):
         site = sites.by_name.get(name)
         found[f"sites.{name}"] = (site.version if site is not None else None) or sites.version

@@ -17,6 +17,7 @@ def test_the_configured_logins_are_those_of_the_seeded_users() -> None:
         assert site.account
         assert config[site.name] == {
             "canonical": base,
+            "safe_get": True,
             "login": {
                 "url": base + site.login_path,
                 "fields": {"#login": site.account[0], "#password": site.account[1]},

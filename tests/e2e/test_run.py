@@ -150,6 +150,9 @@ def test_a_broken_plan_fails_visibly(start: Starter, broken_plans: Path) -> None
     episode = read(done.folder / "1.traj.jsonl")
     assert episode.closed is not None and episode.closed.reason == "PARSE_FAILURES"
     assert "A button that is nowhere" in episode.steps[-1].decided.reply
+    broken_plans.write_bytes((PROJECT / "tasks" / "demo.plans.json").read_bytes())
+    refused = start("task.ids=[0,1]", f"llm.plans={broken_plans}")
+    assert refused.code == 2 and "was created with other versions (llm.plans: " in refused.err
 
 
 @pytest.mark.slow

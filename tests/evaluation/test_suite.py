@@ -12,6 +12,7 @@ from harness.cli import configured
 from harness.config import BrowserConfig, Config
 from harness.errors import ConfigError, UsageError
 from harness.evaluation.builder import build_benchmark, build_evaluators, load_tasks
+from harness.evaluation.embedded import plans_digest
 from harness.journal.store import ArtifactStore
 from harness.testing import ScriptedPage
 from tests.journal.episodes import closed
@@ -250,6 +251,18 @@ def test_a_task_file_is_looked_for_beside_the_suite_file(folder: Path) -> None:
     (folder.parent / "mine.json").write_text(json.dumps([task]))
     (only,) = load_tasks(suite(folder, "benchmarks: {mine: {task: demo, path: mine.json}}"))
     assert only.task_id == "mine.4"
+
+
+def test_a_suite_needs_plans_for_the_scripted_endpoint_as_a_benchmark_alone_does(folder: Path) -> None:
+    scripted = ("llm=scripted", "agent=prompt")
+    with pytest.raises(
+        ConfigError, match="llm=scripted has no plans for the benchmark halls of the suite; leave it out"
+    ):
+        plans_digest(suite(folder, BOTH, *scripted))
+    assert plans_digest(suite(folder, "benchmarks: {demo: {}, again: {task: demo}}", *scripted))
+    own = folder.parent / "plans.json"
+    own.write_text("[]")
+    assert plans_digest(suite(folder, BOTH, *scripted, f"llm.plans={own}"))
 
 
 def test_every_call_of_a_benchmark_is_handed_on() -> None:

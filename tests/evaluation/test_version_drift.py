@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli import configured
 from harness.codec import dumps, loads
 from harness.config.site_settings import read_sites
-from harness.errors import ConfigError, ResumeMismatch
+from harness.errors import ConfigError, ResumeMismatch, UsageError
+from harness.evaluation.embedded import plans_digest
 from harness.evaluation.version_drift import check_version_drift, versions
 from harness.journal.store import RunFolder
 from harness.records import Eval, Task
@@ -58,6 +60,20 @@ def test_what_is_the_same_or_unknown_goes_on(tmp_path: Path, before: object) -> 
 
 def test_a_run_without_a_journal_may_be_begun_with_anything(tmp_path: Path) -> None:
     assert check(tmp_path / "run", before={"versions": {"Cairn": "0.1"}}, is_begun=False) == []
+
+
+def test_what_the_scripted_endpoint_plays_is_a_version(tmp_path: Path) -> None:
+    def digest_of(text: str, *more: str) -> str | None:
+        (tmp_path / "plans.json").write_text(text)
+        return plans_digest(configured([f"llm.plans={tmp_path / 'plans.json'}", *more]))
+
+    played = digest_of('[{"task_id": 0, "steps": [{"do": "stop"}]}]')
+    assert played == digest_of('[ {"steps": [{"do":"stop"}], "task_id": 0} ]')
+    assert played != digest_of('[{"task_id": 0, "steps": [{"do": "go_back"}]}]')
+    assert digest_of("[]", "llm=openai", "llm.model=m") is None
+    assert versions({}, read_sites({}), [], plans=played) == {"llm.plans": played}
+    with pytest.raises(UsageError, match=r"plans\.json: the plan file is not JSON"):
+        digest_of("{")
 
 
 def test_sites_declare_their_versions() -> None:

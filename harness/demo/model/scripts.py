@@ -91,7 +91,7 @@ def read_plans(path: Path, intents: Mapping[str, str], *, placeholders: Mapping[
         TaskError: A field is wrong or missing, a task has two plans, or two tasks with one intent differ in their plan.
     """
     plans: dict[str, Script] = {}
-    for number, entry in enumerate(_entries(path), start=1):
+    for number, entry in enumerate(plan_entries(path), start=1):
         plan = _plan(entry, f"{path}: entry {number}", placeholders or {})
         if plan.task_id in plans:
             raise TaskError(f"{path}: entry {number}: task_id {plan.task_id} has a plan already; remove one of the two")
@@ -114,7 +114,12 @@ def _by_intent(path: Path, plans: Mapping[str, Script], intents: Mapping[str, st
     return found
 
 
-def _entries(path: Path) -> list[Any]:
+def plan_entries(path: Path) -> list[Any]:
+    """What a plan file lists, of which nothing is checked.
+
+    Raises:
+        TaskError: It is no list, or cannot be read.
+    """
     try:
         data = loads(path.read_bytes())
     except OSError as exc:
