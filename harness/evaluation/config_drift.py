@@ -7,7 +7,6 @@ task is never accepted.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from harness import safe_files
 from harness.api import Artifacts
@@ -57,7 +56,7 @@ def check_config_drift(
                 f"{run.path} was created with another version of task {outcome.task_id}; "
                 "put the task file back, or choose another folder with run.id=NAME"
             )
-    known = _known(run.path / DRIFT_NAME)
+    known = accepted_before(run)
     for other in sorted({outcome.config_digest for outcome in mine} - {config_digest}):
         changed = changed_settings(settings_of(run.artifacts, other), now)
         names = _named(changed) or "unknown which: the settings artifact is missing or damaged"
@@ -101,12 +100,13 @@ def changed_settings(before: Tree | None, now: Tree) -> dict[str, list[object]]:
     }
 
 
-def _known(path: Path) -> set[tuple[str, str]]:
-    """The changes of digest that were accepted before.
+def accepted_before(run: RunFolder) -> set[tuple[str, str]]:
+    """The changes of digest that `drift.jsonl` holds.
 
     Raises:
         JournalError: The file is damaged.
     """
+    path = run.path / DRIFT_NAME
     found: set[tuple[str, str]] = set()
     with translate_os_errors(path, "read"):
         lines = (safe_files.read_if_there(path) or b"").splitlines()

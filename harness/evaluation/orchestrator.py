@@ -34,7 +34,7 @@ from harness.evaluation.reset_hooks import unresettable
 from harness.evaluation.run_context import RunContext, RunSettings
 from harness.evaluation.summary_cache import invalidate_summary, save_summary
 from harness.evaluation.trackers import Tracker
-from harness.evaluation.version_drift import VERSIONS, check_version_drift, versions
+from harness.evaluation.version_drift import PLANS, VERSIONS, check_version_drift, versions
 from harness.journal.index import Scan
 from harness.journal.redacting_stream import redact_output
 from harness.journal.redaction import Redactor, redact_logs
@@ -100,6 +100,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
         accepted = console.say if config.resume.accept_drift else None
         config_digest = check_config_drift(measured, run, tasks, outcomes=outcomes, accepted=accepted)
         stopping = ShutdownSignal(console.say)
+        _check_plans(config, run, is_begun=bool(outcomes), accepted=accepted)
         jobs, embedded = build_scheduler(settings, run, tasks, outcomes=outcomes, stopping=stopping)
         spent = outcomes if len(jobs) else {}  # without pending jobs there is nothing to stop
         budget = build_run_budget(config.run, run, spent, stopping=stopping)
@@ -177,6 +178,16 @@ def _begin(settings: RunSettings, run: RunFolder, tasks: Sequence[Task], jobs: S
     _say_who_is_alone(jobs, _jobs_are(settings.trials), console)
 
 
+def _check_plans(config: Config, run: RunFolder, *, is_begun: bool, accepted: Callable[[str], None] | None) -> None:
+    """What the scripted endpoint plays is a setting: other plans are refused also where no job is pending."""
+    check_version_drift(_plans_version(config), run, is_begun=is_begun, accepted=accepted)
+
+
+def _plans_version(config: Config) -> dict[str, str]:
+    plans = plans_digest(config)
+    return {} if plans is None else {PLANS: plans}
+
+
 def _describe(  # noqa: PLR0913 (what a run is)
     config: Config,
     run: RunFolder,
@@ -189,8 +200,9 @@ def _describe(  # noqa: PLR0913 (what a run is)
     """Write down with what the run is made, once it can be: models have keys, and versions are those of before."""
     check_keys(config.llm, config.judge)
     now, measured = environment(config.browser), config.measured()
-    found = versions(now, config.sites, tasks, plans=plans_digest(config))
+    found = versions(now, config.sites, tasks)
     check_version_drift(found, run, is_begun=is_begun, accepted=accepted)
+    found |= _plans_version(config)
     names = sorted({name for task in tasks for name in task.sites})
     known = {
         "config_digest": config_digest,

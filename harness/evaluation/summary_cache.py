@@ -1,7 +1,7 @@
 """The cached summary of a finished run, so that a start without pending tasks can print it immediately.
 
 Invariant: the cache is valid only while its key is unchanged: the settings, the code of Cairn, size and time of the
-task file and of every journal, and the reports. It can be deleted. It is invalidated before anything runs, and only
+task and plan files and of every journal, and the reports. It can be deleted. It is invalidated before anything runs, and only
 the holder of the run lock uses it.
 Why: docs/decisions/journal.md#the-summary-of-a-finished-run-is-cached
 """
@@ -98,11 +98,17 @@ def _grounds(settings: Tree, folder: Path) -> str:
     parts = [
         dumps({"version": __version__, "settings": redacted_settings(settings)}).decode(),
         *sorted(_states(_PACKAGE, ".py", deep=True)),
-        *sorted(_states(Path(settings["task"]["path"]))),
+        *(state for path in _inputs(settings) for state in _states(path)),
         *sorted(_states(folder, JOURNAL_SUFFIX)),
         *(state for name in _LEFT for state in _states(folder / name)),
     ]
     return sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _inputs(settings: Tree) -> list[Path]:
+    """The task file and the plan file, of each benchmark of a suite too."""
+    members = [settings["task"], *settings["task"]["members"].values(), settings["llm"]]
+    return sorted(Path(path) for one in members for key in ("path", "plans") if (path := one.get(key)) is not None)
 
 
 def _states(path: Path, suffix: str = "", *, deep: bool = False) -> Iterator[str]:

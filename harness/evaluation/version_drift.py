@@ -12,27 +12,26 @@ from harness.codec import CodecError, digest, loads
 from harness.config.schema_fields import Tree
 from harness.config.site_settings import SitesSettings
 from harness.errors import ResumeMismatch
-from harness.evaluation.config_drift import record_drift
+from harness.evaluation.config_drift import accepted_before, record_drift
 from harness.journal.store import RunFolder
 from harness.records import Task
 
 VERSIONS = "versions"
 """Key of `run.json`."""
+PLANS = "llm.plans"
+"""Among the versions: digest of what the scripted endpoint plays."""
 
 
-def versions(
-    environment: Tree, sites: SitesSettings, tasks: Iterable[Task], *, plans: str | None = None
-) -> dict[str, str]:
+def versions(environment: Tree, sites: SitesSettings, tasks: Iterable[Task]) -> dict[str, str]:
     """Those that are known, by the names under which a change of them is refused.
 
     Args:
         environment: As `provenance.environment` gives it.
         sites: The settings of the sites, with the versions that are declared.
         tasks: The tasks of the run; sites of no task do not count.
-        plans: Digest of what the scripted endpoint plays.
     """
     browser = environment.get("browser") or {}
-    found = {"Cairn": environment.get("harness"), "browser": browser.get("version"), "llm.plans": plans}
+    found = {"Cairn": environment.get("harness"), "browser": browser.get("version")}
     for name in sorted({name for task in tasks for name in task.sites}):
         site = sites.by_name.get(name)
         found[f"sites.{name}"] = (site.version if site is not None else None) or sites.version
@@ -68,7 +67,10 @@ def check_version_drift(
             f"{run.path} was created with other versions ({named}); use those, choose another folder with"
             " run.id=NAME, or continue with the new ones with resume.accept_drift=true"
         )
-    record_drift(run, digest(dict(sorted(before.items()))), digest(dict(sorted(now.items()))), changed)
+    digests = digest(dict(sorted(before.items()))), digest(dict(sorted(now.items())))
+    if digests in accepted_before(run):
+        return
+    record_drift(run, *digests, changed)
     accepted(f"continuing with other versions ({named}); recorded in {run.path / 'drift.jsonl'}")
 
 
