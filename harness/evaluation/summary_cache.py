@@ -1,8 +1,8 @@
 """The cached summary of a finished run, so that a start without pending tasks can print it immediately.
 
 Invariant: the cache is valid only while its key is unchanged: the settings, the code of Cairn, size and time of the
-task and plan files and of every journal, and the reports. It can be deleted. It is invalidated before anything runs, and only
-the holder of the run lock uses it.
+task and plan files and of every journal, and the reports. It can be deleted. It is invalidated before anything runs,
+and only the holder of the run lock uses it.
 Why: docs/decisions/journal.md#the-summary-of-a-finished-run-is-cached
 """
 
