@@ -1,11 +1,12 @@
 """The table at the end of a run."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -36,6 +37,10 @@ class StillPending:
 
 
 NOTHING_LEFT = StillPending()
+_NAME_WIDTH = 8
+_FOLDED = 20
+"""Longer names are folded before columns are left out."""
+_WIDE = 10_000
 
 
 def print_summary(
@@ -101,30 +106,47 @@ def _doubts(tally: Totals) -> str:
 
 
 def _table(console: Console, summary: Summary, baselines: Collection[Baseline]) -> None:
-    table = Table(
-        title=Text(f"{one_line(summary.run_id)} ({summary.dialect} scoring)"),
-        title_justify="left",
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-    )
-    table.add_column("site")
-    names = ("tasks", "passed", "failed", "unscored", "rate", "scored", *(one.agent for one in baselines))
-    for name in (*names, "tokens", "cost"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for site, tally in summary.by_site.items():
-        beside = [rate_of(one.sites, site) for one in baselines]
-        table.add_row(Text(one_line(site)), *_cells(tally, summary.priced, beside))
-    table.add_section()
-    table.add_row(
-        "all", *_cells(summary.overall, summary.priced, [f"{one.rate:.1%}" for one in baselines]), style="bold"
-    )
+    """A terminal that is too narrow for all columns gets fewer, never cut ones: the sentences below name the rest."""
+    counts = ("tasks", "passed", "failed", "unscored", "rate", "scored")
+    heads = ("site", *counts, *(one.agent for one in baselines), "tokens", "cost")
+    rows = [
+        (one_line(site), *_cells(tally, summary.priced, [rate_of(one.sites, site) for one in baselines]))
+        for site, tally in summary.by_site.items()
+    ]
+    rows.append(("all", *_cells(summary.overall, summary.priced, [f"{one.rate:.1%}" for one in baselines])))
+    title = f"{one_line(summary.run_id)} ({summary.dialect} scoring)"
+    columns = list(range(len(heads)))
+    dropped = [*range(len(counts) + 1, len(heads) - 2), heads.index("scored"), len(heads) - 2, len(heads) - 1]
+    table = _drawn(title, heads, rows, columns)
+    while dropped and _needed(console, table, [row[0] for row in rows]) > console.width:
+        columns.remove(dropped.pop(0))
+        table = _drawn(title, heads, rows, columns)
     console.print(table)
+
+
+def _drawn(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], columns: Sequence[int]) -> Table:
+    """A name that is too long is folded; a number is never cut."""
+    table = Table(title=Text(title), title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column(heads[0], overflow="fold", min_width=_NAME_WIDTH)
+    for number in columns[1:]:
+        table.add_column(heads[number], justify="right", no_wrap=True)
+    for row in rows[:-1]:
+        table.add_row(*(Text(row[number]) for number in columns))
+    table.add_section()
+    table.add_row(*(Text(rows[-1][number]) for number in columns), style="bold")
+    return table
+
+
+def _needed(console: Console, table: Table, names: Sequence[str]) -> int:
+    """Width that the table needs if long names are folded."""
+    folded = max(0, *(len(name) - _FOLDED for name in names))
+    return Measurement.get(console, console.options.update(width=_WIDE), table).minimum - folded
 
 
 def print_suite(console: Console, suite: SuiteRates) -> None:
     """Print a row for each benchmark, and the weighted mean."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("benchmark", no_wrap=True)
+    table.add_column("benchmark", overflow="fold", min_width=_NAME_WIDTH)
     for name in ("weight", "tasks", "passed", "failed", "unscored", "rate", "95% interval"):
         table.add_column(name, justify="right", no_wrap=True)
     for one in suite.benchmarks:

@@ -15,13 +15,20 @@ from rich.segment import Segment
 
 from harness.reports.escape import flat, visible
 
+_UNCUT = 10_000
+"""Width of an output that is no terminal, in characters: a log or another program must get whole rows."""
+
 
 class Terminal(Console):
     """Writes to stdout until it is closed."""
 
     def __init__(self, *, highlight: bool = True, soft_wrap: bool = False) -> None:
         super().__init__(
-            file=cast("IO[str]", _Output(sys.stdout)), highlight=highlight, soft_wrap=soft_wrap, emoji=False
+            file=cast("IO[str]", _Output(sys.stdout)),
+            width=None if sys.stdout.isatty() else _UNCUT,
+            highlight=highlight,
+            soft_wrap=soft_wrap,
+            emoji=False,
         )
         self.lost: Callable[[], object] = lambda: None
         """Called when stdout is closed; maybe in another thread."""

@@ -1,5 +1,8 @@
 """The rates of the free baselines beside a run's: only of the very same tasks, and of what is under the same folder."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -101,6 +104,16 @@ def test_each_site_has_the_rate_of_each_baseline_beside_its_own(
     print_summary(Console(file=said, width=200), replace(outcome, by_site=totals), "run", baselines=found)
     lines = [line.split() for line in said.getvalue().splitlines()]
     assert ["shop", "2", "2", "0", "0", "100.0%", "100.0%", "33.3%", "66.7%", "0", "$0.0000"] in lines
+    for width, heads in (
+        (80, "site tasks passed failed unscored rate cost"),
+        (62, "tasks passed failed"),
+    ):
+        said = StringIO()
+        named = {"a-site-with-a-long-name": totals["shop"], **totals}
+        print_summary(Console(file=said, width=width), replace(outcome, by_site=named), "run", baselines=found * 3)
+        table = said.getvalue().partition("this invocation")[0]
+        assert heads in " ".join(table.split()) and "…" not in table, "columns are left out, and none is cut"
+        assert "a-site-w" in table
     write_report(run)
     page = (run / "report" / "index.html").read_text()
     assert '<td class="num">33.3%</td><td class="num">66.7%</td>' in page
@@ -112,3 +125,13 @@ def test_a_damaged_baseline_is_left_out(tmp_path: Path) -> None:
     journal = next(other.glob("*.traj.jsonl"))
     journal.write_bytes(b"{}\n" + journal.read_bytes())
     assert found(run) == ""
+
+
+def test_what_is_no_terminal_gets_whole_tables(tmp_path: Path) -> None:
+    run = fill(tmp_path / "run", [PASS] * 2, screenshots=False)
+    for agent in ("null", "random"):
+        fill(tmp_path / agent, [FAIL] * 2, screenshots=False, agent=agent)
+    command = [sys.executable, "-m", "harness.main", "show", str(run)]
+    narrow = {**os.environ, "COLUMNS": "40"}
+    said = subprocess.run(command, capture_output=True, text=True, check=True, env=narrow).stdout
+    assert "site tasks passed failed unscored rate scored null random tokens cost" in " ".join(said.split())
