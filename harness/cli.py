@@ -84,12 +84,12 @@ def _config_dir(options: Sequence[str]) -> Path | None:
 
 
 def _compose(hidden: RedactedArguments) -> int:
-    codes: list[int] = []
+    runs: list[tuple[Path, int]] = []
 
     @hydra.main(version_base="1.3", config_path=str(PROJECT / "configs"), config_name="config")
     def job(tree: DictConfig) -> None:
-        if ExitCode.INTERRUPTED not in codes:
-            codes.append(_run_one(tree, hidden))
+        if ExitCode.INTERRUPTED not in (code for _, code in runs):
+            runs.append((Path(HydraConfig.get().runtime.output_dir), _run_one(tree, hidden)))
 
     try:
         with redact_hydra_files(), nullcontext() if _may_set_mode(hidden.arguments) else _composing_once():
@@ -101,7 +101,20 @@ def _compose(hidden: RedactedArguments) -> int:
         return _refuse(
             f"the run folder cannot be created: {error.strerror} ({place}); set run.root to a writable folder"
         )
+    if len(runs) > 1:
+        _say_sweep(runs)
+    codes = {code for _, code in runs}
     return next((code for code in _WORST_FIRST if code in codes), ExitCode.DONE)
+
+
+def _say_sweep(runs: Sequence[tuple[Path, int]]) -> None:
+    from harness.reports.sweep_table import SweepRun, print_sweep
+    from harness.reports.terminal import Terminal
+
+    try:
+        print_sweep(Terminal(), [SweepRun(folder, ExitCode(code)) for folder, code in runs])
+    except HarnessError as error:  # each run has said its own results
+        _refuse(f"the table of the sweep cannot be made: {error}")
 
 
 def configured(overrides: Sequence[str], config_dir: Path | None = None) -> Config:

@@ -52,7 +52,7 @@ def print_summary(
     baselines: Collection[Baseline] = (),
 ) -> None:
     """Print counts per site and overall, failures, the cost of this invocation, and what to do about unscored tasks."""
-    _table(console, summary, baselines)
+    _table(console, summary, baselines, title=f"{one_line(Path(folder).name)} ({summary.dialect} scoring)")
     if summary.suite is not None:
         print_suite(console, summary.suite)
     for result in summary.results:
@@ -105,7 +105,7 @@ def _doubts(tally: Totals) -> str:
     return (f"; {in_doubt(tally.doubts)}" if tally.doubts else "") + diverged + forbidden
 
 
-def _table(console: Console, summary: Summary, baselines: Collection[Baseline]) -> None:
+def _table(console: Console, summary: Summary, baselines: Collection[Baseline], *, title: str) -> None:
     """A terminal that is too narrow for all columns gets fewer, never cut ones: the sentences below name the rest."""
     counts = ("tasks", "passed", "failed", "unscored", "rate", "scored")
     heads = ("site", *counts, *(one.agent for one in baselines), "tokens", "cost")
@@ -114,7 +114,6 @@ def _table(console: Console, summary: Summary, baselines: Collection[Baseline]) 
         for site, tally in summary.by_site.items()
     ]
     rows.append(("all", *_cells(summary.overall, summary.priced, [f"{one.rate:.1%}" for one in baselines])))
-    title = f"{one_line(summary.run_id)} ({summary.dialect} scoring)"
     columns = list(range(len(heads)))
     dropped = [*range(len(counts) + 1, len(heads) - 2), heads.index("scored"), len(heads) - 2, len(heads) - 1]
     table = _drawn(title, heads, rows, columns)

@@ -174,6 +174,12 @@ def test_a_sweep_has_one_folder_per_model_and_resumes(tmp_path: Path) -> None:
             [*command(root=tmp_path)[:2], *overrides], capture_output=True, text=True, check=False, env=environment()
         )
         assert done.returncode == 0, done.stdout + done.stderr
+        _, _, table = done.stdout.partition("sweep of 2 runs")
+        rows = [line.split() for line in table.splitlines() if "demo-prompt" in line]
+        assert [row[:5] for row in rows] == [
+            [f"demo-prompt-{model}", "1", "0", "0", "100.0%"] for model in ("one", "two")
+        ]
+        assert all(row[-1] == "done" for row in rows)
         for model in ("one", "two"):
             summary = json.loads((tmp_path / "results" / f"demo-prompt-{model}" / "summary.json").read_bytes())
             assert summary["passed"] == 1

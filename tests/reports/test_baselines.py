@@ -128,10 +128,9 @@ def test_a_damaged_baseline_is_left_out(tmp_path: Path) -> None:
 
 
 def test_what_is_no_terminal_gets_whole_tables(tmp_path: Path) -> None:
-    run = fill(tmp_path / "run", [PASS] * 2, screenshots=False)
-    for agent in ("null", "random"):
-        fill(tmp_path / agent, [FAIL] * 2, screenshots=False, agent=agent)
-    command = [sys.executable, "-m", "harness.main", "show", str(run)]
-    narrow = {**os.environ, "COLUMNS": "40"}
+    runs = [fill(tmp_path / name, [PASS] * 2, screenshots=False) for name in ("before", "after")]
+    command = [sys.executable, "-m", "harness.main", "compare", *map(str, runs)]
+    narrow = {**os.environ, "COLUMNS": "20"}
     said = subprocess.run(command, capture_output=True, text=True, check=True, env=narrow).stdout
-    assert "site tasks passed failed unscored rate scored null random tokens cost" in " ".join(said.split())
+    (head,) = (line.split() for line in said.splitlines() if line.startswith("site"))
+    assert [word for word in head if word.isalpha()] == ["site", "pairs", "before", "after", "gained", "lost"]
