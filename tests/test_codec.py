@@ -36,6 +36,7 @@ FREE = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(2**63), 2**63 - 1)
+    | st.sampled_from([2**63, 2**64 - 1, 2**64, -(2**63) - 1, 10**308 + 1, -(10**308) - 1])
     | st.floats(allow_nan=False, allow_infinity=False)
     | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
@@ -248,12 +249,42 @@ def test_lone_surrogates_become_replacement_characters() -> None:
 
 
 def test_free_values_are_tamed() -> None:
-    free = {"huge": 2**64, "path": Path("/a/b"), "pair": (1, "x"), "enum": CloseReason.STOPPED, "null": None}
+    free = {"huge": 10**309, "path": Path("/a/b"), "pair": (1, "x"), "enum": CloseReason.STOPPED, "null": None}
     record = decode(encode(opened(of=replace(task(), metadata=free))).body)
     assert isinstance(record, Opened)
     assert record.task.metadata == {
-        "huge": "18446744073709551616", "path": "/a/b", "pair": [1, "x"], "enum": "STOPPED", "null": None,
+        "huge": f"1{'0' * 309}", "path": "/a/b", "pair": [1, "x"], "enum": "STOPPED", "null": None,
     }  # fmt: skip
+
+
+LONG = [2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**64 + 1, -(2**63), -(2**63) - 1, 3**600]
+
+
+def test_integers_beyond_64_bits_stay_integers_in_free_values() -> None:
+    assert dumps({"a": LONG}) == b'{"a":[%s]}' % b",".join(b"%d" % one for one in LONG)
+    assert loads(dumps({"a": LONG})) == {"a": LONG} and loads(dumps({"a": LONG}, pretty=True)) == {"a": LONG}
+    assert {type(one) for one in loads(dumps(LONG))} == {int}
+    record = decode(encode(opened(of=replace(task(), metadata={"a": [LONG], "b": "\ud800"}))).body)
+    assert isinstance(record, Opened) and record.task.metadata == {"a": [LONG], "b": "\ufffd"}
+    assert decode(encode(noted := replace(decided(1), memory={"a": LONG})).body) == noted
+    assert loads(f'["{"7" * 40}",1e30,-0.5,{2**70}]') == ["7" * 40, 1e30, -0.5, 2**70], "digits in a text stay a text"
+
+
+def test_an_integer_that_was_written_as_a_text_stays_readable_and_digests_stay_as_they_are() -> None:
+    text = '{"a":"9223372036854775808","b":["-9223372036854775809","18446744073709551617"]}'
+    older = changed(opened(), lambda tree: tree["task"].update(metadata=loads(text)))
+    record = decode(older)
+    assert isinstance(record, Opened) and record.task.metadata == loads(text)
+    was = "3f716030bef2f7c4514ec7607523b40fa69bac43bd114d5673e546d99a680c56"
+    assert digest({"a": 2**63, "b": [-(2**63) - 1, 2**64 + 1]}) == digest(loads(text)) == was
+
+
+@pytest.mark.parametrize("number", ["1" * 400, f"-{'1' * 400}", "1e400"])
+def test_a_number_beyond_a_doubles_range_is_no_json(number: str) -> None:
+    with pytest.raises(CodecError, match="not JSON"):
+        loads(f'{{"a":{number}}}')
+    with pytest.raises(CodecError, match="an integer of 16610 bits cannot be written"):
+        dumps({"a": 10**5000})
 
 
 def test_too_deep_a_value_is_refused_in_a_sentence() -> None:

@@ -8,8 +8,9 @@ A line is `{"kind":…,"schema":1,…,"crc":"xxxxxxxx"}`; `crc` is the CRC-32 of
 the line before, so a changed, removed, added or swapped line breaks the chain at that line.
 
 What JSON cannot say: NaN and infinities are refused (orjson would write `null`); lone surrogates become U+FFFD; in free
-values (task metadata) paths and integers beyond 64 bits become text, elsewhere they are wrong types. U+2028 stays as it
-is: lines end at byte 0x0A only, so files must be read as bytes.
+values (task metadata) paths and integers beyond a double's range become text, elsewhere they are wrong types. Integers
+beyond 64 bits, which orjson neither writes nor reads, are exact; only fields declared as integers have 64 bits. U+2028
+stays as it is: lines end at byte 0x0A only, so files must be read as bytes.
 
     encode(record) -> Encoded(body, exact)      seal(body, previous_crc) -> (line, crc)
     unseal(line, previous_crc) -> (body, crc)          decode(body) -> record
@@ -17,6 +18,7 @@ is: lines end at byte 0x0A only, so files must be read as bytes.
     plain(value) / build(cls, tree) dataclass ⇄ JSON tree
 """
 
+import json
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Mapping
@@ -92,6 +94,14 @@ UPGRADES: Mapping[int, Upgrade] = MappingProxyType({1: _instances, 2: _doubts, 3
 
 T = TypeVar("T")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_BLANK_BUT_DIGITS = bytes(ord("0") if chr(byte) in "0123456789" else ord(" ") for byte in range(256))
+_LONG = b"0" * 19
+"""The fewest digits of an integer beyond 64 bits."""
+_INT64 = range(-(2**63), 2**63)
+_UINT64 = range(-(2**63), 2**64)
+"""What orjson writes."""
+_WITHOUT_FREE_VALUES = b'{"kind":"acted",'
+"""The longest records; the search for long integers would take a third of the time that reading them does."""
 _TRAILER = b',"crc":"%08x"}'
 _TRAILER_SIZE = len(_TRAILER % 0)
 
@@ -123,7 +133,7 @@ def encode(record: Record, *, text: Text | None = None) -> Encoded:
     exact = text is None and not isinstance(record, Opened)
     try:
         body = orjson.dumps(form.encode(record, text))
-    except orjson.JSONEncodeError:  # lone surrogates: rare, so looked for only when orjson stumbles
+    except orjson.JSONEncodeError:  # lone surrogates and long integers: rare, so looked for only when orjson stumbles
         change = text or str
         exact = False
         body = _json(form.encode(record, lambda value: change(_well_formed(value))))
@@ -135,7 +145,7 @@ def decode(
     body: bytes, *, text: Text | None = None, schema: int = SCHEMA, upgrades: Mapping[int, Upgrade] = UPGRADES
 ) -> Record:
     """Turn the body of a line back into its record; `text` undoes what it did in `encode`."""
-    tree = loads(body + b"}")
+    tree = (_parsed if body.startswith(_WITHOUT_FREE_VALUES) else loads)(body + b"}")
     if not isinstance(tree, dict) or type(version := tree.pop("schema", None)) is not int:
         raise CodecError("not a record: the schema version is missing")
     if version > schema:
@@ -189,16 +199,35 @@ def dumps(value: Any, *, pretty: bool = False) -> bytes:
         return orjson.dumps(form_of(Any).encode(value, None), option=option)
     except RecursionError as exc:
         raise CodecError("nested too deeply to be written as JSON") from exc
-    except orjson.JSONEncodeError:  # lone surrogates: rare, so looked for only when orjson stumbles
+    except orjson.JSONEncodeError:  # lone surrogates and long integers: rare, so looked for only when orjson stumbles
         return _json(plain(value), option)
 
 
 def loads(data: bytes | str) -> Any:
-    """Parse JSON; anything else is a CodecError."""
+    """Parse JSON; anything else is a CodecError, and so is a number beyond a double's range."""
+    tree = _parsed(data)
+    return _exact(data) if _may_hold_long_integers(data) else tree
+
+
+def _parsed(data: bytes | str) -> Any:
+    """As `loads`, but integers beyond 64 bits are doubles, as orjson reads them."""
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError as exc:
         raise CodecError(f"not JSON: {exc}{_encoding(data)}") from exc
+
+
+def _exact(data: bytes | str) -> Any:
+    """What orjson has read, with every integer as it is."""
+    try:
+        return json.loads(data)
+    except RecursionError as exc:
+        raise CodecError("not JSON: nested too deeply") from exc
+
+
+def _may_hold_long_integers(data: bytes | str) -> bool:
+    """Whether there are so many digits in a row; they may be part of a text."""
+    return _LONG in (data.encode() if isinstance(data, str) else data).translate(_BLANK_BUT_DIGITS)
 
 
 def _encoding(data: bytes | str) -> str:
@@ -210,7 +239,10 @@ def _encoding(data: bytes | str) -> str:
 
 def digest(value: Any) -> str:
     """sha256 of the canonical JSON (keys sorted, no spaces), in hex: equal values, equal digests, on any machine."""
-    return sha256(_json(plain(value), orjson.OPT_SORT_KEYS)).hexdigest()
+    data = _json(plain(value), orjson.OPT_SORT_KEYS)
+    if _may_hold_long_integers(data):  # digests in journals were made when integers beyond 64 bits were written as text
+        data = _json(_each_integer(plain(value), lambda one: one if one in _INT64 else str(one)), orjson.OPT_SORT_KEYS)
+    return sha256(data).hexdigest()
 
 
 def digest_tree(tree: Any) -> str:
@@ -254,14 +286,28 @@ def check_recordable(cls: type) -> None:
 
 
 def _json(tree: Any, option: int = 0) -> bytes:
+    def spelled(value: int) -> Any:
+        return value if value in _UINT64 else orjson.Fragment(str(value))
+
     try:
         return orjson.dumps(tree, option=option)
-    except orjson.JSONEncodeError as exc:
-        raise CodecError(f"cannot be written as JSON: {exc}") from exc
+    except orjson.JSONEncodeError:  # long integers, or what cannot be written at all
+        try:
+            return orjson.dumps(_each_integer(tree, spelled), option=option)
+        except (orjson.JSONEncodeError, RecursionError) as exc:
+            raise CodecError(f"cannot be written as JSON: {exc}") from exc
 
 
 def _well_formed(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
+
+
+def _each_integer(tree: Any, change: Callable[[int], Any]) -> Any:
+    if type(tree) is int:
+        return change(tree)
+    if isinstance(tree, dict):
+        return {key: _each_integer(value, change) for key, value in tree.items()}
+    return [_each_integer(value, change) for value in tree] if isinstance(tree, list) else tree
 
 
 def _each_text(tree: Any, text: Text) -> Any:

@@ -7,6 +7,7 @@ keys, StrEnum, Literal of texts and `… | None`. Knows nothing of bytes.
 """
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -23,6 +24,8 @@ Text = Callable[[str], str]
 JsonObject = dict[str, Any]
 """A JSON object of any shape: read from a file or a reply, so what reads a key of it checks the value."""
 _INT64 = range(-(2**63), 2**63)
+_LARGEST = int(sys.float_info.max)
+"""What readers of JSON take for a number; many read it as a double."""
 _DEEPEST = 120
 """Levels of free values; a task file may have a hundred."""
 
@@ -103,7 +106,7 @@ def _encode_free(value: Any, text: Text | None) -> Any:  # noqa: PLR0911 (one ca
         case bool() | None:
             return value
         case int():
-            return value if value in _INT64 else str(value)
+            return value if -_LARGEST <= value <= _LARGEST else _digits(value)
         case float():
             return _float(value)
         case Path():
@@ -115,6 +118,13 @@ def _encode_free(value: Any, text: Text | None) -> Any:  # noqa: PLR0911 (one ca
     if is_dataclass(value):
         return form_of(type(value)).encode(value, text)
     raise _wrong(value, "a JSON value")
+
+
+def _digits(value: int) -> str:
+    try:
+        return str(value)
+    except ValueError as exc:
+        raise CodecError(f"an integer of {value.bit_length()} bits cannot be written") from exc
 
 
 def _decode_free(value: Any) -> Any:
