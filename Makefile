@@ -19,7 +19,7 @@ export PYTHONDONTWRITEBYTECODE :=
 EXPORT_READERS := inspect-ai==0.3.285 datasets==5.2.0 pillow opentelemetry-proto opentelemetry-semantic-conventions \
   mlflow-skinny==3.17.2 pandas sqlalchemy alembic
 
-.PHONY: setup run test test-fast test-e2e test-slow hostile canary golden test-art test-exports test-miniwob test-visualwebarena test-verified test-agents chaos chaos-mutants bench house docs check format clean
+.PHONY: setup run test test-fast test-e2e test-slow hostile canary golden test-art test-exports test-miniwob test-visualwebarena test-verified test-published test-agents chaos chaos-mutants bench house docs check format clean
 
 run: setup
 	@$(PY) run.py $(ARGS)
@@ -122,6 +122,23 @@ test-verified: setup $(VENV)/installed-dev .venv-verified/installed
 	.venv-verified/bin/python -m pip install --quiet --disable-pip-version-check webarena-verified==1.2.3
 	@touch $@
 
+# Our scores, starts and limits beside the code of AssistantBench, REAL and AgentRewardBench, each in an environment of its own
+# with what that code needs here; tests of a package that cannot be installed are skipped, with a reason.
+test-published: setup $(VENV)/installed-dev .venv-published/installed
+	$(PY) -m pytest tests/benchmarks/assistantbench tests/benchmarks/real tests/commands/test_judge_check.py $(ARGS)
+
+PUBLISHED = "assistantbench browsergym-assistantbench==0.14.3 numpy scipy" "real agisdk==0.3.5 jmespath rich" \
+  "agent-reward-bench agent-reward-bench==0.1.2"
+
+.venv-published/installed: Makefile
+	rm -rf .venv-published && mkdir .venv-published
+	@for package in $(PUBLISHED); do \
+	  set -- $$package; env=.venv-published/$$1; name=$$2; shift 2; pip="$$env/bin/python -m pip install --quiet --disable-pip-version-check"; \
+	  if python3 -m venv $$env && $$pip --no-deps $$name && { [ $$# -eq 0 ] || $$pip "$$@"; }; then :; \
+	  else rm -rf $$env; echo "$$name cannot be installed (see above): its tests are skipped" >&2; fi; \
+	done
+	@touch $@
+
 # The agents of docs/examples/agents as processes, each with its packages in an environment of its own; tests of an agent
 # whose packages cannot be installed are skipped, with a reason.
 test-agents: setup $(VENV)/installed-dev .venv-agents/installed
@@ -185,4 +202,4 @@ format: $(VENV)/installed-dev
 	$(PY) -m ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .venv-agents .venv-art .venv-exports .venv-verified .venv-visualwebarena tests/node_modules results build .mypy_cache .ruff_cache .pytest_cache *.egg-info
+	rm -rf $(VENV) .venv-agents .venv-art .venv-exports .venv-published .venv-verified .venv-visualwebarena tests/node_modules results build .mypy_cache .ruff_cache .pytest_cache *.egg-info

@@ -30,6 +30,10 @@ class Fields:
         """Whether the field is there and not null."""
         return self._values.get(key) is not None
 
+    def is_given(self, key: str) -> bool:
+        """Whether the field is there, be it null."""
+        return key in self._values
+
     def get(self, key: str) -> Any:
         """The value as it is; None = absent or null."""
         self._asked.add(key)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.choices import Sandbox
+from harness.gateway.sandbox.bubblewrap import choose_sandbox
 from harness.journal.log import read
 from harness.journal.prompt_store import read_message
 from harness.journal.store import ArtifactStore
@@ -139,7 +141,23 @@ def test_real_is_scored_by_its_end_state(start: Starter, web: LiveStub, tmp_path
         done = start(*given, script("stop $14.00"), "fail_under=1.0")
     assert done.code == 0, done.out + done.err
     asked = [path for path in web.pages("shop") if path != "/favicon.ico"]
-    assert asked == ["/", "/config?run_id=0&task_id=shop-1&latency=0", "/", "/finish"]
+    assert asked == ["/", "/config?run_id=0&task_id=v1.shop-1&latency=0", "/finish", "/", "/finish"]
+
+
+@pytest.mark.skipif(choose_sandbox(Sandbox.auto)[0] is None, reason=choose_sandbox(Sandbox.auto)[1])
+def test_a_program_of_real_judges_the_end_state_in_the_sandbox(start: Starter, web: LiveStub, tmp_path: Path) -> None:
+    file = brought(tmp_path, web, "real/shop-1.json")
+    row = json.loads(file.read_bytes()) | {"version": "v2", "evals": [{"script": "eval_shop_1.py"}]}
+    for folder in ("tasks", "eval_scripts"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "tasks/shop-1.json").write_text(json.dumps(row))
+    check = (
+        "import json, sys\nprint('SUCCESS' if json.load(open(sys.argv[1]))['orders'][0]['total'] == 14 else 'FAILURE')"
+    )
+    (tmp_path / "eval_scripts/eval_shop_1.py").write_text(check)
+    done = start("task=real", f"task.path={tmp_path / 'tasks'}", *POLITE, *AGENT, script("stop"), "fail_under=1.0")
+    assert done.code == 0, done.out + done.err
+    assert "/config?run_id=0&task_id=v2.shop-1&latency=0" in web.pages("shop")
 
 
 def test_a_missing_task_file_is_one_sentence(start_here: Starter) -> None:

@@ -6,11 +6,13 @@
   longer list.
 - Objects (JSON, one a line) are paired likewise; a pair scores the F1 of its fields, each scored as above.
 
-Source: Yoran et al. 2024, "AssistantBench", and the code of `browsergym-assistantbench` 0.14, with whose
-recorded results the tests compare. Where that code fails (a list with one number, `null`), an answer scores what its
-number scores, and 0 without one. Pure.
+What the benchmark's own code fails on (`true`, an integer of 400 digits, a pair with an empty object) scores 0. What it
+gives more than 1 for, a negative number that is not the negative reference, scores by the formula above. Pure.
+
+Source: Yoran et al. 2024, "AssistantBench", and the code of `browsergym-assistantbench` 0.14, which tests score beside.
 """
 
+import heapq
 import json
 import math
 import re
@@ -21,61 +23,81 @@ from typing import Any
 from harness.api import EvaluatorError
 from harness.codec import JsonObject
 
+MOST_LINES = 300
+"""Of a reference: the time that pairing takes grows with the square of the shorter list."""
+MOST_CHARS = 1_000_000
+"""Of an answer; a longer one scores 0."""
 _TINY = 1e-4
 """In the place of 0, of which there is no ratio."""
-_MOST_ITEMS = 200
-_MOST_CHARS = 20_000
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
+Rule = Callable[[Any, Any], float]
+
+
+class _Undefined(Exception):
+    """The benchmark's own code gives no number above 0 here: it raises, or divides nothing by nothing."""
 
 
 def score(answer: str, reference: str) -> float:
     """From 0 to 1.
 
     Raises:
-        EvaluatorError: The reference is empty, or JSON that is no object.
+        EvaluatorError: As `check_reference`.
     """
     wanted, rule = _reference(reference)
-    found = _answer(answer[:_MOST_CHARS], rule)
-    if _is_empty(found) or (rule is _number_score and isinstance(found, list) and len(found) > 1):
+    if len(answer) > MOST_CHARS:
         return 0.0
-    return min(1.0, max(0.0, float(rule(found, wanted))))
+    try:
+        value = rule(_answer(answer, rule), wanted)
+    except (_Undefined, OverflowError, RecursionError):
+        return 0.0
+    return min(1.0, max(0.0, value))
 
 
-def _reference(text: str) -> tuple[Any, Callable[[Any, Any], float]]:
+def check_reference(text: str) -> None:
+    """See that an answer can score above 0.
+
+    Raises:
+        EvaluatorError: The reference is empty, is JSON but no object with fields, or has too many lines.
+    """
+    _reference(text)
+
+
+def _reference(text: str) -> tuple[Any, Rule]:
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
         raise EvaluatorError("the reference answer is empty")
+    if len(lines) > MOST_LINES:
+        raise EvaluatorError(f"the reference answer has {len(lines)} lines; the limit is {MOST_LINES}")
     if len(lines) == 1 and (number := _number(lines[0])) is not None:
         return number, _number_score
     parsed = [_parsed(_with_double_quotes(line)) for line in lines]
     if all(found is not None for found in parsed):
         values = [found[0] for found in parsed if found is not None]
-        if not all(isinstance(value, dict) for value in values):
-            raise EvaluatorError("the reference answer is JSON, but no object")
+        if not all(isinstance(value, dict) and value for value in values):
+            raise EvaluatorError("the reference answer is JSON, but no object with fields: no answer scores above 0")
         return values, _objects_score
-    return (lines[0] if len(lines) == 1 else lines), _texts_score
+    return lines, _texts_score
 
 
-def _answer(text: str, rule: Callable[[Any, Any], float]) -> Any:
+def _answer(text: str, rule: Rule) -> Any:
+    """What a rule is given: a list, an object, a number or a text."""
     found = _parsed(text)
     value = text if found is None else found[0]
-    if isinstance(value, list):
-        one = _number(value[0]) if len(value) == 1 and not isinstance(value[0], float | bool) else None
-        is_plain = len(value) == 1 and (isinstance(value[0], int) or str(value[0]).isnumeric())
-        return one if one is not None and is_plain else value[:_MOST_ITEMS]
-    if (number := _number(value)) is not None and not isinstance(value, bool):
+    if isinstance(value, list) and len(value) == 1 and (type(value[0]) is int or _is_numeral(value[0])):
+        number = _number(value[0])
+        value = str((value[0], False) if number is None else (number, True))  # as there, the text of a Python tuple
+    if value is None or isinstance(value, bool) or (isinstance(value, str | list | dict) and not value):
+        raise _Undefined
+    if (number := _number(value)) is not None:
         value = number
-    if rule is not _objects_score:
+    if rule is not _objects_score or isinstance(value, list):
         return value
-    if isinstance(value, str):
-        parsed = [_parsed(line) for line in value.split("\n")]
-        if all(one is not None for one in parsed):
-            return [one[0] for one in parsed if one is not None][:_MOST_ITEMS]
-    return [value]
+    parsed = [_parsed(line) for line in value.split("\n")] if isinstance(value, str) else [None]
+    return [value] if None in parsed else [one[0] for one in parsed if one is not None]
 
 
-def _is_empty(value: Any) -> bool:
-    return value is None or (isinstance(value, str | list | dict) and not value)
+def _is_numeral(value: Any) -> bool:
+    return isinstance(value, str) and value.isnumeric()
 
 
 def _parsed(text: str) -> tuple[Any] | None:
@@ -93,8 +115,12 @@ def _with_double_quotes(text: str) -> str:
 
 
 def _number(value: Any, *, area: str = " square kilometers") -> float | None:
-    """The number that a value is, without units; a comma is a decimal point, as in the benchmark's code."""
-    if isinstance(value, int | float):
+    """The number that a value is, without units; a comma is a decimal point, as in the benchmark's code.
+
+    Raises:
+        OverflowError: An integer is too large for a float.
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, str):
         return None
@@ -111,105 +137,127 @@ def _plain_number(text: str) -> float | None:
 
 
 def _number_score(found: Any, wanted: float) -> float:
-    number = _plain_number(found) if isinstance(found, str) else found
-    if not isinstance(number, int | float) or not math.isfinite(number):
+    if not isinstance(found, float):
         return 0.0
-    if number == wanted:
+    if found == wanted == 0:
         return 1.0
-    ratio = (number or _TINY) / (wanted or _TINY)
-    return max(0.0, 1.0 - abs(math.log(ratio))) if ratio > 0 else 0.0
+    low, high = sorted((found or _TINY, wanted or _TINY))
+    ratio = high / low
+    return max(0.0, 1.0 - abs(math.log(ratio))) if 0 < ratio < math.inf else 0.0
 
 
-def _texts_score(found: Any, wanted: str | Sequence[str]) -> float:
-    answers = found if isinstance(found, list) else [found if isinstance(found, str) else str(found)]
-    if not all(isinstance(one, str) for one in answers):
-        return 0.0
-    references = [wanted] if isinstance(wanted, str) else [str(one) for one in wanted]
-    return _paired([_words(one) for one in answers], [_words(one) for one in references], _words_score)
+def _texts_score(found: Any, wanted: Any) -> float:
+    """A list or a text beside another; anything else is the text that Python prints for it."""
+    return _bags_score(_bags(found), _bags(wanted))
 
 
-def _words(text: str) -> frozenset[str]:
+Bag = tuple[frozenset[str], frozenset[str]]
+"""The words of a text, and the numbers among them."""
+
+
+def _bags(value: Any) -> list[Bag] | None:
+    """Of each text; None = not all are texts."""
+    texts = value if isinstance(value, list) else [str(value)]
+    return [_bag(one) for one in texts] if all(isinstance(one, str) for one in texts) else None
+
+
+def _bag(text: str) -> Bag:
     words: list[str] = []
     for token in re.split(" |-", text.lower()):
         bare = token if _plain_number(token) is not None else "".join(c for c in token if c not in string.punctuation)
         number = _plain_number(bare)
         words += _ARTICLES.sub(" ", bare if number is None else str(number)).split()
-    return frozenset(words)
+    return frozenset(words), frozenset(word for word in words if _plain_number(word) is not None)
 
 
-def _words_score(found: frozenset[str], wanted: frozenset[str]) -> float:
-    numbers = {word for word in wanted if _plain_number(word) is not None}
-    if numbers and not numbers & found:
+def _bags_score(found: list[Bag] | None, wanted: list[Bag] | None) -> float:
+    return 0.0 if found is None or wanted is None else _paired(found, wanted, _bag_score)
+
+
+def _bag_score(found: Bag, wanted: Bag) -> float:
+    (words, _), (others, numbers) = found, wanted
+    if numbers and not numbers & words:
         return 0.0
-    common = len(wanted & found)
-    return _f1(common / len(found) if found else 1.0, common / len(wanted) if wanted else 1.0)
+    common = len(words & others)
+    return _f1(common / len(words) if words else 1.0, common / len(others) if others else 1.0)
 
 
 def _objects_score(found: Any, wanted: Sequence[JsonObject]) -> float:
-    if not isinstance(found, list) or not found or not isinstance(found[0], dict):
+    if not found or not isinstance(found[0], dict):
         return 0.0
-    if not all(isinstance(one, dict) for one in found):
+    if not all(isinstance(one, dict) and one for one in found):
+        raise _Undefined
+    return _paired([_fields(one) for one in found], [_fields(one) for one in wanted], _object_score)
+
+
+Fields = dict[str, tuple[type, Any]]
+"""The fields of an object: what they are, and the number, or the bags of the texts."""
+
+
+def _fields(one: JsonObject) -> Fields:
+    return {key: _field(value) for key, value in one.items()}
+
+
+def _field(value: Any) -> tuple[type, Any]:
+    if (number := _number(value, area="")) is not None:  # in objects, numbers carry no unit of area
+        return float, number
+    return type(value), None if value is None or isinstance(value, dict) else _bags(value)
+
+
+def _object_score(found: Fields, wanted: Fields) -> float:
+    shared = found.keys() & wanted.keys()
+    if any(wanted[key][0] in (type(None), dict) for key in shared):
+        raise _Undefined
+    recall = sum(_field_score(found[key], wanted[key]) for key in shared) / len(wanted)
+    return _f1(sum(_field_score(wanted[key], found[key]) for key in shared) / len(found), recall)
+
+
+def _field_score(found: tuple[type, Any], wanted: tuple[type, Any]) -> float:
+    (kind, one), (other_kind, other) = found, wanted
+    if kind is not other_kind:
         return 0.0
-    return _paired(found, list(wanted), _object_score)
-
-
-def _object_score(found: JsonObject, wanted: JsonObject) -> float:
-    if not found or not wanted:
-        return 0.0
-    return _f1(_share(wanted, found), _share(found, wanted))
-
-
-def _share(fields: JsonObject, of: JsonObject) -> float:
-    """How much of these fields the other object has."""
-    return sum(_field_score(of[key], value) if key in of else 0.0 for key, value in fields.items()) / len(fields)
-
-
-def _field_score(found: Any, wanted: Any) -> float:
-    one, other = (_field(value) for value in (found, wanted))
-    if type(one) is not type(other):
-        return 0.0
-    if isinstance(other, float) and isinstance(one, float):
-        return _number_score(one, other)
-    return _texts_score(one, other if isinstance(other, str | list) else str(other))
-
-
-def _field(value: Any) -> Any:
-    """Of an object: its numbers carry no unit of area."""
-    number = None if isinstance(value, bool) else _number(value, area="")
-    return value if number is None else number
+    return _number_score(one, other) if kind is float else _bags_score(one, other)
 
 
 def _f1(precision: float, recall: float) -> float:
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-def _paired(found: Sequence[Any], wanted: Sequence[Any], rule: Callable[[Any, Any], float]) -> float:
+def _paired(found: Sequence[Any], wanted: Sequence[Any], rule: Rule) -> float:
     """The largest sum over pairs, divided by the longer list."""
-    rows, columns = list(wanted)[:_MOST_ITEMS], list(found)[:_MOST_ITEMS]
-    size = max(len(rows), len(columns))
-    values = [[rule(one, other) for one in columns] + [0.0] * (size - len(columns)) for other in rows]
-    values += [[0.0] * size for _ in range(size - len(rows))]
-    return best_sum(values) / size
+    if not found and not wanted:
+        raise _Undefined
+    if len(found) == len(wanted) == 1:
+        return rule(found[0], wanted[0])
+    return best_sum([[rule(one, other) for one in found] for other in wanted]) / max(len(found), len(wanted))
 
 
 def best_sum(values: Sequence[Sequence[float]]) -> float:
-    """Of a square table: the largest sum of one value in each row and column (the Hungarian method).
+    """Of a table: the largest sum of values of which no two have the same row or column (the Hungarian method).
 
     Source: Kuhn 1955; with potentials, as in Jonker and Volgenant 1987.
     """
-    size = len(values)
-    rows, columns = [0.0] * (size + 1), [0.0] * (size + 1)
-    chosen = [0] * (size + 1)
+    table = list(values)
+    if table and len(table) > len(table[0]):
+        table = [list(column) for column in zip(*table, strict=True)]
+    if not table:
+        return 0.0
+    size = len(table)
+    # A row whose column is none of its `size` best could change to one of those: other rows do not take all of them.
+    best = set().union(*(heapq.nlargest(size, range(len(row)), key=row.__getitem__) for row in table))
+    table = [[row[column] for column in sorted(best)] for row in table]
+    rows, columns = [0.0] * (size + 1), [0.0] * (len(best) + 1)
+    chosen = [0] * len(columns)
     for row in range(1, size + 1):
         chosen[0], column = row, 0
-        least, back, used = [math.inf] * (size + 1), [0] * (size + 1), [False] * (size + 1)
+        least, back, used = [math.inf] * len(columns), [0] * len(columns), [False] * len(columns)
         while chosen[column]:
             used[column] = True
-            column = _step(values, column, (rows, columns, chosen), (least, back, used))
+            column = _step(table, column, (rows, columns, chosen), (least, back, used))
         while column:
             chosen[column] = chosen[back[column]]
             column = back[column]
-    return sum(values[chosen[column] - 1][column - 1] for column in range(1, size + 1))
+    return sum(table[row - 1][column - 1] for column, row in enumerate(chosen) if column and row)
 
 
 def _step(

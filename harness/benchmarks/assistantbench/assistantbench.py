@@ -1,10 +1,11 @@
 """AssistantBench's tasks: one start page for all, scored by the benchmark's own rule without a model."""
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from harness.api import Artifacts, Benchmark, Closed, Evaluator, Finding, Task
-from harness.benchmarks.assistantbench.answer_score import score
+from harness.api import Artifacts, Benchmark, Closed, Evaluator, EvaluatorError, Finding, Task
+from harness.benchmarks.assistantbench.answer_score import check_reference, score
 from harness.benchmarks.sealed_answers import seal, unseal
 from harness.benchmarks.task_rows import id_of, needed_text, read_rows
 from harness.config.live_settings import LIVE
@@ -27,13 +28,18 @@ class AssistantBench(Benchmark):
     def tasks(self) -> Iterable[Mapping[str, Any]]:
         for row in read_rows(self._path):
             task_id = id_of(row, "id")
+            answer = needed_text(row, "answer")
+            try:
+                check_reference(answer)
+            except EvaluatorError as error:
+                raise row.wrong("answer", f"cannot be scored: {error}") from error
             yield {
                 "task_id": task_id,
                 "sites": [LIVE],
                 "start_url": self._start_url,
                 "intent": needed_text(row, "task"),
                 "mutates": False,
-                "eval": {"eval_types": [NAME], NAME: seal(needed_text(row, "answer"), task_id)},
+                "eval": {"eval_types": [NAME], NAME: seal(answer, task_id)},
                 "metadata": {"difficulty": row.get("difficulty")},
             }
 
@@ -45,5 +51,5 @@ class AnswerScore:
     """The score of the answer, from 0 to 1."""
 
     async def evaluate(self, task: Task, closed: Closed, artifacts: Artifacts, /) -> Finding:
-        value = score(closed.answer, str(unseal(task, NAME)))
+        value = await asyncio.to_thread(score, closed.answer, str(unseal(task, NAME)))
         return Finding(value=value, why=f"AssistantBench's rule gives {value:.3f}")

@@ -1,10 +1,13 @@
-"""Judges REAL's tasks: every query on the end state has its expected value, and every rubric is met by the answer."""
+"""Judges REAL's tasks: every query on the end state has its expected value, every program passes, and the answer meets
+every rubric.
+"""
 
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 from harness.api import EvaluatorError, Finding, JudgeAccess, JudgedEvaluator, Message, RecordedEpisode
+from harness.benchmarks.real.check_scripts import CheckScripts
 from harness.benchmarks.sealed_answers import unseal
 from harness.codec import CodecError, digest, loads
 from harness.errors import ConfigError
@@ -21,14 +24,24 @@ Compare them in a few sentences. Then write, alone on the last line, exactly one
 
 
 class StateChecks(JudgedEvaluator):
-    """Passed when all checks hold; a rubric is asked only when every query holds."""
+    """Passed when all checks hold; a rubric is asked only when all others do.
+
+    Args:
+        scripts: Where checks that are programs are found.
+    """
 
     prompt_digest = digest([RUBRIC])
+
+    def __init__(self, scripts: CheckScripts) -> None:
+        self._scripts = scripts
 
     async def evaluate_judged(self, recorded: RecordedEpisode, judge: JudgeAccess, /) -> Finding:
         checks, state = unseal(recorded.task, NAME), _state(recorded)
         for check in checks:
             if check["type"] == "jmespath" and (missed := _missed(check, state)):
+                return Finding(value=0.0, why=missed)
+        for check in checks:
+            if check["type"] == "script" and (missed := await self._scripts.missed(check, state)):
                 return Finding(value=0.0, why=missed)
         for check in checks:
             if check["type"] == "llm_boolean" and not await _is_met(check, recorded, judge):

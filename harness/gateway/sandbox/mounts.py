@@ -15,6 +15,8 @@ GIVEN = ("task.json", "mcp.json", "mcp_stdio.py")
 RESOLV = "nameserver 127.0.0.1\noptions attempts:1 timeout:1\n"
 """Nothing answers there, so that names are not found at once, and what was asked for is seen."""
 HOSTS = "127.0.0.1 localhost\n::1 localhost\n"
+READ_ONLY_ROOT = ("--remount-ro", "/dev", "--remount-ro", "/proc", "--remount-ro", "/")
+"""After all mounts: what they were made on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,17 +43,20 @@ def mount_arguments(view: FileView, folder: EpisodeFolder, masks: Masks) -> list
     mounts = _mounts(view, masks)
     for place in sorted(mounts, key=lambda path: (len(path.parts), path)):
         arguments += ["--ro-bind", str(mounts[place]), str(place)]
-    for option, point in (("--remount-ro", "/dev"), ("--remount-ro", "/proc"), ("--remount-ro", "/")):
-        arguments += [option, point]
-    return [*arguments, "--chdir", str(view.cwd)]
+    return [*arguments, *READ_ONLY_ROOT, "--chdir", str(view.cwd)]
 
 
-def _system(folder: EpisodeFolder) -> Iterator[str]:
-    for name in SYSTEM:
+def system_mounts(names: Iterable[str]) -> Iterator[str]:
+    """Folders of the system, read-only, those that are there."""
+    for name in names:
         if os.path.islink(name):  # noqa: PTH114
             yield from ("--symlink", os.readlink(name), name)  # noqa: PTH115
         else:
             yield from ("--ro-bind-try", name, name)
+
+
+def _system(folder: EpisodeFolder) -> Iterator[str]:
+    yield from system_mounts(SYSTEM)
     for name in ETC:
         yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
     for name in ("resolv.conf", "hosts"):
