@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -122,6 +122,8 @@ class Benchmark(ABC):
     task, which is tried again up to `resume.max_attempts` times; other tasks go on.
     """
 
+    split: str = "all"
+    """Which of `splits` is played where `task.split` does not say; `all` = every task."""
     needs_trace: bool = False
     """Its evaluators read the requests of the pages (`closed.evidence.trace`); `browser.har=false` is refused."""
 
@@ -133,6 +135,10 @@ class Benchmark(ABC):
     @abstractmethod
     def tasks(self) -> Iterable[Mapping[str, Any]]:
         """The tasks as a task file has them, checked and selected like those of a file (`task.ids`, `task.limit`)."""
+
+    def splits(self) -> Mapping[str, Collection[str]]:
+        """Parts of the tasks that `task.split=NAME` selects: by name the ids of their tasks."""
+        return {}
 
     def files(self, task: Task, /) -> Iterable[str]:
         """What else has to be there to play and judge a task: http(s) addresses and paths of files.

@@ -4,7 +4,7 @@ The id of a task is `BENCHMARK.ID`: names of benchmarks have no dot, so both par
 file name. A benchmark and its evaluators see the task with the id that they gave it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -55,6 +55,10 @@ class Suite(Benchmark):
     def tasks(self) -> Iterable[Mapping[str, Any]]:
         """() here: the tasks of each benchmark are loaded by themselves."""
         return ()
+
+    def splits(self) -> Mapping[str, Collection[str]]:
+        """{} here, for the same reason."""
+        return {}
 
     def files(self, task: Task, /) -> Iterable[str]:
         return self._of(task).files(own(task))

@@ -52,6 +52,8 @@ class TaskConfig(PluginConfig):
     """Plan file for `llm=scripted`."""
     ids: Any = setting(None, named=False)
     """`[0-99,120]`; null = all."""
+    split: str | None = setting(None, named=False)
+    """A part of the benchmark's tasks by its name; `all` = every task, null = the part that the benchmark chooses."""
     sites: list[str] | None = setting(None, named=False)
     """Only tasks all of whose sites are in this list."""
     limit: int | None = setting(None, named=False)

@@ -35,6 +35,7 @@ from harness.runner.shutdown import ShutdownSignal
 from harness.runner.working_time import working_s
 from harness.tasks import load
 from harness.tasks.parse_eval import EVAL_TYPES
+from harness.tasks.selection import ALL, Split
 from harness.tasks.shards import in_shard
 
 Outcomes = Mapping[tuple[str, int], EpisodeResult]
@@ -77,6 +78,8 @@ def load_tasks(config: Config) -> tuple[Task, ...]:
 
 
 def _tasks_of_suite(config: Config) -> Iterator[Task]:
+    if config.task.split is not None:
+        raise ConfigError("task.split belongs to one benchmark; give `split` in its entry of the suite file")
     chosen, found = Selection.of(config.task), False
     for name, member in config.task.members.items():
         if chosen.has(name):
@@ -95,12 +98,28 @@ def _tasks_of(config: Config, task: TaskConfig) -> tuple[Task, ...]:
     return load(
         Path(str(task.path if benchmark is None else task._target_)),
         config.sites.canonical_bases,
+        split=_split_of(task, benchmark),
         ids=task.ids,
         wanted_sites=task.sites,
         limit=task.limit,
         evaluators=build_evaluators(config, benchmark),
         given=None if benchmark is None else _entries(benchmark),
     )
+
+
+def _split_of(task: TaskConfig, benchmark: Benchmark | None) -> Split | None:
+    """Raises: ConfigError: There is no such split."""
+    name = task.split or (ALL if benchmark is None else benchmark.split)
+    if name == ALL:
+        return None
+    try:
+        splits = {} if benchmark is None else dict(benchmark.splits())
+    except PLUGIN_ERRORS as error:
+        raise ConfigError(f"the splits of {type(benchmark).__name__} cannot be had: {error_line(error)}") from error
+    if name not in splits:
+        known = f"choose one of {', '.join((*splits, ALL))}" if splits else "these tasks have no splits; leave it out"
+        raise ConfigError(f"task.split={name[:80]} is unknown; {known}")
+    return Split(name=name, ids=frozenset(splits[name]))
 
 
 def build_agent(config: Config, model: ChatModel) -> Agent:

@@ -30,7 +30,7 @@ from harness.errors import ConfigError, UnsafeFile
 Compose = Callable[[str, Mapping[str, Any]], Config]
 """Given a choice of `task` and settings of it, what `task=CHOICE` composes; raises ConfigError."""
 
-_KEYS = ("task", "weight", "path", "arguments", "ids", "sites", "limit", "limits")
+_KEYS = ("task", "weight", "path", "arguments", "split", "ids", "sites", "limit", "limits")
 _NAME = r"[A-Za-z0-9_-]{1,32}"
 _CHOICE = r"[A-Za-z0-9_/-]{1,64}"
 _MOST_BYTES = 1 << 20
@@ -66,7 +66,7 @@ def expand_suite(config: Config, compose: Compose) -> None:
         place = f"{path}: benchmarks.{name}"
         choice = _choice(place, name, entry)
         try:
-            given = {key: entry[key] for key in ("path", "arguments", "ids", "sites", "limit") if key in entry}
+            given = {key: entry[key] for key in ("path", "arguments", "split", "ids", "sites", "limit") if key in entry}
             if given.get("path") is not None:  # beside the suite file, wherever the run is started
                 given["path"] = str(path.parent / str(given["path"]))
             composed = compose(choice, given)
@@ -77,7 +77,7 @@ def expand_suite(config: Config, compose: Compose) -> None:
             raise ConfigError(f"{place}.arguments: the tasks of {choice} are those of a file, and take no arguments")
         if task._target_ is None and task.path is None:
             raise ConfigError(f"{place}.path is not set; give its task file")
-        kept = ("_target_", "arguments", "path", "plans", "ids", "sites", "limit")
+        kept = ("_target_", "arguments", "path", "plans", "split", "ids", "sites", "limit")
         members[name] = {
             **{key: as_plain(getattr(task, key)) for key in kept},
             "name": name,

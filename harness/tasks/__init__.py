@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.errors import TaskError
 from harness.records import Task
 from harness.tasks.parse_task import build
-from harness.tasks.selection import Ids, select
+from harness.tasks.selection import Ids, Split, select
 from harness.tasks.task_file import read
 from harness.tasks.unknown_keys import refuse_unread
 
@@ -21,6 +21,7 @@ def load(  # noqa: PLR0913 (the settings of a task group)
     path: str | Path,
     sites: Mapping[str, str],
     *,
+    split: Split | None = None,
     ids: Ids | None = None,
     wanted_sites: Iterable[str] | None = None,
     limit: int | None = None,
@@ -32,6 +33,7 @@ def load(  # noqa: PLR0913 (the settings of a task group)
     Args:
         path: One JSON array, a JSONL file, or a folder of `{task_id}.json`.
         sites: Site name to canonical base URL, for the placeholders (`shop` for `__SHOP__`).
+        split: Only tasks that are in it; None = all.
         ids: `"0-99,120"`, or several of such pieces; None = all.
         wanted_sites: Only tasks that need no other sites than these; None = all.
         limit: At most so many, the first ones; None = all.
@@ -41,9 +43,9 @@ def load(  # noqa: PLR0913 (the settings of a task group)
         TaskError: The file is missing or wrong, or nothing is left to run.
     """
     path = Path(path)
-    entries = select(read(path, given), path, ids=ids, wanted_sites=wanted_sites, limit=limit)
+    entries = select(read(path, given), path, split=split, ids=ids, wanted_sites=wanted_sites, limit=limit)
     if not entries:
-        raise TaskError(f"{path}: no task is selected; change task.ids or task.sites, or raise task.limit")
+        raise TaskError(f"{path}: no task is selected; change task.split, task.ids or task.sites, or raise task.limit")
     bases = {name: base.rstrip("/") for name, base in sites.items()}
     if given is None:  # a benchmark reads further keys of its tasks itself
         for entry in entries:

@@ -4,7 +4,8 @@ An id that is asked for by name must exist; a range takes what is there, but not
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import TaskError
@@ -13,21 +14,41 @@ from harness.tasks.task_file import TaskEntry
 Ids = str | int | Iterable[str | int]
 """`"0-99,120"`, one number, or several of both."""
 
+ALL = "all"
+"""The split that every task is in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """A part of the tasks that has a name."""
+
+    name: str
+    ids: Collection[str]
+
+
 _RANGE = re.compile(r"(\d{1,18})\s*-\s*(\d{1,18})", re.ASCII)
 
 
-def select(
+def select(  # noqa: PLR0913 (the settings of a task group)
     entries: Sequence[TaskEntry],
     path: Path,
     *,
+    split: Split | None = None,
     ids: Ids | None = None,
     wanted_sites: Iterable[str] | None = None,
     limit: int | None = None,
 ) -> tuple[TaskEntry, ...]:
     """Keep what is asked for, in the order of `entries`."""
-    keep: tuple[TaskEntry, ...] = tuple(entries)
+    keep = tuple(entry for entry in entries if split is None or entry.task_id in split.ids)
     if ids is not None:
-        chosen = chosen_ids([entry.task_id for entry in entries], path, ids)
+        try:
+            chosen = chosen_ids([entry.task_id for entry in keep], path, ids)
+        except TaskError as error:
+            if split is None:
+                raise
+            raise TaskError(
+                f"{error}; these are the tasks of task.split={split.name}, and task.split={ALL} has more"
+            ) from error
         keep = tuple(entry for entry in keep if entry.task_id in chosen)
     if wanted_sites is not None:
         wanted = _wanted(entries, path, wanted_sites)

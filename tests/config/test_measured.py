@@ -21,7 +21,7 @@ NAMELESS = """
     executor.shared_fs executor.cpus executor.shards executor.cluster executor.partition executor.time_min
     executor.mem_gb executor.wait workers resume run.root run.id run.fork run.dry fail_under run.display run.report run.retry
     run.max_tokens run.max_cost_usd run.max_working_s resume.accept_drift task.path task.hosts task.ids task.limit task.sites
-    task.suite task.members
+    task.suite task.members task.split
     task.plans llm.plans llm.base_url llm.api_key llm.headers judge.base_url judge.api_key judge.headers
     browser.headless journal.durability tracking tracking.base_path tracking.project tracking.name tracking.split
     tracking.every tracking.report_metrics llm.cache llm.cache_dir llm.cache_mb judge.cache judge.cache_dir judge.cache_mb

@@ -113,7 +113,7 @@ def test_a_killed_episode_goes_on_in_the_page_of_its_seed(start: Starter, tmp_pa
 @pytest.mark.slow
 def test_the_null_agent_earns_nothing_at_two_episodes_a_second_and_more(tmp_path: Path) -> None:
     before = processor_s()
-    with running("task=miniwob", "agent=null", "llm=none", root=tmp_path / "results") as process:
+    with running("task=miniwob", "task.split=all", "agent=null", "llm=none", root=tmp_path / "results") as process:
         process.communicate()
     used_s = processor_s() - before
     summary = json.loads((tmp_path / "results" / "run" / "summary.json").read_bytes())
@@ -153,7 +153,9 @@ def test_scripted_plans_solve_sixty_pages_in_three_seeds(solved: Path) -> None:
 def test_every_page_starts_says_what_to_do_and_ends_with_a_reward(tmp_path: Path) -> None:
     waiter = ("agent.name=waiter", "agent._target_=tests.benchmarks.miniwob_solver.Waiter", "limits.max_steps=1000")
     folder = tmp_path / "run"
-    with running("task=miniwob", "llm=none", *waiter, "task.arguments.clock=1", root=tmp_path) as process:
+    with running(
+        "task=miniwob", "task.split=all", "llm=none", *waiter, "task.arguments.clock=1", root=tmp_path
+    ) as process:
         assert process.wait(timeout=1200) == 0
     played = episodes(folder)
     assert len(played) == 130

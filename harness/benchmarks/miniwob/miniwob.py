@@ -6,12 +6,12 @@ pages end an episode after 7 to 30 seconds and discount the reward by the time t
 latency. Here both limits are multiplied by `clock`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from harness.api import Artifacts, Benchmark, BenchmarkPage, Closed, Evaluator, EvaluatorError, Finding, Reward, Task
-from harness.benchmarks.miniwob.package_pages import names
+from harness.benchmarks.miniwob.package_pages import names, registered
 from harness.codec import CodecError, loads
 from harness.errors import ConfigError, PluginFailed
 
@@ -45,7 +45,7 @@ class MiniWob(Benchmark):
     """The pages of the package `miniwob`, one task for each; `trials` and `run.seed` give seeds.
 
     Args:
-        pages: Names as in `click-button`; None = all.
+        pages: Names as in `click-button`, of whatever split; None = those that `task.split` selects.
         mode: Of the package: `train` or `test`, which some pages tell apart.
         clock: What the page's time limit, and with it its time discount, is multiplied by.
     """
@@ -58,6 +58,7 @@ class MiniWob(Benchmark):
         if pages is not None and not (isinstance(pages, list | tuple) and all(isinstance(one, str) for one in pages)):
             raise ValueError(f"pages is {str(pages)[:80]!r}; give a list, as in [click-button]")
         self._pages = None if pages is None else tuple(pages)
+        self.split = "registered" if pages is None else "all"
         self._mode = mode
         self._clock = float(clock)
 
@@ -77,6 +78,13 @@ class MiniWob(Benchmark):
                 "mutates": False,
                 "eval": {"eval_types": [SITE]},
             }
+
+    def splits(self) -> Mapping[str, Collection[str]]:
+        """`registered`: pages that the package has an environment for, which published rates are over. `deterministic`:
+        those of them that it does not mark as different between episodes of one seed.
+        """
+        marks = registered()
+        return {"registered": marks, "deterministic": [name for name, differs in marks.items() if not differs]}
 
     async def prepare(self, page: BenchmarkPage, task: Task, /) -> str:
         given = {"seed": page.seed, "mode": self._mode, "clock": self._clock, "limit_ms": _READY_S * 1000}
