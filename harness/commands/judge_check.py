@@ -34,6 +34,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--root", type=Path, default=Path("results"), help="where the runs are; results go to judge-check/ in it"
     )
+    parser.add_argument(
+        "--split",
+        choices=("dev", "test"),
+        help="only trajectories of this split of AgentRewardBench; as there, a verdict that cannot be read is failure",
+    )
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N labelled trajectories")
 
 
@@ -46,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
 
     if options.limit is not None and options.limit < 1:
         raise ConfigError(f"--limit {options.limit} leaves no trajectory; give a number from 1")
-    labels = read_labels(options.labels)
+    labels = read_labels(options.labels, options.split)
     config = configured(options.overrides, options.config_dir)
     method = _method(config, options.method)
     console = Terminal(highlight=False)
@@ -131,8 +136,9 @@ def _result(
         method=options.method,
         labels=options.labels.resolve().name,
         labels_digest=digest([[label.key, label.success] for label in labels.labels[: options.limit]]),
-        counts=agreement(judged),
-        unjudged=sum(one.verdict is None for one in judged),
+        split=options.split or "",
+        counts=(counts := agreement(judged, unread_fails=options.split is not None)),
+        unjudged=len(judged) - counts.total,
         unsure=labels.unsure,
         day=time.strftime("%Y-%m-%d", time.gmtime(now)),
         at=now,

@@ -60,6 +60,11 @@ class JudgeSession:
         return tuple(reply for reply in self._replies if reply is not None)
 
     @property
+    def is_answered(self) -> bool:
+        """Whether the judge was asked, and has replied to every question."""
+        return bool(self._replies) and None not in self._replies
+
+    @property
     def judge_name(self) -> str:
         """Of the judge; "" while none has replied."""
         return self._judge.name if self._judge is not None and self.replies else ""

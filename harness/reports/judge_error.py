@@ -12,6 +12,7 @@ from pathlib import Path
 from harness import safe_files
 from harness.codec import CodecError, build, loads
 from harness.errors import JournalError
+from harness.records.optional import optional
 from harness.reports.statistics import Interval, cohens_kappa, wilson
 
 FOLDER = "judge-check"
@@ -69,6 +70,8 @@ class JudgeError:
     labels: str
     """Name of the file of labels."""
     labels_digest: str
+    split: str = optional("")
+    """Of the labels, `dev` or `test`, where a verdict that cannot be read is failure; "" = all of them."""
     counts: Agreement
     unjudged: int
     """Trajectories that the judge gave no verdict on; in none of the counts."""
@@ -133,7 +136,8 @@ def judge_sentence(use: JudgeUse) -> str:
     found = use.error.counts
     return (
         f"{who}: precision {shown(found.precision)}, recall {shown(found.recall)}, accuracy {shown(found.accuracy)},"
-        f" kappa {shown(found.kappa, percent=False)} on {found.total} labelled trajectories ({use.error.day})"
+        f" kappa {shown(found.kappa, percent=False)} on {found.total} labelled trajectories"
+        f"{use.error.split and f' of the split {use.error.split}'} ({use.error.day})"
     )
 
 

@@ -11,11 +11,16 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from threading import Event
+from typing import Any
 
 import pytest
 
+from harness.benchmarks.judge_check.check import Judgment, agreement
+from harness.benchmarks.judge_check.labelled_set import read_labels
 from harness.main import main
+from harness.records import Usage
 from tests.e2e.conftest import PROJECT, environment
 from tests.judge_stub import ORDER, Question, judge_stub, web_judge
 from tests.stub_endpoint import StubEndpoint
@@ -153,13 +158,6 @@ def test_a_verdict_that_cannot_be_read_is_no_verdict_and_is_asked_again(
         assert "4 without a verdict" in out and "precision  -" in out and "kappa      -" in out
 
 
-def change(labels: Path, task: str, **fields: object) -> None:
-    path = labels / TRAJECTORIES / f"{task}.json"
-    tree = json.loads(path.read_bytes())
-    tree["steps"][0].update(fields)
-    path.write_text(json.dumps(tree))
-
-
 def rows_changed(change: Callable[[list[list[str]]], object]) -> Callable[[Path], None]:
     def changed(labels: Path) -> None:
         file = labels / "annotations.csv"
@@ -188,6 +186,159 @@ def written(text: bytes, name: str = str(TRAJECTORIES / "demo.0.json")) -> Calla
 def all_unsure(rows: list[list[str]]) -> None:
     for row in rows[1:]:
         row[5] = "Unsure"
+
+
+def with_splits(labels: Path, *rows: str) -> Path:
+    (labels / "splits.csv").write_text("\n".join(("task_id,benchmark,split", *rows)) + "\n")
+    return labels
+
+
+def test_a_split_is_judged_alone_and_a_verdict_that_cannot_be_read_is_failure_there(
+    labels: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_splits(labels, "demo.0,demo,test", "demo.1,demo,dev", "demo.2,demo,test", "demo.3,demo,test")
+    rows_changed(lambda rows: rows[4].__setitem__(2, "demo.2.improved"))(labels)
+    (labels / TRAJECTORIES / "demo.2.json").rename(labels / TRAJECTORIES / "demo.2.improved.json")
+
+    def unread(question: Question) -> str:
+        return "success" if "Harbor" in question.data["answer"] else "perhaps"
+
+    with judge_stub(unread) as stub:
+        given = [str(labels), *settings(stub, tmp_path), "--method", "last_screenshots"]
+        assert main(["judge-check", *given, "--split", "test"]) == 0, (
+            "each has a verdict: what cannot be read is failure"
+        )
+        assert "both success 1, judge only 0, people only 1, neither 1; 0 without a verdict" in capsys.readouterr().out
+        assert result(tmp_path)["split"] == "test"
+        assert main(["judge-check", *given, "--split", "dev"]) == 0
+        assert "both success 0, judge only 0, people only 0, neither 1; 0 without" in capsys.readouterr().out
+        assert main(["judge-check", *given]) == 3
+        assert "both success 1, judge only 0, people only 0, neither 0; 3 without" in capsys.readouterr().out
+        assert "split" not in result(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (None, "splits.csv: there is no such file; the package agent-reward-bench has it in its folder data"),
+        (("demo.0,demo,test",), "annotations.csv:4: task demo.1 is in no split of splits.csv"),
+        (("demo.0,demo,train",), "splits.csv: task demo.0 is in the split 'train'; give dev or test"),
+        (tuple(f"demo.{n},demo,test" for n in range(4)), "no trajectory of the split dev is labelled Successful or"),
+    ],
+)
+def test_a_split_there_is_not_is_one_sentence(
+    labels: Path, capsys: pytest.CaptureFixture[str], rows: tuple[str, ...] | None, sentence: str
+) -> None:
+    if rows is not None:
+        with_splits(labels, *rows)
+    assert main(["judge-check", str(labels), "--split", "dev"]) == 2
+    error = capsys.readouterr().err
+    assert sentence in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "pictures"),
+    [
+        ({"screenshot_path": "None"}, 2),
+        ({"screenshot_path": None}, 2),
+        ({"action": None, "reasoning": None, "url": None}, 3),
+    ],
+)
+def test_fields_of_a_step_may_be_null_or_pythons_none(labels: Path, fields: dict[str, object], pictures: int) -> None:
+    first_step(**fields)(labels)
+    known = read_labels(labels)
+    trajectory, _ = known.trajectory(known.labels[0])
+    assert sum(step.screenshot is not None for step in trajectory.steps) == pictures
+
+
+@pytest.mark.parametrize(
+    ("action", "answer", "others"),
+    [
+        ("send_msg_to_user('x')", "x", ""),
+        ("send_msg_to_user('x')\nnoop()", "x", "noop()"),
+        ("click('3')\nsend_msg_to_user(text=\"it's\")", "it's", "click('3')"),
+        ("send_msg_to_user('a'); report_infeasible('b')", "b", ""),
+        ("fill('3', 'send_msg_to_user')", "", "fill('3', 'send_msg_to_user')"),
+        ("stop_video()", "", "stop_video()"),
+        ("send_msg_to_user(__import__('os').getcwd())", "", ""),
+        ("stop [$14]", "stop [$14]", ""),
+    ],
+)
+def test_the_answer_is_what_the_last_step_says_whatever_else_it_does(
+    labels: Path, action: str, answer: str, others: str
+) -> None:
+    path = labels / TRAJECTORIES / "demo.0.json"
+    tree = json.loads(path.read_bytes())
+    tree["steps"] = [{**tree["steps"][0], "action": "click('1')"}, {**tree["steps"][-1], "action": action}]
+    path.write_text(json.dumps(tree))
+    known = read_labels(labels)
+    trajectory, _ = known.trajectory(known.labels[0])
+    assert trajectory.answer == answer
+    assert [step.action for step in trajectory.steps] == ["", "click('1')", *([others] if others else [])]
+
+
+PUBLISHED = PROJECT / ".venv-published/agent-reward-bench/bin/python"
+SCORED = """
+import csv, json, sys, types
+from importlib.util import find_spec
+from pathlib import Path
+package = types.ModuleType("agent_reward_bench")  # its own imports libraries that are not needed here
+package.__path__ = list(find_spec("agent_reward_bench").submodule_search_locations)
+sys.modules["agent_reward_bench"] = package
+from agent_reward_bench.eval.metrics import accuracy, numerize, precision, recall
+from agent_reward_bench.judge.utils import infer_annotator_type, is_unsure, normalize_task_id
+data = Path(package.__path__[0], "data")
+rows, splits = (list(csv.DictReader((data / name).open())) for name in ("annotations.csv", "splits.csv"))
+split_of, seen, said = {one["task_id"]: one["split"] for one in splits}, set(), json.load(sys.stdin)
+primary = [one for one in rows if infer_annotator_type(one, seen) == "primary"]
+found = {"data": str(data)}
+for split in ("dev", "test"):
+    mine = [one for one in primary if split_of[normalize_task_id(one["task_id"])] == split]
+    mine = [one for one in mine if not is_unsure(one["trajectory_success"])]
+    keys = ["/".join(one[name] for name in ("benchmark", "model_name", "exp_name", "task_id")) for one in mine]
+    people = [numerize(one["trajectory_success"]) for one in mine]
+    judge = [numerize(said.get(key), warn_if_none=False) for key in keys]
+    rates = [rate(people, judge, ndigits=9) for rate in (precision, recall, accuracy)]
+    found[split] = {"labels": dict(zip(keys, people)), "rates": rates}
+json.dump(found, sys.stdout)
+"""
+"""AgentRewardBench's own labels, splits and rates, of verdicts by key; no verdict = one that cannot be read."""
+
+
+@pytest.mark.skipif(not PUBLISHED.exists(), reason="make test-published installs agent-reward-bench")
+def test_labels_splits_and_rates_are_those_of_agent_reward_bench() -> None:
+    def asked(verdicts: dict[str, str]) -> dict[str, Any]:
+        done = subprocess.run(
+            [str(PUBLISHED), "-c", SCORED], input=json.dumps(verdicts), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+    data = Path(asked({})["data"])
+    whole = {split: read_labels(data, split).labels for split in ("dev", "test")}
+    assert sum(map(len, whole.values())) == len(read_labels(data).labels) == 1301
+    draw = Random(3)
+    verdicts = {one.key: draw.choice([True, False, None]) for labels in whole.values() for one in labels}
+    words = {True: "Successful", False: "Unsuccessful"}
+    theirs = asked({key: words[said] for key, said in verdicts.items() if said is not None})
+    for split, labels in whole.items():
+        assert {one.key: int(one.success) for one in labels} == theirs[split]["labels"]
+        judged = [
+            Judgment(
+                key=one.key,
+                digest="",
+                label=one.success,
+                verdict=verdicts[one.key],
+                unread=True,
+                why="",
+                usage=Usage(),
+                at=0.0,
+            )
+            for one in labels
+        ]
+        counts = agreement(judged, unread_fails=True)
+        ours = [rate.value for rate in (counts.precision, counts.recall, counts.accuracy) if rate is not None]
+        assert ours == pytest.approx(theirs[split]["rates"])
 
 
 @pytest.mark.parametrize(

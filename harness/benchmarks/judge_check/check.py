@@ -40,6 +40,8 @@ class Judgment:
     label: bool
     verdict: bool | None
     """None = the judge gave none; `why` says why."""
+    unread: bool = optional(False)
+    """The judge has replied to every question, but its verdict cannot be read."""
     why: str
     usage: Usage
     replies: tuple[str, ...] = optional(())
@@ -178,17 +180,18 @@ class JudgeCheck:
             task=_task(label, trajectory), closed=_closed(trajectory), trajectory=steps, artifacts=files
         )
         session = JudgeSession(self.judge, CORRECTED, self.log, clock=self.clock)
-        verdict: bool | None = None
+        verdict, unread = None, False
         try:
             finding = await self.method.evaluate_judged(recorded, JudgeForEpisode(session, recorded))
             verdict, why = finding.value == 1.0, finding.why
         except EvaluatorError as error:
-            why = str(error)
+            why, unread = str(error), session.is_answered
         judgment = Judgment(
             key=label.key,
             digest=seen,
             label=label.success,
             verdict=verdict,
+            unread=unread,
             why=why,
             usage=session.usage,
             replies=session.replies,
@@ -198,10 +201,18 @@ class JudgeCheck:
         return judgment
 
 
-def agreement(judgments: Sequence[Judgment]) -> Agreement:
-    """Counts over the trajectories that the judge gave a verdict on."""
+def agreement(judgments: Sequence[Judgment], *, unread_fails: bool = False) -> Agreement:
+    """Counts over the trajectories that the judge gave a verdict on.
+
+    Args:
+        judgments: One for each trajectory.
+        unread_fails: A verdict that cannot be read is failure, as in AgentRewardBench's own code.
+    """
+    verdicts = [False if unread_fails and one.unread else one.verdict for one in judgments]
     counts: Mapping[tuple[bool, bool], int] = {
-        (verdict, label): sum(one.verdict is verdict and one.label is label for one in judgments)
+        (verdict, label): sum(
+            said is verdict and one.label is label for said, one in zip(verdicts, judgments, strict=True)
+        )
         for verdict in (True, False)
         for label in (True, False)
     }

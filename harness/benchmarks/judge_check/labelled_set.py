@@ -3,6 +3,7 @@
     annotations.csv                                 annotator_name,benchmark,task_id,model_name,exp_name,
                                                     trajectory_success,…    Successful | Unsuccessful | Unsure
     trajectories/cleaned/**/<task_id>.json          goal, steps: [{url, action, reasoning, screenshot_path}, …]
+    splits.csv                                      task_id,benchmark,split         dev | test; if a split is asked for
 
 Screenshots are files below the folder of the CSV. As there, the first annotation of a trajectory is its label, and
 unsure ones are left out. What a file says is data: paths that lead outside the folder are refused.
@@ -15,6 +16,7 @@ import csv
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -32,6 +34,13 @@ _MOST_ROWS = 200_000
 _MOST_STEPS = 1000
 _MESSAGES = ("send_msg_to_user", "report_infeasible", "stop")
 """Actions of BrowserGym and WebArena that end a trajectory with an answer."""
+_NO_PICTURE = ("", "None")
+"""What a step without a screenshot has; the second is Python's None as a text, as in AgentRewardBench's own files."""
+SPLITS = ("dev", "test")
+_SPLIT_FILE = "splits.csv"
+_PACKAGE = "agent_reward_bench"
+_VARIANTS = (".resized", ".improved")
+"""In ids of labels, but not of splits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +96,12 @@ class LabelledTrajectory:
     """With names of screenshot files, below the folder, in the place of hashes."""
 
 
-def read_labels(path: Path) -> LabelledSet:
+def read_labels(path: Path, split: str | None = None) -> LabelledSet:
     """The labels in a CSV file, or in the `annotations.csv` of a folder.
 
+    Args:
+        path: The file or folder.
+        split: One of `SPLITS`; None = all labels.
     Raises:
         TaskError: The file is missing or wrong; one sentence with file, line and column.
     """
@@ -99,15 +111,19 @@ def read_labels(path: Path) -> LabelledSet:
     folder = path if path.is_dir() else file.parent
     labels: dict[str, Label] = {}
     unsure: set[str] = set()
+    of_task = None if split is None else _splits(file.parent)
     for label, success in _rows(file):
-        if label.key in labels or label.key in unsure:
+        if label.key in labels or label.key in unsure or (of_task is not None and _split(label, of_task) != split):
             continue
         if success is None:
             unsure.add(label.key)
         else:
             labels[label.key] = label
     if not labels:
-        raise TaskError(f"{file}: no trajectory is labelled Successful or Unsuccessful; there is nothing to check")
+        where = "" if split is None else f" of the split {split}"
+        raise TaskError(
+            f"{file}: no trajectory{where} is labelled Successful or Unsuccessful; there is nothing to check"
+        )
     files: dict[str, list[Path]] = {}
     for found in sorted(folder.rglob("*.json")):
         files.setdefault(found.stem, []).append(found)
@@ -117,6 +133,31 @@ def read_labels(path: Path) -> LabelledSet:
         unsure=len(unsure),
         files={name: tuple(paths) for name, paths in files.items()},
     )
+
+
+def _splits(folder: Path) -> Mapping[str, str]:
+    """Task id to split, from the file beside the labels or from the installed package, of which nothing is imported."""
+    spec = find_spec(_PACKAGE)
+    packages = [Path(one) / "data" for one in (spec and spec.submodule_search_locations) or ()]
+    file = next((one / _SPLIT_FILE for one in (folder, *packages) if (one / _SPLIT_FILE).is_file()), None)
+    if file is None:
+        raise TaskError(
+            f"{folder / _SPLIT_FILE}: there is no such file; the package agent-reward-bench has it in its folder data"
+        )
+    rows = csv.DictReader(StringIO(_text(file), newline=""))
+    found = {str(row.get("task_id")): str(row.get("split")) for row in rows}
+    if wrong := [name for name, split in found.items() if split not in SPLITS]:
+        raise TaskError(f"{file}: task {wrong[0][:80]} is in the split {found[wrong[0]][:40]!r}; give dev or test")
+    return found
+
+
+def _split(label: Label, of_task: Mapping[str, str]) -> str:
+    task_id = label.task_id
+    for variant in _VARIANTS:
+        task_id = task_id.replace(variant, "")
+    if task_id not in of_task:
+        raise TaskError(f"{label.place}: task {task_id[:80]} is in no split of {_SPLIT_FILE}")
+    return of_task[task_id]
 
 
 def _rows(file: Path) -> Iterator[tuple[Label, bool | None]]:
@@ -161,7 +202,7 @@ def _trajectory(file: Path, folder: Path) -> LabelledTrajectory:
     if not 0 < len(inners) <= _MOST_STEPS:
         raise fields.wrong("steps", f"has {len(inners)} entries; give 1 to {_MOST_STEPS}")
     seen = [_Step.of(step, folder) for step in inners]
-    said = [message for step in seen if (message := _message(step.action)) is not None]
+    said = [message for step in seen if (message := _without_message(step.action)[1]) is not None]
     return LabelledTrajectory(goal=fields.text("goal"), answer=said[-1] if said else "", steps=_steps(seen))
 
 
@@ -177,13 +218,12 @@ class _Step:
     @classmethod
     def of(cls, fields: Fields, folder: Path) -> "_Step":
         shot = fields.optional_text("screenshot_path")
-        if shot:
+        shot = None if shot in _NO_PICTURE else shot
+        if shot is not None:
             path = PurePosixPath(shot)
             if path.is_absolute() or ".." in path.parts:
                 raise fields.wrong("screenshot_path", f"leads outside {folder}: {shot[:80]!r}")
-        return cls(
-            fields.text("url", ""), fields.text("action", ""), fields.text("reasoning", ""), shot if shot else None
-        )
+        return cls(fields.text("url", ""), fields.text("action", ""), fields.text("reasoning", ""), shot)
 
 
 def _steps(seen: Sequence[_Step]) -> tuple[TrajectoryStep, ...]:
@@ -191,11 +231,12 @@ def _steps(seen: Sequence[_Step]) -> tuple[TrajectoryStep, ...]:
     first = seen[0]
     steps = [TrajectoryStep(action="", url=first.url, title="", screenshot=first.screenshot)]
     for step, after in zip(seen, (*seen[1:], None), strict=True):
-        if not step.action or (after is None and _message(step.action) is not None):
+        action = step.action if after is not None else _without_message(step.action)[0]
+        if not action and after is None:
             continue
         steps.append(
             TrajectoryStep(
-                action=step.action,
+                action=action,
                 thought=step.reasoning,
                 url=step.url if after is None else after.url,
                 title="",
@@ -205,18 +246,31 @@ def _steps(seen: Sequence[_Step]) -> tuple[TrajectoryStep, ...]:
     return tuple(steps)
 
 
-def _message(action: str) -> str | None:
-    """What an action says to the user; None = it is another action. Nothing is run: the text is only parsed."""
-    if not action.lstrip().startswith(_MESSAGES) or len(action) > 100_000:
-        return None
+def _without_message(action: str) -> tuple[str, str | None]:
+    """An action, which may be several calls, without those that say something to the user; and the last thing said.
+
+    None = nothing is said. Nothing is run: the text is only parsed.
+    """
+    text = action.strip()
+    if not any(name in text for name in _MESSAGES) or len(text) > 100_000:
+        return action, None
     try:
         with warnings.catch_warnings(action="ignore"):  # of strings as '\\d', which are valid
-            tree: Any = ast.parse(action.strip(), mode="eval").body
+            calls: list[Any] = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return action
-    match tree:
-        case ast.Call(func=ast.Name(), args=[ast.Constant(value=str() as text), *_]):
-            return text
-        case ast.Call(func=ast.Name(), keywords=[ast.keyword(value=ast.Constant(value=str() as text)), *_]):
-            return text
-    return ""
+        return ("", action) if text.startswith(_MESSAGES) else (action, None)
+    said = [_said(one) for one in calls]
+    others = [
+        ast.get_source_segment(text, one) or "" for one, message in zip(calls, said, strict=True) if message is None
+    ]
+    return "\n".join(others), next((message for message in reversed(said) if message is not None), None)
+
+
+def _said(statement: ast.stmt) -> str | None:
+    """What a call says to the user, "" = nothing that can be read; None = it is another statement."""
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Name(id=name)) as call) if name in _MESSAGES:
+            given = [*call.args, *(one.value for one in call.keywords)]
+            first = given[0] if given else None
+            return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
+    return None
