@@ -26,12 +26,11 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from benchmarks.debugging_port import reachable_pool
 from benchmarks.gateway import passthrough_to, record
 from benchmarks.instant_endpoint import instant_endpoint
 from benchmarks.results import Rows, parser, row, tell
 from benchmarks.step_overhead import HOME, task
-from harness.browser.browser_settings import BrowserSettings
-from harness.browser.session.chromium import ChromiumPool
 from harness.demo.launcher import start_servers
 from harness.gateway.cdp.bursts import Bursts, Ticket
 from harness.gateway.scripted import scripted_process
@@ -137,7 +136,7 @@ async def measure(*, episodes: int = 6) -> Rows:
         port = await stack.enter_async_context(start_servers("harness.demo", log=folder / "log"))
         home = f"http://t0.shop.localhost:{port}/"
         site = Site(name="shop", url=home.rstrip("/"), canonical=HOME.rstrip("/"))
-        pool = await stack.enter_async_context(ChromiumPool(BrowserSettings(shared=True), sites=lambda _: (site,)))
+        pool, browser = await stack.enter_async_context(reachable_pool(site))
         address = await stack.enter_async_context(instant_endpoint())
         script = folder / "agent.py"
         script.write_text(AGENT)
@@ -145,7 +144,7 @@ async def measure(*, episodes: int = 6) -> Rows:
         agent = await stack.enter_async_context(scripted_process(command, timeout_s=600.0))
         passthrough = passthrough_to(f"{address}/v1")
         stack.push_async_callback(passthrough.close)
-        devtools = f"http://{urlsplit(await pool.devtools()).netloc}"
+        devtools = f"http://{urlsplit(browser).netloc}"
         settings = replace(agent.settings, browser=False, cdp=True)
         agent = replace(agent, passthrough=passthrough)
         direct = {"CDP": devtools, "HOME_PAGE": home, "OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "none"}

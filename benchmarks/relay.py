@@ -15,17 +15,17 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from websockets.asyncio.client import connect
 from websockets.asyncio.connection import Connection
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
+from benchmarks.debugging_port import reachable_pool
 from benchmarks.gateway import added, record
 from benchmarks.results import Rows, parser, tell
 from benchmarks.step_overhead import HOME, task
-from harness.browser.browser_settings import BrowserSettings
-from harness.browser.session.chromium import ChromiumPool
+from harness.browser.driver.devtools_pipe import MOST_BYTES
 from harness.demo.launcher import start_servers
-from harness.gateway.cdp.upstream import connected
 from harness.gateway.scripted import scripted_process
 from harness.records import Site
 
@@ -92,7 +92,7 @@ class BareRelay:
         self._devtools = devtools
 
     async def serve(self, client: ServerConnection) -> None:
-        async with await connected(self._devtools) as browser:
+        async with await connect(self._devtools, max_size=MOST_BYTES, compression=None, ping_interval=None) as browser:
             ways = [asyncio.create_task(_pass(client, browser)), asyncio.create_task(_pass(browser, client))]
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
             for way in ways:
@@ -111,9 +111,7 @@ async def measure(*, turns: int = 200) -> Rows:
         port = await stack.enter_async_context(start_servers("harness.demo", log=folder / "log"))
         home = f"http://t0.shop.localhost:{port}/"
         site = Site(name="shop", url=home.rstrip("/"), canonical=HOME.rstrip("/"))
-        settings = BrowserSettings(shared=True)
-        pool = await stack.enter_async_context(ChromiumPool(settings, sites=lambda _: (site,)))
-        devtools = await pool.devtools()
+        pool, devtools = await stack.enter_async_context(reachable_pool(site))
         bare = await stack.enter_async_context(
             serve(BareRelay(devtools).serve, "127.0.0.1", 0, compression=None, ping_interval=None)
         )

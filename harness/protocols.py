@@ -157,12 +157,44 @@ class Environment(Protocol):
         ...
 
 
+class DevToolsConnection(Protocol):
+    """A client's connection to a browser, in which messages of the Chrome DevTools Protocol pass."""
+
+    async def send(self, number: int, method: str, params: dict[str, Any], *, session: str = "") -> None:
+        """Send a command.
+
+        Args:
+            number: Its id, under which it is answered.
+            session: Of those that were opened in this connection; "" = the connection itself.
+        Raises:
+            ConnectionError: The connection is closed.
+        """
+        ...
+
+    async def receive(self) -> bytes | None:
+        """The next message of the browser; None = the connection is closed.
+
+        Raises:
+            ConnectionAbortedError: It was closed because too many messages were not received.
+        """
+        ...
+
+    def close(self) -> None:
+        """End it, with its sessions."""
+        ...
+
+
 class SharedBrowser(Protocol):
     """The browser of an episode as a process drives it itself, over CDP."""
 
-    @property
-    def devtools(self) -> str:
-        """WebSocket address of the whole browser: a relay limits what is passed on to `context`."""
+    async def connect(self, target: str = "") -> "DevToolsConnection":
+        """A connection to the whole browser: a relay limits what is passed on to `context`.
+
+        Args:
+            target: Id of the page that it is a connection to; "" = to the browser.
+        Raises:
+            ConnectionError: The browser is gone, or has no such target.
+        """
         ...
 
     @property

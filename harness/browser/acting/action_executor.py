@@ -20,7 +20,7 @@ from harness.browser.acting.uploads import upload_path
 from harness.browser.browser_settings import BrowserSettings
 from harness.browser.driver.playwright_errors import closed, first_line, moved, net_error
 from harness.browser.network.addresses import Addresses
-from harness.browser.network.allowlist import BLOCKED, Allowlist
+from harness.browser.network.allowlist import FAILED_BY_PROXY, Allowlist
 from harness.browser.rendering.observer import RenderedPage
 from harness.browser.tabs.tabs import Tabs
 from harness.errors import ActionFailed
@@ -132,10 +132,10 @@ class ActionExecutor:
             raise ActionFailed(f"{written}: no answer within {seconds:g} s") from exc
         except Error as exc:
             name = net_error(exc)
-            if name == BLOCKED and not self._guard.reaches(real):
-                raise ActionFailed(f"{written} is outside the sites of this task") from exc
+            if name in FAILED_BY_PROXY and (why := self._guard.why_blocked(real)):
+                raise ActionFailed(f"{written} cannot be opened: {why}") from exc
             if name is not None:
-                raise ActionFailed(f"{written} could not be opened: {name}") from exc
+                raise ActionFailed(f"{written} could not be opened: {self._guard.net_error(name, real)}") from exc
             if "Download is starting" in exc.message or "interrupted by another navigation" in exc.message:
                 return None
             if "invalid URL" in exc.message:

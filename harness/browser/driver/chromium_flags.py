@@ -12,8 +12,8 @@ SWITCHES = (
 )
 """What a picture or a page may depend on, and what talks to others; a reference has the same."""
 
-SITES_ONLY = ("--force-webrtc-ip-handling-policy=disable_non_proxied_udp",)
-"""Where pages reach their sites only, by a proxy at which nothing listens: WebRTC would send packets past it."""
+_WALLS = ("--force-webrtc-ip-handling-policy=disable_non_proxied_udp",)
+"""Pages reach no host but their sites without a proxy: WebRTC would send packets past it."""
 _FEATURES_OFF = "--disable-features="
 _OFF_BY_PLAYWRIGHT = (
     "AvoidUnnecessaryBeforeUnloadCheckSync",
@@ -40,8 +40,7 @@ as much of the processor.
 """
 
 
-def switches(*, allowed: str = "any", resolver_rules: str = "", further: Sequence[str] = ()) -> list[str]:
-    """All switches; `allowed` as in `BrowserSettings`, `resolver_rules` of hosts that are not to be found."""
-    walls = SITES_ONLY if allowed == "sites" else ()
+def switches(*, resolver_rules: str = "", further: Sequence[str] = ()) -> list[str]:
+    """All switches; `resolver_rules` of hosts that are not to be found."""
     unknown = (f"--host-resolver-rules={resolver_rules}",) if resolver_rules else ()
-    return [*SWITCHES, *walls, *unknown, *further, _FEATURES_OFF + ",".join([*_OFF_BY_PLAYWRIGHT, *_OFF_BY_US])]
+    return [*SWITCHES, *_WALLS, *unknown, *further, _FEATURES_OFF + ",".join([*_OFF_BY_PLAYWRIGHT, *_OFF_BY_US])]

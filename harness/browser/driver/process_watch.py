@@ -18,6 +18,19 @@ _HOLD = {
 """Chromium's name for a kind of process to what its end means; not every build has each of them as a process."""
 
 
+async def browser_pid(browser: Browser) -> int:
+    """The process id of a browser's main process.
+
+    Raises:
+        playwright.async_api.Error: The browser is gone.
+    """
+    session = await browser.new_browser_cdp_session()
+    answer = await session.send("SystemInfo.getProcessInfo")
+    await session.detach()
+    (pid,) = (one["id"] for one in answer["processInfo"] if one["type"] == "browser")
+    return int(pid)
+
+
 class ProcessWatch:
     """Of one browser."""
 

@@ -13,7 +13,7 @@ from playwright.async_api import BrowserContext, Error, Page, Request, Response
 
 from harness.browser.driver.cdp_receive import fast_listener
 from harness.browser.network.addresses import Addresses
-from harness.browser.network.allowlist import BLOCKED, Allowlist
+from harness.browser.network.allowlist import FAILED_BY_PROXY, Allowlist
 from harness.browser.network.sending import NO_CONNECTION
 from harness.browser.tabs.tabs import Tabs
 from harness.browser.text_limits import MAX_EFFECTS, Notices, truncate_url
@@ -152,7 +152,7 @@ class Traffic:
         """Addresses outside the task's sites that pages asked for in vain since the last time."""
         notices = Notices()
         for url in dict.fromkeys(self._blocked):
-            notices.add(f"the page was not allowed to request {url}: it is outside the sites of this task")
+            notices.add(f"the page was not allowed to request {url}: {self._guard.why_blocked(url)}")
         self._blocked.clear()
         return notices.take()
 
@@ -206,9 +206,12 @@ class Traffic:
         if request in self._unanswered and request.failure in NO_CONNECTION and self._guard.reaches(request.url):
             self._unanswered[request].refused = True
             self._refused.append(request.url)
+        by_proxy = request.failure in FAILED_BY_PROXY
         if request.is_navigation_request():
-            outside = request.failure == BLOCKED and not self._guard.reaches(request.url)
-            (self._blocked if outside else self._lost).append(request.url)
+            is_blocked = by_proxy and self._guard.why_blocked(request.url)
+            (self._blocked if is_blocked else self._lost).append(request.url)
+        if not by_proxy:
+            self._guard.note_failed(request.url)
         self._ended(request)
 
     def _is_over(self, request: Request) -> None:

@@ -10,13 +10,14 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from playwright.async_api import Browser, BrowserContext, Error
+from playwright.async_api import Browser, BrowserContext, Error, ProxySettings
 
 from harness.actions import Action, Box, Target
 from harness.actions.truncate import cut
 from harness.browser import text_limits
 from harness.browser.acting.action_executor import ActionExecutor
 from harness.browser.browser_settings import BrowserSettings
+from harness.browser.driver.devtools_pipe import DevToolsPipe
 from harness.browser.driver.playwright_errors import Deadline, closed, misfit, moved
 from harness.browser.live.gate import LiveGate
 from harness.browser.marks.marks import find_marks
@@ -54,14 +55,16 @@ class SiteBinding:
     sites: tuple[Site, ...]
     addresses: Addresses
     guard: Allowlist
+    proxy: ProxySettings
+    """For its context."""
     vital: Callable[[], Awaitable[Callable[[], str]]]
     """See `ProcessWatch.now`."""
     memory: Callable[[], str]
     """See `MemoryWatch.recent_reason`."""
     gate: LiveGate | None = None
     """Of a browser on the live web."""
-    devtools: str = ""
-    """WebSocket address of the browser; "" = no process drives it beside us."""
+    devtools: DevToolsPipe | None = None
+    """Where a process drives the browser beside us."""
 
 
 class BrowserSession:
@@ -118,7 +121,7 @@ class BrowserSession:
             reduced_motion="reduce",
             service_workers="block",
             accept_downloads=False,
-            proxy=lane.guard.proxy,
+            proxy=lane.proxy,
             storage_state=state.storage,
             geolocation=state.geolocation,
             permissions=["geolocation"] if state.geolocation else None,

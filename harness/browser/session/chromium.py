@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -20,16 +20,20 @@ from playwright.async_api import Browser, Error, Playwright, async_playwright
 
 from harness.api import Artifacts, Benchmark
 from harness.browser.browser_settings import BrowserSettings, RestoreSettings
-from harness.browser.driver import debugging_port, executable
+from harness.browser.driver import executable
 from harness.browser.driver.cdp_receive import patch_json
 from harness.browser.driver.child_environment import browser_environment, driver_environment
 from harness.browser.driver.chromium_flags import switches
+from harness.browser.driver.devtools_pipe import DevToolsPipe
 from harness.browser.driver.memory_watch import MemoryWatch
+from harness.browser.driver.pipe_receiver import shared_pipe
 from harness.browser.driver.playwright_errors import first_line
-from harness.browser.driver.process_watch import ProcessWatch
+from harness.browser.driver.process_watch import ProcessWatch, browser_pid
 from harness.browser.live.gate import LiveGate
 from harness.browser.network.addresses import Addresses
 from harness.browser.network.allowlist import Allowlist
+from harness.browser.network.page_proxy import PageProxy
+from harness.browser.network.system_proxy import SystemProxies
 from harness.browser.session.browser_session import SiteBinding
 from harness.browser.session.environment import BrowserEnvironment, EnvironmentDeps
 from harness.errors import BrowserCrashed, BrowserLost
@@ -75,6 +79,7 @@ class ChromiumPool:
             benchmark=benchmark,
             tell=tell,
         )
+        self._pages = PageProxy(SystemProxies.named() if settings.allowed == "any" else SystemProxies.none())
         self._life: _Life | None = None
         """The browser new episodes get."""
         self._replaced: list[_Life] = []
@@ -94,6 +99,7 @@ class ChromiumPool:
             self._replace(self._life)
         while self._replaced:
             await self._end(self._replaced.pop())
+        self._pages.close()
 
     def begin(self) -> None:
         """Start the browser without waiting for it; what is wrong with it is said when an environment is opened."""
@@ -119,17 +125,26 @@ class ChromiumPool:
         """
         life = await self._lonely() if alone else await self._running()
         sites = tuple(replace(site, url=instances.get(site.name, site.url)) for site in self._sites(lane))
-        place = SiteBinding(
-            number=lane,
-            sites=sites,
-            addresses=Addresses(sites),
-            guard=Allowlist(sites, allowed=self._settings.allowed),
-            vital=life.vital.now,
-            memory=life.memory_reason,
-            gate=life.gate,
-            devtools=life.devtools,
-        )
-        environment = BrowserEnvironment(life.browser, place, self._gear)
+        guard = Allowlist(sites, allowed=self._settings.allowed, live=self._settings.live)
+        async with AsyncExitStack() as serving:
+            server = await serving.enter_async_context(self._pages.serving(guard)) if guard.is_open else ""
+            place = SiteBinding(
+                number=lane,
+                sites=sites,
+                addresses=Addresses(sites),
+                guard=guard,
+                proxy=guard.proxy(server, self._pages.proxies.goes_directly),
+                vital=life.vital.now,
+                memory=life.memory_reason,
+                gate=life.gate,
+                devtools=life.devtools,
+            )
+            async with self._episode(life, BrowserEnvironment(life.browser, place, self._gear)) as environment:
+                yield environment
+
+    @asynccontextmanager
+    async def _episode(self, life: "_Life", environment: BrowserEnvironment) -> AsyncIterator[BrowserEnvironment]:
+        """One episode in a browser."""
         life.users += 1
         try:
             yield environment
@@ -149,10 +164,6 @@ class ChromiumPool:
     async def version(self) -> str:
         """Of the browser, which is started for it if need be."""
         return (await self._running()).browser.version
-
-    async def devtools(self) -> str:
-        """WebSocket address of the browser, which is started for it if need be; "" = it is not shared."""
-        return (await self._running()).devtools
 
     async def _running(self) -> "_Life":
         async with self._launching:
@@ -182,49 +193,49 @@ class ChromiumPool:
         sandbox = os.geteuid() != 0
         try:
             try:
-                browser = await self._launch(playwright, path, sandbox=sandbox)
+                life = await self._launch(playwright, path, sandbox=sandbox)
             except Error as exc:
                 if not sandbox or "sandbox" not in exc.message.lower():
                     raise
                 logger.warning("Chromium's sandbox does not work here (%s); continuing without it", first_line(exc))
-                browser = await self._launch(playwright, path, sandbox=False)
+                life = await self._launch(playwright, path, sandbox=False)
         except Error as exc:
             await _stop(playwright)
             await asyncio.to_thread(executable.refuse_stranger, path)
             raise BrowserCrashed(f"{path} does not start: {first_line(exc)}") from exc
         self.starts += 1
-        life = _Life(browser, playwright)
         if self._settings.live is not None:
             life.gate = LiveGate(self._settings.live)
-            await life.gate.attach(browser)
-        if self._settings.shared:
-            life.devtools = await debugging_port.devtools_address(browser)
+            await life.gate.attach(life.browser)
         if (most_mb := self._settings.max_memory_mb) is not None:
             await life.bound_memory(most_mb)
         return life
 
-    async def _launch(self, playwright: Playwright, path: str, *, sandbox: bool) -> Browser:
-        launching = playwright.chromium.launch(
-            timeout=0,
-            executable_path=path,
-            env={**browser_environment(os.environ)},
-            headless=self._settings.headless,
-            slow_mo=self._settings.slow_mo_ms,
-            args=switches(
-                allowed=self._settings.allowed,
-                resolver_rules="" if self._settings.live is None else self._settings.live.resolver_rules,
-                further=[debugging_port.SWITCH] if self._settings.shared else (),
-            ),
-            chromium_sandbox=sandbox,
-            handle_sigint=False,
-            handle_sigterm=False,
-            handle_sighup=False,
-        )
-        try:
-            async with asyncio.timeout(_STARTS_WITHIN_S):
-                return await launching
-        except TimeoutError as exc:
-            raise Error(f"it did not open within {_STARTS_WITHIN_S:g} s") from exc
+    async def _launch(self, playwright: Playwright, path: str, *, sandbox: bool) -> "_Life":
+        async with AsyncExitStack() as starting:
+            devtools = None
+            if self._settings.shared:
+                path, devtools = await starting.enter_async_context(shared_pipe(path))
+            launching = playwright.chromium.launch(
+                timeout=0,
+                executable_path=path,
+                env={**browser_environment(os.environ)},
+                headless=self._settings.headless,
+                slow_mo=self._settings.slow_mo_ms,
+                args=switches(
+                    resolver_rules="" if self._settings.live is None else self._settings.live.resolver_rules,
+                ),
+                chromium_sandbox=sandbox,
+                handle_sigint=False,
+                handle_sigterm=False,
+                handle_sighup=False,
+            )
+            try:
+                async with asyncio.timeout(_STARTS_WITHIN_S):
+                    browser = await launching
+            except TimeoutError as exc:
+                raise Error(f"it did not open within {_STARTS_WITHIN_S:g} s") from exc
+        return _Life(browser, playwright, devtools)
 
     async def _leave(self, environment: BrowserEnvironment, life: "_Life") -> None:
         try:
@@ -265,15 +276,15 @@ class ChromiumPool:
 class _Life:
     """One started browser, with the driver it is spoken to through."""
 
-    def __init__(self, browser: Browser, playwright: Playwright) -> None:
+    def __init__(self, browser: Browser, playwright: Playwright, devtools: DevToolsPipe | None) -> None:
+        """`devtools`: where a process may drive the browser beside us; None = nowhere."""
         self.browser = browser
         self.playwright = playwright
+        self.devtools = devtools
         self.vital = ProcessWatch(browser)
         self._memory: MemoryWatch | None = None
         self.gate: LiveGate | None = None
         """Of a run on the live web."""
-        self.devtools = ""
-        """WebSocket address, where a process may drive the browser beside us."""
         self.users = 0
         """Episodes that are in it."""
         self.crowd = 0
@@ -282,7 +293,7 @@ class _Life:
 
     async def bound_memory(self, most_mb: float) -> None:
         with suppress(Error, psutil.Error):  # it is gone already, which is noticed where it is used
-            pid = await debugging_port.browser_pid(self.browser)
+            pid = await browser_pid(self.browser)
             self._memory = MemoryWatch(pid, most_mb=most_mb, episodes=lambda: self.users)
 
     def memory_reason(self) -> str:

@@ -8,6 +8,7 @@ from playwright.async_api import Error
 
 from harness.browser.acting.uploads import upload_path
 from harness.browser.driver.cdp_send import sender
+from harness.browser.driver.devtools_pipe import BrowserConnection
 from harness.browser.session.browser_session import BrowserSession
 from harness.protocols import RestoreResult
 from harness.records import Acted
@@ -46,9 +47,10 @@ class SharedWindow:
         about = await sender(window.tabs.current.cdp)("Target.getTargetInfo")
         return cls(window, follow, context=about["targetInfo"]["browserContextId"], uploads=uploads, check=check)
 
-    @property
-    def devtools(self) -> str:
-        return self._window.lane.devtools
+    async def connect(self, target: str = "") -> BrowserConnection:
+        pipe = self._window.lane.devtools
+        assert pipe is not None, "the browser of an agent that drives it is started so that it can be shared"
+        return await pipe.connect(target)
 
     @property
     def context(self) -> str:

@@ -13,7 +13,7 @@ import hmac
 import logging
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from http import HTTPStatus
 from typing import Any
 
@@ -26,7 +26,7 @@ from harness.codec import JsonObject, dumps
 from harness.gateway.cdp.boundary import DrivenBrowser
 from harness.gateway.cdp.connection import Connection
 from harness.gateway.cdp.targets import TabNumbers
-from harness.gateway.cdp.upstream import Upstream, connected
+from harness.gateway.cdp.upstream import Upstream
 from harness.gateway.cdp.wire import CommandFailed
 
 MOST_BYTES = 64 << 20
@@ -86,18 +86,17 @@ class Relay:
     async def serve(self, client: ServerConnection) -> None:
         """One client, until it is gone."""
         page = self._page_of(client)
-        address = self._driven.browser.devtools
         try:
             if page and page not in {info["targetId"] for info in await self._targets()}:
                 self._driven.refuse("a connection to a page of another episode")
                 return await client.close(1008, "there is no such page")
-            if page:
-                address = f"{address.partition('/devtools/')[0]}{_PAGE}{page}"
-            async with await connected(address) as socket:
+            with closing(await self._driven.browser.connect(page)) as browser:
                 # A page that is closed hangs up like a browser that is gone, and is no loss.
-                upstream = Upstream(socket, _nothing if page else self._driven.lose)
+                upstream = Upstream(browser, _nothing if page else self._driven.lose)
                 await Connection(client, upstream, self._driven, self._numbers, page=page).run()
-        except (OSError, TimeoutError, WebSocketException, CommandFailed) as error:
+        except ConnectionAbortedError as error:
+            await client.close(1008, str(error))
+        except (OSError, WebSocketException, CommandFailed) as error:
             await client.close(1011, f"the browser is gone: {type(error).__name__}")
 
     async def _version(self) -> JsonObject:
@@ -138,14 +137,14 @@ class Relay:
             CommandFailed: The browser is gone.
         """
         try:
-            async with await connected(self._driven.browser.devtools) as socket:
-                upstream = Upstream(socket, self._driven.lose)
+            with closing(await self._driven.browser.connect()) as browser:
+                upstream = Upstream(browser, self._driven.lose)
                 listening = asyncio.create_task(upstream.listen(_Deaf()))
                 try:
                     return await upstream.call(method, params)
                 finally:
                     listening.cancel()
-        except (OSError, TimeoutError, WebSocketException) as error:
+        except ConnectionError as error:
             self._driven.lose()
             raise CommandFailed("the browser is gone") from error
 

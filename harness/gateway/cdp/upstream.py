@@ -5,15 +5,11 @@ from collections.abc import Callable
 from itertools import count
 from typing import Protocol
 
-from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from harness.codec import JsonObject, loads
 from harness.gateway.cdp.wire import OWN_IDS, CommandFailed, Request, error_of, head
-
-MOST_BYTES = 256 << 20
-"""Of one message of the browser."""
-_OPENS_WITHIN_S = 10.0
+from harness.protocols import DevToolsConnection
 
 Answered = Callable[[JsonObject], None]
 """Hears the browser's answer to a command of the client, before the client does."""
@@ -31,22 +27,15 @@ class Listener(Protocol):
         ...
 
 
-async def connected(url: str) -> ClientConnection:
-    """A connection to the browser; what it says is trusted, but a page decides how much that is."""
-    return await connect(
-        url, max_size=MOST_BYTES, compression=None, proxy=None, open_timeout=_OPENS_WITHIN_S, ping_interval=None
-    )
-
-
 class Upstream:
     """Of one client."""
 
-    def __init__(self, socket: ClientConnection, gone: Callable[[], None]) -> None:
+    def __init__(self, browser: DevToolsConnection, gone: Callable[[], None]) -> None:
         """
         Args:
             gone: Called when the browser has hung up, before anything that waits for it hears that.
         """
-        self._socket = socket
+        self._browser = browser
         self._gone = gone
         self._ids = count(OWN_IDS)
         self._own: dict[int, asyncio.Future[JsonObject]] = {}
@@ -61,11 +50,8 @@ class Upstream:
         number = next(self._ids)
         answered = self._own[number] = asyncio.get_running_loop().create_future()
         try:
-            await self._socket.send(Request(number, method, params, session).encoded(), text=True)
+            await self._send(Request(number, method, params, session))
             answer = await answered
-        except ConnectionClosed as error:
-            self._gone()
-            raise CommandFailed("the browser is gone") from error
         finally:
             del self._own[number]
         if why := error_of(answer):
@@ -83,11 +69,7 @@ class Upstream:
         """
         if then is not None:
             self._watched[request.id] = then
-        try:
-            await self._socket.send(request.encoded(), text=True)
-        except ConnectionClosed as error:
-            self._gone()
-            raise CommandFailed("the browser is gone") from error
+        await self._send(request)
 
     def is_waiting(self, number: int) -> bool:
         """Whether an answer with this id is awaited by anybody here."""
@@ -97,9 +79,7 @@ class Upstream:
         """Until the browser, or the client, is gone."""
         try:
             while True:
-                try:
-                    raw = await self._socket.recv(decode=False)
-                except ConnectionClosed:
+                if (raw := await self._browser.receive()) is None:
                     self._gone()
                     break
                 number, domain = head(raw)
@@ -118,6 +98,13 @@ class Upstream:
             pass
         finally:
             self._end()
+
+    async def _send(self, request: Request) -> None:
+        try:
+            await self._browser.send(request.id, request.method, request.params, session=request.session)
+        except ConnectionError as error:
+            self._gone()
+            raise CommandFailed("the browser is gone") from error
 
     def _end(self) -> None:
         """Everything that waits hears that there will be no answer."""

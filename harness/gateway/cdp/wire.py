@@ -35,10 +35,6 @@ class Request:
     session: str
     """"" = that of the connection itself."""
 
-    def encoded(self) -> bytes:
-        message: JsonObject = {"id": self.id, "method": self.method, "params": self.params}
-        return dumps(message | ({"sessionId": self.session} if self.session else {}))
-
 
 def read(raw: bytes) -> Request:
     """Read a message of a client.
