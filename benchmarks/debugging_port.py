@@ -3,6 +3,7 @@ episode is measured beside what goes to the browser's DevTools directly.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -33,7 +34,12 @@ async def reachable_pool(*sites: Site) -> AsyncIterator[tuple[ChromiumPool, str]
             browser = (await pool._running()).browser
             arguments = psutil.Process(await browser_pid(browser)).cmdline()
             folder = next(one for one in reversed(arguments) if one.startswith(_PROFILE)).removeprefix(_PROFILE)
-            file = Path(folder, "DevToolsActivePort")
-            while not file.exists() or len(lines := file.read_text().splitlines()) < 2:
-                await asyncio.sleep(_LOOKS_EVERY_S)
-            yield pool, f"ws://127.0.0.1:{lines[0]}{lines[1]}"
+            port, path = await asyncio.to_thread(_written, Path(folder, "DevToolsActivePort"))
+            yield pool, f"ws://127.0.0.1:{port}{path}"
+
+
+def _written(file: Path) -> list[str]:
+    """Port and path, once the browser has written both."""
+    while not file.exists() or len(lines := file.read_text().splitlines()) < 2:
+        time.sleep(_LOOKS_EVERY_S)
+    return lines

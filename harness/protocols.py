@@ -250,6 +250,20 @@ class SharedBrowser(Protocol):
         ...
 
 
+class Guard(Protocol):
+    """Keeps an agent from some addresses."""
+
+    report: Callable[[str], None]
+    """Hears, in words, of what the agent tried to reach in vain."""
+
+
+@runtime_checkable
+class GuardedEnvironment(Protocol):
+    """An `Environment` in which some addresses cannot be opened."""
+
+    guard: Guard
+
+
 @runtime_checkable
 class ShareableEnvironment(Protocol):
     """An `Environment` whose browser a process can drive."""

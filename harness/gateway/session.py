@@ -39,8 +39,15 @@ from harness.gateway.recording import Recording
 from harness.gateway.settings import ProcessSettings
 from harness.gateway.violations import Violations
 from harness.llm.passthrough import Passthrough
-from harness.protocols import Environment, RestoreResult, SessionJournal, ShareableEnvironment, SharedBrowser
-from harness.records import Boundary, Episode, Exited, LiveObservation, Task
+from harness.protocols import (
+    Environment,
+    GuardedEnvironment,
+    RestoreResult,
+    SessionJournal,
+    ShareableEnvironment,
+    SharedBrowser,
+)
+from harness.records import Boundary, Episode, Exited, Guarded, LiveObservation, Task
 from harness.runner.shutdown import ShutdownRequested
 from harness.runner.working_time import working_s
 
@@ -191,6 +198,8 @@ class ProcessSession:
                 rmtree(started.folder, ignore_errors=True)
 
     async def _start(self, task: Task, episode: Episode, view: LiveObservation) -> "_Started":
+        if isinstance(self._env, GuardedEnvironment):
+            self._env.guard.report = partial(self._violations.found, Guarded.BROWSER)
         recording = Recording(episode)
         divergence = Divergence(self._settings.on_divergence, self._journal, self._inbox, recording)
         shared = await self._share() if self._settings.cdp else None

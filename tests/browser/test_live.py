@@ -12,6 +12,7 @@ from harness.actions import Click, Goto, Target
 from harness.browser.browser_settings import BrowserSettings
 from harness.browser.live.pace import Pace
 from harness.browser.live.rules import LiveRules
+from harness.browser.network import allowlist, outbound
 from harness.browser.session.chromium import ChromiumPool
 from harness.browser.session.environment import BrowserEnvironment
 from harness.errors import SiteUnavailable
@@ -113,7 +114,16 @@ async def test_without_a_denial_it_is_asked(web: LiveStub) -> None:
     assert {path for _, host, path in web.asked if host == "ads.localhost"} >= {"/", "/pixel"}
 
 
-async def test_only_allowed_hosts_are_opened_and_their_pages_may_use_others(web: LiveStub) -> None:
+async def test_only_allowed_hosts_are_opened_and_their_pages_may_use_others(
+    web: LiveStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def stub(_: str) -> tuple[str, ...]:
+        return ("127.0.0.1",)
+
+    kept = allowlist.why_local_name
+    monkeypatch.setattr(outbound, "_system_addresses", stub)  # which stands for hosts elsewhere
+    monkeypatch.setattr(allowlist, "why_local", lambda _: "")
+    monkeypatch.setattr(allowlist, "why_local_name", lambda host: "" if host == "ads.localhost" else kept(host))
     async with live(replace(FAST, allow=("shop.localhost",)), web.url("shop")) as (env, view):
         result = await env.act(link(view, "Ads"))
         assert "ads.localhost is not among the allowed hosts" in notices(result)
@@ -121,7 +131,9 @@ async def test_only_allowed_hosts_are_opened_and_their_pages_may_use_others(web:
 
 
 async def test_addresses_of_this_machine_are_not_opened_unless_allowed(web: LiveStub) -> None:
-    with pytest.raises(SiteUnavailable, match=r"is an address of this machine or network"):
+    with pytest.raises(
+        SiteUnavailable, match=r"shop\.localhost is a name of this machine; only sites\.live\.allow admits it"
+    ):
         async with live(replace(FAST, allow=()), web.url("shop")):
             pass
     assert web.asked == []

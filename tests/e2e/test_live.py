@@ -107,7 +107,7 @@ def test_robots_switched_off_is_said(start: Starter, start_here: Starter, web: L
 def test_a_start_page_that_may_not_be_opened_is_said(start: Starter, web: LiveStub, tmp_path: Path) -> None:
     file = tasks(tmp_path, web, "shop")
     done = start("sites=live", f"task.path={file}", "task.name=live", *AGENT, f"+{script('stop 7')}")
-    assert done.code == 3 and "shop.localhost is an address of this machine or network" in done.out
+    assert done.code == 3 and "shop.localhost is a name of this machine" in done.out
     assert web.asked == []
 
 

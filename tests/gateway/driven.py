@@ -103,18 +103,22 @@ class _Silent:
 
 
 async def play_driven(
-    agent: ProcessAgent, pool: ChromiumPool, journal: MemoryJournal, *, clean: tuple[str, ...] = ("shop",)
+    agent: ProcessAgent,
+    pool: ChromiumPool,
+    journal: MemoryJournal,
+    *,
+    clean: tuple[str, ...] = ("shop",),
+    url: str = "http://shop.localhost/",
+    max_steps: int = 40,
 ) -> Episode:
     """Play one episode in the browser; `clean`: sites that were reset."""
-    task = Task(
-        task_id="1", sites=("shop",), intent="Shop", start_urls=("http://shop.localhost/",), eval=Eval(eval_types=())
-    )
+    task = Task(task_id="1", sites=("shop",), intent="Shop", start_urls=(url,), eval=Eval(eval_types=()))
     deps = EpisodeDeps(
         agent=agent,
         evaluators={},
         artifacts=journal.artifacts,
         checkpoints=journal.artifacts,
-        limits=EpisodeLimits(max_steps=40),
+        limits=EpisodeLimits(max_steps=max_steps),
         config_digest="",
         seed=0,
         progress=_Silent(),

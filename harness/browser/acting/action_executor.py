@@ -20,7 +20,7 @@ from harness.browser.acting.uploads import upload_path
 from harness.browser.browser_settings import BrowserSettings
 from harness.browser.driver.playwright_errors import closed, first_line, moved, net_error
 from harness.browser.network.addresses import Addresses
-from harness.browser.network.allowlist import FAILED_BY_PROXY, Allowlist
+from harness.browser.network.allowlist import FAILED_BY_PROXY, AddressRefused, Allowlist
 from harness.browser.rendering.observer import RenderedPage
 from harness.browser.tabs.tabs import Tabs
 from harness.errors import ActionFailed
@@ -79,7 +79,11 @@ class ActionExecutor:
         """
         self._body = body
         if action.navigates:
-            await action.perform(self)
+            try:
+                await action.perform(self)
+            except AddressRefused as exc:
+                self._guard.report(str(exc))
+                raise
             return True
         seconds = self._settings.action_timeout_s
         performing = asyncio.create_task(action.perform(self))
@@ -133,7 +137,7 @@ class ActionExecutor:
         except Error as exc:
             name = net_error(exc)
             if name in FAILED_BY_PROXY and (why := self._guard.why_blocked(real)):
-                raise ActionFailed(f"{written} cannot be opened: {why}") from exc
+                raise AddressRefused(f"{written} cannot be opened: {why}") from exc
             if name is not None:
                 raise ActionFailed(f"{written} could not be opened: {self._guard.net_error(name, real)}") from exc
             if "Download is starting" in exc.message or "interrupted by another navigation" in exc.message:

@@ -1,7 +1,7 @@
 """Starts a Chromium by playwright so that its DevTools pipe can be shared, see `devtools_pipe`.
 
-Playwright is given a program that hands its descriptors over and then becomes Chromium (`pipe_handover`). They come over
-a socket in a folder of this user, which is gone when the browser has started.
+Playwright is given a program that hands its descriptors over and then becomes Chromium (`pipe_handover`). They come
+over a socket in a folder of this user, which is gone when the browser has started.
 """
 
 import asyncio
@@ -41,12 +41,13 @@ async def shared_pipe(chromium: str) -> AsyncIterator[tuple[str, DevToolsPipe]]:
             listener.setblocking(False)
             program = await asyncio.to_thread(_program, folder, chromium)
             receiving = asyncio.create_task(_receive(listener, pipe := DevToolsPipe()))
+            has_started = False
             try:
                 yield str(program), pipe
-            except BaseException:
-                pipe.close()
-                raise
+                has_started = True
             finally:
+                if not has_started:
+                    pipe.close()
                 receiving.cancel()
                 await asyncio.wait([receiving])
     finally:

@@ -42,6 +42,10 @@ _NET_ERRORS: Mapping[type[OSError], str] = {
 _MOST_KEPT = 1000
 
 
+class AddressRefused(ActionFailed):
+    """An address that the agent must not open."""
+
+
 class Allowlist:
     """Of one lane."""
 
@@ -61,7 +65,9 @@ class Allowlist:
         self._unreachable: dict[str, str] = {}
         """Host to Chromium's name for why nobody can connect to it."""
         self.report: Callable[[str], None] = _nobody_counts
-        """Hears of what was tried in vain on this machine, in words."""
+        """Hears, in words, of what the agent tried on this machine in vain."""
+        self.is_driven = False
+        """Whether the agent's own scripts run in its pages, so that what these try is its doing."""
 
     @property
     def is_open(self) -> bool:
@@ -94,7 +100,8 @@ class Allowlist:
     def refused(self, host: str, port: int, error: Exception) -> None:
         """See `PageRules.refused`."""
         _keep(self._refused, host, str(error))
-        self.report(f"a page asked for {host}:{port}: {error}")
+        if self.is_driven:
+            self.report(f"a page asked for {host}:{port}: {error}")
 
     def unreachable(self, host: str, port: int, error: OSError) -> None:
         """See `PageRules.unreachable`."""
@@ -118,7 +125,7 @@ class Allowlist:
     def note_failed(self, url: str) -> None:
         """A request of a page failed: one for this machine is reported also if the browser did not ask the proxy."""
         host = host_of_page(url)
-        if self.is_open and (why := self.refusal(host, None)):
+        if self.is_driven and self.is_open and (why := self.refusal(host, None)):
             self.report(f"a page asked for {url}: {host} is {why}")
 
     def check(self, url: str, *, shown: str) -> None:
@@ -128,7 +135,8 @@ class Allowlist:
             url: Real address.
             shown: The same as the agent wrote it.
         Raises:
-            ActionFailed: It is no web page, not one of this lane's sites, or on this machine.
+            AddressRefused: It is no web page, not one of this lane's sites, or on this machine.
+            ActionFailed: It is no address.
         """
         if url == "about:blank":
             return
@@ -137,11 +145,11 @@ class Allowlist:
         except ValueError as exc:
             raise ActionFailed(f"{shown} is not a valid address") from exc
         if scheme not in ("http", "https"):
-            raise ActionFailed(f"{shown} cannot be opened: only http and https addresses are allowed")
+            raise AddressRefused(f"{shown} cannot be opened: only http and https addresses are allowed")
         if not self.reaches(url):
-            raise ActionFailed(f"{shown} is outside the sites of this task ({self._names})")
+            raise AddressRefused(f"{shown} is outside the sites of this task ({self._names})")
         if self.is_open and (why := self.refusal(host := host_of_page(url), None)):
-            raise ActionFailed(f"{shown} cannot be opened: {host} is {why}; {self._admission}")
+            raise AddressRefused(f"{shown} cannot be opened: {host} is {why}; {self._admission}")
 
     def _live_names(self) -> tuple[str, ...]:
         """Hosts that `sites.live.allow` names."""

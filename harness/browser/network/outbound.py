@@ -1,6 +1,6 @@
 """Connects to hosts for pages: looks a name up, checks every address that it stands for, and connects to one of those.
 
-A name that stands for another address a moment later (DNS rebinding) gains nothing, as what was checked is connected to.
+A name that stands for another address a moment later (DNS rebinding) gains nothing: what was checked is connected to.
 """
 
 import asyncio
@@ -86,7 +86,8 @@ async def _system_addresses(host: str) -> Sequence[str]:
     answered: asyncio.Future[Sequence[str]] = loop.create_future()
 
     def ask() -> None:
-        found, error = (), OSError(f"{host[:100]!r} is no name")
+        found: Sequence[Any] = ()
+        error = OSError(f"{host[:100]!r} is no name")
         try:
             found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
         except OSError as why:

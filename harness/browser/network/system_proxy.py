@@ -79,6 +79,7 @@ async def connected(proxy: SplitResult) -> Stream:
 async def tunnelled(proxy: SplitResult, host: str, port: int) -> Stream:
     """A connection through a proxy. Raises OSError: It makes none."""
     reader, writer = stream = await connected(proxy)
+    is_open = False
     try:
         async with asyncio.timeout(CONNECTS_WITHIN_S):
             if proxy.scheme == "socks5":
@@ -89,12 +90,12 @@ async def tunnelled(proxy: SplitResult, host: str, port: int) -> Stream:
                 said = (await reader.readuntil(b"\r\n\r\n")).split(b" ", 2)
                 if len(said) < 2 or said[1] != b"200":
                     raise ConnectionRefusedError(f"the proxy refuses {where}")
+        is_open = True
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
-        writer.close()
         raise ConnectionResetError("the proxy hung up") from error
-    except BaseException:
-        writer.close()
-        raise
+    finally:
+        if not is_open:
+            writer.close()
     return stream
 
 

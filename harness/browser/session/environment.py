@@ -61,6 +61,7 @@ class BrowserEnvironment:
     """One episode's browser; every restore begins with a fresh window."""
 
     def __init__(self, browser: Browser, lane: SiteBinding, gear: EnvironmentDeps) -> None:
+        self.guard = lane.guard
         self._browser = browser
         self._lane = lane
         self._gear = gear
@@ -91,7 +92,6 @@ class BrowserEnvironment:
         self._performing: Callable[[], Awaitable[None]] | None = None
         """Waits for the commands of a process that drives the browser; None = there is none."""
         self._live: LiveVisit | None = None
-        """On the live web."""
         browser.on("disconnected", self._lost)
 
     async def restore(self, task: Task, episode: Episode, clean: Collection[str] = ()) -> RestoreResult:
@@ -334,7 +334,8 @@ class BrowserEnvironment:
                 outcome = await self._window.perform(Goto(url=url))
                 if isinstance(outcome, Refused):
                     why = self._live.why_refused(url) if self._live is not None else ""
-                    raise SiteUnavailable(f"{url} cannot be opened: {why or outcome.why}")
+                    refused = f"{url} cannot be opened: "
+                    raise SiteUnavailable(refused + (why or outcome.why.removeprefix(refused)))
                 tab = (await self._window.settler.reach(early=True)).tab  # the observation waits for the rest
                 await tab.cdp.send("Page.resetNavigationHistory")
             if self._live is not None:

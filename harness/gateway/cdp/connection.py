@@ -147,6 +147,7 @@ class Connection:
             case Treatment.TARGETS:
                 await self._about_targets(request)
             case Treatment.SCRIPT | Treatment.REPLY:
+                request = self._allowed(request)
                 await self._driven.script()
                 await self._upstream.send(request)
             case Treatment.OURS:
@@ -211,7 +212,7 @@ class Connection:
             NotAllowed, ActionFailed: It names an address, a file or a target that it must not.
         """
         params, method = request.params, request.method
-        if method in _NAVIGATE:
+        if method in _NAVIGATE or (method == "Fetch.continueRequest" and "url" in params):
             params = params | {"url": self._driven.browser.navigable(str(params.get("url", "")) or "about:blank")}
         elif method in _OF_A_TARGET and not self._targets.knows(params.get("targetId")):
             raise NotAllowed("No target with given id found")
