@@ -203,6 +203,7 @@ def fails(name: str, place: str, code: int) -> Run:
             f"llm.base_url=http://127.0.0.1:{world.endpoint_port}/v1",
             "sites=webarena",
             "judge.model=m",
+            f"judge.base_url=http://127.0.0.1:{world.endpoint_port}/v1",
         ]
         return given
 

@@ -96,7 +96,9 @@ async def test_many_small_ones_are_bounded_together(bounded: tuple[ChromiumPool,
     wild.pages["/part"] = "<!doctype html><title>Part</title><script>const a = []; for (let n = 0; n < 12; n++) a.push(new Uint8Array(1e7).fill(1))</script>"  # fmt: skip
     wild.pages["/"] = "<!doctype html><title>Page</title><button onclick='for (let n = 0; n < 6; n++) open(`http://part${n}.localhost:` + location.port + `/part`, `_blank`, `noopener`)'>go</button>"  # fmt: skip
     everywhere = replace(QUICK, max_memory_mb=float(MOST_MB), allowed="any", step_deadline_s=60.0)
-    async with ChromiumPool(everywhere, sites=lambda _: (wild.site,)) as wide:
+    parts = (f"http://part{number}.localhost" for number in range(6))
+    sites = (wild.site, *(replace(wild.site, name=url, url=f"{url}:{wild.port}", canonical=url) for url in parts))
+    async with ChromiumPool(everywhere, sites=lambda _: sites) as wide:
         with pytest.raises(BrowserCrashed, match="the pages of 1 episode used"):
             async with staying(wide) as stay:
                 await stay.act(Click(target=stay.target("go")))

@@ -9,6 +9,8 @@ from dataclasses import replace
 import pytest
 
 from harness.actions import Click
+from harness.browser.driver import chromium_flags
+from harness.browser.network.allowlist import Allowlist
 from harness.browser.session.chromium import ChromiumPool
 from tests.hostile.pages.wild import QUICK, Wild, staying
 
@@ -117,7 +119,9 @@ async def test_nothing_of_webrtc_leaves(chromium: ChromiumPool, wild: Wild, kind
 @pytest.mark.parametrize(
     "kind", [pytest.param(kind, marks=[pytest.mark.hostile] if "tur" in kind else []) for kind in SERVERS]
 )
-async def test_without_the_wall_it_does(wild: Wild, kind: str) -> None:
+async def test_without_the_wall_it_does(wild: Wild, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chromium_flags, "_WALLS", ())
+    monkeypatch.setattr(Allowlist, "proxy", lambda *_: {"server": "http://127.0.0.1:9", "bypass": "*"})
     async with ChromiumPool(replace(QUICK, allowed="any"), sites=lambda _: (wild.site,)) as pool:
         async with listening() as (heard, places):
             assert "said" in await call(pool, wild, kind, places)
