@@ -25,8 +25,19 @@ _SKIPPABLE = b"\x50\x2a\x4d\x18" + (32).to_bytes(4, "little")
 _TRAILER_BYTES = len(_SKIPPABLE) + 32
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _PIECE = 1 << 20
-_MOST_HEADERS = 1 << 20
-"""Bytes of headers and padding before a member; ours have 1 KiB. tarfile reads extended headers whole."""
+_MOST_HEADERS = 1 << 16
+"""Bytes of headers and padding before a member; ours have 1 KiB, and tarfile reads some ahead."""
+_MOST_EXTENDED = 1 << 13
+"""Bytes of one extended header. tarfile reads it whole, and the time it takes may grow with the square of its size
+(CVE-2024-6232).
+"""
+_EXTENDED = (
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)
 
 
 class BundleDamaged(JournalError):
@@ -84,14 +95,16 @@ def opened(path: Path) -> Iterator[Iterator[tuple[str, bytes]]]:
     try:
         with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as unpacked:
             bounded = _Bounded(path, unpacked)
-            with tarfile.open(fileobj=cast(BinaryIO, bounded), mode="r|") as archive:  # it is only read
+            with _readable(path):  # the first header
+                archive = tarfile.open(fileobj=cast(BinaryIO, bounded), mode="r|", tarinfo=_Header)  # it is only read
+            with archive:
                 yield _members(path, archive, bounded)
     except (tarfile.TarError, zstandard.ZstdError, EOFError) as error:
         raise BundleDamaged(f"{path} is damaged: {error}; get the file again") from error
 
 
 def _members(path: Path, archive: tarfile.TarFile, bounded: "_Bounded") -> Iterator[tuple[str, bytes]]:
-    for member in archive:
+    for member in _headers(path, archive):
         if not member.isreg():
             raise BundleDamaged(f"{path}: {member.name[:200]!r} is not a regular file")
         if member.size > MAX_BYTES:
@@ -100,6 +113,37 @@ def _members(path: Path, archive: tarfile.TarFile, bounded: "_Bounded") -> Itera
         content = archive.extractfile(member)
         assert content is not None  # only links have none
         yield member.name, content.read()
+
+
+def _headers(path: Path, archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    members = iter(archive)
+    while True:
+        with _readable(path):
+            member = next(members, None)
+        if member is None:
+            return
+        yield member
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, OverflowError, RecursionError) as error:  # of numbers and names in extended headers
+        raise BundleDamaged(
+            f"{path} is damaged: a header in it cannot be read ({error}); get the file again"
+        ) from error
+
+
+class _Header(tarfile.TarInfo):
+    """Of a member; what is read of an extended header is bounded, and sparse files are refused."""
+
+    def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        if self.type in _EXTENDED and self.size > _MOST_EXTENDED:
+            raise tarfile.ReadError(f"a header in it has {self.size:,} bytes; the limit is {_MOST_EXTENDED:,}")
+        if self.type == tarfile.GNUTYPE_SPARSE:
+            raise tarfile.ReadError("it holds a sparse file")
+        return super()._proc_member(archive)  # type: ignore[misc,no-any-return]  # not in the stubs
 
 
 class _Bounded:

@@ -264,6 +264,42 @@ def test_links_and_special_files_are_refused(bundle: Path, kind: bytes, tmp_path
     assert list(tmp_path.glob("run.json")) == []
 
 
+def _extended(content: bytes, kind: bytes = tarfile.XHDTYPE) -> bytes:
+    header = tarfile.TarInfo("x")
+    header.type, header.size = kind, len(content)
+    return header.tobuf(tarfile.USTAR_FORMAT) + content + bytes(-len(content) % 512)
+
+
+def _pax(**about: str) -> bytes:
+    lines = [f" {key.replace('_', '.')}={value}\n" for key, value in about.items()]
+    return b"".join(f"{len(line) + len(str(len(line) + 3))}{line}".encode() for line in lines)
+
+
+HEADERS = {
+    "digits that are searched again and again": _extended(b"1" * 900_000),
+    "a long name": _extended(b"n" * 20_000, tarfile.GNUTYPE_LONGNAME),
+    "a long link": _extended(b"n" * 20_000, tarfile.GNUTYPE_LONGLINK),
+    "a long global header": _extended(b"2" * 20_000, tarfile.XGLTYPE),
+    "a sparse map that is none": _extended(_pax(GNU_sparse_map="a,b", GNU_sparse_size="9")),
+    "a sparse size that is none": _extended(_pax(GNU_sparse_size="zz")),
+    "many headers, one in the other": _extended(b"n\0", tarfile.GNUTYPE_LONGNAME) * 3000,
+    "many PAX headers, one in the other": _extended(_pax(path="n")) * 3000,
+    "a sparse file": _extended(b"", tarfile.GNUTYPE_SPARSE),
+}
+
+
+@pytest.mark.parametrize("header", HEADERS.values(), ids=HEADERS)
+def test_a_hostile_header_is_one_sentence(
+    bundle: Path, header: bytes, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    frame = zstandard.ZstdCompressor().compress(header + tarfile.TarInfo("run.json").tobuf() + bytes(1024))
+    bundle.write_bytes(frame + b"\x50\x2a\x4d\x18\x20\0\0\0" + sha256(frame).digest())
+    for command in (["verify", str(bundle)], ["show", str(bundle)], ["compare", str(bundle), str(bundle)]):
+        assert main(command) in (1, 3)
+        said = capsys.readouterr()
+        assert len(said.err.splitlines()) == 1 and str(bundle) in said.err and "internal error" not in said.err
+
+
 @pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
 def test_a_header_that_unpacks_to_more_than_any_is_refused(bundle: Path, kind: bytes, tmp_path: Path) -> None:
     packed = io.BytesIO()
@@ -277,7 +313,7 @@ def test_a_header_that_unpacks_to_more_than_any_is_refused(bundle: Path, kind: b
     bundle.write_bytes(frame + b"\x50\x2a\x4d\x18\x20\0\0\0" + sha256(frame).digest())
     assert bundle.stat().st_size < 100_000
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(BundleDamaged, match="a header in it has more than"):
+    with pytest.raises(BundleDamaged, match="a header in it has"):
         unpack(bundle, tmp_path)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000, "kilobytes"
 
