@@ -209,7 +209,7 @@ def _composing_once() -> Iterator[None]:
 
 def _run_one(tree: DictConfig, hidden: RedactedArguments) -> int:
     folder = Path(HydraConfig.get().runtime.output_dir)
-    redact_output(hidden.redactor(tree))
+    redact_output(hidden.redactor(tree).showing(str(folder)))
     with InternalErrorGuard(sys.argv[0], redact=redacted_output) as fault:
         return _played(tree, folder, hidden)
     return fault.code

@@ -15,7 +15,7 @@ stays as it is: lines end at byte 0x0A only, so files must be read as bytes.
     encode(record) -> Encoded(body, exact)      seal(body, previous_crc) -> (line, crc)
     unseal(line, previous_crc) -> (body, crc)          decode(body) -> record
     dumps(value) / loads(data)      any JSON value       digest(value) -> sha256 hex of its canonical JSON
-    plain(value) / build(cls, tree) dataclass ⇄ JSON tree
+    plain(value) / build(cls, tree) dataclass ⇄ JSON tree      with_texts(value, text) the same with other texts
 """
 
 import json
@@ -51,6 +51,7 @@ __all__ = [
     "plain",
     "seal",
     "unseal",
+    "with_texts",
 ]
 
 SCHEMA = 5
@@ -274,6 +275,13 @@ def build(cls: type[T], tree: Any) -> T:
     """Build a dataclass from its JSON tree, as strictly as records are read."""
     value: T = form_of(cls).decode(tree)
     return value
+
+
+def with_texts(value: T, text: Text) -> T:
+    """A dataclass with another text in place of each, keys of mappings included, as `encode` changes them."""
+    form = form_of(type(value))
+    changed: T = form.decode(form.encode(value, text))
+    return changed
 
 
 def check_recordable(cls: type) -> None:

@@ -21,7 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from harness.bundles.run_bundle import SUFFIX, pack
-    from harness.journal.redaction import Redactor
+    from harness.commands.run_redactor import run_redactor
     from harness.journal.secret_detection import secrets_in
     from harness.reports.rows import run_folder
 
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     to: Path = options.to or folder.with_name(folder.name + SUFFIX)
     if to.is_dir() or not to.parent.is_dir():
         raise ConfigError(f"--to {to} is not a file in a folder that exists; give the name of a file")
-    digest, manifest = pack(folder, to, Redactor(secrets_in(os.environ)))
+    digest, manifest = pack(folder, to, run_redactor(folder, secrets_in(os.environ)))
     episodes = sum(name.endswith(".traj.jsonl") for name in manifest.files)
     sys.stdout.write(
         f"{flat(str(to))}: {episodes} episodes, {len(manifest.files)} files, {to.stat().st_size / 1e6:.1f} MB\n"

@@ -2,12 +2,13 @@
 
 The result is a file derived from the journals, one per dialect. Without a judge, the recorded replies of the run's
 judge are used again, so a changed rule also applies to judged tasks; a task without a recorded reply is
-unscored. A judge that is given has the reply cache of its settings, under the keys that the run's judge had.
+unscored. A judge that is given has the reply cache of its settings, under the keys that the run's judge had. Where the
+evidence holds a secret and gives another score without it, the task is unscored, too, and the reason names the secret.
 """
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.api import NO_EVALUATORS, Evaluator, Judge, JudgeQuestion, Reply
@@ -16,8 +17,11 @@ from harness.evaluators.scorer import Scorer
 from harness.journal.final_state import FinalState, read_final_state
 from harness.journal.names import journals_in
 from harness.journal.store import ArtifactStore
+from harness.journal.symbols import Symbols
 from harness.llm.request_scope import RequestScope, requests_of
 from harness.records import Scored
+from harness.records.optional import optional
+from harness.runner.scoring import Case, cannot_be_scored, score_stored
 
 _AT_ONCE = 8
 """Episodes judged by a model at the same time."""
@@ -33,6 +37,8 @@ class RescoreResult:
     """None = the episode has not ended."""
     before: Scored | None
     """What the journal says."""
+    missing: tuple[str, ...] = optional(())
+    """Secrets that are redacted in the evidence, and without which the score cannot be computed again."""
 
     @property
     def changed(self) -> bool:
@@ -79,26 +85,30 @@ async def rescore(
     for start in range(0, len(paths), _AT_ONCE):
         ended = [one for path in paths[start : start + _AT_ONCE] if (one := read_final_state(path)) is not None]
         for dialect in dialects:
-            scoring = (_rescored(one, dialect, artifacts, judge, further=evaluators) for one in ended)
+            scorers = (Scorer(dialect, judge or _recorded(one, dialect), further=evaluators) for one in ended)
+            scoring = (_rescored(one, dialect, scorer, artifacts) for one, scorer in zip(ended, scorers, strict=True))
             found[dialect] += await asyncio.gather(*scoring)
     return found
 
 
-async def _rescored(
-    ended: FinalState,
-    dialect: str,
-    artifacts: ArtifactStore,
-    judge: Judge | None,
-    *,
-    further: Mapping[str, Evaluator],
-) -> RescoreResult:
+def _recorded(ended: FinalState, dialect: str) -> Judge | None:
+    """The run's own judge; None = it has not replied."""
     before = ended.scores.get(dialect)
-    scored = None
-    if ended.closed is not None:
-        if judge is None and before is not None:
-            replies = [reply for verdict in before.verdicts for reply in verdict.replies]
-            judge = _Recorded(replies) if replies else None
-        scorer = Scorer(dialect, judge, further=further)
-        with requests_of(RequestScope(ended.opened.task.task_id, ended.opened.trial)):
-            scored = await scorer.score(ended.opened.task, ended.closed, artifacts)
-    return RescoreResult(task_id=ended.opened.task.task_id, trial=ended.opened.trial, scored=scored, before=before)
+    replies = [] if before is None else [reply for verdict in before.verdicts for reply in verdict.replies]
+    return _Recorded(replies) if replies else None
+
+
+async def _rescored(ended: FinalState, dialect: str, scorer: Scorer, artifacts: ArtifactStore) -> RescoreResult:
+    opened, missing = ended.opened, Symbols(missing=True)
+    result = RescoreResult(
+        task_id=opened.task.task_id, trial=opened.trial, scored=None, before=ended.scores.get(dialect)
+    )
+    if ended.closed is None:
+        return result
+    case = Case(task=opened.task, closed=ended.closed, artifacts=artifacts)
+    with requests_of(RequestScope(opened.task.task_id, opened.trial)):
+        scored = await score_stored(scorer, case, missing)
+    result = replace(result, scored=scored)
+    if not missing.names or not result.changed:
+        return result
+    return replace(result, scored=cannot_be_scored(scored, missing), missing=missing.names)

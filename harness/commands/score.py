@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from harness.commands.rescore import RescoreResult
     from harness.config import Config
+    from harness.journal.redaction import Redactor
     from harness.records import Scored
     from harness.reports.terminal import Terminal
 
@@ -45,8 +46,9 @@ def run(options: argparse.Namespace) -> int:
     import asyncio
 
     from harness.codec import dumps
+    from harness.commands.run_redactor import run_redactor
     from harness.commands.score_verified import score_verified
-    from harness.config.config_tree import build_redactor
+    from harness.config.config_tree import all_secrets
     from harness.evaluators.scorer import EVALUATOR_VERSION
     from harness.journal.disk import Within, write_atomic
     from harness.reports.baselines import baselines_of_run, sentence
@@ -59,8 +61,8 @@ def run(options: argparse.Namespace) -> int:
     config = _settings(options)
     if options.verified:
         return score_verified(folder, config, options.dialect, console)
-    found = asyncio.run(_rescored(folder, dialects, config, console))
-    redactor = build_redactor({} if config is None else config.tree())
+    redactor = run_redactor(folder, all_secrets({} if config is None else config.tree()))
+    found = asyncio.run(_rescored(folder, dialects, config, console, redactor=redactor))
     for dialect, results in found.items():
         content = {
             "dialect": dialect,
@@ -69,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
             "results": results,
         }
         path = folder / f"rescored-{dialect}.json"
-        write_atomic(path, redactor.data(dumps(content, pretty=True)), within=Within(folder))
+        write_atomic(path, redactor.data(dumps(content, pretty=True), for_good=True), within=Within(folder))
         console.print(str(path), markup=False, soft_wrap=True)
     code = _tell(console, found, shown)
     console.print(sentence(baselines_of_run(folder, shown)), markup=False, soft_wrap=True)
@@ -77,20 +79,20 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _rescored(
-    folder: Path, dialects: "Sequence[str]", config: "Config | None", console: "Terminal"
+    folder: Path, dialects: "Sequence[str]", config: "Config | None", console: "Terminal", *, redactor: "Redactor"
 ) -> "dict[str, list[RescoreResult]]":
     from contextlib import AsyncExitStack
 
     from harness.commands.configured_judge import open_judge
     from harness.commands.rescore import rescore
-    from harness.config.config_tree import build_redactor
     from harness.evaluation.builder import build_benchmark, build_evaluators
 
     if config is None:
         return await rescore(folder, dialects)
     async with AsyncExitStack() as closing:
-        judge = await open_judge(config.judge, config.llm, build_redactor(config.tree()), closing, say=console.say)
-        return await rescore(folder, dialects, judge, build_evaluators(config, build_benchmark(config.task)))
+        judge = await open_judge(config.judge, config.llm, redactor, closing, say=console.say)
+        evaluators = build_evaluators(config, build_benchmark(config.task))
+        return await rescore(folder, dialects, judge, evaluators)
 
 
 def _settings(options: argparse.Namespace) -> "Config | None":

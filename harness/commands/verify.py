@@ -41,16 +41,18 @@ def run(options: argparse.Namespace) -> int:
             raise BundleDamaged(f"{bundle} has the SHA-256 {digest}, not the one given; it is another file")
         with tempfile.TemporaryDirectory(prefix="cairn-") as place:
             manifest = unpack(bundle, Path(place))
-            wrong, counts = _wrong_scores(Path(place), manifest, evaluators)
+            wrong, unverified, counts = _compared(Path(place), manifest, evaluators)
     except BundleDamaged as error:
         sys.stderr.write(f"harness: {flat(str(error))}\n")
         return ExitCode.BELOW
     sys.stdout.write(f"sha256 {digest}\n{len(manifest.files)} files: each has the content that was bundled\n")
     for sentence in wrong:
         sys.stdout.write(f"differs: {flat(sentence)}\n")
+    for sentence in unverified:
+        sys.stdout.write(f"not verified: {flat(sentence)}\n")
     for sentence in counts:
         sys.stdout.write(f"{flat(sentence)}\n")
-    return ExitCode.BELOW if wrong else ExitCode.DONE
+    return ExitCode.BELOW if wrong else ExitCode.UNSCORED if unverified else ExitCode.DONE
 
 
 def _evaluators(options: argparse.Namespace) -> "Mapping[str, Evaluator]":
@@ -65,10 +67,12 @@ def _evaluators(options: argparse.Namespace) -> "Mapping[str, Evaluator]":
     return build_evaluators(config, build_benchmark(config.task))
 
 
-def _wrong_scores(
+def _compared(
     folder: Path, manifest: "Manifest", evaluators: "Mapping[str, Evaluator]"
-) -> tuple[list[str], list[str]]:
-    """What does not follow from the evidence, and how much was compared, in sentences."""
+) -> tuple[list[str], list[str], list[str]]:
+    """In sentences: what does not follow from the evidence, what cannot be recomputed, as a secret is redacted in it,
+    and how much was compared.
+    """
     import asyncio
 
     from harness.commands.rescore import rescore
@@ -77,18 +81,20 @@ def _wrong_scores(
     claimed = {(one.dialect, one.task_id, one.trial): one for one in manifest.scores}
     dialects = sorted({dialect for dialect, _, _ in claimed})
     found = asyncio.run(rescore(folder, dialects, evaluators=evaluators))
-    wrong, counts = [], []
+    wrong, unverified, counts = [], [], []
     if manifest.evaluator_version != EVALUATOR_VERSION:
         counts.append(f"scored by evaluators of version {manifest.evaluator_version}; these are {EVALUATOR_VERSION}")
     for dialect, results in found.items():
         compared = [(one, claimed.pop((dialect, one.task_id, one.trial), None)) for one in results]
         wrong += [why for one, claim in compared if (why := _difference(dialect, one, claim))]
-        scored = sum(claim is not None for _, claim in compared)
+        without = [_unverified(dialect, one, claim) for one, claim in compared if claim is not None and one.missing]
+        unverified += without
+        scored = sum(claim is not None for _, claim in compared) - len(without)
         counts.append(f"{dialect}: {scored} scores recomputed from the evidence, of {len(results)} episodes")
     wrong += [f"{dialect}: task {task}, trial {trial} has a score but no journal" for dialect, task, trial in claimed]
     for dialect, results in found.items():
         wrong += _summary_faults(folder, dialect, results)
-    return wrong, counts
+    return wrong, unverified, counts
 
 
 def _difference(dialect: str, one: "RescoreResult", claim: "BundledScore | None") -> str | None:
@@ -99,10 +105,16 @@ def _difference(dialect: str, one: "RescoreResult", claim: "BundledScore | None"
         return f"{name}: the manifest says {_said(claim)}, the journal {_said(one.before)}"
     if claim is None or one.scored is None:
         return None if claim is None else f"{name} has a score but has not ended"
-    if (one.scored.status, one.scored.value) != journal:
+    if not one.missing and (one.scored.status, one.scored.value) != journal:
         why = next((verdict.why for verdict in one.scored.verdicts if verdict.why), "")
         return f"{name}: scored {_said(claim)}, but its evidence gives {_said(one.scored)}{why and f' ({why})'}"
     return None
+
+
+def _unverified(dialect: str, one: "RescoreResult", claim: "BundledScore") -> str:
+    assert one.scored is not None
+    why = next(verdict.why for verdict in one.scored.verdicts)
+    return f"{dialect}: task {one.task_id}, trial {one.trial}: scored {_said(claim)}, but {why}"
 
 
 def _said(score: object) -> str:
@@ -126,7 +138,8 @@ def _summary_faults(folder: Path, dialect: str, results: "Iterable[RescoreResult
     except (CodecError, KeyError, TypeError) as error:
         yield f"summary.json: {error!r:.200} is not what Cairn writes"
         return
-    values = {(one.task_id, one.trial): one.scored.value if one.scored else None for one in results}
+    kept = {(one.task_id, one.trial): one.before if one.missing else one.scored for one in results}
+    values = {key: None if score is None else score.value for key, score in kept.items()}
     for task, trial in shown:
         if shown[task, trial] != values.get((task, trial)):
             yield f"summary.json: task {task}, trial {trial}: {shown[task, trial]}, not {values.get((task, trial))}"

@@ -3,7 +3,7 @@
 Secret are: values whose names say so (keys, passwords); headers sent to a model; all values of a login except user
 names; passwords and tokens in addresses, before the host or in the query; and in commands what
 `secret_detection.in_command` recognises. Only the first word of a command is shown, because the rest may hold a secret
-in an unknown form.
+in an unknown form. Of a model that the run does not ask, short values are no secrets.
 """
 
 import re
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.config.schema_fields import Tree
 from harness.journal.secret_detection import (
+    MIN_ENVIRONMENT_CHARS,
     in_addresses,
     in_command,
     in_header,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 REDACTED = "[redacted]"
 ConfigPath = tuple[str, ...]
 _HEADERS = {("llm", "headers"), ("judge", "headers")}
+_NO_ENDPOINT = frozenset({"scripted", "none"})
 _WORDS = frozenset({"agent"})
 """Settings that are nothing but words for the model, but for those of `_NO_WORDS`."""
 _NO_WORDS = frozenset({"arguments", "command", "env"})
@@ -37,7 +39,8 @@ def config_secrets(tree: Mapping[str, Any]) -> dict[str, str]:
     """The secrets in a tree of settings, by the name they are replaced with."""
     found: dict[str, str] = {}
     for path, value in _leaves(tree, ()):
-        found |= numbered(".".join(path), filter(None, secret_parts(path, value)))
+        least = MIN_ENVIRONMENT_CHARS if _is_unused(tree, path) else 1
+        found |= numbered(".".join(path), (part for part in secret_parts(path, value) if len(part) >= least))
     for name, site in tree.get("sites", {}).items():
         if (fields := _login_fields(site)) is not None:
             found |= numbered(f"sites.{name}.login", filter(None, in_login(fields)))
@@ -71,6 +74,16 @@ def secret_parts(path: ConfigPath, value: Any) -> Iterator[str]:
 def redacted_settings(tree: Tree) -> Tree:
     """The tree without anything that may be secret."""
     return {name: _shown((name,), value) for name, value in tree.items()}
+
+
+def _is_unused(tree: Mapping[str, Any], path: ConfigPath) -> bool:
+    """Whether it belongs to a model that this run does not ask: such a key is one among others of the environment."""
+    settings = tree.get(path[0])
+    if not isinstance(settings, Mapping):
+        return False
+    if path[0] == "llm":
+        return settings.get("kind") in _NO_ENDPOINT and not settings.get("base_url")
+    return path[0] == "judge" and not (settings.get("model") or settings.get("_target_"))
 
 
 def is_login_field(path: ConfigPath) -> bool:

@@ -1,7 +1,7 @@
 """The part of the settings that is written to a run folder, and the redactor for all output."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from omegaconf import OmegaConf
 
@@ -16,6 +16,17 @@ def saved(tree: Tree) -> str:
     return str(OmegaConf.to_yaml(OmegaConf.create(redacted_settings(tree))))
 
 
-def build_redactor(tree: Tree, more: Mapping[str, str] | None = None) -> Redactor:
-    """Takes the secrets of settings and environment out of what is written, and `more`, by name."""
-    return Redactor({**secrets_in(os.environ), **(more or {}), **config_secrets(tree)})
+def all_secrets(tree: Tree, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The secrets of settings and environment, and `more`, by name."""
+    return {**secrets_in(os.environ), **(more or {}), **config_secrets(tree)}
+
+
+def build_redactor(tree: Tree, more: Mapping[str, str] | None = None, readable: Collection[str] = ()) -> Redactor:
+    """Takes the secrets of settings and environment out of what is written, and `more`, by name.
+
+    Args:
+        tree: The settings.
+        more: Of tasks.
+        readable: Names of secrets that stay as they are; see `secret_detection.readable`.
+    """
+    return Redactor(all_secrets(tree, more), readable=readable)

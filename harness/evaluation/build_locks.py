@@ -59,7 +59,7 @@ def build_scheduler(
         upkeep: DirtySites | None = DirtySites(embedded.reset, shared.instances, log=log)
     else:
         upkeep = _upkeep(
-            build_reset_hooks(settings.sites, patience, run.redactor.text), shared, log=log, stopping=stopping
+            build_reset_hooks(settings.sites, patience, run.redactor.said), shared, log=log, stopping=stopping
         )
     return Scheduler(jobs, sharing, upkeep, keeps_sites=settings.keeps_sites, stopping=stopping), embedded
 

@@ -15,7 +15,7 @@ from harness.config import Config
 from harness.config.model_settings import LlmConfig
 from harness.demo.launcher import KEY_VARIABLE, EmbeddedServer, launch_server
 from harness.demo.model.fault_injection import read_faults
-from harness.demo.model.scripts import plan_entries, read_plans
+from harness.demo.model.scripts import SECRETS_VARIABLE, plan_entries, read_plans
 from harness.errors import ConfigError
 from harness.evaluation.run_context import RunContext
 from harness.evaluation.suite_file import suite_plans
@@ -112,10 +112,13 @@ def _plans(config: Config) -> list[Any]:
 
 async def _launch_endpoint(context: RunContext, closing: AsyncExitStack) -> EmbeddedServer:
     llm, run = context.settings.llm, context.run
-    plans = llm.plans or str(run.write("plans.json", dumps(_plans(context.config))))
+    plans, told = llm.plans, b""
+    if plans is None:
+        plans = str(run.write("plans.json", told := dumps(_plans(context.config))))
     intents = {task.task_id: task.intent for task in context.tasks}
     placeholders = {f"__{name.upper()}__": base for name, base in context.settings.sites.canonical_bases.items()}
-    read_plans(Path(plans), intents, placeholders=placeholders)  # here a wrong file is a usage error
+    # Here a wrong file is a usage error.
+    read_plans(Path(plans), intents, placeholders=placeholders, reveal=run.redactor.reveal_data)
     read_faults(llm.faults)
     arguments = {
         "--intents": str(run.write("intents.json", dumps(intents))),
@@ -125,6 +128,12 @@ async def _launch_endpoint(context: RunContext, closing: AsyncExitStack) -> Embe
         "--latency-ms": str(llm.latency_ms),
     }
     pairs = [part for pair in arguments.items() for part in pair]
+    secrets = run.redactor.secrets_in(dumps(intents) + told)
     return await closing.enter_async_context(
-        launch_server("harness.demo.model.model_server", *pairs, log=run.path / "endpoint.log")
+        launch_server(
+            "harness.demo.model.model_server",
+            *pairs,
+            log=run.path / "endpoint.log",
+            variables={SECRETS_VARIABLE: dumps(secrets).decode()} if secrets else {},
+        )
     )

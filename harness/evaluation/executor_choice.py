@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from harness.config.config_secrets import task_secrets
 from harness.evaluation.builder import build_executor
 from harness.evaluation.embedded import EmbeddedServers, embedded_servers
 from harness.evaluation.parallelism import resolve_parallelism
@@ -149,7 +148,8 @@ def worker_setup(context: RunContext, where: EmbeddedServers, *, number: int, la
         lanes=lanes,
         config=context.config.tree(),
         config_digest=context.config_digest,
-        secrets=task_secrets(context.tasks),
+        secrets=context.secrets.of_tasks,
+        readable=tuple(context.secrets.readable),
         folder=str(context.run.path.absolute()),
         lock_token=lock_token(context.run.path),
         sites_port=where.sites_port,

@@ -237,7 +237,9 @@ def _write(  # noqa: PLR0913 (as `begin_fork`)
                 f"{point.run} was played with another version of task {task.task_id}; put its task file back, then fork"
                 " again"
             )
-        before = settings_of(ArtifactStore(point.run / "artifacts"), inherited.opened.config_digest)
+        before = settings_of(
+            ArtifactStore(point.run / "artifacts", redactor=run.redactor), inherited.opened.config_digest
+        )
         different = changed_settings(before, measured).keys()
         changed |= different
         same_model = not {"llm.model", "llm.api", "llm.kind"} & different

@@ -14,8 +14,6 @@ from pathlib import Path
 from harness.choices import Display
 from harness.codec import digest, dumps
 from harness.config import Config
-from harness.config.config_secrets import task_secrets
-from harness.config.config_tree import build_redactor
 from harness.config.config_validation import check_inputs
 from harness.config.site_settings import SitesSettings
 from harness.errors import ExitCode
@@ -32,6 +30,7 @@ from harness.evaluation.redacting_progress import RedactingProgress
 from harness.evaluation.reply_caches import check_reply_caches
 from harness.evaluation.reset_hooks import unresettable
 from harness.evaluation.run_context import RunContext, RunSettings
+from harness.evaluation.run_secrets import RunSecrets
 from harness.evaluation.summary_cache import invalidate_summary, save_summary
 from harness.evaluation.trackers import Tracker
 from harness.evaluation.version_drift import PLANS, VERSIONS, check_version_drift, versions
@@ -72,7 +71,7 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
     check_plugins(config)
     if config.run.dry:
         tasks = load_tasks(config)
-        _keep_quiet(config, tasks)
+        _keep_quiet(RunSecrets(config=config, tasks=tasks), folder)
         settings, judged = RunSettings.of(config), bool(config.judge.model or config.judge._target_)
         console.out(describe_dry_run(settings, tasks, folder, has_judge=judged), highlight=False)
         check_keys(config.llm, config.judge)
@@ -90,8 +89,9 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
 async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...]) -> int:
     begun = time.monotonic()
     settings, tasks, measured = RunSettings.of(config), load_tasks(config), config.measured()
+    secrets = RunSecrets(config=config, tasks=tasks)
     with (
-        RunFolder.open(folder, durability=config.journal.durability, redactor=_keep_quiet(config, tasks)) as run,
+        RunFolder.open(folder, durability=config.journal.durability, redactor=_keep_quiet(secrets, folder)) as run,
         ExitStack() as closing,
     ):
         _take_over(folder)
@@ -107,10 +107,13 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
         tracker, invocation = Tracker(config.tracking, config.llm, config.scoring, folder), Invocation()
         if plays := bool(len(jobs)) and not budget.is_empty():
             _describe(config, run, tasks, config_digest=config_digest, is_begun=bool(outcomes), accepted=accepted)
+            if notice := secrets.notice():
+                console.say(notice)
             _begin(settings, run, tasks, jobs, console=console)
             context = RunContext(
                 config=config,
                 run=run,
+                secrets=secrets,
                 settings=settings,
                 tasks=tasks,
                 config_digest=config_digest,
@@ -146,12 +149,15 @@ def _take_over(folder: Path) -> None:
     tag_environment(folder)
 
 
-def _keep_quiet(config: Config, tasks: Sequence[Task]) -> Redactor:
-    """About the secrets of settings and tasks, in what is logged and printed from now on; for what is written, too."""
-    redactor = build_redactor(config.tree(), task_secrets(tasks))
+def _keep_quiet(secrets: RunSecrets, folder: Path) -> Redactor:
+    """About the secrets of a run, in what is logged and printed from now on; for what is written, too.
+
+    The path of the run folder is printed as it is, since a person has to copy it.
+    """
+    redactor = secrets.redactor()
     redact_logs(redactor)
     show_logs()
-    redact_output(redactor)
+    redact_output(redactor.showing(str(folder)))
     return redactor
 
 

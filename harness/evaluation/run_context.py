@@ -13,6 +13,7 @@ from harness.config.model_settings import LlmConfig
 from harness.config.site_settings import SitesSettings
 from harness.evaluation.builder import pending_policy
 from harness.evaluation.reset_hooks import EmbeddedResetHooks
+from harness.evaluation.run_secrets import RunSecrets
 from harness.journal.store import RunFolder
 from harness.llm.limiters import Limiters
 from harness.llm.permits import RateLimiter, Unlimited
@@ -76,6 +77,7 @@ class RunContext(WorkerContext):
     """What the process knows besides that holds the run folder."""
 
     run: RunFolder
+    secrets: RunSecrets
     settings: RunSettings
     tasks: tuple[Task, ...]
     arguments: tuple[str, ...] = ()
@@ -92,6 +94,7 @@ class RunContext(WorkerContext):
         with TemporaryDirectory(prefix="cairn-doctor-") as place, RunFolder.open(Path(place) / "run") as run:
             yield cls(
                 config=config,
+                secrets=RunSecrets(config=config),
                 settings=RunSettings.of(config),
                 run=run,
                 tasks=(),

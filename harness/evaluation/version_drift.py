@@ -7,11 +7,10 @@ Why: docs/decisions/resume.md#another-version-is-drift-another-revision-is-only-
 
 from collections.abc import Callable, Iterable, Mapping
 
-from harness import safe_files
 from harness.codec import CodecError, digest, loads
 from harness.config.schema_fields import Tree
 from harness.config.site_settings import SitesSettings
-from harness.errors import ResumeMismatch
+from harness.errors import ResumeMismatch, StorageError
 from harness.evaluation.config_drift import accepted_before, record_drift
 from harness.journal.store import RunFolder
 from harness.records import Task
@@ -77,8 +76,8 @@ def check_version_drift(
 def _recorded(run: RunFolder) -> dict[str, str]:
     """The versions in `run.json`; what cannot be read is unknown."""
     try:
-        kept = loads(safe_files.read(run.path / "run.json", most=safe_files.MAX_SIDE_FILE_BYTES))
-    except (OSError, CodecError):
+        kept = loads(run.read("run.json") or b"")
+    except (StorageError, CodecError):
         return {}
     found = kept.get(VERSIONS) if isinstance(kept, dict) else None
     return {name: value for name, value in found.items() if isinstance(value, str)} if isinstance(found, dict) else {}

@@ -120,7 +120,7 @@ async def play(said: Iterator[Received], fault: InternalErrorGuard) -> None:
     composed = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(ConfigSchema), setup.config))
     assert isinstance(composed, ConfigSchema)
     config = Config.of(composed)
-    redactor = build_redactor(config.tree(), setup.secrets)
+    redactor = build_redactor(config.tree(), setup.secrets, setup.readable)
     fault.redact = redactor.said
     _log(redactor)
     stopping = ShutdownSignal()

@@ -145,6 +145,7 @@ def _kit(
         seed=config.run.seed,
         progress=progress,
         stopping=context.stopping,
+        redactor=context.run.redactor,
         renderer=build_renderer(config),
         keeps_trajectory=lambda task: not judged.isdisjoint(task.eval.eval_types),
     )

@@ -6,7 +6,7 @@ an error, never a 0.
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from harness.api import ChatModel, Judge, JudgeKind, JudgeQuestion, Message, RecordedEpisode, Reply
 from harness.codec import digest, plain
@@ -126,6 +126,22 @@ class JudgeSession:
         if self._hearing is not None:
             await self._hearing.keep(judged, reply.raw, () if is_ours else question.messages)
         return judged
+
+
+class RepeatedReplies:
+    """Replies that were given already, for a second look at the same episode; implements `JudgeReplies`."""
+
+    def __init__(self, replies: Iterable[str]) -> None:
+        """`replies`: in the order of the questions, whatever these are now."""
+        self._replies = list(replies)
+
+    def said(self, key: str) -> Judged:
+        if not self._replies:
+            raise EvaluatorError("the judge did not answer; score the run again")
+        return Judged(key=key, reply=self._replies.pop(0), model="", usage=Usage(), at=0.0)
+
+    async def keep(self, judged: Judged, raw: bytes, messages: Sequence[Message] = ()) -> None:
+        """They are kept already."""
 
 
 class JudgeForEpisode:

@@ -1,8 +1,8 @@
 """The model boundary of an agent's process: each request is recorded, answered from the journal, or passed on.
 
-A request is durable before it is sent, and its answer before the process sees the first byte: what the process is given
-is read from the artifact. So a process that is started again is given the same bytes, and nothing is paid for twice but
-a request that was pending when its process was killed.
+A request is durable before it is sent, and its answer before the process sees the first byte. A process that is started
+again is given the same bytes from the artifact, secrets put back into them, and nothing is paid for twice but a request
+that was pending when its process was killed.
 """
 
 import asyncio
@@ -106,8 +106,9 @@ class ModelBoundary:
             return ""
         volatile = self._settings.volatile
         try:
-            recorded = volatile.without(loads(self._journal.artifacts.read(expected.request)))
-            found = first_difference(recorded, volatile.without(loads(body)))
+            # What is read has its secrets again, and a difference is cut: half a secret would not be recognised in it.
+            recorded = self._journal.artifacts.stage(self._journal.artifacts.read(expected.request)).data
+            found = first_difference(volatile.without(loads(recorded)), volatile.without(loads(body)))
         except (JournalError, CodecError):  # the body was lost in a power cut, or cannot be read without its secrets
             return ""
         return f": {found}" if found else ""
@@ -125,9 +126,8 @@ class ModelBoundary:
             await settling
         self.waited_s += answer.waited_s
         elapsed_ms = max(0.0, working_s() - begun - answer.waited_s) * 1000
-        given: list[bytes] = []
-        await self._journal.keep(lambda: self._answered(record.number, answer, elapsed_ms, given))
-        return self._given(self._journal.episode.answered[record.number], given[0])
+        await self._journal.keep(lambda: self._answered(record.number, answer, elapsed_ms))
+        return self._given(self._journal.episode.answered[record.number], answer.body)
 
     def _asked(self, request: ForeignRequest, model: str, made: list[tuple[StagedArtifact, Asked]]) -> Asked:
         stored, key = self._stored(request)
@@ -151,15 +151,12 @@ class ModelBoundary:
             return ForeignAnswer(status=404, body=body, headers={"content-type": "application/json"})
         return await self._passthrough.send(request)
 
-    def _answered(self, number: int, answer: ForeignAnswer, elapsed_ms: float, given: list[bytes]) -> Answered:
-        stored = self._journal.artifacts.stage(answer.body)
-        stored.settle()
-        given.append(stored.data)
+    def _answered(self, number: int, answer: ForeignAnswer, elapsed_ms: float) -> Answered:
         return Answered(
             number=number,
             status=answer.status,
             headers=answer.headers,
-            response=stored.digest,
+            response=self._journal.artifacts.put(answer.body),
             model=answer.model[:_LONGEST_NAME],
             usage=answer.usage,
             request_id=answer.request_id,
@@ -168,7 +165,7 @@ class ModelBoundary:
         )
 
     def _given(self, answered: Answered, body: bytes) -> ForeignAnswer:
-        """What the process sees; `body`: the durable copy."""
+        """What the process sees; `body`: is durable."""
         self.answered_by = answered.model or self.answered_by
         return ForeignAnswer(status=answered.status, body=body, headers=answered.headers)
 

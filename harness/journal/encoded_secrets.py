@@ -1,10 +1,10 @@
 """The forms in which a known secret may stand in a text: as it is, escaped, escaped again inside something else,
 base64.
 
-Invariant: a secret is found however its characters were escaped for JSON, scripts, HTML or an address, one in the other
-and again and again (HTML in JSON, JSON in the JSON of a HAR, percent signs that were percent-encoded), each character
-by itself; as base64 and as base64 of base64, at every alignment and in both alphabets, of all its usual escaped forms;
-and as hexadecimal digits.
+Invariant: a secret, also one in lower or upper case, is found however its characters were escaped for JSON, scripts,
+HTML or an address, one in the other and again and again (HTML in JSON, JSON in the JSON of a HAR, percent signs that
+were percent-encoded), each character by itself; as base64 and as base64 of base64, at every alignment and in both
+alphabets, of all its usual escaped forms; and as hexadecimal digits.
 
 The time is linear in the text: a form is looked for only where its longest run of characters that nothing escapes is
 found, and then by a pattern that tries a bounded number of characters at each place. Patterns are made when first
@@ -14,20 +14,16 @@ Does not find a secret that was cut in two, compressed, encrypted, or written ot
 escaped).
 """
 
-import base64
-import html
-import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from html.entities import codepoint2name
 from typing import NamedTuple
-from urllib.parse import quote, quote_plus
 
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
-SHORTEST_ENCODED = 8
-"""Fewer characters of base64 say too little: they would be found by chance."""
+from harness.journal.spellings import SHORTEST_ENCODED, USUAL, base64_core
+
 _INERT = re.compile(r"[A-Za-z0-9_.-]+")
 """Characters that no escaping changes."""
 _PLAIN_LETTERS = re.compile(r"[A-Za-z0-9]+")
@@ -111,11 +107,12 @@ class EncodedSecrets:
 
 
 def _forms(name: str, value: str) -> Iterator[_Form]:
-    yield _Form(name, value, inert=_INERT)
+    for text in dict.fromkeys((value, value.lower(), value.upper())):
+        yield _Form(name, text, inert=_INERT)
     data = value.encode("utf-8", "replace")
     for digits in dict.fromkeys((data.hex(), data.hex().upper(), data.hex("%"), data.hex("%").upper())):
         yield _Form(name, digits, inert=_ANYTHING)
-    inner = dict.fromkeys([value, *(escape(value) for escape in _USUAL)])
+    inner = dict.fromkeys([value, *(escape(value) for escape in USUAL.values())])
     if len(inner) > 1:  # a secret that reads like an escape itself is at least found in these
         yield from (_Form(name, text, inert=_ANYTHING) for text in inner)
     cores = dict.fromkeys(core for text in inner for core in base64_cores(text.encode("utf-8", "replace")))
@@ -126,11 +123,7 @@ def _forms(name: str, value: str) -> Iterator[_Form]:
 
 def base64_cores(data: bytes) -> Iterator[str]:
     """The characters that encode `data` and nothing else, at each of the three alignments."""
-    for shift in range(3):
-        encoded = base64.b64encode(bytes(shift) + data).decode().rstrip("=")
-        core = encoded[-(-shift * 4 // 3) : (shift + len(data)) * 8 // 6]
-        if len(core) >= SHORTEST_ENCODED:
-            yield core
+    yield from (core for shift in range(3) if len(core := base64_core(data, shift)) >= SHORTEST_ENCODED)
 
 
 # --- how a character may be written ---------------------------------------------------------------
@@ -192,13 +185,3 @@ def _ways(character: str) -> Iterator[str]:
 
 def _any_case(digits: str) -> str:
     return "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in digits)
-
-
-_USUAL: Iterable[Callable[[str], str]] = (
-    lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
-    lambda text: json.dumps(text)[1:-1],
-    html.escape,
-    lambda text: quote(text, safe="", errors="replace"),
-    lambda text: quote_plus(text, errors="replace"),
-)
-"""What is inside base64 was escaped like this, if at all."""

@@ -49,7 +49,7 @@ class RunLock:
                 {
                     "pid": os.getpid(),
                     "host": socket.gethostname(),
-                    "command": redactor.text(shlex.join(sys.argv)),
+                    "command": redactor.said(shlex.join(sys.argv)),
                     "since": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
                 }
             )

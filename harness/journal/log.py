@@ -1,9 +1,10 @@
 """The write-ahead log of one episode: a record is on disk before anything depends on it.
 
-Invariant: memory is never ahead of disk, and what is folded is what a later reading of the file gives. Bytes once
-written are never changed; the one thing ever removed is an unterminated tail, by the next `open`. A terminated line
-that is damaged or out of order is JournalCorrupt, and the file is not touched. Does not know what a run is, nor what
-records are for.
+Invariant: memory is never ahead of disk, and what is folded is what a later reading of the file gives, by one who has
+the secrets. Only what cannot be put back (`redaction`) is whole in memory alone: an agent that types it must not type a
+marker. Bytes once written are never changed; the one thing ever removed is an unterminated tail, by the next `open`. A
+terminated line that is damaged or out of order is JournalCorrupt, and the file is not touched. Does not know what a run
+is, nor what records are for.
 
     with Journal.open(path) as journal:      # locks, cuts a torn tail, decodes, folds
         journal.episode                      # what the file says
@@ -55,7 +56,7 @@ class Journal:
         self._on_close = on_close
         self._fold = _Fold(path, redactor.reveal)
         self.newest: Record | None = None
-        """What was appended last, as a later reading of the file gives it."""
+        """What was appended last, as it was folded."""
 
     @classmethod
     def open(
@@ -109,9 +110,10 @@ class Journal:
         if self._fd is None:
             raise JournalError(f"{self.path} is closed; reopen it to append")
         body, exact = encode(record)
+        kept = record if exact else decode(body)
         if self._redactor.touches(body):
-            body, exact = encode(record, text=self._redactor.text)
-        kept = record if exact else self._fold.decode(body)
+            body = encode(record, text=self._redactor.text).body
+            self._fold.decode(body)
         after = self._fold.after(kept)
         line, crc = seal(body, self._fold.crc)
         try:

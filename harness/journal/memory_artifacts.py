@@ -1,7 +1,8 @@
-"""Artifacts that are kept nowhere: of episodes that are made up, by the audit and by tests."""
+"""Artifacts that are kept nowhere: of episodes that are made up, and evidence as it was before it was redacted."""
 
 from hashlib import sha256
 
+from harness.api import Artifacts
 from harness.errors import JournalError
 from harness.protocols import StagedArtifact
 
@@ -9,8 +10,10 @@ from harness.protocols import StagedArtifact
 class MemoryArtifacts:
     """`harness.api.Artifacts` in memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, over: Artifacts | None = None) -> None:
+        """`over`: where what is not in memory is read; None = nowhere."""
         self._data: dict[str, bytes] = {}
+        self._over = over
 
     def put(self, data: bytes) -> str:
         digest = sha256(data).hexdigest()
@@ -22,5 +25,7 @@ class MemoryArtifacts:
 
     def read(self, digest: str) -> bytes:
         if digest not in self._data:
+            if self._over is not None:
+                return self._over.read(digest)
             raise JournalError(f"artifact {digest} is missing")
         return self._data[digest]

@@ -9,7 +9,7 @@ not recognised.
 import re
 from base64 import b64decode
 from binascii import Error as NoBase64
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import unquote
 
 MIN_ENVIRONMENT_CHARS = 8
@@ -65,6 +65,72 @@ _USER_WORDS = re.compile(
 )
 _LAST_COMPOUND = re.compile(r"[\s>+~]+(?![^\[]*\])")
 
+_COMMON = frozenset(
+    {
+        *("access", "admin", "administrator", "anonymous", "anything", "apikey", "authtoken", "changeit", "changeme"),
+        *("changethis", "default", "demo", "development", "disabled", "dummy", "empty", "example", "fake", "false"),
+        *("foobar", "guest", "hello", "helloworld", "ignored", "invalid", "insertkeyhere", "key", "letmein", "litellm"),
+        *(
+            "lmstudio",
+            "local",
+            "localai",
+            "localhost",
+            "login",
+            "manager",
+            "master",
+            "missing",
+            "mock",
+            "mykey",
+            "mytoken",
+        ),
+        *(
+            "nokey",
+            "nokeyneeded",
+            "nokeyrequired",
+            "none",
+            "nope",
+            "notneeded",
+            "notoken",
+            "notrequired",
+            "notset",
+            "notused",
+        ),
+        *(
+            "null",
+            "ollama",
+            "openai",
+            "operator",
+            "owner",
+            "pass",
+            "passwd",
+            "password",
+            "passwort",
+            "placeholder",
+            "private",
+        ),
+        *(
+            "public",
+            "qwerty",
+            "qwertz",
+            "random",
+            "root",
+            "sample",
+            "secret",
+            "secretkey",
+            "sglang",
+            "skdummy",
+            "sknokeyrequired",
+        ),
+        *("something", "staging", "superuser", "support", "system", "temp", "test", "testing", "testkey", "testpass"),
+        *("testpassword", "testtoken", "testuser", "token", "toor", "true", "undefined", "unknown", "unused", "user"),
+        *("username", "vllm", "welcome", "whatever", "xxxx", "yourapikey", "yourapikeyhere", "yourkey", "yourtoken"),
+    }
+)
+"""Values that are typed where something has to be given, in lower case and without signs."""
+_SEQUENCES = ("12345678901234567890", "01234567890123456789", "98765432109876543210")
+_WORD = re.compile(r"[^\W\d_]{1,15}|\d{1,15}")
+"""What may stand in a text by chance: a word, or a number."""
+
 
 def is_secret_name(name: str) -> bool:
     """Whether a value of this name is a secret: `OPENAI_API_KEY`, `accessToken`, `AWS_ACCESS_KEY_ID`, `pin`."""
@@ -74,6 +140,37 @@ def is_secret_name(name: str) -> bool:
     if not words or name in _NO_SECRETS:
         return False
     return words[-1] in _SECRET_WORDS or words[-1].endswith(_SECRET_ENDINGS)
+
+
+def is_common(value: str) -> bool:
+    """Whether a value is one that many people give: `EMPTY`, `test`, `admin1234`, `1234`."""
+    signs = re.sub(r"[\W_]+", "", value.casefold())
+    word = signs.rstrip("0123456789")
+    number = signs[len(word) :]
+    counts = len(set(number)) <= 1 or any(sequence.startswith(number) for sequence in _SEQUENCES)
+    return bool(signs) and counts and (word in _COMMON or len(set(word)) <= 1)
+
+
+def readable(secrets: Mapping[str, str], texts: Iterable[str], names: Iterable[str] = ()) -> dict[str, str]:
+    """Secrets that are not hidden, as that would make a run unreadable and hide nothing; by name, and why.
+
+    Args:
+        secrets: By name.
+        texts: What the run is about: its tasks, plans and settings. A word or a number of them is no secret. Not read
+            when no secret is a word.
+        names: Of tasks and sites, which are names of files and cannot be hidden.
+    """
+    words = [value.casefold() for value in secrets.values() if _WORD.fullmatch(value) and not is_common(value)]
+    said, named = "\n".join(texts if words else ()).casefold(), "\n".join(names).casefold()
+    found: dict[str, str] = {}
+    for name, value in secrets.items():
+        if is_common(value):
+            found[name] = "a common word"
+        elif value and value.casefold() in named:
+            found[name] = "in the name of a task or site"
+        elif value.casefold() in words and value.casefold() in said:
+            found[name] = "a word of the tasks or settings"
+    return found
 
 
 def in_text(text: str) -> Iterator[str]:
@@ -92,6 +189,11 @@ def in_addresses(text: str) -> Iterator[str]:
             yield from _as_written_and_meant(password)
         if len(user) >= _LEAST_USER and len(password) < len(user):
             yield from _as_written_and_meant(user)
+
+
+def without_passwords(text: str) -> str:
+    """A text without what stands before the host of an address."""
+    return _USERINFO.sub("://", text) if "://" in text else text
 
 
 def in_command(command: str) -> Iterator[str]:

@@ -57,10 +57,13 @@ class ArtifactStore:
         root: Path,
         *,
         staging: Path | None = None,
-        redactor: Redactor = NO_SECRETS,
+        redactor: Redactor | None = None,
         durable: bool = True,
         private: bool = False,
     ) -> None:
+        """`redactor`: takes secrets out of what is stored, and puts them back into what is read; None = for readers of
+        other runs, and for what is private: bytes are stored and read as they are.
+        """
         self._root = root
         self._run = root.parents[1] if private else root.parent
         self._within = Within(self._run, staging)
@@ -76,7 +79,7 @@ class ArtifactStore:
 
         A file that is there already is believed once its bytes were compared; a damaged one is replaced.
         """
-        data = self._redactor.data(data)
+        data = self._redacted(data)
         digest = sha256(data).hexdigest()
         path = self.path(digest)
         with translate_os_errors(path):
@@ -95,7 +98,7 @@ class ArtifactStore:
         Its file is complete for all processes at once; a power cut before `settle` may leave a part of it, which
         `read` refuses and the next `put` or `stage` of the same bytes replaces.
         """
-        data = self._redactor.data(data)
+        data = self._redacted(data)
         digest = sha256(data).hexdigest()
         path = self.path(digest)
         with translate_os_errors(path):
@@ -104,6 +107,9 @@ class ArtifactStore:
                 self._write(path, data, durable=False)
         self._remember(digest)
         return StagedArtifact(digest=digest, data=data, settle=partial(self._settle, path))
+
+    def _redacted(self, data: bytes) -> bytes:
+        return data if self._redactor is None else self._redactor.data(data)
 
     def _settle(self, path: Path) -> None:
         if self._durable:
@@ -136,7 +142,7 @@ class ArtifactStore:
         self._verified.add(digest)
 
     def read(self, digest: str) -> bytes:
-        """The bytes named `digest`.
+        """What was stored as `digest`, secrets put back as far as they are known.
 
         Raises:
             JournalError: Missing, not the bytes it is named after, or no regular file.
@@ -148,7 +154,7 @@ class ArtifactStore:
             raise JournalError(f"artifact {path} cannot be read: {exc.strerror}") from exc
         if sha256(data).hexdigest() != digest:
             raise JournalError(f"artifact {path} is damaged: its content does not match its hash")
-        return data
+        return data if self._redactor is None else self._redactor.reveal_data(data)
 
     def head(self, digest: str, count: int) -> bytes:
         """The first bytes of what is named `digest`, not verified.
@@ -237,6 +243,18 @@ class RunFolder:
         if not found.fresh and self.lock is not None:
             self._put(INDEX_NAME, index_of(found.entries), durable=False)
         return found
+
+    def read(self, name: str) -> bytes | None:
+        """A small file as it was given to `write`, secrets put back; None = there is none.
+
+        Raises:
+            UnsafeFile: It is a link, or something else.
+            StorageError: It cannot be read.
+        """
+        path = self.path / name
+        with translate_os_errors(path, "read"):
+            data = safe_files.read_if_there(path)
+        return None if data is None else self.redactor.reveal_data(data)
 
     def write(self, name: str, data: bytes) -> Path:
         """Write a small file whole, secrets taken out, and give its path."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from harness.errors import EnvironmentDiverged
+from harness.journal.symbols import Symbols
 from harness.records import Episode
 
 
@@ -24,3 +26,19 @@ def new_attempt_reason(episode: Episode, instances: Mapping[str, str], *, reopen
     before = episode.opened.instances
     moved = (before.get(site) != url for site, url in instances.items() if site in before or episode.arrival is None)
     return "moved" if any(moved) else None
+
+
+def check_actions(episode: Episode) -> None:
+    """See that what an attempt did, and is about to do, can be done again: that its texts are known.
+
+    Raises:
+        EnvironmentDiverged: One was redacted for good, or its secret is no longer configured.
+    """
+    decided = (*(step.decided for step in episode.steps), *((episode.pending,) if episode.pending else ()))
+    for decision in decided:
+        missing = Symbols(missing=True)
+        missing.text(decision.action.render())
+        if missing.names:
+            raise EnvironmentDiverged(
+                f"the action of step {decision.step} holds {missing}, which was redacted: it cannot be performed again"
+            )

@@ -11,9 +11,11 @@ from dataclasses import replace
 from functools import cached_property
 
 from harness.actions import Action
-from harness.api import Decision
+from harness.api import Artifacts, Decision
 from harness.errors import InfraError, JournalError, SiteUnavailable, UsageError
+from harness.journal.memory_artifacts import MemoryArtifacts
 from harness.journal.prompt_store import put_messages
+from harness.journal.symbols import Symbols
 from harness.llm.request_scope import RequestScope, requests_of
 from harness.protocols import (
     AgentSession,
@@ -39,7 +41,7 @@ from harness.records import (
     Unknown,
 )
 from harness.runner.agent_session import agent_session
-from harness.runner.attempts import new_attempt_reason
+from harness.runner.attempts import check_actions, new_attempt_reason
 from harness.runner.background import running
 from harness.runner.cancellation import cancellation_as_error
 from harness.runner.decisions import checked_decision
@@ -48,6 +50,7 @@ from harness.runner.judge_replies import JournalJudgeReplies
 from harness.runner.persist import store_evidence, store_response
 from harness.runner.public_task import public_episode, public_task
 from harness.runner.recorder import EpisodeDeps, JournalWriter, Recorder
+from harness.runner.scoring import Case, cannot_be_scored, resumed, score
 from harness.runner.shown_page import with_shown
 from harness.runner.termination import Termination, check_termination
 from harness.runner.working_time import working_s
@@ -66,6 +69,8 @@ class EpisodeRunner:
         self._recorder = Recorder(kit, journal)
         self._boundary = "restore"
         self._is_retried = False  # whether an earlier try has begun the attempt
+        self._said: Case | None = None
+        """What is judged, once this process has closed the episode: nothing in it was redacted."""
 
     async def play(self, opening: AbstractAsyncContextManager[Environment]) -> None:
         """Go on from where the journal ends until the episode is closed, or the run is stopping.
@@ -96,13 +101,16 @@ class EpisodeRunner:
         if closed is None:
             return
         self._tell(Phase.scoring)
+        missing = Symbols(missing=True)
+        case = Case(task=self._job.task, closed=closed, artifacts=self._kit.artifacts)
+        case = self._said or resumed(case, missing)
         scope = self._scope(judged.asked for judged in self._journal.episode.judged.values())
         hearing = JournalJudgeReplies(lambda: self._journal.episode, self._recorder, self._kit.artifacts, scope)
         for dialect, evaluator in self._kit.evaluators.items():
             if dialect not in self._journal.episode.scores:
                 with requests_of(scope):
-                    scored = await evaluator.score(self._job.task, closed, self._kit.artifacts, hearing)
-                await self._recorder.append(scored)
+                    scored = await score(evaluator, case, self._kit.redactor, hearing)
+                await self._recorder.append(cannot_be_scored(scored, missing) if missing.names else scored)
 
     async def _play_in(self, opening: AbstractAsyncContextManager[Environment]) -> None:
         env: Environment | None = None
@@ -170,6 +178,7 @@ class EpisodeRunner:
     async def _restore(self, env: Environment) -> RestoreResult:
         self._tell(Phase.restoring)
         episode = self._journal.episode
+        check_actions(episode)
         with self._timed("restore") as elapsed_ms:
             watching = nullcontext() if episode.arrival is None else running(self._watch_for_late(env, replayed=False))
             async with watching:
@@ -360,20 +369,24 @@ class EpisodeRunner:
         with self._timed("gather"):
             gathered = await env.gather(self._job.task)
         await self._record_late(env)
-        await self._recorder.keep(
-            lambda: Closed(
-                reason=end.reason,
-                detail=end.detail,
-                answer=end.answer,
-                evidence=store_evidence(
-                    gathered,
-                    self._kit.artifacts,
-                    episode=self._journal.episode,
-                    keeps_trajectory=self._kit.keeps_trajectory(self._job.task),
-                ),
-                at=self._kit.clock(),
+        said = MemoryArtifacts(over=self._kit.artifacts)
+
+        def closed(artifacts: Artifacts) -> Closed:
+            evidence = store_evidence(
+                gathered,
+                artifacts,
+                episode=self._journal.episode,
+                keeps_trajectory=self._kit.keeps_trajectory(self._job.task),
             )
-        )
+            return Closed(
+                reason=end.reason, detail=end.detail, answer=end.answer, evidence=evidence, at=self._kit.clock()
+            )
+
+        def close() -> Closed:
+            self._said = Case(task=self._job.task, closed=closed(said), artifacts=said)
+            return closed(self._kit.artifacts)
+
+        await self._recorder.keep(close)
 
     def _tell(self, phase: Phase) -> None:
         episode = self._journal.episode

@@ -14,6 +14,7 @@ from harness.actions.truncate import MOST_OF_A_MESSAGE, cut
 from harness.api import Agent, Artifacts, ObservationRenderer
 from harness.codec import dumps
 from harness.errors import BrowserLost, InfraError
+from harness.journal.redaction import NO_SECRETS, Redactor
 from harness.protocols import EpisodeScorer, InDoubt, Progress, SessionAgent, StagingArtifacts
 from harness.records import (
     Doubt,
@@ -68,6 +69,8 @@ class EpisodeDeps:
     progress: Progress
     stopping: Callable[[], bool]
     """True once the person asked the run to end: no further step is begun."""
+    redactor: Redactor = NO_SECRETS
+    """What takes secrets out of journal and artifacts."""
     clock: Callable[[], float] = time.time
     write: SerialWriter = field(default_factory=SerialWriter)
 

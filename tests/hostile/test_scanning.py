@@ -115,14 +115,14 @@ def test_a_verdict_in_a_log_is_found_as_before(log: str) -> None:
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
-        ("Cookie: express:sess=eyJhIjoxfQ; b=2", "Cookie: [redacted]"),
-        (f"Cookie: {'n' * 256}=secret", "Cookie: [redacted]"),
-        ("cookie:cookie:cookie:a=secret", "cookie:[redacted]"),
-        ("Set-Cookie: id=1; Path=/; HttpOnly", "Set-Cookie: [redacted]"),
-        ("ésk-abcdefghijklmnop1234", "é[redacted]"),
-        ("key sk-proj-abcdefghij_1234567", "key [redacted]"),
+        ("Cookie: express:sess=eyJhIjoxfQ; b=2", "Cookie: [redacted:credential~]"),
+        (f"Cookie: {'n' * 256}=secret", "Cookie: [redacted:credential~]"),
+        ("cookie:cookie:cookie:a=secret", "cookie:[redacted:credential~]"),
+        ("Set-Cookie: id=1; Path=/; HttpOnly", "Set-Cookie: [redacted:credential~]"),
+        ("ésk-abcdefghijklmnop1234", "é[redacted:credential~]"),
+        ("key sk-proj-abcdefghij_1234567", "key [redacted:credential~]"),
         ("ask-abcdefghijklmnop1234", "ask-abcdefghijklmnop1234"),
-        ("Authorization: Bearer abcdef", "Authorization: [redacted]"),
+        ("Authorization: Bearer abcdef", "Authorization: [redacted:credential~]"),
     ],
 )
 def test_what_only_a_pattern_knows_is_still_taken_out(text: str, kept: str) -> None:

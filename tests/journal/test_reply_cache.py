@@ -90,7 +90,15 @@ def test_a_secret_is_not_on_disk_and_comes_back_to_who_knows_it(folder: Path) ->
     assert cache(folder, secrets={"password": "another-one"}).read(KEYS[1]) is not None, "a new password of that name"
 
 
-@pytest.mark.parametrize("raw", [b"key sk-abcdefghij0123456789xyz", b'{"text":"tea\\"house-2026"}'])
+def test_an_escaped_secret_comes_back_as_it_was_escaped(folder: Path) -> None:
+    secret = {"password": 'tea"house-2026'}
+    said = StoredReply(raw=b'{"text":"tea\\"house-2026 or tea%22house-2026"}')
+    cache(folder, secrets=secret).write(KEYS[1], said)
+    assert b"house" not in path_of(folder, KEYS[1]).read_bytes()
+    assert cache(folder, secrets=secret).read(KEYS[1]) == said
+
+
+@pytest.mark.parametrize("raw", [b"key sk-abcdefghij0123456789xyz", b'{"text":"tea\\u0022house-2026"}'])
 def test_a_reply_that_redaction_would_change_for_good_is_not_kept(folder: Path, raw: bytes) -> None:
     keeping = cache(folder, secrets={"password": 'tea"house-2026'})
     keeping.write(KEYS[1], StoredReply(raw=raw))

@@ -59,6 +59,7 @@ def a_setup(number: int) -> WorkerSetup:
         config={},
         config_digest="",
         secrets={},
+        readable=(),
         folder="",
         lock_token=None,
         sites_port=None,

@@ -86,11 +86,21 @@ async def test_a_secret_is_taken_out_on_the_way_to_the_disk_and_put_back_for_the
         reply, named, found = await asyncio.to_thread(play, RemoteStore(Line(desk, asyncio.get_running_loop())))
     assert reply == typed.reply
     assert SECRET not in run.journal_path("7").read_text()
-    assert run.artifacts.read(named) == b"[redacted:sites.shop.login]"
+    assert run.artifacts.path(named).read_bytes() == b"[redacted:sites.shop.login]"
+    assert run.artifacts.read(named) == SECRET.encode()
     assert b"abcdefghijkl" not in run.artifacts.read(found)
 
 
-async def test_what_only_a_pattern_found_is_gone_for_the_worker_too(run: RunFolder) -> None:
+async def test_what_is_staged_is_shown_as_it_is_stored(run: RunFolder) -> None:
+    def stage(store: RemoteStore) -> bytes:
+        return store.artifacts.stage(f"type {SECRET}".encode()).data
+
+    async with StoreServer(run) as desk:
+        store = RemoteStore(Line(desk, asyncio.get_running_loop()), run.redactor)
+        assert await asyncio.to_thread(stage, store) == b"type [redacted:sites.shop.login]"
+
+
+async def test_what_only_a_pattern_found_is_whole_for_the_worker_and_gone_from_the_disk(run: RunFolder) -> None:
     key = "sk-abcdefghijklmnopqrstuvwxyz0123456789"
 
     def play(store: RemoteStore) -> str:
@@ -104,7 +114,8 @@ async def test_what_only_a_pattern_found_is_gone_for_the_worker_too(run: RunFold
     async with StoreServer(run) as desk:
         reply = await asyncio.to_thread(play, RemoteStore(Line(desk, asyncio.get_running_loop())))
     pending = read(run.journal_path("7")).pending
-    assert pending is not None and reply == pending.reply and key not in reply
+    assert reply == f"my key is {key}"
+    assert pending is not None and pending.reply == "my key is [redacted:credential~]"
 
 
 async def test_the_same_bytes_travel_once_and_private_ones_stay_private(run: RunFolder) -> None:

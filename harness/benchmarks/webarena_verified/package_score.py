@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -33,7 +34,7 @@ class PackageScore:
     async def evaluate(self, task: Task, closed: Closed, artifacts: Artifacts, /) -> Finding:
         if closed.evidence.trace is None:
             raise EvaluatorError("requests of the pages were not recorded; play the task again with browser.har=true")
-        key = (task.task_id, closed.answer, closed.evidence.trace)
+        key = (task.task_id, closed.answer, sha256(artifacts.read(closed.evidence.trace)).hexdigest())
         async with self._one_at_a_time:
             if key not in self._known:
                 self._known[key] = await self._verdict(task, closed, artifacts)

@@ -15,16 +15,19 @@ results of calls, and reasoning that has to be given back.
 
     python -m harness.demo.model.model_server --intents FILE --plans FILE [--port N] [--faults JSON] [--latency-ms N]
         [--state FILE]
+
+A run takes its secrets out of the files that it writes; CAIRN_SCRIPTED_SECRETS holds those to be put back, as JSON.
 """
 
 import argparse
 import asyncio
 import hmac
+import os
 import sys
 import time
 from base64 import b64decode
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -46,8 +49,9 @@ from harness.demo.model.policy import answer
 from harness.demo.model.prompt_cache import CachedPrompt, PromptCache
 from harness.demo.model.responses_api import ResponsesFormat
 from harness.demo.model.scripted_policy import ScriptedAnswer
-from harness.demo.model.scripts import Scripts, read_plans
+from harness.demo.model.scripts import SECRETS_VARIABLE, Scripts, read_plans
 from harness.errors import ConfigError, ExitCode, TaskError, UsageError
+from harness.journal.redaction import Redactor
 from harness.loopback_server import run
 
 
@@ -245,8 +249,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--no-stdin", action="store_true", help="keep running when standard input ends")
     options = parser.parse_args(arguments)
     try:
-        placeholders = _texts(_json(options.placeholders.encode(), "--placeholders"), "--placeholders")
-        plans = read_plans(options.plans, _intents(options.intents), placeholders=placeholders)
+        placeholders = _texts(options.placeholders.encode(), "--placeholders")
+        secrets = _texts(os.environ.pop(SECRETS_VARIABLE, "{}").encode(), SECRETS_VARIABLE)
+        reveal = Redactor(secrets).reveal_data
+        intents = _intents(options.intents, reveal)
+        plans = read_plans(options.plans, intents, placeholders=placeholders, reveal=reveal)
         faults = read_faults(_json(options.faults.encode(), "--faults"))
     except UsageError as exc:
         sys.stderr.write(f"{exc}\n")
@@ -257,12 +264,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return ExitCode.DONE
 
 
-def _intents(path: Path) -> dict[str, str]:
+def _intents(path: Path, reveal: Callable[[bytes], bytes]) -> dict[str, str]:
     try:
-        raw = path.read_bytes()
+        raw = reveal(path.read_bytes())
     except OSError as exc:
         raise TaskError(f"{path}: cannot read the intents: {exc.strerror}") from exc
-    return _texts(_json(raw, str(path)), str(path))
+    return _texts(raw, str(path))
 
 
 def _json(raw: bytes, place: str) -> Any:
@@ -272,7 +279,8 @@ def _json(raw: bytes, place: str) -> Any:
         raise ConfigError(f"{place}: not JSON: {exc}") from exc
 
 
-def _texts(data: Any, place: str) -> dict[str, str]:
+def _texts(raw: bytes, place: str) -> dict[str, str]:
+    data = _json(raw, place)
     if not isinstance(data, dict) or not all(isinstance(value, str) for value in data.values()):
         raise ConfigError(f"{place}: must be a JSON object of texts")
     return data

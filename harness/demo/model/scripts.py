@@ -5,13 +5,16 @@ occurrence, never by id. Everything is checked here with file, entry and field i
 meets steps it can write as actions. Plans are found by the task's intent, because that is all a prompt tells.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from harness.codec import loads
 from harness.errors import TaskError
+
+SECRETS_VARIABLE = "CAIRN_SCRIPTED_SECRETS"
+"""Of the environment: secrets that a run took out of the files it wrote for the endpoint, by name, as JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,18 +83,25 @@ _MAY_BE_EMPTY = frozenset({"answer", "name"})
 _KINDS = {str: "a text", bool: "true or false", int: "a whole number of at least 0"}
 
 
-def read_plans(path: Path, intents: Mapping[str, str], *, placeholders: Mapping[str, str] | None = None) -> Scripts:
+def read_plans(
+    path: Path,
+    intents: Mapping[str, str],
+    *,
+    placeholders: Mapping[str, str] | None = None,
+    reveal: Callable[[bytes], bytes] = bytes,
+) -> Scripts:
     """Read a plan file for the tasks at hand.
 
     Args:
         path: The plan file.
         intents: Task id to intent, as the agent will be given it; plans of other tasks are checked and left out.
         placeholders: Replaced in every text, such as `__SHOP__` by the shop's canonical address.
+        reveal: Puts secrets back into the file, if a run has written it.
     Raises:
         TaskError: A field is wrong or missing, a task has two plans, or two tasks with one intent differ in their plan.
     """
     plans: dict[str, Script] = {}
-    for number, entry in enumerate(plan_entries(path), start=1):
+    for number, entry in enumerate(plan_entries(path, reveal), start=1):
         plan = _plan(entry, f"{path}: entry {number}", placeholders or {})
         if plan.task_id in plans:
             raise TaskError(f"{path}: entry {number}: task_id {plan.task_id} has a plan already; remove one of the two")
@@ -114,14 +124,17 @@ def _by_intent(path: Path, plans: Mapping[str, Script], intents: Mapping[str, st
     return found
 
 
-def plan_entries(path: Path) -> list[Any]:
+def plan_entries(path: Path, reveal: Callable[[bytes], bytes] = bytes) -> list[Any]:
     """What a plan file lists, of which nothing is checked.
 
+    Args:
+        path: The plan file.
+        reveal: See `read_plans`.
     Raises:
         TaskError: It is no list, or cannot be read.
     """
     try:
-        data = loads(path.read_bytes())
+        data = loads(reveal(path.read_bytes()))
     except OSError as exc:
         raise TaskError(f"{path}: cannot read the plan file: {exc.strerror}") from exc
     except ValueError as exc:

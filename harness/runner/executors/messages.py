@@ -69,6 +69,8 @@ class WorkerSetup:
     config_digest: str
     secrets: Mapping[str, str]
     """Of tasks, by the name they are replaced with."""
+    readable: tuple[str, ...]
+    """Names of secrets that are not taken out."""
     folder: str
     """Of the run."""
     lock_token: str | None

@@ -103,7 +103,7 @@ class StoreServer:
         return encode_message(reply, after)
 
     def _append(self, journal: Journal, body: bytes) -> bytes | None:
-        """Append; gives the record as it was kept when that is not as it was sent, secrets having been taken out."""
+        """Append; gives the record as it was folded when that is not as it was sent."""
         journal.append(decode(body))
         assert journal.newest is not None
         kept = encode(journal.newest).body
@@ -134,8 +134,8 @@ class RemoteStore:
     def __init__(self, ask: RpcClient, redactor: Redactor = NO_SECRETS) -> None:
         self._ask = ask
         self.redactor = redactor
-        self.artifacts = RemoteArtifacts(ask, private=False)
-        self.checkpoints = RemoteArtifacts(ask, private=True)
+        self.artifacts = RemoteArtifacts(ask, redactor=redactor)
+        self.checkpoints = RemoteArtifacts(ask, redactor=None)
 
     def journal(self, task_id: str, trial: int = 0) -> "RemoteJournal":
         """Have the journal of one task and trial opened; locked until closed."""
@@ -176,9 +176,11 @@ class RemoteJournal:
 class RemoteArtifacts:
     """Artifacts kept elsewhere; the same bytes travel once, as long as they are remembered."""
 
-    def __init__(self, ask: RpcClient, *, private: bool) -> None:
+    def __init__(self, ask: RpcClient, *, redactor: Redactor | None) -> None:
+        """`redactor`: as of the store that is asked; None = of what is private."""
         self._ask = ask
-        self._private = private
+        self._private = redactor is None
+        self._redactor = redactor
         self._known: dict[bytes, str] = {}
         """Hash of what was sent to the name of what was kept; they differ when a secret was taken out."""
 
@@ -196,7 +198,7 @@ class RemoteArtifacts:
     def stage(self, data: bytes) -> StagedArtifact:
         """It is durable there at once."""
         digest = self.put(data)
-        stored = data if sha256(data).hexdigest() == digest else self.read(digest)
+        stored = data if self._redactor is None else self._redactor.data(data)
         return StagedArtifact(digest=digest, data=stored, settle=lambda: None)
 
     def read(self, digest: str) -> bytes:
