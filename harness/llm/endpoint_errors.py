@@ -67,7 +67,7 @@ def _translated(exc: Any, endpoint: Endpoint, model: str) -> Exception:
     if status in _OF_THE_REQUEST and not exhausted:
         return RequestRefused(f"{endpoint.label} rejected this request to model {model!r} with HTTP {status} ({said})")
     if exc.response.is_redirect:
-        to = endpoint.redact(exc.response.headers["location"])[:200]
+        to = endpoint.redact(exc.response.headers.get("location", "nowhere"))[:200]
         return ModelRejected(
             f"{endpoint.label} answers HTTP {status}, a redirect to {to}; redirects are not followed:"
             " set base_url to the final address, then run again"

@@ -4,13 +4,14 @@ Permits, retries, outages, bounds and prices are those of the run's own requests
 is changed. Only if the settings name a model, it takes the place of the one in the body.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from harness.codec import CodecError, JsonObject, dumps, loads
-from harness.errors import RequestRefused
+from harness.errors import ConfigError, ModelRejected, RequestRefused
 from harness.llm.circuit_breaker import OutageWaiter
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_model import connect, guessed_tokens
@@ -19,12 +20,15 @@ from harness.llm.exchange import Exchanger, Sending
 from harness.llm.interface import Interface
 from harness.records import Usage
 
+logger = logging.getLogger(__name__)
+
 INTERFACES = ("chat", "responses", "messages")
 SENT_ON = ("anthropic-beta", "anthropic-version", "openai-beta")
 """Headers of a request that say what its body means."""
 PASSED_BACK = ("content-type", "retry-after", "x-request-id", "request-id", "openai-processing-ms", "openai-version")
 _JSON = "application/json"
 _REJECTED_BY_BOUNDS = 502
+_NOT_IMPLEMENTED = 501
 
 
 class NotARequest(ValueError):
@@ -87,8 +91,6 @@ class Passthrough:
 
         Raises:
             NotARequest: The body is no JSON object; nothing was sent.
-            ConfigError: The package of this interface is not installed.
-            ModelRejected: The endpoint rejects all requests; the run must stop.
             ModelUnavailable: No answer after all retries.
         """
         body = request.tree
@@ -96,7 +98,10 @@ class Passthrough:
         if self._model is not None and body.get("model") != self._model:
             body = body | {"model": self._model}
             content = dumps(body)
-        interface = self._interface(request.interface)
+        try:
+            interface = self._interface(request.interface)
+        except ConfigError as error:  # its package is not installed, which another process may not need
+            return _refused(_NOT_IMPLEMENTED, str(error), Usage())
         sending = Sending(
             send=lambda: interface.pass_on(content, request.headers),
             read=lambda answer: (interface.read_events if is_event_stream(answer) else interface.read)(answer),
@@ -106,7 +111,11 @@ class Passthrough:
         )
         try:
             received, lost_s = await self._waiter.ask(lambda: self._exchanger.exchange(sending))
-        except RequestRefused as error:
+        except (
+            RequestRefused,
+            ModelRejected,
+        ) as error:
+            logger.warning("a request of an agent's process was refused: %s", error)
             return self._refusal(error)
         return ForeignAnswer(
             status=received.status,
@@ -132,16 +141,23 @@ class Passthrough:
     def _endpoint(self) -> Endpoint:
         return self._exchanger.endpoint
 
-    def _refusal(self, error: RequestRefused) -> ForeignAnswer:
+    def _refusal(self, error: RequestRefused | ModelRejected) -> ForeignAnswer:
         """The endpoint's own answer, where there is one: its writer is to see what it did wrong."""
-        response: Any = getattr(error.__cause__, "response", None)
+        cause = error.__cause__
+        if isinstance(error, ModelRejected) and isinstance(cause, RequestRefused):
+            cause = cause.__cause__
+        response: Any = getattr(cause, "response", None)
         usage = Usage(requests=1)
         if response is None:
-            said = dumps({"error": {"message": str(error), "type": "invalid_request_error"}})
-            return ForeignAnswer(status=_REJECTED_BY_BOUNDS, body=said, headers={"content-type": _JSON}, usage=usage)
+            return _refused(_REJECTED_BY_BOUNDS, str(error), usage)
         text = self._endpoint.redact(response.content.decode("utf-8", "replace"))
         headers = {name.lower(): value for name, value in response.headers.items()}
         return ForeignAnswer(status=response.status_code, body=text.encode(), headers=_kept(headers), usage=usage)
+
+
+def _refused(status: int, why: str, usage: Usage) -> ForeignAnswer:
+    said = dumps({"error": {"message": why, "type": "invalid_request_error"}})
+    return ForeignAnswer(status=status, body=said, headers={"content-type": _JSON}, usage=usage)
 
 
 def _kept(headers: Mapping[str, str], names: Sequence[str] = PASSED_BACK) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """An agent that is a process, played as a run plays it: what is recorded when, how it ends, and what it cannot do."""
 
+import json
 import os
 import time
 from dataclasses import replace
@@ -9,7 +10,7 @@ import psutil
 import pytest
 
 from harness.actions import Goto, InvalidAction, Stop
-from harness.errors import InfraError, ModelRejected, StorageError
+from harness.errors import InfraError, StorageError
 from harness.gateway.request_key import Volatile
 from harness.records import Answered, Asked, CloseReason, Episode, EpisodeLimits, Eval, Exited, Record
 from harness.testing import MemoryJournal, a_task, play
@@ -169,10 +170,17 @@ async def test_a_spent_budget_stops_requests_before_they_are_sent(
     assert "25 tokens" in episode.closed.detail and len(model.seen) == 3 and episode.usage.tokens == 33
 
 
-async def test_a_rejected_key_stops_the_run(tmp_path: Path) -> None:
-    async with agent_of(THREE, tmp_path, Model(status=401)) as agent:
-        with pytest.raises(ModelRejected):
-            await play(agent)
+@pytest.mark.parametrize("status", [401, 404])
+async def test_a_model_that_the_endpoint_does_not_have_is_the_processes_to_mend(tmp_path: Path, status: int) -> None:
+    journal = MemoryJournal()
+    script = HEAD + "print([ask('x') for _ in range(6)])\nact('stop', answer='y')"
+    async with agent_of(script, tmp_path, Model(status=status)) as agent:
+        episode = await play(agent, journal=journal)
+    assert (
+        json.loads(output(journal)) == [status] * 6
+        and [one.status for one in episode.answered.values()] == [status] * 6
+    )
+    assert episode.closed is not None and episode.closed.answer == "y"
 
 
 async def test_a_refused_request_is_the_processes_to_mend(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.errors import ModelRejected, ModelUnavailable
+from harness.errors import ConfigError, ModelUnavailable
 from harness.llm.chat_settings import ChatSettings
 from harness.llm.circuit_breaker import OutageWaiter
 from harness.llm.endpoint import Endpoint
@@ -156,8 +156,7 @@ async def test_errors_are_the_same_whether_the_package_made_the_request_or_not(i
     async with passing(server) as passthrough:
         first, _, third, fourth = [await passthrough.send(request) for _ in range(4)]
         assert first == third and first.status == 400 and fourth.usage.requests == 2
-        with pytest.raises(ModelRejected, match=r"llm\.api_key"):
-            await passthrough.send(request)
+        assert (await passthrough.send(request)).status == 401
 
 
 async def test_a_server_that_goes_away_is_asked_again_and_then_given_up() -> None:
@@ -194,10 +193,27 @@ async def test_a_refused_request_is_answered_as_the_endpoint_did() -> None:
     assert answer.status == 400 and b"no tool x" in answer.body and KEY.encode() not in answer.body
 
 
-async def test_what_no_request_can_mend_stops_the_run() -> None:
-    async with passing(Server((401, b"{}"))) as passthrough:
-        with pytest.raises(ModelRejected, match=r"llm\.api_key"):
-            await passthrough.send(ForeignRequest(interface="chat", body=ODD))
+@each_interface
+@pytest.mark.parametrize("status", [301, 401, 402, 403, 404, 405])
+async def test_what_the_endpoint_refuses_is_the_answer_to_the_process_however_often(
+    interface: str, status: int
+) -> None:
+    said = b'{"error": {"message": "not for you"}}'
+    answers = [(status, said)] * 8
+    async with passing(Server(*answers)) as passthrough:
+        for _ in range(8):
+            answer = await passthrough.send(ForeignRequest(interface=interface, body=ODD))
+            assert (answer.status, answer.body) == (status, said)
+
+
+async def test_a_package_that_is_not_installed_is_the_answer_to_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object) -> None:
+        raise ConfigError("llm.api=messages needs the package anthropic")
+
+    monkeypatch.setattr("harness.llm.passthrough.connect", missing)
+    async with passing(Server()) as passthrough:
+        answer = await passthrough.send(ForeignRequest(interface="messages", body=ODD))
+    assert answer.status == 501 and b"needs the package anthropic" in answer.body and answer.usage.requests == 0
 
 
 async def test_retries_end() -> None:
