@@ -111,10 +111,7 @@ class Passthrough:
         )
         try:
             received, lost_s = await self._waiter.ask(lambda: self._exchanger.exchange(sending))
-        except (
-            RequestRefused,
-            ModelRejected,
-        ) as error:
+        except (RequestRefused, ModelRejected) as error:  # the process chose model and body
             logger.warning("a request of an agent's process was refused: %s", error)
             return self._refusal(error)
         return ForeignAnswer(
