@@ -18,6 +18,7 @@ NO_BENCHMARKS = {
     "results",
     "spending",
     "documents",
+    "debugging_port",
     "pages",
     "reference",
     "house",

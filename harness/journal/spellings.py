@@ -71,6 +71,8 @@ _ESCAPES: Mapping[str, Callable[[str], str]] = {
     "uri": _percent(";,/?:@&=+$-_.!~*'()#"),
     "query": _percent("!$%&'()*+,-./:;=?@[\\]^_`{|}~"),
     "special": _percent("!$%&()*+,-./:;=?@[\\]^_`{|}~"),
+    # A backslash that happens to follow one at the end of a secret is found as a part of it.
+    "tail": lambda text: f"{text}\\" if text.endswith("\\") else text,
     "small": lambda text: re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), text),
 }
 _HEXADECIMAL: Mapping[str, Callable[[str], str]] = {

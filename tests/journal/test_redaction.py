@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.actions import Target, Type
@@ -132,7 +132,8 @@ PIECES = st.lists(
 ).map("".join)
 
 
-@settings(deadline=None)
+@example("".join(SECRETS.values()) + "\\\\")
+@example("Pass word/1&<\"é'+\\\\")
 @given(PIECES)
 def test_whoever_holds_the_secrets_gets_the_very_text_back(text: str) -> None:
     redacted = REDACTOR.text(text)
