@@ -150,6 +150,7 @@ LATER = (
     + """
 cdp = Cdp(); page = cdp.attach()
 said = [ask("first")]
+cdp.until(page, "document.readyState == 'complete'")
 cdp.click(page, 50, 250)
 said.append(ask("second"))
 cdp.call("Page.navigate", page, url="http://shop.localhost/more")
