@@ -238,7 +238,7 @@ def test_a_folder_that_cannot_be_used_is_refused_before_anything_is_paid(
     given = ("task=smoke", "llm.base_url=http://127.0.0.1:9/v1", "llm.cache=readwrite", f"llm.cache_dir={cache}")
     refused = start_here(*given)
     assert refused.code == 2 and refused.err.count("\n") == 1, refused.err
-    assert refused.err.startswith(f"run.py: llm.cache_dir={cache} cannot be used as reply cache: ")
+    assert refused.err.partition(": ")[2].startswith(f"llm.cache_dir={cache} cannot be used as reply cache: ")
     reading = start_here(*given, "llm.cache=read", f"llm.cache_dir={tmp_path / 'none'}")
     assert reading.code == 2 and "there are no replies in it" in reading.err
     wrong = start_here(*given, "llm.cache=write")

@@ -30,7 +30,7 @@ def refused(done: Start, *words: str) -> None:
         ("nope=1", ["nope"]),
         ("+browser.heedless=false", ["browser.heedless", "did you mean browser.headless"]),
         ("+sites.shop.login.feilds=1", ["sites.shop.login.feilds", "did you mean sites.shop.login.fields"]),
-        ("task=nope", ["task/nope", "demo"]),
+        ("task=nope", ["task=nope is unknown", "demo"]),
         ("workers=many", ["workers"]),
         ("workers=0", ["workers=0"]),
         ("run.retry=some", ["run.retry", "infra"]),
