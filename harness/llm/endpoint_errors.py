@@ -1,9 +1,10 @@
 """Maps errors of a provider's package to `RetryableError`, `RequestRefused` or `ModelRejected`.
 
-Retried (an allow-list): timeouts, connection errors, 408, 409, 429 and 5xx. 400, 413 and 422 reject one request,
-because its prompt is too long or was filtered; if the cause is a setting, no request is ever answered, which the rate
-limiter detects. Every other status rejects all requests, and so does a 429 for an exhausted account
-(`insufficient_quota`): the user must act. The key never gets into a message.
+Retried (an allow-list): timeouts, connection errors, 408, 409, 429, redirects and 5xx but 501. 400, 413, 422 and 501
+reject one request, because its prompt is too long or was filtered, or asks for what the endpoint does not have; if the
+cause is a setting, no request is ever answered, which the rate limiter detects. A redirect is never followed; several
+in a row mean a wrong address (`exchange`). Every other status rejects all requests, and so does a 429 for an exhausted
+account (`insufficient_quota`): the user must act. The key never gets into a message.
 """
 
 import re
@@ -23,7 +24,7 @@ _RETRIED = {408, 409, 429}
 _READ = 10_000
 """Characters of an error that are looked at."""
 _EXHAUSTED = {"insufficient_quota", "billing_hard_limit_reached"}
-_OF_THE_REQUEST = {400, 413, 422}
+_OF_THE_REQUEST = {400, 413, 422, 501}
 _FIX = {401: "check {}.api_key", 403: "check {}.api_key", 404: "check {}.model and {}.base_url"}
 
 
@@ -59,18 +60,19 @@ def _translated(exc: Any, endpoint: Endpoint, model: str) -> Exception:
     """The error of ours that an answer with an error status is."""
     status, said = exc.status_code, _said(exc, endpoint)
     exhausted = status == 402 or getattr(exc, "code", None) in _EXHAUSTED
+    if status in _OF_THE_REQUEST and not exhausted:
+        return RequestRefused(f"{endpoint.label} rejected this request to model {model!r} with HTTP {status} ({said})")
     if not exhausted and (status in _RETRIED or status >= 500):
         now, headers = time.time(), {name.lower(): value for name, value in exc.response.headers.items()}
         wait_s = retry_after_s(headers, status=status, now=now)
         limits = read_headers(headers, now)
         return RetryableError(f"HTTP {status}: {said}", wait_s=wait_s, refused=status == 429, limits=limits)
-    if status in _OF_THE_REQUEST and not exhausted:
-        return RequestRefused(f"{endpoint.label} rejected this request to model {model!r} with HTTP {status} ({said})")
     if exc.response.is_redirect:
-        to = endpoint.redact(exc.response.headers.get("location", "nowhere"))[:200]
-        return ModelRejected(
+        to = endpoint.redact(exc.response.headers.get("location", "no address"))[:200]
+        return RetryableError(
             f"{endpoint.label} answers HTTP {status}, a redirect to {to}; redirects are not followed:"
-            " set base_url to the final address, then run again"
+            " set base_url to the final address",
+            redirected=True,
         )
     fix = "check the account's quota" if exhausted else _FIX.get(status, "check the {} settings")
     return ModelRejected(

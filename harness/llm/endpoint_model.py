@@ -128,13 +128,16 @@ class EndpointModel:
 
 def guessed_tokens(body: Any) -> int:
     """A guess at what a request's prompt costs: four characters a token, pictures all the same."""
-    characters, pictures = _sizes(body)
+    characters = pictures = 0
+    waiting = [body]
+    while waiting:  # no recursion: a body of somebody else's may be nested deeper than Python's stack
+        value = waiting.pop()
+        if isinstance(value, str):
+            is_picture = value.startswith("data:image/")
+            pictures += is_picture
+            characters += 0 if is_picture else len(value)
+        elif isinstance(value, Mapping):
+            waiting += value.values()
+        elif isinstance(value, list | tuple):
+            waiting += value
     return characters // 4 + PICTURE_TOKENS * pictures
-
-
-def _sizes(value: Any) -> tuple[int, int]:
-    if isinstance(value, str):
-        return (0, 1) if value.startswith("data:image/") else (len(value), 0)
-    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
-    sizes = [_sizes(one) for one in inner]
-    return sum(size for size, _ in sizes), sum(pictures for _, pictures in sizes)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
-from harness.errors import ModelUnavailable, RequestRefused
+from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
 from harness.llm.answer import Answer
 from harness.llm.chat_settings import ChatSettings
 from harness.llm.endpoint import Endpoint
@@ -22,6 +22,8 @@ from harness.llm.retry import Retrier, RetryableError
 from harness.records import Usage
 
 GUESSED_REPLY_TOKENS = 256
+_MOST_REDIRECTS = 3
+"""In a row: one may be a mistake of a proxy, so many are the endpoint's address."""
 _REQUEST_ID_HEADERS = ("x-request-id", "request-id", "apim-request-id")
 """Of OpenAI and most compatible servers, of Anthropic, of Azure."""
 _LONGEST_REQUEST_ID = 200
@@ -88,10 +90,10 @@ class Exchanger:
             RequestRefused: It refuses this request as such.
             ModelUnavailable: No answer after all retries.
         """
-        requests, waited_s, again = 0, 0.0, False
+        requests, redirects, waited_s, again = 0, 0, 0.0, False
 
         async def attempt() -> ReceivedAnswer:
-            nonlocal requests, waited_s, again
+            nonlocal requests, redirects, waited_s, again
             asked = PermitRequest(tokens=sending.tokens + self._reply_tokens, again=again)
             turn = await self.turns.acquire(asked)
             requests += 1
@@ -99,6 +101,9 @@ class Exchanger:
             try:
                 return await self._in_turn(turn, sending)
             except RetryableError as exc:
+                redirects = redirects + 1 if exc.redirected else 0
+                if redirects == _MOST_REDIRECTS:
+                    raise ModelRejected(f"{exc}, then run again") from exc.__cause__
                 again = exc.refused
                 exc.closed_s = turn.closed_s if exc.refused else None
                 raise
@@ -106,6 +111,8 @@ class Exchanger:
         try:
             received = await self.retrier.run(attempt, lambda: waited_s)
         except RetryableError as exc:
+            if redirects == requests:
+                raise ModelRejected(f"{exc}, then run again") from exc.__cause__
             raise ModelUnavailable(
                 f"{self.endpoint.label} did not answer for model {sending.model!r} "
                 f"after {requests} request{'s' * (requests != 1)}; last error: {exc}",

@@ -29,6 +29,9 @@ PASSED_BACK = ("content-type", "retry-after", "x-request-id", "request-id", "ope
 _JSON = "application/json"
 _REJECTED_BY_BOUNDS = 502
 _NOT_IMPLEMENTED = 501
+_MOST_LOGGED = 50
+"""Different refusals that are logged: a process may ask for any number of models that there are not."""
+_LONGEST_NAME = 200
 
 
 class NotARequest(ValueError):
@@ -85,6 +88,7 @@ class Passthrough:
         self._waiter = waiter
         self._model = model
         self._interfaces: dict[str, Interface] = {}
+        self._logged: set[str] = set()
 
     async def send(self, request: ForeignRequest) -> ForeignAnswer:
         """Pass a request on until it is answered.
@@ -106,13 +110,13 @@ class Passthrough:
             send=lambda: interface.pass_on(content, request.headers),
             read=lambda answer: (interface.read_events if is_event_stream(answer) else interface.read)(answer),
             errors=interface.errors,
-            model=str(body.get("model") or ""),
+            model=str(body.get("model") or "")[:_LONGEST_NAME],
             tokens=guessed_tokens(body),
         )
         try:
             received, lost_s = await self._waiter.ask(lambda: self._exchanger.exchange(sending))
         except (RequestRefused, ModelRejected) as error:  # the process chose model and body
-            logger.warning("a request of an agent's process was refused: %s", error)
+            self._log(str(error))
             return self._refusal(error)
         return ForeignAnswer(
             status=received.status,
@@ -138,6 +142,11 @@ class Passthrough:
     def _endpoint(self) -> Endpoint:
         return self._exchanger.endpoint
 
+    def _log(self, why: str) -> None:
+        if why not in self._logged and len(self._logged) < _MOST_LOGGED:
+            self._logged.add(why)
+            logger.warning("a request of an agent's process was refused: %s", why)
+
     def _refusal(self, error: RequestRefused | ModelRejected) -> ForeignAnswer:
         """The endpoint's own answer, where there is one: its writer is to see what it did wrong."""
         cause = error.__cause__
@@ -162,5 +171,13 @@ def _kept(headers: Mapping[str, str], names: Sequence[str] = PASSED_BACK) -> dic
 
 
 def kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Of the headers of a request, with names in lower case, those that are sent on."""
-    return _kept(headers, SENT_ON)
+    """Of the headers of a request, with names in lower case, those that are sent on.
+
+    Raises:
+        NotARequest: One of them cannot be sent.
+    """
+    kept = _kept(headers, SENT_ON)
+    for name, value in kept.items():
+        if not (value.isascii() and value.isprintable()):
+            raise NotARequest(f"the header {name} contains characters that are not allowed in one")
+    return kept

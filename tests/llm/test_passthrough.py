@@ -9,11 +9,12 @@ import pytest
 
 from harness.errors import ConfigError, ModelUnavailable
 from harness.llm.chat_settings import ChatSettings
-from harness.llm.circuit_breaker import OutageWaiter
+from harness.llm.circuit_breaker import REJECTED, OutageWaiter
 from harness.llm.endpoint import Endpoint
 from harness.llm.exchange import Exchanger
+from harness.llm.limiter import Limiter
 from harness.llm.passthrough import ForeignRequest, NotARequest, Passthrough
-from harness.llm.permits import Unlimited
+from harness.llm.permits import RateLimiter, Unlimited
 from harness.llm.prices import Price
 from harness.loopback_server import serving
 from tests.llm.test_endpoint_model import KEY, Waits
@@ -90,11 +91,12 @@ class Server:
         await send({"type": "http.response.body", "body": answer})
 
 
-def passthrough_at(port: int, *, model: str | None = None) -> Passthrough:
+def passthrough_at(port: int, *, model: str | None = None, limiter: RateLimiter | None = None) -> Passthrough:
     endpoint = Endpoint(base_url=f"http://127.0.0.1:{port}/v1", api_key=KEY)
     settings = ChatSettings(model="other", timeout_s=5.0)
-    exchanger = Exchanger(endpoint, settings, retrier=Waits().retrier(max_attempts=3), prices={"m": PRICE})
-    return Passthrough(exchanger, OutageWaiter(Unlimited(), max_outage_s=0.0), model=model)
+    turns, retrier = limiter or Unlimited(), Waits().retrier(max_attempts=3)
+    exchanger = Exchanger(endpoint, settings, retrier=retrier, prices={"m": PRICE}, turns=turns)
+    return Passthrough(exchanger, OutageWaiter(turns, max_outage_s=0.0), model=model)
 
 
 @asynccontextmanager
@@ -199,11 +201,29 @@ async def test_what_the_endpoint_refuses_is_the_answer_to_the_process_however_of
     interface: str, status: int
 ) -> None:
     said = b'{"error": {"message": "not for you"}}'
-    answers = [(status, said)] * 8
+    answers = [(status, said)] * 24  # a redirect is seen three times before it is believed
     async with passing(Server(*answers)) as passthrough:
         for _ in range(8):
             answer = await passthrough.send(ForeignRequest(interface=interface, body=ODD))
             assert (answer.status, answer.body) == (status, said)
+
+
+async def test_one_redirect_costs_a_repetition_and_three_in_a_row_are_an_answer() -> None:
+    whole = (200, json.dumps(WHOLE["chat"]).encode())
+    stray, request = (301, b"{}"), ForeignRequest(interface="chat", body=ODD)
+    async with passing(Server(stray, whole, stray, stray, whole, stray, stray, stray)) as passthrough:
+        found = [await passthrough.send(request) for _ in range(3)]
+    assert [one.status for one in found] == [200, 200, 301] and [one.usage.requests for one in found] == [2, 3, 1]
+
+
+@pytest.mark.parametrize("status", [400, 501])
+async def test_requests_that_are_all_refused_are_no_reason_to_stop_the_run(status: int) -> None:
+    request = ForeignRequest(interface="chat", body=ODD)
+    async with serving(Server(*[(status, b"{}")] * (REJECTED + 2))) as port:
+        passthrough = passthrough_at(port, limiter=Limiter())
+        found = [await passthrough.send(request) for _ in range(REJECTED + 2)]
+        await passthrough.close()
+    assert {one.status for one in found} == {status}
 
 
 async def test_a_package_that_is_not_installed_is_the_answer_to_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
