@@ -11,11 +11,13 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import h11
 import uvicorn
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _GRACE_S = 1.0
 """For answers that are being given when a server ends."""
@@ -82,23 +84,47 @@ def _listen(port: int) -> socket.socket:
     return listener
 
 
-def _bounded(most: int) -> type[asyncio.Protocol]:
-    """The protocol of uvicorn, which hangs up on those that are too many."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clients:
+    """Those that are served although they are not trusted."""
 
-    class Bounded(AutoHTTPProtocol):  # type: ignore[valid-type, misc]
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            if len(self.connections) > most:
-                transport.abort()
+    most: int
+    """At the same time."""
+    refused: Callable[[], None] = lambda: None
+    """Called for each connection beyond that."""
 
-    return Bounded
+    def protocol(self) -> type[asyncio.Protocol]:
+        """The protocol of uvicorn that bounds what it reads ahead, whatever is installed beside it."""
+        clients = self
+
+        class Bounded(H11Protocol):
+            def connection_made(self, transport: Any) -> None:
+                super().connection_made(transport)
+                if len(self.connections) > clients.most:
+                    clients.refused()
+                    self._hang_up("503 Service Unavailable", "there are too many connections; close some of them")
+
+            def send_400_response(self, msg: str) -> None:
+                # Uvicorn's fails where a body turns out to be nonsense while it is answered, or when it was.
+                self._hang_up("400 Bad Request", msg)
+                if self.cycle is not None:
+                    self.cycle.disconnected = True
+                    self.cycle.message_event.set()
+
+            def _hang_up(self, status: str, said: str) -> None:
+                if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+                    head = f"HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {len(said) + 1}\r\n\r\n"
+                    self.transport.write(f"{head}{said}\n".encode())
+                self.transport.close()
+
+        return Bounded
 
 
-def _build(app: Any, *, on_ready: Callable[[], None], embedded: bool, most_connections: int | None = None) -> _Server:
+def _build(app: Any, *, on_ready: Callable[[], None], embedded: bool, clients: Clients | None = None) -> _Server:
     config = uvicorn.Config(
         app,
-        http="auto" if most_connections is None else _bounded(most_connections),
-        log_level="warning",
+        http="auto" if clients is None else clients.protocol(),
+        log_level="warning" if clients is None else "error",  # what they do wrong is no news
         access_log=False,
         lifespan="off",
         ws="none",
@@ -109,7 +135,7 @@ def _build(app: Any, *, on_ready: Callable[[], None], embedded: bool, most_conne
 
 @asynccontextmanager
 async def serving(
-    app: Any, *, port: int = 0, listener: socket.socket | None = None, most_connections: int | None = None
+    app: Any, *, port: int = 0, listener: socket.socket | None = None, clients: Clients | None = None
 ) -> AsyncIterator[int]:
     """Serve `app` on 127.0.0.1 inside this loop and yield the port; for tests and for embedding.
 
@@ -117,12 +143,12 @@ async def serving(
         app: An ASGI application.
         port: 0 = a free one.
         listener: Listens already, in the place of a socket at `port`; it is closed in the end.
-        most_connections: At the same time; None = any number.
+        clients: Bounds them; None = they are trusted.
     """
     ready = asyncio.Event()
     with listener or _listen(port) as used:
         used.setblocking(False)
-        server = _build(app, on_ready=ready.set, embedded=True, most_connections=most_connections)
+        server = _build(app, on_ready=ready.set, embedded=True, clients=clients)
         # Not a task group: it would wrap the errors of the caller's own block.
         task = asyncio.create_task(server.serve([used]))
         try:

@@ -235,6 +235,10 @@ class SharedBrowser(Protocol):
         """The process works in this tab: it is the one that is observed."""
         ...
 
+    async def reported(self) -> None:
+        """Wait until all that the browser has reported by now is known, what its pages have sent for instance."""
+        ...
+
     def opening_tab(self) -> AbstractAsyncContextManager[None]:
         """A command that opens a tab is performed meanwhile: at the end the tab is one of the episode's."""
         ...
@@ -309,6 +313,10 @@ class StagingArtifacts(Artifacts, Protocol):
         """Store as `put` does; durable only after `StagedArtifact.settle`."""
         ...
 
+    def size(self, digest: str) -> int:
+        """Bytes of what is named `digest`; 0 = there is nothing."""
+        ...
+
 
 class SessionJournal(Protocol):
     """The journal of an episode as an agent sees it that writes records of its own."""
@@ -329,6 +337,19 @@ class SessionJournal(Protocol):
 
     async def keep(self, make: Callable[[], Record]) -> None:
         """Append a record, durably; making it stores its artifacts first."""
+        ...
+
+    def paying(self) -> AbstractAsyncContextManager[str | None]:
+        """Reserve what is left of the budgets while a model is asked, and settle when its answer is recorded.
+
+        While tokens or cost are limited, one request has all that is left: what it costs is known with its answer. The
+        others wait.
+
+        Returns:
+            The budget that is spent, in words: nothing may be asked; None = there is something left of all of them.
+        Raises:
+            ShutdownRequested: The run is to stop.
+        """
         ...
 
 
@@ -426,6 +447,8 @@ class Phase(StrEnum):
     """For a site."""
     ended = "ended"
     idle = "idle"
+    spending = "spending"
+    """A model was asked while the lane does something else; only the usage is new."""
     notice = "notice"
     """A sentence about the run as a whole, in `ProgressEvent.note`; the same one is shown once."""
 

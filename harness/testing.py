@@ -90,6 +90,7 @@ class MemoryJournal:
     def __init__(self, records: Iterable[Record] = ()) -> None:
         self.records: list[Record] = []
         self.artifacts = MemoryArtifacts()
+        self.written = 0
         self._episode = Episode()
         for record in records:
             self.append(record)
@@ -100,10 +101,12 @@ class MemoryJournal:
 
     def append(self, record: Record) -> Episode:
         """Raises JournalError for a record that may not come next."""
-        stored = decode(encode(record).body)
+        body = encode(record).body
+        stored = decode(body)
         if (why := check(self._episode, stored)) is not None:
             raise JournalError(why)
         self.records.append(stored)
+        self.written += len(body)
         self._episode = fold(self._episode, stored)
         return self._episode
 

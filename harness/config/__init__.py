@@ -28,7 +28,7 @@ from harness.choices import (
 from harness.config.agent_settings import AgentConfig, PluginConfig
 from harness.config.model_settings import JudgeConfig, LlmConfig, openai_key
 from harness.config.observation_settings import ObservationConfig
-from harness.config.schema_fields import Tree, as_plain, flat, measured, setting, unnamed
+from harness.config.schema_fields import Tree, as_plain, measured, setting, unnamed
 from harness.config.site_settings import SitesSettings, read_sites
 from harness.errors import ConfigError
 
@@ -149,6 +149,8 @@ class LimitsConfig:
     max_tokens: int | None = None
     max_cost_usd: float | None = None
     max_working_s: float | None = None
+    max_disk_mb: int | None = setting(2048, added=True)
+    """MiB that an attempt keeps in the run folder: its records, screenshots, pages, requests and answers."""
 
 
 @dataclass
@@ -276,7 +278,8 @@ class Config(_AllSettings):
                     arguments.pop("path", None)  # the tasks that it holds are compared, wherever the file is
                 found |= measured_plugin(name, plugin._target_, arguments)
         for name, member in self.task.members.items():
-            found |= flat(f"task.members.{name}.limits", member["limits"])
+            limits = asdict(LimitsConfig()) | member["limits"]  # an older run folder does not hold all of them
+            found |= measured(limits, LimitsConfig, f"task.members.{name}.limits.")
         return found
 
 

@@ -81,6 +81,7 @@ BOUNDS: Mapping[str, ValueRange] = MappingProxyType(
         "resume.min_similarity": _RATE,
         "resume.max_attempts": ValueRange(1, 1000),
         "limits.max_working_s": ValueRange(0, MAX_NUMBER),
+        "limits.max_disk_mb": ValueRange(1, 1 << 30),
         "run.max_working_s": ValueRange(0, MAX_NUMBER),
         "run.seed": ValueRange(-MAX_NUMBER, MAX_NUMBER),
         "workers": ValueRange(1, 10_000),

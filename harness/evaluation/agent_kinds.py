@@ -15,7 +15,6 @@ from harness.agents.random_agent import RandomAgent
 from harness.agents.tools_agent import Box, ToolBox, ToolsAgent
 from harness.api import Agent, ChatModel
 from harness.choices import ObservationType, OnDivergence
-from harness.config import LimitsConfig
 from harness.config.agent_settings import AgentConfig
 from harness.config.observation_settings import TEXTS, ObservationConfig
 from harness.errors import ConfigError
@@ -39,7 +38,6 @@ class AgentSettings:
     """The interface of the model."""
     model: str
     """Its name."""
-    limits: LimitsConfig
     on_divergence: OnDivergence
 
     def chosen_actions(self) -> ActionSet:

@@ -140,7 +140,6 @@ def agent_settings(config: Config) -> AgentSettings:
         viewport=(config.browser.width, config.browser.height),
         api=config.llm.api,
         model=config.llm.model,
-        limits=config.limits,
         on_divergence=config.resume.on_divergence,
     )
 

@@ -13,7 +13,6 @@ from harness.gateway.sandbox.file_view import view_of
 from harness.gateway.session import ProcessAgent
 from harness.gateway.settings import ProcessSettings
 from harness.llm.passthrough import Passthrough
-from harness.records import EpisodeLimits
 
 
 def check_process_agent(settings: AgentSettings) -> None:
@@ -62,7 +61,6 @@ def _process_settings(settings: AgentSettings) -> ProcessSettings:
         timeout_s=agent.timeout_s,
         volatile=Volatile.of(agent.volatile),
         on_divergence=settings.on_divergence,
-        limits=EpisodeLimits(**vars(settings.limits)),
         model=settings.model,
         max_observation_tokens=agent.max_observation_tokens,
     )

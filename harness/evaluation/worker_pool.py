@@ -140,6 +140,7 @@ def _kit(
         checkpoints=context.run.checkpoints,
         limits=EpisodeLimits(**vars(config.limits)),
         limits_of=lambda task: by_benchmark.get(benchmark_of(task.task_id)),
+        is_run_limited=(config.run.max_tokens, config.run.max_cost_usd) != (None, None),
         stop_rules=stop_rules,
         config_digest=context.config_digest,
         seed=config.run.seed,

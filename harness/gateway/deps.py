@@ -1,10 +1,11 @@
 """What the two boundaries of an agent's process share."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harness.gateway.divergence import Divergence
 from harness.gateway.events import Inbox
+from harness.gateway.intake import Intake
 from harness.gateway.recording import Recording
 from harness.gateway.settings import ProcessSettings
 from harness.gateway.violations import Violations
@@ -21,5 +22,6 @@ class SessionDeps:
     recording: Recording
     divergence: Divergence
     violations: Violations
+    intake: Intake = field(default_factory=Intake)
     canonical: Callable[[str], str] = str
     """What is sent to the model in the place of a text of the process, which may see the real addresses of sites."""

@@ -66,7 +66,7 @@ class Inbox:
         """
         if self._closed:
             work.close()
-            raise SessionOver("the episode is over")
+            self.check()
         task = asyncio.create_task(work)
         self._at_work.add(task)
         try:
@@ -87,6 +87,11 @@ class Inbox:
     def refuse(self) -> None:
         """Begin nothing any more."""
         self._closed = True
+
+    def check(self) -> None:
+        """See that what waited may still begin. Raises: SessionOver: Nothing is begun any more."""
+        if self._closed:
+            raise SessionOver("the episode is over")
 
     async def close(self) -> None:
         """End all work, and begin nothing any more."""

@@ -6,7 +6,7 @@
     GET  /observation, /task      the present page; the message that the process got at its start
 
 Every request must carry the token of the episode, as a bearer token or in `x-api-key`; others are recorded
-as policy violations.
+as policy violations, and so are requests beyond the bounds of `intake`.
 """
 
 import hmac
@@ -22,23 +22,20 @@ from harness.codec import CodecError, loads
 from harness.gateway.browser_boundary import BrowserBoundary
 from harness.gateway.deps import SessionDeps
 from harness.gateway.events import SessionOver
+from harness.gateway.intake import LEAST, MOST_BYTES, Overload, Share, TooLarge, check_values
 from harness.gateway.mcp_server import McpServer
 from harness.gateway.model_boundary import ModelBoundary
 from harness.gateway.violations import Violations
 from harness.llm.passthrough import ForeignRequest, NotARequest, kept_headers
 from harness.records import Guarded
 
-MOST_BYTES = 64 << 20
-"""Of one request: pictures in a conversation take most of it."""
 _INTERFACES = {"/v1/chat/completions": "chat", "/v1/responses": "responses", "/v1/messages": "messages"}
+_SHARE = "cairn.share"
+"""Where a request has its share of what the process may have under way; it counts until its answer is sent."""
 _LONGEST_NAME = 64
 _LONGEST_PATH = 120
 
 Handler = Callable[[Request], Awaitable[Response]]
-
-
-class TooLarge(ValueError):
-    """A body has more than `MOST_BYTES`."""
 
 
 def gateway_app(
@@ -53,9 +50,9 @@ def gateway_app(
     doors = _Doors(deps, model, browser, task)
 
     def route(path: str, handler: Handler, method: str = "POST") -> Route:
-        return Route(path, _answering(handler), methods=[method])
+        return Route(path, _answering(handler, deps.violations), methods=[method])
 
-    app = Starlette(
+    routed = Starlette(
         routes=[
             *(route(path, doors.interface(name)) for path, name in _INTERFACES.items()),
             route("/v1/models", doors.models, "GET"),
@@ -65,34 +62,35 @@ def gateway_app(
             route("/task", doors.task, "GET"),
         ]
     )
+    routed.router.redirect_slashes = False  # the address in a redirect is the client's, and may be none
     # Requests to the model are many: they do not go through the layers of an application, which take half as long
     # again as reading them.
-    asked = {("POST", path): _answering(doors.interface(name)) for path, name in _INTERFACES.items()}
-    return _Guard(app, token, deps.violations, asked)
+    asked = {("POST", path): _answering(doors.interface(name), deps.violations) for path, name in _INTERFACES.items()}
+    return _Guard(routed, token, deps, asked)
 
 
 class _Guard:
     """Lets requests with the token of the episode in; requests with none, or another one, are recorded."""
 
-    def __init__(
-        self, app: ASGIApp, token: str, violations: Violations, direct: Mapping[tuple[str, str], Handler]
-    ) -> None:
+    def __init__(self, app: ASGIApp, token: str, deps: SessionDeps, direct: Mapping[tuple[str, str], Handler]) -> None:
         """`direct`: by method and path, what is answered without `app`."""
         self._app = app
         self._direct = direct
         self._token = token.encode()
-        self._violations = violations
+        self._violations = deps.violations
+        self._intake = deps.intake
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         bearer = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
         given = request.headers.get("x-api-key") or bearer
         if hmac.compare_digest(given.encode(), self._token):
-            if (handler := self._direct.get((request.method, scope["path"]))) is not None:
-                return await (await handler(request))(scope, receive, send)
-            return await self._app(scope, receive, send)
+            with self._intake.share() as scope[_SHARE]:
+                if (handler := self._direct.get((request.method, scope["path"]))) is not None:
+                    return await (await handler(request))(scope, receive, send)
+                return await self._app(scope, receive, send)
         token = "a token that is not of this episode" if given else "no token"
-        path = request.url.path[:_LONGEST_PATH]
+        path = scope["path"][:_LONGEST_PATH]
         self._violations.found(Guarded.GATEWAY, f"{request.method[:_LONGEST_NAME]} {path} with {token}")
         await _error(401, "this is not the token of the episode; use CAIRN_TOKEN")(scope, receive, send)
 
@@ -136,14 +134,18 @@ class _Doors:
         return await self._mcp.answer(await body_of(request), request.headers.get("accept", ""))
 
 
-def _answering(handler: Handler) -> Handler:
+def _answering(handler: Handler, violations: Violations) -> Handler:
     """What cannot be done is an answer with a sentence."""
 
     async def answer(request: Request) -> Response:
         try:
+            _share(request).take(LEAST)
             return await handler(request)
-        except TooLarge:
-            return _error(413, f"the body has more than {MOST_BYTES >> 20} MB")
+        except Overload as error:
+            violations.found(Guarded.GATEWAY, str(error))
+            return _error(429, str(error), {"retry-after": "1", "connection": "close"})
+        except TooLarge as error:
+            return _error(413, str(error), {"connection": "close"})
         except (NotARequest, CodecError) as error:
             return _error(400, str(error))
         except SessionOver as error:
@@ -155,16 +157,28 @@ def _answering(handler: Handler) -> Handler:
 
 
 async def body_of(request: Request) -> bytes:
-    """Raises: TooLarge: It has too many bytes."""
-    parts, size = [], 0
+    """Read the body of a request.
+
+    Raises:
+        TooLarge: It has too many bytes, or values.
+        Overload: The process has too much under way.
+    """
+    body, share = bytearray(), _share(request)
     async for part in request.stream():
-        size += len(part)
-        if size > MOST_BYTES:
-            raise TooLarge
-        parts.append(part)
-    return b"".join(parts)
+        if len(body) + len(part) > MOST_BYTES:
+            raise TooLarge(f"the body has more than {MOST_BYTES >> 20} MB")
+        share.take(len(part))
+        body += part
+    content = bytes(body)
+    check_values(content)
+    return content
 
 
-def _error(status: int, said: str) -> Response:
+def _share(request: Request) -> Share:
+    share: Share = request.scope[_SHARE]
+    return share
+
+
+def _error(status: int, said: str, headers: Mapping[str, str] | None = None) -> Response:
     """In the shape of the providers' errors, which their packages show."""
-    return JSONResponse({"error": {"message": said, "type": "gateway_error"}}, status_code=status)
+    return JSONResponse({"error": {"message": said, "type": "gateway_error"}}, status_code=status, headers=headers)

@@ -13,7 +13,7 @@ from typing import Any
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from harness import __version__
-from harness.codec import JsonObject, dumps, loads
+from harness.codec import CodecError, JsonObject, dumps, loads
 from harness.gateway.browser_boundary import BrowserBoundary
 from harness.gateway.events import Inbox, SessionOver
 
@@ -41,6 +41,8 @@ class McpServer:
             return JSONResponse(_error(None, _INVALID_REQUEST, "one JSON-RPC request is expected"), status_code=400)
         if "id" not in message:  # a notification
             return Response(status_code=202)
+        if type(message["id"]) not in (int, str):  # it is sent back
+            return JSONResponse(_error(None, _INVALID_REQUEST, "an id is a number or a text"), status_code=400)
         if message["method"] != "tools/call":
             return JSONResponse(self._said(message))
         call = asyncio.create_task(self._called(message))
@@ -79,6 +81,8 @@ class McpServer:
             result = await self._inbox.work(self._browser.call(name, arguments))
         except SessionOver as error:
             return _result(message, {"content": [{"type": "text", "text": str(error)}], "isError": True})
+        except CodecError as error:
+            return _error(message["id"], _INVALID_PARAMS, str(error))
         return _result(message, result.as_mcp())
 
 

@@ -18,7 +18,6 @@ from harness.gateway.request_difference import first_difference
 from harness.llm.passthrough import ForeignAnswer, ForeignRequest, Passthrough
 from harness.protocols import StagedArtifact
 from harness.records import Answered, Asked, Boundary
-from harness.runner.termination import overspent
 from harness.runner.working_time import working_s
 
 _LONGEST_NAME = 200
@@ -58,16 +57,18 @@ class ModelBoundary:
             await self._recording.compared()
         elif (known := await self._known(request)) is not None:
             return known
-        if (why_over := overspent(self._settings.limits, self._journal.episode)) is not None:
-            self._inbox.put(OverBudget())
-            raise SessionOver(why_over)
-        task = asyncio.current_task()
-        assert task is not None
-        self._pending.add(task)
-        try:
-            return await self._live(request, model)
-        finally:
-            self._pending.discard(task)
+        async with self._journal.paying() as why_over:
+            self._inbox.check()
+            if why_over is not None:
+                self._inbox.put(OverBudget())
+                raise SessionOver(why_over)
+            task = asyncio.current_task()
+            assert task is not None
+            self._pending.add(task)
+            try:
+                return await self._live(request, model)
+            finally:
+                self._pending.discard(task)
 
     async def settled(self) -> None:
         """Wait until the pending requests are answered, and the answers are recorded."""
@@ -109,7 +110,8 @@ class ModelBoundary:
             # What is read has its secrets again, and a difference is cut: half a secret would not be recognised in it.
             recorded = self._journal.artifacts.stage(self._journal.artifacts.read(expected.request)).data
             found = first_difference(volatile.without(loads(recorded)), volatile.without(loads(body)))
-        except (JournalError, CodecError):  # the body was lost in a power cut, or cannot be read without its secrets
+        # The body was lost in a power cut, cannot be read without its secrets, or is nested deeper than Python's stack.
+        except (JournalError, CodecError, RecursionError):
             return ""
         return f": {found}" if found else ""
 

@@ -18,10 +18,10 @@ from harness.gateway.sandbox.mounts import INSIDE, EpisodeFolder, mount_argument
 from harness.gateway.sandbox.packets import PacketWatch
 from harness.gateway.settings import ProcessSettings
 from harness.gateway.violations import Violations
-from harness.loopback_server import serving
+from harness.loopback_server import Clients, serving
 from harness.records import Guarded
 
-_MOST_CONNECTIONS = 256
+MOST_CONNECTIONS = 256
 """At the same time, of one process to its gateway: each holds a descriptor of the worker."""
 _READY_WITHIN_S = 60.0
 
@@ -79,9 +79,14 @@ class Start:
         sandbox = self.settings.sandbox
         return await self._plain() if sandbox is None else await self._confined(sandbox)
 
+    @property
+    def _clients(self) -> Clients:
+        what = f"more than {MOST_CONNECTIONS} connections at the same time"
+        return Clients(most=MOST_CONNECTIONS, refused=lambda: self.violations.found(Guarded.GATEWAY, what))
+
     async def _plain(self) -> Started:
         folder = self.folder
-        port = await self.closing.enter_async_context(serving(self.app, most_connections=_MOST_CONNECTIONS))
+        port = await self.closing.enter_async_context(serving(self.app, clients=self._clients))
         seen = Seen(
             url=f"http://127.0.0.1:{port}",
             folder=str(folder),
@@ -123,7 +128,7 @@ class Start:
             packets, (PORT, seen.browser_port), lambda what: self.violations.found(Guarded.NETWORK, what)
         )
         closing.callback(watch.close)
-        await closing.enter_async_context(serving(self.app, listener=gateway, most_connections=_MOST_CONNECTIONS))
+        await closing.enter_async_context(serving(self.app, listener=gateway, clients=self._clients))
         if self.browser is None:
             browser.close()
         else:

@@ -115,6 +115,9 @@ class ProcessSession:
         waited_s = self._started.model.waited_s - waited_s
         match event:
             case Called():
+                if self._started.driven is not None:
+                    # What was sent before the step is recorded before it, or a replay would leave the page too soon.
+                    await self._started.driven.browser.reported()
                 action = resolve(event.action, observation.nodes)
                 return Decision(action=action, reply=self._reply(event.said, waited_s))
             case OverBudget():

@@ -7,7 +7,6 @@ from pathlib import Path
 from harness.choices import OnDivergence
 from harness.gateway.request_key import Volatile
 from harness.gateway.sandbox.bubblewrap import Bubblewrap
-from harness.records import EpisodeLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,4 +36,3 @@ class ProcessSettings:
     model: str = ""
     """Name of the run's model, for the process."""
     max_observation_tokens: int = 4000
-    limits: EpisodeLimits = field(default_factory=EpisodeLimits)

@@ -55,6 +55,8 @@ class Journal:
         self._redactor = redactor
         self._on_close = on_close
         self._fold = _Fold(path, redactor.reveal)
+        self.written = 0
+        """Bytes that were appended since it was opened."""
         self.newest: Record | None = None
         """What was appended last, as it was folded."""
 
@@ -124,6 +126,7 @@ class Journal:
             self._let_go()
             raise storage_error(self.path, exc) from exc
         self._fold.advance(after, crc)
+        self.written += len(line)
         self.newest = kept
         return after
 

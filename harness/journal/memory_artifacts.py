@@ -23,6 +23,9 @@ class MemoryArtifacts:
     def stage(self, data: bytes) -> StagedArtifact:
         return StagedArtifact(digest=self.put(data), data=data, settle=lambda: None)
 
+    def size(self, digest: str) -> int:
+        return len(self._data.get(digest, b""))
+
     def read(self, digest: str) -> bytes:
         if digest not in self._data:
             if self._over is not None:

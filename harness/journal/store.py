@@ -156,6 +156,13 @@ class ArtifactStore:
             raise JournalError(f"artifact {path} is damaged: its content does not match its hash")
         return data if self._redactor is None else self._redactor.reveal_data(data)
 
+    def size(self, digest: str) -> int:
+        """Bytes of what is named `digest`, not verified; 0 = there is nothing."""
+        path = self.path(digest)
+        with translate_os_errors(path, "read"):
+            found = safe_files.status(path, below=self._run)
+        return 0 if found is None else found.st_size
+
     def head(self, digest: str, count: int) -> bytes:
         """The first bytes of what is named `digest`, not verified.
 

@@ -113,3 +113,5 @@ class EpisodeLimits:
     max_cost_usd: float | None = None
     max_working_s: float | None = None
     """Seconds of deciding and acting; downtime is not charged."""
+    max_disk_mb: int | None = 2048
+    """MiB that an attempt keeps in the run folder: its records and what they name."""

@@ -52,6 +52,8 @@ class LiveStats:
             return
         if not news.task_id and news.phase != Phase.idle and (known := self.lanes.get(news.lane)):
             news = replace(known, phase=news.phase, note=news.note)
+        elif news.phase == Phase.spending and (known := self.lanes.get(news.lane)):
+            news = replace(known, usage=news.usage)
         self.lanes[news.lane] = news
         if news.phase == Phase.ended:
             self.ended += 1

@@ -52,7 +52,7 @@ from harness.runner.public_task import public_episode, public_task
 from harness.runner.recorder import EpisodeDeps, JournalWriter, Recorder
 from harness.runner.scoring import Case, cannot_be_scored, resumed, score
 from harness.runner.shown_page import with_shown
-from harness.runner.termination import Termination, check_termination
+from harness.runner.termination import Termination
 from harness.runner.working_time import working_s
 
 logger = logging.getLogger(__name__)
@@ -66,7 +66,8 @@ class EpisodeRunner:
         self._job = job
         self._journal = journal
         self._lane = lane
-        self._recorder = Recorder(kit, journal)
+        limits = kit.limits_of(job.task) or kit.limits
+        self._recorder = Recorder(kit, journal, limits, spent=lambda: self._tell(Phase.spending))
         self._boundary = "restore"
         self._is_retried = False  # whether an earlier try has begun the attempt
         self._said: Case | None = None
@@ -80,6 +81,7 @@ class EpisodeRunner:
                 infrastructure, so that one task does not end the whole run.
         """
         self._is_retried = not await self._ensure_opened()
+        await self._recorder.count()
         try:
             if why := self._job.refused or self._job.withheld:
                 raise SiteUnavailable(why)
@@ -105,7 +107,7 @@ class EpisodeRunner:
         case = Case(task=self._job.task, closed=closed, artifacts=self._kit.artifacts)
         case = self._said or resumed(case, missing)
         scope = self._scope(judged.asked for judged in self._journal.episode.judged.values())
-        hearing = JournalJudgeReplies(lambda: self._journal.episode, self._recorder, self._kit.artifacts, scope)
+        hearing = JournalJudgeReplies(lambda: self._journal.episode, self._recorder, self._recorder.artifacts, scope)
         for dialect, evaluator in self._kit.evaluators.items():
             if dialect not in self._journal.episode.scores:
                 with requests_of(scope):
@@ -135,8 +137,7 @@ class EpisodeRunner:
         """Decide and act until the episode has ended; None = the run is stopping."""
         view, aimed = restored.view, restored.pending
         end: Termination | None
-        limits = self._kit.limits_of(self._job.task) or self._kit.limits
-        while (end := check_termination(limits, self._journal.episode, self._kit.stop_rules)) is None:
+        while (end := self._recorder.check_termination()) is None:
             if self._kit.stopping():
                 return None
             pending = self._journal.episode.pending
@@ -289,7 +290,7 @@ class EpisodeRunner:
 
     def _decided(self, decision: Decision, effects_seen: Mapping[str, str], took_ms: float) -> Decided:
         """The record of a decision, with what it names among the artifacts."""
-        prompt = put_messages(decision.messages, self._kit.artifacts)
+        prompt = put_messages(decision.messages, self._recorder.artifacts)
         return Decided(
             step=len(self._journal.episode.steps) + 1,
             action=decision.action,
@@ -301,10 +302,10 @@ class EpisodeRunner:
             effects_seen=effects_seen,
             memory=decision.memory,
             finish_reason=decision.reply.unfinished,
-            response=store_response(decision.reply.raw, self._kit.artifacts),
-            request=store_response(decision.reply.request, self._kit.artifacts),
+            response=store_response(decision.reply.raw, self._recorder.artifacts),
+            request=store_response(decision.reply.request, self._recorder.artifacts),
             request_id=decision.reply.request_id,
-            earlier_responses=tuple(self._kit.artifacts.put(raw) for raw in decision.reply.earlier),
+            earlier_responses=tuple(self._recorder.artifacts.put(raw) for raw in decision.reply.earlier),
             elapsed_ms=took_ms,
             at=self._kit.clock(),
         )
@@ -326,7 +327,7 @@ class EpisodeRunner:
         recorded = () if opened is None else opened.images
         if len(recorded) != len(task.images):
             raise SiteUnavailable(f"the journal names {len(recorded)} of the {len(task.images)} pictures of the task")
-        return tuple(map(self._kit.artifacts.read, recorded))
+        return tuple(map(self._recorder.artifacts.read, recorded))
 
     async def _watch_for_late(self, env: Environment, *, replayed: bool = True) -> None:
         """Record what is done to the sites while the model thinks, or the browser is restored (not `replayed`)."""

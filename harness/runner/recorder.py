@@ -3,10 +3,12 @@
 The only state are effects that are in no record yet; the next record that has the field takes them.
 """
 
+import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
@@ -30,8 +32,10 @@ from harness.records import (
     SideEffect,
     Task,
 )
+from harness.runner.disk_use import CountedArtifacts
 from harness.runner.serial_writer import SerialWriter
-from harness.runner.termination import StopRules, max_steps_only
+from harness.runner.shutdown import ShutdownRequested
+from harness.runner.termination import StopRules, Termination, check_termination, max_steps_only, overspent
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -42,6 +46,11 @@ class JournalWriter(Protocol):
 
     @property
     def episode(self) -> Episode: ...
+
+    @property
+    def written(self) -> int:
+        """Bytes that were appended since it was opened."""
+        ...
 
     def append(self, record: Record) -> Episode: ...
 
@@ -63,6 +72,8 @@ class EpisodeDeps:
     limits: EpisodeLimits
     limits_of: Callable[[Task], EpisodeLimits | None] = lambda task: None
     """Limits of a task's own; None = `limits`."""
+    is_run_limited: bool = False
+    """Whether tokens or cost of all episodes together are limited: their usage is reported with each answer."""
     stop_rules: StopRules = max_steps_only
     config_digest: str
     seed: int
@@ -78,9 +89,22 @@ class EpisodeDeps:
 class Recorder:
     """Writes one episode's journal; fits `SessionJournal`."""
 
-    def __init__(self, kit: EpisodeDeps, journal: JournalWriter) -> None:
+    def __init__(
+        self, kit: EpisodeDeps, journal: JournalWriter, limits: EpisodeLimits, *, spent: Callable[[], None]
+    ) -> None:
+        """
+        Args:
+            limits: Of the task.
+            spent: Reports what the episode has used.
+        """
         self._kit = kit
         self._journal = journal
+        self._limits = limits
+        self._spent = spent
+        self._counted = CountedArtifacts(kit.artifacts)
+        self._before = 0
+        """Bytes of the attempt's records, less those that the journal has written."""
+        self._paying = asyncio.Lock()
         self._unrecorded: deque[SideEffect] = deque()
         """Effects that are in no record yet; taken in the writer's thread, where their record is sure to be written."""
         self.typed_again = False
@@ -92,7 +116,34 @@ class Recorder:
 
     @property
     def artifacts(self) -> StagingArtifacts:
-        return self._kit.artifacts
+        return self._counted
+
+    async def count(self) -> None:
+        """Count what the attempt has on disk, before it goes on."""
+        written = self._journal.written
+        self._before = await self._kit.write(lambda: self._counted.resume(self._journal.episode)) - written
+
+    def check_termination(self) -> Termination | None:
+        """Why the episode has ended; None if it has not."""
+        return check_termination(self._limits, self._journal.episode, self._kit.stop_rules, kept=self._kept)
+
+    @property
+    def _kept(self) -> int:
+        return self._before + self._journal.written + self._counted.kept
+
+    @asynccontextmanager
+    async def paying(self) -> AsyncIterator[str | None]:
+        """See `SessionJournal.paying`."""
+        limits = self._limits
+        if not self._kit.is_run_limited and limits.max_tokens is None and limits.max_cost_usd is None:
+            yield overspent(limits, self._journal.episode, self._kept)
+            return
+        async with self._paying:
+            if self._kit.stopping():
+                raise ShutdownRequested("the run is stopping")
+            yield overspent(limits, self._journal.episode, self._kept)
+            if self._kit.is_run_limited:
+                self._spent()
 
     def now(self) -> float:
         return self._kit.clock()
@@ -110,7 +161,7 @@ class Recorder:
 
     def stored(self, view: LiveObservation) -> Observation:
         """The observation with its screenshot and its HTML stored as artifacts."""
-        put, seen = self._kit.artifacts.put, view.observation
+        put, seen = self._counted.put, view.observation
         if view.image is not None:
             seen = replace(seen, screenshot=put(view.image))
         return seen if view.html is None else replace(seen, html=put(dumps(view.html)))

@@ -1,6 +1,7 @@
 """The limits of a whole run: sums over its journals, which survive every restart and do not include downtime.
 
-The journal of an episode is read again before each of its decisions and when it has ended. Nothing is counted in
+The journal of an episode is read again before each of its decisions, after each answer that the agent's process gets,
+and when it has ended. Nothing is counted in
 memory, so the sum is always that of the records on disk. When a limit is reached, the run stops as after Ctrl-C.
 """
 
@@ -67,7 +68,7 @@ class RunBudget:
         return _Watch(self, progress) if self._budget else progress
 
     def note(self, news: ProgressEvent) -> None:
-        if not news.task_id or news.phase not in (Phase.deciding, Phase.retrying, Phase.ended):
+        if not news.task_id or news.phase not in (Phase.deciding, Phase.spending, Phase.retrying, Phase.ended):
             return
         episode = self._read(news.task_id, news.trial)
         self._spent[news.task_id, news.trial] = Spending.of(

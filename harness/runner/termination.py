@@ -28,30 +28,40 @@ def max_steps_only(actions: Sequence[Action], limits: EpisodeLimits) -> Terminat
     return Termination(reason=CloseReason.MAX_STEPS, detail=f"{limits.max_steps} steps were taken (limits.max_steps)")
 
 
-def check_termination(limits: EpisodeLimits, episode: Episode, rules: StopRules = max_steps_only) -> Termination | None:
+def check_termination(
+    limits: EpisodeLimits, episode: Episode, rules: StopRules = max_steps_only, *, kept: int = 0
+) -> Termination | None:
     """Why the episode has ended; None if it has not.
 
     Asked before every decision and before every action; a pending action other than `stop` is still carried out.
+
+    Args:
+        kept: Bytes that the attempt has on disk.
     """
     if episode.pending is not None:
         action = episode.pending.action
         return Termination(reason=CloseReason.STOPPED, answer=action.answer) if isinstance(action, Stop) else None
     if episode.steps and episode.steps[-1].acted.done:
         return Termination(reason=CloseReason.DONE)
-    spent = overspent(limits, episode)
+    spent = overspent(limits, episode, kept)
     if spent is not None:
         return Termination(reason=CloseReason.BUDGET, detail=spent)
     actions = [step.decided.action for step in episode.steps]
     return rules(actions, limits)
 
 
-def overspent(limits: EpisodeLimits, episode: Episode) -> str | None:
-    """The budget that an attempt has spent, in words; None = there is something left of all of them."""
+def overspent(limits: EpisodeLimits, episode: Episode, kept: int = 0) -> str | None:
+    """The budget that an attempt has spent, in words; None = there is something left of all of them.
+
+    Args:
+        kept: As of `check_termination`.
+    """
     tokens = episode.usage.prompt_tokens + episode.usage.completion_tokens
     spent = (
         ("tokens", tokens, limits.max_tokens),
         ("USD", episode.usage.cost_usd, limits.max_cost_usd),
         ("seconds of work", episode.elapsed_ms / 1000, limits.max_working_s),
+        ("MB on disk", kept / (1 << 20), limits.max_disk_mb),
     )
     for unit, value, limit in spent:
         if limit is not None and value >= limit:

@@ -57,7 +57,7 @@ act("stop", answer=said)
 
 @dataclass
 class Model:
-    """An endpoint for chat completions: each request is answered by its number, and kept."""
+    """An endpoint: each request is answered by its number, and kept. Only chat completions are streamed."""
 
     seen: list[bytes] = field(default_factory=list)
     look: Callable[[bytes], None] = lambda body: None
@@ -71,14 +71,21 @@ class Model:
             body, more = body + message.get("body", b""), message.get("more_body", False)
         self.look(body)
         self.seen.append(body)
-        streamed = json.loads(body).get("stream")
+        streamed = scope["path"].endswith("/chat/completions") and json.loads(body).get("stream")
         kind = b"text/event-stream" if streamed else b"application/json"
         await send({"type": "http.response.start", "status": self.status, "headers": [(b"content-type", kind)]})
-        answer = self._stream() if streamed else json.dumps(self._answer()).encode()
+        answer = self._stream() if streamed else json.dumps(self._answer(scope["path"])).encode()
         await send({"type": "http.response.body", "body": answer})
 
-    def _answer(self) -> dict[str, Any]:
-        choice = {"message": {"role": "assistant", "content": f"r{len(self.seen)}"}, "finish_reason": "stop"}
+    def _answer(self, path: str) -> dict[str, Any]:
+        said = f"r{len(self.seen)}"
+        usage = {"input_tokens": 10, "output_tokens": 1}
+        if path.endswith("/messages"):
+            return {"content": [{"type": "text", "text": said}], "stop_reason": "end_turn", "usage": usage}
+        if path.endswith("/responses"):
+            message = {"type": "message", "content": [{"type": "output_text", "text": said}]}
+            return {"status": "completed", "output": [message], "usage": usage}
+        choice = {"message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
         return {"model": "m", "choices": [choice], "usage": {"prompt_tokens": 10, "completion_tokens": 1}}
 
     def _stream(self) -> bytes:

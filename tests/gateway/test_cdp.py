@@ -172,16 +172,16 @@ async def test_a_page_is_not_left_by_a_replay_before_it_has_sent_what_is_recorde
                 await came.wait()
             await super().__call__(scope, receive, send)
 
-    async def late(_: Asked) -> Answer:
+    async def seen(_: Asked) -> Answer:  # asked for after the browser has reported the POST
         came.set()
         return html("done")
 
     web, pool = shop
-    button = (
-        "<button style='top:240px' onclick=\"setTimeout(() => fetch('/late', {method: 'POST'}), 1500)\">Later</button>"
-    )
+    send = "setTimeout(() => fetch('/late', {method: 'POST'}).then(() => fetch('/seen')), 1500)"
+    button = f"<button style='top:240px' onclick=\"{send}\">Later</button>"
     web.page("/", SHOP + button, title="Shop")
-    web.pages["/late"] = late
+    web.page("/late", "done")
+    web.pages["/seen"] = seen
     try:
         calm = MemoryJournal()
         async with driving(LATER, tmp_path, model=Patient()) as agent:
@@ -437,6 +437,30 @@ act("stop", answer=json.dumps([forged, refused, same, cdp.value(page, "1 + 1")])
 """
 )
 """A page that says, in results, in messages of the console and in its title, what the browser says about targets."""
+
+
+async def test_ill_typed_commands_are_answered_with_errors_on_the_same_connection(tmp_path: Path, shop: Shop) -> None:
+    script = (
+        RAW
+        + """
+cdp = Cdp()
+session = cdp.attach()
+deep = params = {}
+for _ in range(400): params["a"] = {}; params = params["a"]
+odd = [[], {}, 5, True, [[]]]
+said = [cdp.call(method, session, **{name: one}) for one in odd for method, name in (
+    ("IO.read", "handle"), ("IO.close", "handle"), ("DOM.setFileInputFiles", "files"), ("Page.navigate", "url"))]
+said += [cdp.call(method, **{name: one}) for one in odd for method, name in (
+    ("Target.detachFromTarget", "sessionId"), ("Target.attachToTarget", "targetId"), ("Target.closeTarget", "targetId"),
+    ("Target.activateTarget", "targetId"), ("Target.createTarget", "url"))]
+said += [cdp.call("Page.navigate", session, url="http://site.test/", extra=deep)]
+act("stop", answer=json.dumps([sum("error" in one for one in said), len(said), cdp.value(session, "1 + 1")]))
+"""
+    )
+    _, pool = shop
+    async with driving(script, tmp_path) as agent:
+        episode = await play_driven(agent, pool, MemoryJournal())
+    assert episode.closed is not None and json.loads(episode.closed.answer) == [46, 46, 2]
 
 
 async def test_what_a_page_says_is_never_taken_for_the_browsers_own_words(tmp_path: Path, shop: Shop) -> None:

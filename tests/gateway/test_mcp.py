@@ -70,3 +70,18 @@ async def test_a_call_is_answered_as_a_stream_where_the_client_takes_one(tmp_pat
     status, kind, body = said[0]
     assert (status, kind.partition(";")[0]) == (200, "text/event-stream")
     assert json.loads(body.partition("data: ")[2])["id"] == 1
+
+
+async def test_messages_that_cannot_be_answered_in_kind_are_errors(tmp_path: Path) -> None:
+    """Nested deeper than JSON is written, with an id that is sent back or arguments that are recorded."""
+    said, _ = await spoken(
+        tmp_path,
+        SPEAK + "deep = json.loads('[' * 900 + ']' * 900)\n"
+        "for how in ('application/json', 'text/event-stream'):\n"
+        "    said = speak('tools/call', {'name': 'goto', 'arguments': {'url': deep}}, accept=how)\n"
+        "    print(json.dumps([said[0], '-32602' in said[2]]))\n"
+        "body = {'jsonrpc': '2.0', 'id': deep, 'method': 'ping'}\n"
+        "print(json.dumps(post('/mcp', body)[0]))\n"
+        "speak('tools/call', {'name': 'stop', 'arguments': {'answer': 'x'}})",
+    )
+    assert said == [[200, True], [200, True], 400]

@@ -164,7 +164,7 @@ async def test_a_spent_budget_stops_requests_before_they_are_sent(
     monkeypatch.setattr("harness.testing._LIMITS", limits)
     model = Model()
     script = HEAD + "for number in range(100): ask(str(number))"
-    async with agent_of(script, tmp_path, model, limits=limits) as agent:
+    async with agent_of(script, tmp_path, model) as agent:
         episode = await play(agent)
     assert episode.closed is not None and episode.closed.reason is CloseReason.BUDGET
     assert "25 tokens" in episode.closed.detail and len(model.seen) == 3 and episode.usage.tokens == 33

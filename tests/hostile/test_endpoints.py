@@ -258,7 +258,7 @@ async def test_neither_prompt_nor_key_follows_a_redirect(status: str, to: str) -
         async with serving(lambda _: answer) as server, answering(server, Waits()) as model:
             with pytest.raises(ModelRejected, match="redirects are not followed"):
                 await model.ask(ASKED)
-        assert (server.asked, other.asked) == (1, 0)
+        assert (server.asked, other.asked) == (3, 0)
 
 
 WAITS: dict[str, tuple[dict[str, str], float | None]] = {

@@ -126,6 +126,8 @@ async def test_the_same_bytes_travel_once_and_private_ones_stay_private(run: Run
         kept = await asyncio.to_thread(store.checkpoints.put, SECRET.encode())
         assert first == again and wire.asked == ["put", "put"]
         assert await asyncio.to_thread(store.checkpoints.read, kept) == SECRET.encode()
+        assert await asyncio.to_thread(store.artifacts.size, first) == len(b"a page")
+        assert await asyncio.to_thread(store.artifacts.size, "0" * 64) == 0
         with pytest.raises(JournalError, match="cannot be read"):
             await asyncio.to_thread(store.artifacts.read, kept)
     assert run.checkpoints.read(kept) == SECRET.encode() and run.artifacts.read(first) == b"a page"

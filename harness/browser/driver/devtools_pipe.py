@@ -23,6 +23,8 @@ MOST_BYTES = 256 << 20
 """Of one message of the browser; a longer answer is replaced by an error, a longer event is left out."""
 MOST_UNREAD = 64 << 20
 """Bytes of messages that a client has not taken: one that is further behind is cut off. One message may be larger."""
+MOST_UNREAD_TOGETHER = 128 << 20
+"""The same of all clients of one process, with the messages that they are being sent. One message may be larger."""
 _FIRST_ID, _LAST_ID = 1 << 30, (1 << 31) - 1
 """Of the commands of clients; playwright counts from 1."""
 _HEAD = re.compile(rb'\{"(?:id":(-?\d+)|method":"([\w.]+)"(?:,"params":\{"sessionId":"([0-9A-F]+)")?)')
@@ -40,13 +42,23 @@ _PIPE_BYTES = 1 << 20
 _F_SETPIPE_SZ = 1031
 
 
+class Backlog:
+    """Bytes of messages that the clients of one process have not taken, together."""
+
+    def __init__(self) -> None:
+        self.size = 0
+
+
 class BrowserConnection:
     """One client; fits `harness.protocols.DevToolsConnection`."""
 
-    def __init__(self, pipe: "DevToolsPipe") -> None:
+    def __init__(self, pipe: "DevToolsPipe", backlog: Backlog) -> None:
         self.root = ""
         """Its session with the browser, or with its page."""
         self._pipe = pipe
+        self._backlog = backlog
+        self._taken = 0
+        """Bytes of the message that was received last: it is passed on until the next is asked for."""
         self._is_open = True
         self._is_behind = False
         self._messages: deque[bytes] = deque()
@@ -61,32 +73,50 @@ class BrowserConnection:
         await self._pipe.command(self, number, {"method": method, "params": params, "sessionId": session or self.root})
 
     async def receive(self) -> bytes | None:
+        self._give_back()
         while not self._messages:
             if self._is_behind:
-                raise ConnectionAbortedError(f"more than {MOST_UNREAD >> 20} MB of messages were not read")
+                raise ConnectionAbortedError(
+                    f"more than {MOST_UNREAD >> 20} MB of messages were not read, or {MOST_UNREAD_TOGETHER >> 20} MB"
+                    " by all clients together"
+                )
             if not self._is_open:
                 return None
             self._changed.clear()
             await self._changed.wait()
         message = self._messages.popleft()
-        self._unread -= len(message)
+        self._taken = len(message)
+        self._unread -= self._taken
         return message
 
     def close(self) -> None:
+        self._give_back()
+        self._leave()
+
+    def _leave(self) -> None:
         if self._is_open:
             self.cut_off()
             self._messages.clear()
+            self._backlog.size -= self._unread
+            self._unread = 0
             self._pipe.leave(self)
+
+    def _give_back(self) -> None:
+        self._backlog.size -= self._taken
+        self._taken = 0
 
     def deliver(self, message: bytes) -> None:
         """A message of the browser for it."""
         if not self._is_open:
             return
-        if self._messages and self._unread + len(message) > MOST_UNREAD:
+        is_behind = self._messages and self._unread + len(message) > MOST_UNREAD
+        held = self._backlog.size
+        if is_behind or (held and held + len(message) > MOST_UNREAD_TOGETHER):
             self._is_behind = True
-            return self.close()
+            return self._leave()
         self._messages.append(message)
         self._unread += len(message)
+        self._backlog.size += len(message)
         self._changed.set()
 
     def cut_off(self) -> None:
@@ -130,15 +160,16 @@ class DevToolsPipe:
         # Only now: all that the browser has said so far is about our own session.
         await loop.connect_read_pipe(lambda: self._from_playwright, os.fdopen(asked, "rb", buffering=0))
 
-    async def connect(self, target: str = "") -> BrowserConnection:
+    async def connect(self, target: str, backlog: Backlog) -> BrowserConnection:
         """A new client.
 
         Args:
             target: Id of the page that it is a connection to; "" = to the browser.
+            backlog: Of the client's process.
         Raises:
             ConnectionError: The browser is gone, or has no such target.
         """
-        client = BrowserConnection(self)
+        client = BrowserConnection(self, backlog)
         attaching = asyncio.ensure_future(self._attach(client, target))
         try:
             answer = await asyncio.shield(attaching)

@@ -8,7 +8,7 @@ from playwright.async_api import Error
 
 from harness.browser.acting.uploads import upload_path
 from harness.browser.driver.cdp_send import sender
-from harness.browser.driver.devtools_pipe import BrowserConnection
+from harness.browser.driver.devtools_pipe import Backlog, BrowserConnection
 from harness.browser.session.browser_session import BrowserSession
 from harness.protocols import RestoreResult
 from harness.records import Acted
@@ -16,6 +16,7 @@ from harness.records import Acted
 Follow = Callable[[Acted, bool], Awaitable[RestoreResult]]
 """See `SharedBrowser.follow`."""
 _OPENS_WITHIN_S = 5.0
+_ANSWERS_WITHIN_S = 1.0
 _LOOKS_EVERY_S = 0.01
 
 
@@ -36,6 +37,7 @@ class SharedWindow:
         self.check = check
         self._context = context
         self._uploads = uploads
+        self._backlog = Backlog()
 
     @classmethod
     async def of(
@@ -51,7 +53,7 @@ class SharedWindow:
     async def connect(self, target: str = "") -> BrowserConnection:
         pipe = self._window.lane.devtools
         assert pipe is not None, "the browser of an agent that drives it is started so that it can be shared"
-        return await pipe.connect(target)
+        return await pipe.connect(target, self._backlog)
 
     @property
     def context(self) -> str:
@@ -84,6 +86,13 @@ class SharedWindow:
                 continue
             if tab.target == target:
                 return tabs.choose(tab)
+
+    async def reported(self) -> None:
+        with suppress(Error, TimeoutError):  # that the browser is gone shows elsewhere
+            async with asyncio.timeout(_ANSWERS_WITHIN_S):
+                tab = next((tab for tab in self._window.tabs.all if tab.target), None)
+                if tab is not None:  # any of them: all share the connection
+                    await sender(tab.cdp)("Browser.getVersion")
 
     @asynccontextmanager
     async def opening_tab(self) -> AsyncIterator[None]:

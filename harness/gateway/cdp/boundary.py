@@ -27,6 +27,7 @@ class DrivenBrowser:
         self.refusals: list[str] = []
         """Commands that were not passed on, and why; the first ones."""
         self.refused = 0
+        self.intake = deps.intake
         self._settings = deps.settings
         self._inbox = deps.inbox
         self._violations = deps.violations

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from harness.codec import digest, dumps
+from harness.codec import CodecError, digest, dumps
 from harness.records import BrowserCommand
 
 _IDS = frozenset(
@@ -32,8 +32,13 @@ def recorded(method: str, params: Mapping[str, Any], *, target: str, canonical: 
     Args:
         target: In what it is performed, as `tab 1`.
         canonical: Replaces the addresses of this deployment, and what is volatile.
+    Raises:
+        CodecError: It is nested too deeply.
     """
-    said = {name: _plain(name, value, canonical) for name, value in sorted(params.items()) if name not in _IDS}
+    try:
+        said = {name: _plain(name, value, canonical) for name, value in sorted(params.items()) if name not in _IDS}
+    except RecursionError as error:
+        raise CodecError("nested too deeply") from error
     return BrowserCommand(method=method, key=digest([method, target, said])[:16], text=_text(method, target, said))
 
 

@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import PurePath
 
-from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 
 from harness.codec import CodecError, JsonObject
@@ -19,6 +18,7 @@ from harness.errors import ActionFailed
 from harness.gateway.cdp import wire
 from harness.gateway.cdp.boundary import DrivenBrowser
 from harness.gateway.cdp.bursts import Ticket
+from harness.gateway.cdp.client import Client
 from harness.gateway.cdp.command import recorded
 from harness.gateway.cdp.rules import Treatment, treatment
 from harness.gateway.cdp.target_commands import EVERYTHING, TargetCommands
@@ -26,6 +26,7 @@ from harness.gateway.cdp.targets import Session, TabNumbers, Targets
 from harness.gateway.cdp.upstream import Upstream
 from harness.gateway.cdp.wire import CommandFailed, NotAllowed, Request
 from harness.gateway.events import SessionOver
+from harness.gateway.intake import Overload
 
 MOST_QUEUED = 64 << 20
 """Bytes of commands that wait for their turn; a client that has sent more is not read on."""
@@ -42,7 +43,7 @@ class Connection:
 
     def __init__(
         self,
-        client: ServerConnection,
+        client: Client,
         upstream: Upstream,
         driven: DrivenBrowser,
         numbers: TabNumbers,
@@ -80,6 +81,9 @@ class Connection:
                 task.result()
         except (ConnectionClosed, CommandFailed):
             pass
+        except Overload as error:
+            self._driven.refuse(str(error))
+            self._client.fail(error)
         finally:
             self._target_commands.end()
             for task in tasks:
@@ -96,23 +100,28 @@ class Connection:
     async def _read(self) -> None:
         """Take commands in; what a page may wait for does not wait behind others."""
         while True:
-            raw = await self._client.recv(decode=False)
-            try:
-                request = wire.read(raw)
-            except NotAllowed as error:
-                self._driven.refuse(f"{error}")
-                await self.pass_on(wire.failure(str(error), code=error.code))
-                continue
-            kind = treatment(request.method, page=self._is_of_page(request))
-            if kind in _AT_ONCE and request.session in self._targets.sessions:
-                await self._perform(request)
-                continue
-            self._waiting.append((request, len(raw)))
-            self._queued += len(raw)
-            self._changed.set()
+            await self._take()
             while self._queued > MOST_QUEUED:
                 self._changed.clear()
                 await self._changed.wait()
+
+    async def _take(self) -> None:
+        """Take one command in, which is not held while the next is waited for."""
+        raw = await self._client.recv(decode=False)
+        size = self._client.received(raw)
+        try:
+            request = wire.read(raw)
+        except NotAllowed as error:
+            self._driven.refuse(f"{error}")
+            await self.pass_on(wire.failure(str(error), code=error.code))
+            return self._client.done(size)
+        kind = treatment(request.method, page=self._is_of_page(request))
+        if kind in _AT_ONCE and request.session in self._targets.sessions:
+            await self._perform(request)
+            return self._client.done(size)
+        self._waiting.append((request, size))
+        self._queued += size
+        self._changed.set()
 
     async def _work(self) -> None:
         """Perform commands, one after the other."""
@@ -120,10 +129,14 @@ class Connection:
             while not self._waiting:
                 self._changed.clear()
                 await self._changed.wait()
-            request, size = self._waiting.popleft()
-            await self._perform(request)
-            self._queued -= size
-            self._changed.set()
+            await self._perform_next()
+
+    async def _perform_next(self) -> None:
+        request, size = self._waiting.popleft()
+        await self._perform(request)
+        self._queued -= size
+        self._client.done(size)
+        self._changed.set()
 
     async def _perform(self, request: Request) -> None:
         try:
@@ -154,7 +167,7 @@ class Connection:
                 await self._upstream.send(self._in_our_context(request))
             case Treatment.STREAM:
                 await self._upstream.send(request, partial(self._opened, request.session))
-            case Treatment.HANDLE if (request.session, request.params.get("handle")) not in self._handles:
+            case Treatment.HANDLE if (request.session, wire.text(request.params, "handle")) not in self._handles:
                 raise NotAllowed("this client was not given such a stream")
             case _:
                 await self._upstream.send(request)
@@ -217,8 +230,10 @@ class Connection:
         elif method in _OF_A_TARGET and not self._targets.knows(params.get("targetId")):
             raise NotAllowed("No target with given id found")
         elif method == "DOM.setFileInputFiles":
-            files = [self._driven.browser.upload(PurePath(str(one)).name) for one in params.get("files") or ()]
-            params = params | {"files": files}
+            files = params.get("files") or []
+            if not isinstance(files, list):
+                raise NotAllowed("files must be a list")
+            params = params | {"files": [self._driven.browser.upload(PurePath(str(one)).name) for one in files]}
         elif method == "Input.dispatchDragEvent" and _files_in(params):
             raise NotAllowed("files of the host cannot be dragged into a page")
         elif method in _OF_OUR_CONTEXT:

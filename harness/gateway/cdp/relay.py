@@ -5,7 +5,7 @@
     WS  /TOKEN/devtools/page/ID             one of its pages
 
 The token is in the address, because clients of CDP send no headers. A client that sends an `Origin` is a page, and is
-refused.
+refused. So is what is beyond the bounds of `client` and `intake`.
 """
 
 import asyncio
@@ -24,13 +24,15 @@ from websockets.http11 import Request, Response
 
 from harness.codec import JsonObject, dumps
 from harness.gateway.cdp.boundary import DrivenBrowser
+from harness.gateway.cdp.client import Client, bounded
 from harness.gateway.cdp.connection import Connection
 from harness.gateway.cdp.targets import TabNumbers
 from harness.gateway.cdp.upstream import Upstream
 from harness.gateway.cdp.wire import CommandFailed
+from harness.gateway.intake import MOST_BYTES
 
-MOST_BYTES = 64 << 20
-"""Of one message of a client."""
+MOST_CLIENTS = 32
+"""At the same time: each has a connection of its own to the browser."""
 _BROWSER, _PAGE = "/devtools/browser", "/devtools/page/"
 _CLOSES_WITHIN_S = 1.0
 _QUIET = logging.getLogger("harness.gateway.cdp.websockets")
@@ -45,6 +47,7 @@ class Relay:
         self._driven = driven
         self._token = token
         self._numbers = TabNumbers(driven.browser.targets)
+        self._clients = 0
         self.port = 0
         """At 127.0.0.1; 0 = it is not served yet."""
 
@@ -68,8 +71,16 @@ class Relay:
             self._driven.refuse(f"a connection from {request.headers['Origin'][:200]}")
             return _answer(HTTPStatus.FORBIDDEN, {"error": "pages cannot connect"})
         if f"/{path}" == _BROWSER or f"/{path}".startswith((f"{_BROWSER}/", _PAGE)):
-            return None
+            return self._admit()
         return await self._plain(path)
+
+    def _admit(self) -> Response | None:
+        """None = one client more may come in."""
+        if self._clients < MOST_CLIENTS:
+            return None
+        self._driven.refuse(f"more than {MOST_CLIENTS} clients at the same time")
+        said = f"there are {MOST_CLIENTS} clients already; close one of them"
+        return _answer(HTTPStatus.SERVICE_UNAVAILABLE, {"error": said})
 
     async def _plain(self, path: str) -> Response:
         """The answer to a plain request."""
@@ -85,6 +96,14 @@ class Relay:
 
     async def serve(self, client: ServerConnection) -> None:
         """One client, until it is gone."""
+        assert isinstance(client, Client)
+        self._clients += 1
+        try:
+            await self._serve(client)
+        finally:
+            self._clients -= 1
+
+    async def _serve(self, client: Client) -> None:
         page = self._page_of(client)
         try:
             if page and page not in {info["targetId"] for info in await self._targets()}:
@@ -191,6 +210,7 @@ async def serving_relay(
         port=0 if listener is None else None,
         sock=listener,
         process_request=relay.greet,
+        create_connection=bounded(driven.intake, driven.refuse),
         max_size=MOST_BYTES,
         compression=None,
         ping_interval=None,

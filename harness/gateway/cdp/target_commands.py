@@ -67,9 +67,9 @@ class TargetCommands:
             case "Target.createTarget":
                 return [wire.result(request, await self._create(params))]
             case "Target.detachFromTarget":
-                if params.get("sessionId") not in self._targets.sessions:
+                if (session := wire.text(params, "sessionId")) not in self._targets.sessions:
                     raise NotAllowed("No session with given id", code=wire.NO_SESSION)
-                return Request(request.id, request.method, {"sessionId": params["sessionId"]}, request.session)
+                return Request(request.id, request.method, {"sessionId": session}, request.session)
         return self._of_one(request)
 
     async def hear(self, event: JsonObject, raw: bytes) -> bytes | None:

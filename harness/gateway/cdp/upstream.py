@@ -78,26 +78,31 @@ class Upstream:
     async def listen(self, listener: Listener) -> None:
         """Until the browser, or the client, is gone."""
         try:
-            while True:
-                if (raw := await self._browser.receive()) is None:
-                    self._gone()
-                    break
-                number, domain = head(raw)
-                if number is not None and number >= OWN_IDS:
-                    waiting = self._own.get(number)
-                    if waiting is not None and not waiting.done():
-                        waiting.set_result(loads(raw))
-                    continue
-                if number is not None and (then := self._watched.pop(number, None)) is not None:
-                    then(loads(raw))
-                if domain == "Target":
-                    await listener.hear(loads(raw), raw)
-                else:
-                    await listener.pass_on(raw)
+            while await self._take(listener):
+                pass
+            self._gone()
         except ConnectionClosed:  # of the client
             pass
         finally:
             self._end()
+
+    async def _take(self, listener: Listener) -> bool:
+        """One message, which is not held while the next is waited for; False = there are no more."""
+        if (raw := await self._browser.receive()) is None:
+            return False
+        number, domain = head(raw)
+        if number is not None and number >= OWN_IDS:
+            waiting = self._own.get(number)
+            if waiting is not None and not waiting.done():
+                waiting.set_result(loads(raw))
+            return True
+        if number is not None and (then := self._watched.pop(number, None)) is not None:
+            then(loads(raw))
+        if domain == "Target":
+            await listener.hear(loads(raw), raw)
+        else:
+            await listener.pass_on(raw)
+        return True
 
     async def _send(self, request: Request) -> None:
         try:

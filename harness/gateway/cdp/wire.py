@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.codec import CodecError, JsonObject, dumps, loads
+from harness.gateway.intake import TooLarge, check_values
 
 OWN_IDS = 1 << 30
 """Ids from here on are the relay's own."""
@@ -43,8 +44,9 @@ def read(raw: bytes) -> Request:
         NotAllowed: It is no command.
     """
     try:
+        check_values(raw)
         tree = loads(raw)
-    except CodecError as error:
+    except (CodecError, TooLarge) as error:
         raise NotAllowed(str(error), code=PARSE_ERROR) from error
     match tree:
         case {"id": int(number), "method": str(method), **rest} if type(number) is int and 0 <= number < OWN_IDS:
@@ -55,6 +57,14 @@ def read(raw: bytes) -> Request:
         f"a message must be an object with an id from 0 to {OWN_IDS - 1}, a method, and params as an object",
         code=INVALID_REQUEST,
     )
+
+
+def text(params: JsonObject, name: str) -> str:
+    """A parameter that is a text; "" = it is not there. Raises: NotAllowed: It is something else."""
+    value = params.get(name, "")
+    if not isinstance(value, str):
+        raise NotAllowed(f"{name} must be a text", code=INVALID_REQUEST)
+    return value
 
 
 def result(request: Request, value: JsonObject) -> bytes:

@@ -105,6 +105,7 @@ class StoreReply:
 
     id: int
     digest: str | None = None
+    size: int = 0
     error: ErrorInfo | None = None
 
 
@@ -208,7 +209,16 @@ class ReadArtifact:
     digest: str
 
 
-StoreRequest = OpenJournal | AppendRecord | CloseJournal | PutArtifact | ReadArtifact
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureArtifact:
+    kind: ClassVar[str] = "measure"
+
+    id: int
+    private: bool
+    digest: str
+
+
+StoreRequest = OpenJournal | AppendRecord | CloseJournal | PutArtifact | ReadArtifact | MeasureArtifact
 WorkerMessage = TakeJob | SettleJob | Progressed | Heartbeat | WorkerDone | WorkerFailed | StoreRequest | PermitCall
 SupervisorMessage = Hello | WorkerSetup | GiveJob | StopWorker | StoreReply | PermitReply
 Message = WorkerMessage | SupervisorMessage

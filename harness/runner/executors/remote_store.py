@@ -21,7 +21,7 @@ from harness.errors import JournalError
 from harness.journal.fold import fold
 from harness.journal.log import Journal
 from harness.journal.redaction import NO_SECRETS, Redactor
-from harness.journal.store import RunFolder
+from harness.journal.store import ArtifactStore, RunFolder
 from harness.protocols import StagedArtifact, StagingArtifacts
 from harness.records import Episode, Record
 from harness.runner.executors.ipc import encode_message
@@ -29,6 +29,7 @@ from harness.runner.executors.messages import (
     AppendRecord,
     CloseJournal,
     ErrorInfo,
+    MeasureArtifact,
     OpenJournal,
     PutArtifact,
     ReadArtifact,
@@ -100,6 +101,8 @@ class StoreServer:
                     after = self._artifacts(private=private).read(digest)
                 except JournalError as error:
                     reply = replace(reply, error=ErrorInfo.of(error))
+            case MeasureArtifact(private=private, digest=digest):
+                reply = replace(reply, size=self._artifacts(private=private).size(digest))
         return encode_message(reply, after)
 
     def _append(self, journal: Journal, body: bytes) -> bytes | None:
@@ -109,7 +112,7 @@ class StoreServer:
         kept = encode(journal.newest).body
         return None if kept == body else kept
 
-    def _artifacts(self, *, private: bool) -> Artifacts:
+    def _artifacts(self, *, private: bool) -> ArtifactStore:
         return self._run.checkpoints if private else self._run.artifacts
 
 
@@ -154,6 +157,7 @@ class RemoteJournal:
         self, bodies: Iterable[bytes], *, append: Callable[[bytes], bytes | None], close: Callable[[], object]
     ) -> None:
         self.episode = Episode()
+        self.written = 0
         self._append = append
         self._close = close
         for body in bodies:
@@ -163,6 +167,7 @@ class RemoteJournal:
         """Have one record appended; returns when it is durable."""
         body = encode(record).body
         kept = self._append(body)
+        self.written += len(body)
         self.episode = fold(self.episode, decode(kept or body))
         return self.episode
 
@@ -200,6 +205,10 @@ class RemoteArtifacts:
         digest = self.put(data)
         stored = data if self._redactor is None else self._redactor.data(data)
         return StagedArtifact(digest=digest, data=stored, settle=lambda: None)
+
+    def size(self, digest: str) -> int:
+        reply, _ = self._ask(lambda number: MeasureArtifact(id=number, private=self._private, digest=digest))
+        return reply.size
 
     def read(self, digest: str) -> bytes:
         reply, data = self._ask(lambda number: ReadArtifact(id=number, private=self._private, digest=digest))

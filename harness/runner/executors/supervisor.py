@@ -33,6 +33,7 @@ from harness.runner.executors.messages import (
     GiveJob,
     Heartbeat,
     Hello,
+    MeasureArtifact,
     Message,
     OpenJournal,
     Progressed,
@@ -246,7 +247,7 @@ class Supervisor:
         match message:
             case TakeJob(lane=lane):
                 return self._give(channel, lane)
-            case OpenJournal() | AppendRecord() | CloseJournal() | PutArtifact() | ReadArtifact():
+            case OpenJournal() | AppendRecord() | CloseJournal() | PutArtifact() | ReadArtifact() | MeasureArtifact():
                 return self._answer(channel, store, message, data)
             case _:
                 return None
@@ -260,6 +261,8 @@ class Supervisor:
                 await self._all.schedule.settle(lane, job, over=over)
             case Progressed(event=event):
                 self._note(event)
+                if self._all.stopping():  # `_tell_stop` goes first: a worker that is granted a permit after this knows
+                    await asyncio.sleep(0)
             case Heartbeat(model_requests=requests, browser_starts=starts):
                 self._counts.take(self._number, requests, starts)
             case AcquirePermit() | EndPermit() | ReportOutage() | ReportRejection() if self._rate_limiter is not None:
@@ -285,6 +288,8 @@ class Supervisor:
         channel.send(await store.answer(request, data))
 
     def _note(self, news: ProgressEvent) -> None:
+        if news.phase == Phase.spending:
+            return self._all.progress.tell(news)
         if news.task_id or news.phase in (Phase.idle, Phase.waiting, Phase.restoring):
             now = self._lane_time(news.lane)
             begun = self._since.get(news.lane, (news.phase, now, now))[2] if news.phase != Phase.restoring else now
