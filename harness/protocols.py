@@ -235,6 +235,14 @@ class SharedBrowser(Protocol):
         """The process works in this tab: it is the one that is observed."""
         ...
 
+    def clipboard(self) -> AbstractAsyncContextManager[None]:
+        """Keys are pressed meanwhile that copy, cut or paste: the browser's clipboard is the episode's own.
+
+        Raises:
+            ActionFailed: It does not answer.
+        """
+        ...
+
     async def reported(self) -> None:
         """Wait until all that the browser has reported by now is known, what its pages have sent for instance."""
         ...

@@ -44,6 +44,16 @@ class BundleDamaged(JournalError):
     """A bundle is not what was written."""
 
 
+def has_trailer(path: Path) -> bool:
+    """Whether a file ends as one of these does, whatever its name is. Raises: OSError."""
+    with path.open("rb") as file:
+        if file.read(len(_ZSTD)) != _ZSTD:
+            return False
+        size = file.seek(0, io.SEEK_END)
+        file.seek(max(0, size - _TRAILER_BYTES))
+        return file.read(len(_SKIPPABLE)) == _SKIPPABLE
+
+
 def write_archive(file: BinaryIO, members: Iterable[tuple[str, bytes]]) -> str:
     """Write `members`, name and content, in the order given.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from harness.choices import ObservationType
 from harness.evaluation.agent_kinds import AgentSettings, tool_box
+from harness.evaluation.found_results import results_in
 from harness.gateway.agent_process import find_program, process_environment
 from harness.gateway.request_key import Volatile
 from harness.gateway.sandbox.bubblewrap import choose_sandbox
@@ -13,6 +14,9 @@ from harness.gateway.sandbox.file_view import view_of
 from harness.gateway.session import ProcessAgent
 from harness.gateway.settings import ProcessSettings
 from harness.llm.passthrough import Passthrough
+
+_SHARED = (Path("/opt"), Path("/usr/local"))
+"""Of what every confined process may read, where people put files of their own."""
 
 
 def check_process_agent(settings: AgentSettings) -> None:
@@ -42,7 +46,11 @@ def build_process_agent(
     Raises:
         ConfigError: The command cannot be run, or a setting cannot be used.
     """
-    made = replace(_process_settings(settings), hidden=hidden)
+    made = _process_settings(settings)
+    if made.sandbox is not None:
+        view = view_of(made.command, cwd=made.cwd, environment=made.environment, readable=made.readable, hidden=hidden)
+        hidden = (*hidden, *results_in(view.given), *results_in(_SHARED, limited=False))
+    made = replace(made, hidden=hidden)
     return ProcessAgent(settings=made, box=tool_box(settings), passthrough=passthrough, stopping=stopping)
 
 

@@ -166,7 +166,8 @@ async def _agent(
         build_process_agent,  # it imports a web server, which other agents do not need
     )
 
-    return build_process_agent(
+    return await asyncio.to_thread(  # it looks through folders
+        build_process_agent,
         agent_settings(config),
         await models.passthrough(base_url, tell, lane, model=config.agent.model),
         context.stopping.asked,

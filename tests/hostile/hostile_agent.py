@@ -28,6 +28,11 @@ def libc(name, *arguments):
     return name
 
 
+def system_call(*arguments):
+    found = ctypes.CDLL(None, use_errno=True).syscall(*arguments)
+    return "" if found < 0 else str(found)
+
+
 def read(path):
     with open(path, "rb") as file:
         return file.read(4096).decode("latin-1")
@@ -174,6 +179,9 @@ TRIES = {
     "network namespace": lambda: libc("unshare", 0x40000000),
     "namespace of process 1": lambda: of_namespace("net") + of_namespace("mnt"),
     "change the network": route,
+    "socket to the host of a virtual machine": lambda: str(socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)),
+    "the same, as a program of 32 bits would": lambda: system_call(41 | 0x40000000, 40, 1, 0),
+    "ring that makes sockets": lambda: system_call(425, 8, ctypes.create_string_buffer(200)),
     "raw socket": lambda: str(socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)),
     "ptrace others": lambda: attach(*others()),
     "ptrace the harness": lambda: attach(KNOWN["harness"]),
@@ -191,7 +199,10 @@ def slow_loris():
         held.append(one)
     held[-1].settimeout(20)
     try:
-        return held, held[-1].recv(1) == b""
+        said = b""
+        while more := held[-1].recv(1000):
+            said += more
+        return held, b"503" in said
     except ConnectionResetError:
         return held, True
 

@@ -14,6 +14,7 @@ from playwright.async_api import Error, Page
 
 from harness.actions import Action, Target
 from harness.actions.key_names import cairn_keys
+from harness.browser.acting.clipboard import Clipboard, is_clipboard_key
 from harness.browser.acting.code import call
 from harness.browser.acting.element import WIDGETS, Element
 from harness.browser.acting.uploads import upload_path
@@ -33,6 +34,8 @@ _MODIFIERS = ("Alt", "Control", "Meta", "Shift")
 _REPEATS_AFTER_S = 0.05
 """How soon a key that is held is pressed again, as keyboards do."""
 _RELEASES_WITHIN_S = 1.0
+_NEW_TAB = "Meta" if sys.platform == "darwin" else "Control"
+"""Held while a link is clicked: opens it in another tab."""
 _WAITS_S = 5.0
 """How long `wait` watches a page that does not change."""
 _WAITED = """(limit) => new Promise((resolve) => {
@@ -56,8 +59,11 @@ _SCROLL = """([sign, within]) => {
 class ActionExecutor:
     """Performs actions in one context; implements `BrowserControls`."""
 
-    def __init__(self, tabs: Tabs, addresses: Addresses, *, guard: Allowlist, settings: BrowserSettings) -> None:
+    def __init__(
+        self, tabs: Tabs, addresses: Addresses, *, guard: Allowlist, settings: BrowserSettings, clipboard: Clipboard
+    ) -> None:
         self._tabs = tabs
+        self._clipboard = clipboard
         self._addresses = addresses
         self._guard = guard
         self._settings = settings
@@ -210,6 +216,8 @@ class ActionExecutor:
         times: int = 1,
         holding: str = "",
     ) -> None:
+        if button == "middle":  # it would paste what any page of the browser has selected last, see `clipboard`
+            button, holding = "left", "+".join(filter(None, (_NEW_TAB, holding)))
         async with self._held(holding):
             await self._page.mouse.click(*self._px(x, y), button=button, click_count=times)
 
@@ -336,13 +344,17 @@ class ActionExecutor:
             await keyboard.insert_text(rest)
 
     async def press(self, keys: str) -> None:
+        pressed = _pressable(keys)
         with _known_keys(keys):
-            await self._page.keyboard.press(_pressable(keys))
+            async with self._clipboard.during(pressed):
+                await self._page.keyboard.press(pressed)
 
     async def hold(self, keys: str, *, seconds: float) -> None:
         keyboard, down = self._page.keyboard, list[str]()
         names = [key for key in _pressable(keys).split("+") if key] or ["+"]
         limit_s = min(seconds, self._settings.action_timeout_s / 2)
+        if is_clipboard_key(_pressable(keys)):  # nobody waits for the clipboard longer than for one press
+            return await self.press(keys)
         try:
             with _known_keys(keys):
                 for key in names:

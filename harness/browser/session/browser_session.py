@@ -16,6 +16,7 @@ from harness.actions import Action, Box, Target
 from harness.actions.truncate import cut
 from harness.browser import text_limits
 from harness.browser.acting.action_executor import ActionExecutor
+from harness.browser.acting.clipboard import BrowserClipboard, Clipboard
 from harness.browser.browser_settings import BrowserSettings
 from harness.browser.driver.devtools_pipe import DevToolsPipe
 from harness.browser.driver.playwright_errors import Deadline, closed, misfit, moved
@@ -61,6 +62,7 @@ class SiteBinding:
     """See `ProcessWatch.now`."""
     memory: Callable[[], str]
     """See `MemoryWatch.recent_reason`."""
+    clipboard: BrowserClipboard
     gate: LiveGate | None = None
     """Of a browser on the live web."""
     devtools: DevToolsPipe | None = None
@@ -90,7 +92,10 @@ class BrowserSession:
             limit_s=settings.settle_timeout_s,
             tabs=self.tabs,
         )
-        self.actor = ActionExecutor(self.tabs, lane.addresses, guard=lane.guard, settings=settings)
+        self.clipboard = Clipboard(lane.clipboard)
+        self.actor = ActionExecutor(
+            self.tabs, lane.addresses, guard=lane.guard, settings=settings, clipboard=self.clipboard
+        )
         self.settler = Settler(self.tabs, self.traffic, settings)
         self.action_timeout_s = settings.action_timeout_s
         self._settings = settings
@@ -239,6 +244,7 @@ class BrowserSession:
 
     async def close(self) -> None:
         await self.context.close()
+        self.clipboard.close()
 
     def _view(self, body: RenderedPage, tabs: tuple[TabRecord, ...], picture: "_Picture") -> LiveObservation:
         shown = self.lane.addresses.to_canonical_text

@@ -19,6 +19,7 @@ import psutil
 from playwright.async_api import Browser, Error, Playwright, async_playwright
 
 from harness.api import Artifacts, Benchmark
+from harness.browser.acting.clipboard import BrowserClipboard
 from harness.browser.browser_settings import BrowserSettings, RestoreSettings
 from harness.browser.driver import executable
 from harness.browser.driver.cdp_receive import patch_json
@@ -136,6 +137,7 @@ class ChromiumPool:
                 proxy=guard.proxy(server, self._pages.proxies.goes_directly),
                 vital=life.vital.now,
                 memory=life.memory_reason,
+                clipboard=life.clipboard,
                 gate=life.gate,
                 devtools=life.devtools,
             )
@@ -281,6 +283,7 @@ class _Life:
         self.browser = browser
         self.playwright = playwright
         self.devtools = devtools
+        self.clipboard = BrowserClipboard(browser)
         self.vital = ProcessWatch(browser)
         self._memory: MemoryWatch | None = None
         self.gate: LiveGate | None = None

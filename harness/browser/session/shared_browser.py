@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 
 from playwright.async_api import Error
 
@@ -86,6 +86,9 @@ class SharedWindow:
                 continue
             if tab.target == target:
                 return tabs.choose(tab)
+
+    def clipboard(self) -> AbstractAsyncContextManager[None]:
+        return self._window.clipboard.used()
 
     async def reported(self) -> None:
         with suppress(Error, TimeoutError):  # that the browser is gone shows elsewhere

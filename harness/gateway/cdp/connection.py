@@ -7,7 +7,8 @@ says is passed on as it is, but for events and answers about targets.
 
 import asyncio
 from collections import deque
-from contextlib import ExitStack
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import PurePath
 
@@ -19,6 +20,7 @@ from harness.gateway.cdp import wire
 from harness.gateway.cdp.boundary import DrivenBrowser
 from harness.gateway.cdp.bursts import Ticket
 from harness.gateway.cdp.client import Client
+from harness.gateway.cdp.clipboard_commands import grants_clipboard, uses_clipboard
 from harness.gateway.cdp.command import recorded
 from harness.gateway.cdp.rules import Treatment, treatment
 from harness.gateway.cdp.target_commands import EVERYTHING, TargetCommands
@@ -31,6 +33,7 @@ from harness.gateway.intake import Overload
 MOST_QUEUED = 64 << 20
 """Bytes of commands that wait for their turn; a client that has sent more is not read on."""
 _MOST_HANDLES = 1000
+_ANSWERS_WITHIN_S = 5.0
 _SHOWN = 200
 _OF_OUR_CONTEXT = frozenset({"Storage.setCookies", "Storage.clearCookies"})
 _NAVIGATE = frozenset({"Page.navigate", "Target.createTarget"})
@@ -215,8 +218,28 @@ class Connection:
             landed({})
             for answer in answers:
                 await self.pass_on(answer)
+        elif uses_clipboard(request):
+            with suppress(TimeoutError):  # the page may not answer before the client does
+                async with self._driven.browser.clipboard():
+                    await self._sent(request, landed)
         else:
             await self._upstream.send(request, landed)
+
+    async def _sent(self, request: Request, landed: Callable[[JsonObject], None]) -> None:
+        """Send it, and wait for its answer.
+
+        Raises:
+            TimeoutError: It does not come.
+        """
+        answered = asyncio.Event()
+
+        def then(answer: JsonObject) -> None:
+            landed(answer)
+            answered.set()
+
+        await self._upstream.send(request, then)
+        async with asyncio.timeout(_ANSWERS_WITHIN_S):
+            await answered.wait()
 
     def _allowed(self, request: Request) -> Request:
         """The command as the browser may perform it.
@@ -234,6 +257,8 @@ class Connection:
             if not isinstance(files, list):
                 raise NotAllowed("files must be a list")
             params = params | {"files": [self._driven.browser.upload(PurePath(str(one)).name) for one in files]}
+        elif method == "Input.dispatchMouseEvent" and params.get("button") == "middle":
+            raise NotAllowed("the middle button pastes what any page has selected; hold Control and click instead")
         elif method == "Input.dispatchDragEvent" and _files_in(params):
             raise NotAllowed("files of the host cannot be dragged into a page")
         elif method in _OF_OUR_CONTEXT:
@@ -241,6 +266,8 @@ class Connection:
         return Request(request.id, method, params, request.session)
 
     def _in_our_context(self, request: Request) -> Request:
+        if grants_clipboard(request):
+            raise NotAllowed("scripts cannot be given the clipboard, which is the browser's; press keys instead")
         params = request.params | {"browserContextId": self._driven.browser.context}
         return Request(request.id, request.method, params, request.session)
 

@@ -57,6 +57,8 @@ class FileView:
     home: Path
     """Of the user; not there, but for what is readable in it."""
     cwd: Path
+    given: tuple[Path, ...]
+    """Of `readable`, what a person has named; the rest belongs to programs."""
 
 
 def view_of(
@@ -99,6 +101,7 @@ def view_of(
         hidden=tuple(sorted((secret - wide) | set(_secrets(needed, home)))),
         home=home,
         cwd=place,
+        given=tuple(sorted(needed)),
     )
 
 

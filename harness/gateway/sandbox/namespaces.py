@@ -5,7 +5,9 @@ COMMAND…`. In namespaces of its own it makes
 
 - a network in which every address of the world is this machine itself, so that nothing leaves it, and in which nothing
   listens but what is made here: a socket at 127.0.0.1 for each of PORTS (`1,2`), and one that sees all attempts;
-- a file system in memory of SIZE bytes over FOLDER, for all that may be written.
+- a file system in memory of SIZE bytes over FOLDER, for all that may be written,
+- a filter of system calls: sockets of families that are not part of a network namespace (AF_VSOCK leads to the host of
+  a virtual machine) cannot be made, nor rings (io_uring) that would make them without a system call.
 
 It sends the sockets and the folder `FOLDER/out` over the socket CONTROL to the worker, which then serves and
 watches from outside. COMMAND (bubblewrap) is started when the worker says so; it has no rights in these namespaces.
@@ -13,6 +15,7 @@ watches from outside. COMMAND (bubblewrap) is started when the worker says so; i
 
 import ctypes
 import os
+import platform
 import socket
 import struct
 import sys
@@ -27,6 +30,21 @@ ETH_P_ALL = 3
 FOLDERS = ("out", "home", "tmp", "shm")
 """What may be written: below the mounted folder."""
 _FAILED = 125
+PR_SET_SECCOMP, SECCOMP_MODE_FILTER, SECCOMP_ALLOW, SECCOMP_ERRNO = 22, 2, 0x7FFF0000, 0x50000
+BPF_LOAD, BPF_EQUAL, BPF_AT_LEAST, BPF_RETURN = 0x20, 0x15, 0x35, 0x06
+NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
+"""Of a system call: where they are in what a filter looks at."""
+FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
+SYSTEM_CALLS = {
+    "x86_64": ((0xC000003E, 41, 0x40000000), (0x40000003, 359, 102)),
+    "aarch64": ((0xC00000B7, 198, 1 << 31), (0x40000028, 281, 1 << 31)),
+}
+"""By machine, for its own programs and those of 32 bits: their architecture, the number of `socket`, and a number that
+is refused: from there on for the first (x32 has other numbers), `socketcall` for i386, whose family cannot be seen.
+"""
+IO_URING_SETUP = 425
+"""On every architecture."""
+ENOSYS, EAFNOSUPPORT = 38, 97
 
 
 def _unshare() -> None:
@@ -70,6 +88,38 @@ def _request(kernel: socket.socket, kind: int, flags: int, body: bytes) -> None:
         raise OSError(-code, os.strerror(-code))
 
 
+def _filter(machine: str) -> bytes:
+    """The program of the kernel's filter (seccomp), in its own instructions: code, two distances to jump, a value."""
+    made = [struct.pack("=HBBI", BPF_LOAD, 0, 0, ARCHITECTURE)]
+    for at_least, (architecture, make_socket, refused) in zip((True, False), SYSTEM_CALLS[machine], strict=True):
+        families = [
+            struct.pack("=HBBI", BPF_EQUAL, len(FAMILIES) - at, 0, family) for at, family in enumerate(FAMILIES)
+        ]
+        part = [
+            struct.pack("=HBBI", BPF_LOAD, 0, 0, NUMBER),
+            struct.pack("=HBBI", BPF_AT_LEAST if at_least else BPF_EQUAL, 1, 0, refused),
+            struct.pack("=HBBI", BPF_EQUAL, 0, 1, IO_URING_SETUP),
+            struct.pack("=HBBI", BPF_RETURN, 0, 0, SECCOMP_ERRNO | ENOSYS),
+            struct.pack("=HBBI", BPF_EQUAL, 0, len(FAMILIES) + 2, make_socket),
+            struct.pack("=HBBI", BPF_LOAD, 0, 0, FIRST_ARGUMENT),
+            *families,
+            struct.pack("=HBBI", BPF_RETURN, 0, 0, SECCOMP_ERRNO | EAFNOSUPPORT),
+            struct.pack("=HBBI", BPF_RETURN, 0, 0, SECCOMP_ALLOW),
+        ]
+        made += [struct.pack("=HBBI", BPF_EQUAL, 0, len(part), architecture), *part]
+    return b"".join([*made, struct.pack("=HBBI", BPF_RETURN, 0, 0, SECCOMP_ERRNO | ENOSYS)])
+
+
+def _refuse_other_sockets() -> None:
+    if platform.machine() not in SYSTEM_CALLS:
+        raise OSError(0, f"the system calls of {platform.machine()} are not known here")
+    made = _filter(platform.machine())
+    instructions = ctypes.create_string_buffer(made, len(made))
+    program = struct.pack("@HP", len(made) // 8, ctypes.addressof(instructions))
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program, 0, 0) < 0:
+        raise OSError(ctypes.get_errno(), "this system has no filters of system calls (seccomp)")
+
+
 def main(arguments: list[str]) -> int:
     """Returns only if it fails."""
     control, folder, size, ports, command = int(arguments[0]), *arguments[1:4], arguments[4:]
@@ -88,6 +138,7 @@ def main(arguments: list[str]) -> int:
             socket.send_fds(worker, [b"ready"], [out, *(one.fileno() for one in made)])
             if not worker.recv(1):
                 return _FAILED
+        _refuse_other_sockets()
         os.execvp(command[0], command)
     except OSError as error:
         os.write(2, f"the sandbox cannot be made: {error.strerror or error}\n".encode())
