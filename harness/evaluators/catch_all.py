@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 
-from harness.evaluators.text_match import OR, clean, is_number, numbers_in
+from harness.evaluators.text_match import OR, YES_NO, clean, is_number, numbers_in
 
 FREE_CHARS = 1000
 CHARS_PER_CHAR = 2
@@ -32,6 +32,7 @@ _COPIED_ID = re.compile(r"\[\d{1,9}\](?=[ \t]+[a-z]+[ \t]+')")
 """An element's id in a line that was copied from an observation, as `[45] button 'Categories'`."""
 _ITEM = re.compile(r"^[ \t]*(\d{1,2})[.)](?=[ \t])", re.MULTILINE)
 _FEWEST_ITEMS = 3
+_VERDICT = re.compile(r"\b(yes|no)\b(?!\.\s*\d)(?=[\"'*_`”’]*\s*(?:$|[.!?;:,)\]/|&\n-]|\b(?:and|but|or)\b))")
 
 
 def without_labels(text: str) -> str:
@@ -70,6 +71,16 @@ def names_everything(phrases: Sequence[str], text: str, intent: str) -> str:
     if (longest := _longest_row(text)) > most:
         return f"the answer lists {longest} numbers in a row; one to this question lists at most {most}"
     return ""
+
+
+def says_both(phrases: Sequence[str], text: str) -> str:
+    """Why an answer to a question of yes or no is none: it says both. "" = it does not.
+
+    A word counts where it is said for itself, as in "No.", and not as in "no traffic" or "No. 61".
+    """
+    if not any(clean(phrase) in YES_NO for phrase in phrases):
+        return ""
+    return "the answer says yes and no" if set(_VERDICT.findall(text)) == set(YES_NO) else ""
 
 
 def _is_small(number: str) -> bool:

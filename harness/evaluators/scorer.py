@@ -23,7 +23,7 @@ from harness.evaluators.url_match import url_match
 from harness.protocols import JudgeReplies
 from harness.records import Closed, CloseReason, Scored, Status, Task, TrajectoryStep, Verdict
 
-EVALUATOR_VERSION = 3
+EVALUATOR_VERSION = 4
 """Bumped by hand whenever a rule changes what it gives."""
 _ENDED = (CloseReason.STOPPED, CloseReason.DONE)
 """How an episode ends that is not cut short."""

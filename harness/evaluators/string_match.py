@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 from harness.api import Finding
 from harness.errors import EvaluatorError
-from harness.evaluators.catch_all import names_everything, without_labels
+from harness.evaluators.catch_all import names_everything, says_both, without_labels
 from harness.evaluators.result import WEBARENA, finding, shown
-from harness.evaluators.text_match import clean, includes, includes_token
+from harness.evaluators.text_match import clean, includes_token, says
 from harness.records import Task
 
 NOT_ACHIEVABLE = "N/A"
@@ -108,11 +108,11 @@ class _Corrected(_WebArena):
     def _expect_phrases(self, reference: Any) -> None:
         phrases = _texts("must_include", reference)
         answer = without_labels(self._clean)
-        if why := names_everything(phrases, answer, self._task.intent):
+        if why := names_everything(phrases, answer, self._task.intent) or says_both(phrases, answer):
             self.misses.append(why)
             return
         for phrase in phrases:
-            if not includes(phrase, answer):
+            if not says(phrase, answer):
                 self._miss_phrase(phrase)
 
     async def _expect_refusal(self) -> None:

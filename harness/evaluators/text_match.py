@@ -1,11 +1,12 @@
 """Compares a text with the text that a task expects, in both dialects.
 
 WebArena's rules are cleaning (strip, one layer of quotes, lower case), equality, substring, and the token rule for a
-single character. The corrected rules know numbers: "12" is not in "112", but "12" is in "12.00".
+single character. The corrected rules know numbers: "12" is not in "112", but "12" is in "12.00". Of answers
+they know that "not Bergen" does not say "Bergen".
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import cache
 
@@ -15,8 +16,11 @@ MAX_TOKENIZED = 50_000
 """Characters the token rule reads; the sentence splitter's time grows with their square."""
 
 OR = " |OR| "
+YES_NO = ("yes", "no")
 
 _NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?"
+_NEGATED = re.compile(r"(?:\bnot|n't|\bneither|\bnor)\s+(?:(?:the|an?|at|in|on|called|named)\s+)?[\"'*`“‘(]*$")
+_LONGEST_NEGATION = 40
 _WHOLE_NUMBER = re.compile(_NUMBER, re.ASCII)
 _NUMBER_IN_TEXT = re.compile(rf"(?<!\w)(?<!\d[.:/])(?<!\w-)(?<![-+]){_NUMBER}(?!\w)(?![.:/-]\d)")
 
@@ -65,7 +69,12 @@ def includes(phrase: str, text: str) -> bool:
 
     `text` is expected clean.
     """
-    return any(_includes_one(clean(alternative), text) for alternative in phrase.split(OR))
+    return any(next(_found(clean(one), text), None) is not None for one in phrase.split(OR))
+
+
+def says(phrase: str, answer: str) -> bool:
+    """As `includes`, for what an agent says: "yes" and "no" are words, and a "not" before it says something else."""
+    return any(not _is_not_said(found, answer) for one in phrase.split(OR) for found in _found(clean(one), answer))
 
 
 def is_number(phrase: str) -> bool:
@@ -78,11 +87,18 @@ def numbers_in(text: str) -> list[str]:
     return _NUMBER_IN_TEXT.findall(text)
 
 
-def _includes_one(phrase: str, text: str) -> bool:
-    if not is_number(phrase):
-        return phrase in text
-    wanted = phrase.replace(",", "")
-    return any(_same_number(wanted, number.replace(",", "")) for number in numbers_in(text))
+def _found(phrase: str, text: str) -> Iterator[re.Match[str]]:
+    if is_number(phrase):
+        wanted = phrase.replace(",", "")
+        return (one for one in _NUMBER_IN_TEXT.finditer(text) if _same_number(wanted, one[0].replace(",", "")))
+    return re.finditer(re.escape(phrase), text)
+
+
+def _is_not_said(found: re.Match[str], text: str) -> bool:
+    start, end = found.span()
+    if found[0] in YES_NO and (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum()):
+        return True  # a part of another word
+    return _NEGATED.search(text, max(0, start - _LONGEST_NEGATION), start) is not None
 
 
 def _same_number(wanted: str, number: str) -> bool:

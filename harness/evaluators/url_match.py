@@ -1,7 +1,8 @@
 """Compares the page on which the agent ended with the reference URL.
 
 `GOLD in PRED` is the only rule: the page's address must contain the reference. WebArena compares the text; the
-corrected rule requires the same host, the reference's path or one below it, and its query parameters.
+corrected rule requires the same host, the reference's path or one below it, and its query parameters. A parameter that
+is given twice must have the reference's values only: most sites heed the last one, some the first.
 """
 
 from collections import defaultdict
@@ -62,7 +63,13 @@ def _is_at(reference: SplitResult, page: SplitResult) -> bool:
     if path != wanted_path and not path.startswith(wanted_path + "/"):
         return False
     values = parse_qs(page.query)
-    return all(set(wanted) <= set(values.get(key, [])) for key, wanted in parse_qs(reference.query).items())
+    return all(_has(values.get(key, []), wanted, key) for key, wanted in parse_qs(reference.query).items())
+
+
+def _has(values: list[str], wanted: list[str], key: str) -> bool:
+    if key.endswith("[]"):  # a list, in which the page may have further ones
+        return set(wanted) <= set(values)
+    return set(wanted) == set(values)
 
 
 def _host(url: SplitResult) -> tuple[str, int | None]:

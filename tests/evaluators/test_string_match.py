@@ -20,6 +20,28 @@ async def values(references: dict[str, Any], answer: str) -> tuple[float | None,
     return scores[0].value, scores[1].value
 
 
+BOTH = (
+    "Yes. No.",
+    "yes/no",
+    "Both yes and no",
+    "No, yes!",
+    "'Yes' or 'no'",
+    "yes\nno",
+    "**Yes** | **No**",
+    "It is yes; it is no",
+)
+YES = (
+    "Yes.",
+    "Yes, with no traffic",
+    "yes, bus No. 61 goes there",
+    "The answer is: yes",
+    "**Yes**, no doubt",
+    "Yes, I know",
+)
+NOT_BERGEN = ("It is not Bergen", "it isn't in 'Bergen'", "neither Oslo nor Bergen", "It is not called Bergen.")
+BERGEN = ("It is not Oslo, it is Bergen", "not Bergen at first; now Bergen", "Is it? Not sure: Bergen")
+
+
 @pytest.mark.parametrize(
     ("references", "answer", "webarena", "corrected"),
     [
@@ -41,6 +63,13 @@ async def values(references: dict[str, Any], answer: str) -> tuple[float | None,
         ({"must_include": ["40.442"]}, "40.4427, -79.9", 1.0, 1.0),
         ({"must_include": ["3.50"]}, "13.50", 1.0, 0.0),
         ({"must_include": ["-5"]}, "5", 0.0, 0.0),
+        *(({"must_include": ["Yes"]}, answer, 1.0, 0.0) for answer in BOTH),
+        *(({"must_include": ["No"]}, answer, 1.0, 0.0) for answer in (*BOTH, "I know", "not yes, no: it is yes")),
+        *(({"must_include": ["Yes"]}, answer, 1.0, 1.0) for answer in YES),
+        *(({"must_include": ["Bergen"]}, answer, 1.0, 0.0) for answer in NOT_BERGEN),
+        *(({"must_include": ["Bergen"]}, answer, 1.0, 1.0) for answer in BERGEN),
+        ({"must_include": ["12"]}, "it is not 12", 1.0, 0.0),
+        ({"must_include": ["12"]}, "it is not 12 now, but will be 12", 1.0, 1.0),
         ({"must_include": ["5"]}, "1-5", 0.0, 0.0),
         ({"must_include": [""]}, "x", 1.0, 1.0),
         ({"exact_match": "a", "must_include": ["b"]}, "b", 0.0, 0.0),

@@ -30,6 +30,9 @@ async def score(reference: str | None, url: str, dialect: str, note: str | None 
         ("http://h.test/a?k=1", "http://h.test/a?x=2&k=1", 1.0, 1.0),
         ("http://h.test/a?k=1", "http://h.test/a?k=2", 0.0, 0.0),
         ("http://h.test/a?k=1&k=2", "http://h.test/a?k=1", 1.0, 0.0),  # every value
+        ("http://h.test/a?k=1", "http://h.test/a?k=1&k=2", 1.0, 0.0),  # no other value
+        ("http://h.test/a?k=1", "http://h.test/a?k=1&k=1", 1.0, 1.0),
+        ("http://h.test/a?k[]=1", "http://h.test/a?k%5B%5D=1&k[]=2", 1.0, 1.0),  # but in a list
         ("http://h.test/a?x=1 |OR| http://h.test/b", "http://h.test/b", 0.0, 1.0),  # each alternative its own query
         ("http://h.test/a?x=1 |OR| http://h.test/b?x=2", "http://h.test/a?x=2", 1.0, 0.0),
         ("http://h.test/a |OR| http://h.test/b", "http://h.test/b", 1.0, 1.0),
