@@ -90,6 +90,18 @@ def test_a_hostile_page_and_answer_do_not_pass(start: Starter, web: LiveStub, tm
         assert ORDER in stub.sent[0].body.decode()
 
 
+def test_scrolling_a_long_page_ends_no_episode(start: Starter, tmp_path: Path) -> None:
+    long = Page("<h1>Mugs</h1>" + "<p>A mug</p>" * 300 + "<p>Harbor Mug $14.00</p>")
+    with live_stub(lambda host, path: long) as web, judge_stub(lambda question: "success") as stub:
+        file = brought(tmp_path, web, "webvoyager.jsonl")
+        given = ("task=webvoyager", f"task.path={file}", "task.limit=1", *POLITE, *AGENT, *judge(stub))
+        done = start(*given, script(*["scroll down"] * 6, "stop $14.00"), "fail_under=1.0")
+    assert done.code == 0, done.out + done.err
+    episode = read(done.folder / "Shop--0.traj.jsonl")
+    assert episode.closed is not None and (episode.closed.reason, len(episode.steps)) == ("STOPPED", 6)
+    assert len(stub.sent) == 1
+
+
 @pytest.mark.slow  # in the gate, VisualWebArena's tasks are played without a judge and scored later
 def test_without_a_judge_it_is_unscored_and_scored_again_from_its_evidence(
     start: Starter, web: LiveStub, tmp_path: Path

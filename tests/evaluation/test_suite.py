@@ -113,6 +113,16 @@ def test_limits_of_the_run_hold_for_every_benchmark_that_the_file_says_nothing_o
     assert limits == {"demo": (5, 4), "halls": (9, 4), "doors": (9, 4)}
 
 
+def test_a_benchmark_may_switch_a_stop_rule_off(folder: Path) -> None:
+    members = suite(
+        folder, BOTH.replace("{max_steps: 5}", "{repeated_actions: null, parsing_failures: null}")
+    ).task.members
+    demo = members["demo"]["limits"]
+    assert (demo["max_steps"], demo["repeated_actions"], demo["parsing_failures"]) == (30, None, None)
+    with pytest.raises(ConfigError, match=r"limits\.max_steps cannot be null; give a number"):
+        suite(folder, BOTH.replace("max_steps: 5", "max_steps: null"))
+
+
 async def test_a_benchmark_and_its_evaluators_see_a_task_as_their_own(folder: Path, tmp_path: Path) -> None:
     config = suite(folder, BOTH)
     benchmark = build_benchmark(config.task)
