@@ -1,14 +1,13 @@
 """What the judges of trajectories have in common: screenshots as parts of a message, and the actions as quoted data."""
 
 from collections.abc import Mapping, Sequence
-from io import BytesIO
 from itertools import groupby
 from typing import Any
 
 from harness.api import Artifacts, Message, TrajectoryStep
 from harness.errors import EvaluatorError, JournalError
 from harness.evaluators.quotation import quoted
-from harness.pictures.task_picture import image_part
+from harness.pictures.task_picture import as_jpeg, image_part
 
 _LONGEST_ACTION = 1000
 MAX_ACTIONS = 400
@@ -29,19 +28,15 @@ def picture_part(artifacts: Artifacts, digest: str) -> Mapping[str, Any]:
 
 
 def jpeg_part(artifacts: Artifacts, digest: str) -> Mapping[str, Any]:
-    """The same as a JPEG of Pillow's default quality, with `detail: high`, as WebJudge is sent it.
+    """The same as a JPEG with `detail: high`, as the published WebJudge is sent it.
 
     Raises:
         EvaluatorError: It is missing, or cannot be read as a PNG or JPEG.
     """
-    from PIL import Image
-
-    jpeg = BytesIO()
     try:
-        Image.open(BytesIO(_picture(artifacts, digest)), formats=("PNG", "JPEG")).convert("RGB").save(jpeg, "JPEG")
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise EvaluatorError(f"the screenshot {digest} of the trajectory cannot be read: {error}") from error
-    return image_part(jpeg.getvalue(), detail="high")
+        return image_part(as_jpeg(_picture(artifacts, digest)), detail="high")
+    except ValueError as error:
+        raise EvaluatorError(f"the screenshot {digest} of the trajectory {error}") from error
 
 
 def _picture(artifacts: Artifacts, digest: str) -> bytes:
