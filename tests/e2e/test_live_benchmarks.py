@@ -68,7 +68,7 @@ def test_webjudge_sees_actions_and_screenshots_and_is_paid_once(start: Starter, 
         given = ("task=online_mind2web", f"task.path={file}", *POLITE, *AGENT, *judge(stub))
         done = start(*given, script("click link Mugs", "stop It is in the cart"), "fail_under=1.0")
         assert done.code == 0, done.out + done.err
-        assert len(stub.sent) == 4, "key points, two screenshots, and one verdict for both dialects"
+        assert len(stub.sent) == 4, "key points, two screenshots, and one verdict"
     (question,) = asked
     assert len(question.pictures) == 2 and "link 'Mugs'" in question.data["actions"][0]
     assert "It is in the cart" not in question.text

@@ -1,7 +1,8 @@
 """What the original judges ask and how they read, from a checkout of their code, which runs unchanged.
 
 Reads from standard input `{"benchmark": …, "folder": the checkout, "episodes": […]}`, an episode being its task, answer,
-actions, screenshots (base64) and the judge's replies, and writes for each `{"asked": [messages, …], "verdict": …}`.
+actions, screenshots (base64) and the judge's replies, and writes for each `{"asked": [messages, …], "verdict": …}`, for
+WebJudge with the scores of the screenshots.
 Doubles stand in the place of the model; modules that the code imports besides are empty.
 """
 
@@ -50,10 +51,11 @@ def online_mind2web(folder, episodes):
         model = Engine(episode["replies"])
         model.pictures = [utils.encode_image(judge.Image.open(path)) for path in paths]
         asking = judge.WebJudge_Online_Mind2Web_eval(episode["task"], episode["actions"], paths, model, 3)
-        messages, *_ = asyncio.run(asking)
+        messages, _, _, record, _ = asyncio.run(asking)
         ratings = [one for _, one in sorted(model.asked[1:], key=lambda numbered: numbered[0])]
         verdict = utils.extract_predication(episode["replies"][-1], "WebJudge_Online_Mind2Web_eval")
-        yield {"asked": [model.asked[0], *ratings, messages], "verdict": verdict}
+        scores = [one["Score"] for one in record]
+        yield {"asked": [model.asked[0], *ratings, messages], "verdict": verdict, "scores": scores}
 
 
 def webvoyager(folder, episodes):

@@ -5,6 +5,7 @@ With the original's instructions as `prompts`, each question is the original's b
 
 import json
 import os
+import random
 import subprocess
 import sys
 from base64 import b64encode
@@ -15,14 +16,18 @@ from typing import Any
 import pytest
 
 from harness.api import EvaluatorError, JudgedEvaluator, RecordedEpisode
+from harness.benchmarks.browsecomp import published_grader
 from harness.benchmarks.browsecomp.browsecomp import Grader
+from harness.benchmarks.online_mind2web import published_webjudge
 from harness.benchmarks.online_mind2web.webjudge import WebJudge
+from harness.benchmarks.webvoyager import published_screenshots
 from harness.benchmarks.webvoyager.last_screenshots import LastScreenshots
 from harness.evaluators.result import WEBARENA
 from tests.benchmarks.judged import made_up, reference
 from tests.benchmarks.judged.test_inputs import SEEDS, Stages, of_trajectory, shots_of
 
 CHECKOUTS = Path(os.environ.get("JUDGES_DIR", "nowhere"))
+COUNT = 400
 
 
 def theirs(benchmark: str, folder: str, episodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -104,3 +109,39 @@ async def test_browsecomps_grader_asks_and_reads_as_its_own_code() -> None:
         system = {"role": "system", "content": "You are a helpful assistant."}
         assert asked == [[system, *their["asked"][0]]], "there, the sampler adds the system message"
         assert value == float(their["verdict"])
+
+
+def replied(*replies: str, shots: int = 1) -> dict[str, Any]:
+    rng = random.Random(shots)
+    drawn = {made_up.picture(rng, "RGB") for _ in range(2 * shots)}
+    screenshots = [b64encode(shot).decode() for shot in sorted(drawn)[:shots]]
+    return {
+        **{"task": "Find a mug.", "answer": "x", "reference": "y", "actions": [], "screenshots": screenshots},
+        "replies": replies,
+    }
+
+
+def test_ratings_and_verdicts_of_webjudge_are_those_of_its_own_code() -> None:
+    ratings, verdicts = list(made_up.ratings(21, COUNT)), list(made_up.verdicts(22, COUNT))
+    episodes = [replied("points", *ratings, verdicts[0], shots=COUNT)]
+    episodes += [replied("points", "no score", one) for one in verdicts]
+    rated, *judged = theirs("online_mind2web", "Online-Mind2Web", episodes)
+    assert rated["scores"] == [published_webjudge.rating(one)[0] for one in ratings]
+    assert [one["verdict"] for one in judged] == [published_webjudge.is_success(one) for one in verdicts]
+
+
+def test_verdicts_of_webvoyager_are_those_of_its_own_code() -> None:
+    verdicts, found = list(made_up.verdicts(23, COUNT)), list[bool | None]()
+    for reply in verdicts:
+        try:
+            found.append(published_screenshots.is_success(reply))
+        except EvaluatorError:
+            found.append(None)
+    judged = theirs("webvoyager", "WebVoyager", [replied(one) for one in verdicts])
+    assert [one["verdict"] for one in judged] == found
+
+
+def test_grades_of_browsecomp_are_those_of_its_own_code() -> None:
+    grades = list(made_up.grades(24, COUNT))
+    judged = theirs("browsecomp", "simple-evals", [replied(one) for one in grades])
+    assert [one["verdict"] for one in judged] == [published_grader.is_correct(one) for one in grades]
