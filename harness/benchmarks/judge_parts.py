@@ -74,8 +74,10 @@ def own_prompts(ours: Mapping[str, str], given: Mapping[str, str] | None) -> Map
     """Our texts, those that a person gives in their place.
 
     Raises:
-        ValueError: A text has an unknown name, or is none.
+        ValueError: They have no names, or a text has an unknown one, or is none.
     """
+    if not isinstance(given or {}, Mapping):
+        raise ValueError(f"prompts is {given!r:.80}; give texts by name, as in {{{next(iter(ours))}: TEXT}}")
     for name, text in (given or {}).items():
         if name not in ours:
             raise ValueError(f"prompts has {name!r:.80}; choose among {', '.join(ours)}")

@@ -171,6 +171,7 @@ async def test_browsecomps_grader_is_asked_as_published_and_with_quotations_when
         (webjudge.WebJudge, {"verdicts": "x"}, "prompts has 'verdicts'; choose among key_points, rating, verdict"),
         (last_screenshots.LastScreenshots, {"verdict": " "}, "prompts.verdict is ' '; give a text"),
         (browsecomp.Grader, {"grader": 3}, "prompts.grader is 3; give a text"),
+        (webjudge.WebJudge, "x", "prompts is 'x'; give texts by name, as in {key_points: TEXT}"),
     ],
 )
 def test_a_prompt_that_cannot_be_used_is_one_sentence(evaluator: Any, prompts: Any, why: str) -> None:
