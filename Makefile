@@ -123,9 +123,10 @@ test-verified: setup $(VENV)/installed-dev .venv-verified/installed
 	@touch $@
 
 # Our scores, starts and limits beside the code of AssistantBench, REAL and AgentRewardBench, each in an environment of its own
-# with what that code needs here; tests of a package that cannot be installed are skipped, with a reason.
+# with what that code needs here; tests of a package that cannot be installed are skipped, with a reason. Judges are compared
+# with checkouts of Online-Mind2Web, WebVoyager and simple-evals in the folder JUDGES_DIR.
 test-published: setup $(VENV)/installed-dev .venv-published/installed
-	$(PY) -m pytest tests/benchmarks/assistantbench tests/benchmarks/real tests/commands/test_judge_check.py $(ARGS)
+	$(PY) -m pytest tests/benchmarks/assistantbench tests/benchmarks/real tests/benchmarks/judged tests/commands/test_judge_check.py $(ARGS)
 
 PUBLISHED = "assistantbench browsergym-assistantbench==0.14.3 numpy scipy" "real agisdk==0.3.5 jmespath rich" \
   "agent-reward-bench agent-reward-bench==0.1.2"

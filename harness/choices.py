@@ -5,7 +5,10 @@ from enum import Enum
 
 class Dialect(Enum):
     webarena = "webarena"
+    """As the benchmark's own code scores."""
     corrected = "corrected"
+    published = "webarena"
+    """Another name of `webarena`, for benchmarks that are not WebArena."""
 
 
 class ObservationDialect(Enum):

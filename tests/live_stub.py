@@ -8,7 +8,7 @@ from threading import Thread
 from time import monotonic
 from typing import Any
 
-from harness.actions import Action, Click, Goto, Stop, Target
+from harness.actions import Action, Click, Goto, Scroll, Stop, Target
 from harness.api import Decision, Episode, LiveObservation, Task
 
 
@@ -73,7 +73,7 @@ def live_stub(answer: Callable[[str, str], Page | None]) -> Iterator[LiveStub]:
 
 
 class Script:
-    """An agent that does what it is given: `goto URL`, `click ROLE NAME`, `stop ANSWER`."""
+    """An agent that does what it is given: `goto URL`, `click ROLE NAME`, `scroll down`, `stop ANSWER`."""
 
     def __init__(self, model: object, steps: list[str]) -> None:
         self._steps = steps
@@ -84,6 +84,8 @@ class Script:
         action: Action = Stop(answer=rest)
         if verb == "goto":
             action = Goto(url=rest)
+        if verb == "scroll":
+            action = Scroll(direction="up" if rest == "up" else "down")
         if verb == "click":
             role, _, name = rest.partition(" ")
             found = next(

@@ -42,6 +42,7 @@ from harness.evaluators.quotation import quoted
 from harness.evaluators.scorer import Scorer
 from harness.journal.redaction import Redactor
 from harness.journal.store import RunFolder
+from harness.pictures.png import blank_picture
 from harness.protocols import RawEvidence, TargetValue
 from harness.records import Episode, EpisodeLimits, Eval, HtmlTarget, LiveObservation, Status, Task
 from harness.runner.episode import EpisodeRunner
@@ -56,7 +57,7 @@ SECRETS = (
     *("sk-proj-A1b2C3d4E5f6G7h8I9j0", "Größe_9", "a b", 'say "hi"', "N/A?!", "name", "Bearer-x7!", "$12.00", "[12] ok"),
 )
 """Words of pages, numbers, keys, and values that every format escapes in its own way."""
-PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)
+PNG = blank_picture((4, 4))
 Scores = dict[tuple[str, str], tuple[Status, float | None]]
 """Task and dialect to the score."""
 
@@ -114,6 +115,14 @@ class Literal:
             verdict = "correct" if fits else "incorrect"
         elif question.kind == "same_reason":
             verdict = "same" if question.reference.lower()[:4] in question.answer.lower() else "different"
+        elif "2. **score**" in shown:
+            verdict = f"**Reasoning**: letters\n\n**Score**: {1 + sum(shown.encode()) % 5}"
+        elif "[correct_answer]" in shown:
+            verdict = f"correct: {'yes' if sum(shown.encode()) % 2 else 'no'}"
+        elif "status: " in shown:
+            verdict = f"Status: {'success' if sum(shown.encode()) % 2 else 'failure'}"
+        elif "'not success'" in shown:
+            verdict = "SUCCESS" if sum(shown.encode()) % 2 else "NOT SUCCESS"
         elif "success" in shown:
             verdict = "success" if sum(shown.encode()) % 2 else "failure" if "failure" in shown else "not success"
         elif "rubric" in shown:

@@ -100,6 +100,14 @@ class JudgedEvaluator(ABC):
     """Of the texts and settings that make its prompts. The measured error of a judge belongs to a model and a prompt:
     change it when the prompt changes."""
 
+    def in_dialect(self, dialect: str, /) -> "JudgedEvaluator":
+        """What judges in a scoring; itself, unless the judge is asked something else there.
+
+        Args:
+            dialect: `webarena` (also called `published`) or `corrected`.
+        """
+        return self
+
     @abstractmethod
     async def evaluate_judged(self, recorded: RecordedEpisode, judge: JudgeAccess, /) -> Finding:
         """Judge a closed episode; as `Evaluator.evaluate`."""

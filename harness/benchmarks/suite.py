@@ -120,6 +120,13 @@ class _Judged(_Each, JudgedEvaluator):
         asking = {one.prompt_digest for one in among.values() if isinstance(one, JudgedEvaluator)}
         self.prompt_digest = " ".join(sorted(asking))
 
+    def in_dialect(self, dialect: str, /) -> JudgedEvaluator:
+        among = {
+            name: one.in_dialect(dialect) if isinstance(one, JudgedEvaluator) else one
+            for name, one in self._among.items()
+        }
+        return self if among == self._among else _Judged(among)
+
     async def evaluate(self, task: Task, closed: Closed, artifacts: Artifacts, /) -> Finding:
         return await _Each.evaluate(self, task, closed, artifacts)
 

@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from harness.commands.scoring_option import add_scoring
 from harness.errors import ConfigError, ExitCode
 
 HELP = "compare runs over their common tasks"
@@ -15,9 +16,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "after", type=Path, nargs="+", metavar="RUN_B", help="run folders or bundles to compare with it"
     )
-    parser.add_argument(
-        "--scoring", choices=("corrected", "webarena"), help="scoring to use for all runs (default: that of RUN_A)"
-    )
+    add_scoring(parser, "scoring to use for all runs (default: that of RUN_A)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write an HTML page")
     parser.add_argument(

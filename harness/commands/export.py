@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from harness.commands.scoring_option import add_scoring
 from harness.errors import ExitCode
 from harness.reports.escape import flat, visible
 
@@ -20,7 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where to write (default: .art for art, else export/ in each RUN); otel and mlflow also take an address",
     )
-    parser.add_argument("--scoring", choices=("corrected", "webarena"), default="corrected", help="scoring to export")
+    add_scoring(parser, "scoring to export", default="corrected")
     art = parser.add_argument_group("art")
     art.add_argument("--project", default="cairn", help="project of the model (default: cairn)")
     art.add_argument("--name", help="name of the model (default: the run's llm.model)")

@@ -24,7 +24,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "labels", type=Path, metavar="LABELS", help="annotations.csv of AgentRewardBench's layout, or its folder"
     )
-    add_own_settings(parser, "your settings: judge=openai judge.model=NAME, task=mine")
+    add_own_settings(
+        parser, "your settings: judge=openai judge.model=NAME, scoring=published for the published prompt, task=mine"
+    )
     parser.add_argument(
         "--method",
         default=SHIPPED[0],
@@ -72,7 +74,7 @@ def _method(config: "Config", name: str) -> "JudgedEvaluator":
         raise ConfigError(f"--method {name}: there is no such evaluator; choose one of {', '.join(SHIPPED)}")
     if not isinstance(found, JudgedEvaluator):
         raise ConfigError(f"--method {name}: this evaluator asks no judge; choose one of {', '.join(SHIPPED)}")
-    return found
+    return found.in_dialect(config.scoring.value)
 
 
 async def _checked(

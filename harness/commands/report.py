@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from harness.commands.scoring_option import add_scoring
 from harness.errors import ExitCode
 
 HELP = "write the HTML report of a run"
@@ -12,9 +13,7 @@ EXAMPLE = "harness report results/demo-prompt-scripted"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", type=Path, help="run folder, or a bundle, of which one file is written")
-    parser.add_argument(
-        "--scoring", choices=("corrected", "webarena"), help="scoring to show (default: that of the run)"
-    )
+    add_scoring(parser, "scoring to show (default: that of the run)")
     parser.add_argument(
         "--single-file", type=Path, metavar="FILE", help="write one file that contains all pages and screenshots"
     )

@@ -11,7 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.api import NO_EVALUATORS, Evaluator, Judge, JudgeQuestion, Reply
+from harness.api import (
+    NO_EVALUATORS,
+    Evaluator,
+    Finding,
+    Judge,
+    JudgeAccess,
+    JudgedEvaluator,
+    JudgeQuestion,
+    RecordedEpisode,
+    Reply,
+)
 from harness.errors import ModelUnavailable
 from harness.evaluators.scorer import Scorer
 from harness.journal.final_state import FinalState, read_final_state
@@ -85,10 +95,38 @@ async def rescore(
     for start in range(0, len(paths), _AT_ONCE):
         ended = [one for path in paths[start : start + _AT_ONCE] if (one := read_final_state(path)) is not None]
         for dialect in dialects:
-            scorers = (Scorer(dialect, judge or _recorded(one, dialect), further=evaluators) for one in ended)
+            scorers = (_scorer(one, dialect, judge, evaluators) for one in ended)
             scoring = (_rescored(one, dialect, scorer, artifacts) for one, scorer in zip(ended, scorers, strict=True))
             found[dialect] += await asyncio.gather(*scoring)
     return found
+
+
+def _scorer(ended: FinalState, dialect: str, judge: Judge | None, evaluators: Mapping[str, Evaluator]) -> Scorer:
+    if judge is not None:
+        return Scorer(dialect, judge, further=evaluators)
+    return Scorer(dialect, _recorded(ended, dialect), further=_as_asked(ended, dialect, evaluators))
+
+
+def _as_asked(ended: FinalState, dialect: str, evaluators: Mapping[str, Evaluator]) -> Mapping[str, Evaluator]:
+    """The evaluators as the recorded replies were asked for; an older version asked the same in both dialects."""
+    before = ended.scores.get(dialect)
+    found = dict(evaluators)
+    for verdict in () if before is None else before.verdicts:
+        evaluator = evaluators.get(verdict.evaluator)
+        if isinstance(evaluator, JudgedEvaluator) and verdict.prompt == evaluator.prompt_digest:
+            found[verdict.evaluator] = _InOneWay(evaluator)
+    return found
+
+
+class _InOneWay(JudgedEvaluator):
+    """An evaluator that asks the same in every dialect."""
+
+    def __init__(self, evaluator: JudgedEvaluator) -> None:
+        self._evaluator = evaluator
+        self.prompt_digest = evaluator.prompt_digest
+
+    async def evaluate_judged(self, recorded: RecordedEpisode, judge: JudgeAccess, /) -> Finding:
+        return await self._evaluator.evaluate_judged(recorded, judge)
 
 
 def _recorded(ended: FinalState, dialect: str) -> Judge | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.commands.own_settings import add_own_settings
+from harness.commands.scoring_option import add_scoring
 from harness.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "your own settings, for a judge (judge=anthropic) and evaluators of your own (task=mine,"
         " evaluators.NAME._target_=…); what the run folder says of its settings is not used",
     )
-    parser.add_argument("--dialect", choices=DIALECTS, help="scoring to use (default: both; that of the run is shown)")
+    add_scoring(parser, "scoring to use (default: both; that of the run is shown)", name="--dialect")
     parser.add_argument(
         "--judge", metavar="MODEL", help="model for fuzzy_match (default: the recorded replies of the run's judge)"
     )

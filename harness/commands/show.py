@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.commands.scoring_option import add_scoring
 from harness.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
@@ -20,9 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("step", nargs="?", type=int, help="number of a step")
     parser.add_argument("--request", action="store_true", help="of a step: only the body of its request")
     parser.add_argument("--trial", type=int, default=0, help="trial of the task (default: 0, the first)")
-    parser.add_argument(
-        "--scoring", choices=("corrected", "webarena"), help="scoring to show (default: that of the run)"
-    )
+    add_scoring(parser, "scoring to show (default: that of the run)")
 
 
 def run(options: argparse.Namespace) -> int:

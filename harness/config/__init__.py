@@ -144,8 +144,10 @@ class ResumeConfig:
 @dataclass
 class LimitsConfig:
     max_steps: int = 30
-    parsing_failures: int = 3
-    repeated_actions: int = 3
+    parsing_failures: int | None = 3
+    """Unreadable replies in a row that end an episode; null = no number of them does."""
+    repeated_actions: int | None = 3
+    """Equal actions that end an episode, by WebArena's rule; null = no number of them does."""
     max_tokens: int | None = None
     max_cost_usd: float | None = None
     max_working_s: float | None = None

@@ -153,7 +153,7 @@ def _limits(place: str, given: Any, of_run: LimitsConfig, of_benchmark: LimitsCo
         kinds = (int,) if whole else (int, float)
         if value is not None and (isinstance(value, bool) or not isinstance(value, kinds) or not 0 <= value < 2**53):
             raise ConfigError(f"{place}.limits.{key}={str(value)[:80]} cannot be used; give a number of at least 0")
-        if value is None and defaults[key] is not None and key != "max_disk_mb":
+        if value is None and key == "max_steps":
             raise ConfigError(f"{place}.limits.{key} cannot be null; give a number")
         merged[key] = value
     return merged

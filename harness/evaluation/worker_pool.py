@@ -132,7 +132,11 @@ def _kit(
 ) -> EpisodeDeps:
     config = context.config
     by_benchmark = {name: EpisodeLimits(**member["limits"]) for name, member in config.task.members.items()}
-    judged = {name for name, evaluator in further.items() if isinstance(evaluator, JudgedEvaluator)}
+    judged = {name: one for name, one in further.items() if isinstance(one, JudgedEvaluator)}
+    published, corrected = (
+        {name: one.in_dialect(dialect.value) for name, one in judged.items()} for dialect in Dialect
+    )
+    apart = {name for name in judged if published[name] is not corrected[name]}
     return EpisodeDeps(
         agent=agent,
         evaluators=evaluators,
@@ -148,7 +152,8 @@ def _kit(
         stopping=context.stopping,
         redactor=context.run.redactor,
         renderer=build_renderer(config),
-        keeps_trajectory=lambda task: not judged.isdisjoint(task.eval.eval_types),
+        keeps_trajectory=lambda task: not judged.keys().isdisjoint(task.eval.eval_types),
+        asks_apart=lambda task: not apart.isdisjoint(task.eval.eval_types),
     )
 
 
@@ -178,7 +183,7 @@ async def _agent(
 async def _evaluators(
     context: WorkerContext, models: "Models", further: Mapping[str, Evaluator]
 ) -> dict[str, EpisodeScorer]:
-    """Scorers of both dialects, the one that counts last: once its score is recorded, the other is, too."""
+    """Scorers of both dialects, the one that counts last: once its score is recorded, the other is, if it is to be."""
     config = context.config
     judge = build_judge(config.judge)
     if judge is None and config.judge.model:

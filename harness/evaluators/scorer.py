@@ -35,7 +35,7 @@ class Scorer:
     Args:
         dialect: `webarena` or `corrected`.
         judge: Needed by fuzzy_match and by N/A answers; without it those tasks are errors.
-        further: Evaluators of eval types that are no shipped ones, by name.
+        further: Evaluators of eval types that are no shipped ones, by name; each judges as it does in the dialect.
         clock: Seconds since the epoch.
     """
 
@@ -51,7 +51,9 @@ class Scorer:
             raise ValueError(f"unknown dialect {dialect!r}; choose one of {', '.join(DIALECTS)}")
         self._dialect = dialect
         self._judge = judge
-        self._further = further
+        self._further = {
+            name: one.in_dialect(dialect) if isinstance(one, JudgedEvaluator) else one for name, one in further.items()
+        }
         self._clock = clock
 
     async def score(

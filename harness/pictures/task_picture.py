@@ -53,6 +53,22 @@ def sendable(data: bytes, max_pixels: int | None = None) -> bytes:
     return _written(plain if plain.size == size else plain.resize(size, Image.Resampling.LANCZOS))
 
 
+def as_jpeg(data: bytes) -> bytes:
+    """A PNG or JPEG as a JPEG of Pillow's default quality; transparency is left out, whatever is behind it.
+
+    Raises:
+        ValueError: It cannot be read; the message goes on after "the picture".
+    """
+    from PIL import Image
+
+    buffer = BytesIO()
+    try:
+        Image.open(BytesIO(data), formats=_SENT).convert("RGB").save(buffer, "JPEG")
+    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+        raise ValueError(f"cannot be read as a picture ({error})") from error
+    return buffer.getvalue()
+
+
 def media_type(data: bytes) -> str:
     """Of a picture that `sendable` gave."""
     return "image/jpeg" if data.startswith(b"\xff\xd8\xff") else "image/png"

@@ -105,9 +105,9 @@ class EpisodeLimits:
     """When an episode ends without the agent saying so; None = no limit. Sums come from the journal."""
 
     max_steps: int = 30
-    parsing_failures: int = 3
+    parsing_failures: int | None = 3
     """This many unreadable replies in a row close the episode."""
-    repeated_actions: int = 3
+    repeated_actions: int | None = 3
     """This many equivalent actions (WebArena's rule) close the episode."""
     max_tokens: int | None = None
     max_cost_usd: float | None = None

@@ -98,7 +98,10 @@ class EpisodeRunner:
             raise InfraError(f"unexpected {type(error).__name__}: {error}") from error
 
     async def score(self) -> None:
-        """Judge a closed episode from its evidence, in every dialect not yet judged."""
+        """Judge a closed episode from its evidence, in every dialect not yet judged.
+
+        A judge that would be asked twice, differently, is asked in the run's own scoring only.
+        """
         closed = self._journal.episode.closed
         if closed is None:
             return
@@ -108,7 +111,8 @@ class EpisodeRunner:
         case = self._said or resumed(case, missing)
         scope = self._scope(judged.asked for judged in self._journal.episode.judged.values())
         hearing = JournalJudgeReplies(lambda: self._journal.episode, self._recorder, self._recorder.artifacts, scope)
-        for dialect, evaluator in self._kit.evaluators.items():
+        scorers = list(self._kit.evaluators.items())
+        for dialect, evaluator in scorers[-1:] if self._kit.asks_apart(self._job.task) else scorers:
             if dialect not in self._journal.episode.scores:
                 with requests_of(scope):
                     scored = await score(evaluator, case, self._kit.redactor, hearing)

@@ -61,7 +61,9 @@ class EpisodeDeps:
 
     agent: Agent | SessionAgent
     evaluators: Mapping[str, EpisodeScorer]
-    """Dialect to scorer; all are recorded, the run's `scoring` chooses the one that counts."""
+    """Dialect to scorer, the one of the run's `scoring` last; all are recorded, and that one counts."""
+    asks_apart: Callable[[Task], bool] = lambda task: False
+    """Whether the dialects ask the judge differently about the task; then only the last of `evaluators` asks."""
     artifacts: StagingArtifacts
     checkpoints: Artifacts
     """Storage states hold cookies, which no artifact may: they are kept apart."""

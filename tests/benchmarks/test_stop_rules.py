@@ -4,6 +4,7 @@ import pytest
 
 from harness.actions import Action, Click, InvalidAction, Mouse, Select, Target, Type
 from harness.benchmarks.webarena.stop_rules import equivalent, stop_rules
+from harness.cli import configured
 from harness.evaluation.action_classes import ACTION_SETS
 from harness.records import EpisodeLimits
 
@@ -14,7 +15,7 @@ def read(*texts: str) -> list[Action]:
     ]
 
 
-def stop(actions: list[Action], *, steps: int = 30, parsing: int = 3, repeated: int = 3) -> str | None:
+def stop(actions: list[Action], *, steps: int = 30, parsing: int | None = 3, repeated: int | None = 3) -> str | None:
     limits = EpisodeLimits(max_steps=steps, parsing_failures=parsing, repeated_actions=repeated)
     found = stop_rules(actions, limits)
     return None if found is None else found.detail
@@ -87,6 +88,35 @@ def test_thresholds_of_zero_look_at_everything() -> None:
     assert stop(read("go_back"), parsing=0) is None
     assert stop(read("go_back", "go_back"), repeated=0) == "Same action for 0 times"
     assert stop(read("go_back", "new_tab"), repeated=0) is None
+
+
+def test_a_rule_that_is_switched_off_ends_nothing() -> None:
+    assert stop(read(*["scroll [down]"] * 29), repeated=None) is None
+    assert stop(read(*["type [1] [a]"] * 29), repeated=None) is None
+    assert stop(read(*["?"] * 29), parsing=None, repeated=None) is None
+    assert stop(read(*["?"] * 3), parsing=None) == "Same action for 3 times"
+    assert stop(read(*["?"] * 3), repeated=None) == "Failed to parse actions for 3 times"
+    assert stop(read(*["?"] * 30), parsing=None, repeated=None) == "Reach max steps 30"
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "given", "steps", "parsing", "repeated"),
+    [
+        ("visualwebarena", "", 30, 3, 5),
+        ("webarena", "task.path=x", 30, 3, 3),
+        ("webvoyager", "task.path=x", 15, None, None),
+        ("online_mind2web", "task.path=x", 30, None, None),
+        ("browsecomp", "task.path=x", 30, None, None),
+        ("assistantbench", "task.path=x", 30, None, None),
+        ("real", "task.path=x", 25, None, None),
+        ("miniwob", "", 30, 3, None),
+    ],
+)
+def test_an_episode_ends_by_the_rules_of_its_benchmark(
+    benchmark: str, given: str, steps: int, parsing: int | None, repeated: int | None
+) -> None:
+    limits = configured([f"task={benchmark}", *filter(None, [given])]).limits
+    assert (limits.max_steps, limits.parsing_failures, limits.repeated_actions) == (steps, parsing, repeated)
 
 
 def test_a_cleared_field_counts_as_typing() -> None:

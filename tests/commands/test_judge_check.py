@@ -70,6 +70,21 @@ def test_it_prints_precision_recall_accuracy_and_kappa(tmp_path: Path, capsys: p
     assert b"k-judge-123456" not in log.read_bytes()
 
 
+def test_the_published_form_of_a_method_is_checked_on_its_own(tmp_path: Path) -> None:
+    def published(question: Question) -> str:
+        assert question.text.startswith("TASK: ") and question.text.endswith("Your verdict:\n")
+        return "I see it: SUCCESS." if any(f"Response: {one}" in question.text for one in RIGHT) else "NOT SUCCESS"
+
+    for scoring, verdict in (("corrected", by_answer), ("published", published)):
+        with judge_stub(verdict) as stub:
+            given = [f"scoring={scoring}", *settings(stub, tmp_path), "--method", "last_screenshots"]
+            assert main(["judge-check", str(SAMPLE), *given]) == 0
+            assert len(stub.sent) == 4
+    found = [json.loads(path.read_bytes()) for path in tmp_path.glob("judge-check/*/judge-check.json")]
+    assert len({one["prompt"] for one in found}) == 2
+    assert [one["counts"] for one in found] == [{"both": 2, "judge_only": 1, "people_only": 0, "neither": 1}] * 2
+
+
 def test_webjudge_asks_for_key_points_then_screenshots_then_the_verdict(tmp_path: Path) -> None:
     asked: list[Question] = []
 

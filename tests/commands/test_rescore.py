@@ -1,17 +1,20 @@
 """`harness score`: scores from evidence alone, with recorded or fresh judges, and journals left as they are."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from harness.benchmarks.webvoyager.last_screenshots import LastScreenshots
 from harness.choices import Durability
 from harness.codec import dumps, loads
 from harness.errors import JournalCorrupt
 from harness.journal.final_state import read_final_state
 from harness.journal.store import RunFolder
 from harness.main import main
+from harness.records import Eval, TrajectoryStep
 from tests.judge_stub import judge_stub
 from tests.scored_runs import FUZZY, MUST, a_task, play, scored
 from tests.stub_endpoint import StubEndpoint
@@ -54,6 +57,28 @@ def test_one_dialect_alone_can_be_asked_for(folder: Path) -> None:
     main(["score", str(folder), "--dialect", "webarena"])
     assert not (folder / "rescored-corrected.json").exists()
     assert results(folder, "webarena")["1"] == 1.0
+
+
+def test_replies_are_read_as_they_were_asked_for(tmp_path: Path) -> None:
+    """An older version asked WebVoyager's judge the same in both scorings."""
+    asked = LastScreenshots()
+    with RunFolder.open(tmp_path / "run", durability=Durability.none) as run:
+        shot = run.artifacts.put(b"\x89PNG\r\n\x1a\n")
+        step = TrajectoryStep(action="", url="http://shop.localhost/", title="", screenshot=shot)
+        trajectory = run.artifacts.put(dumps([step]))
+        for task_id, prompt, reply in (
+            ("1", asked.prompt_digest, "Yes.\nsuccess"),
+            ("2", asked.in_dialect("webarena").prompt_digest, "It is a SUCCESS."),
+        ):
+            task = replace(a_task(task_id), eval=Eval(eval_types=("last_screenshots",)))
+            one = scored("webarena", 1.0, reply)
+            verdict = replace(one.verdicts[0], evaluator="last_screenshots", prompt=prompt)
+            play(run, task, "twelve", replace(one, verdicts=(verdict,)), trajectory=trajectory)
+        run.write("run.json", dumps({"scoring": "webarena", "tasks": ["1", "2"], "trials": 1}))
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"web_name": "Shop", "id": "1", "ques": "how many?", "web": "http://shop.localhost/"}')
+    assert main(["score", str(tmp_path / "run"), "task=webvoyager", f"task.path={rows}", "--dialect", "published"]) == 0
+    assert results(tmp_path / "run", "webarena") == {"1": 1.0, "2": 1.0}
 
 
 @pytest.fixture

@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
-from harness.api import Benchmark, Closed, Evaluator, EvaluatorError, Finding, Reward, Task
+from harness.api import Benchmark, Closed, Evaluator, EvaluatorError, Finding, JudgedEvaluator, Reward, Task
+from harness.benchmarks.browsecomp.browsecomp import Grader
+from harness.benchmarks.real.check_scripts import CheckScripts
+from harness.benchmarks.real.state_checks import StateChecks
 from harness.benchmarks.suite import Suite
+from harness.benchmarks.webvoyager.last_screenshots import LastScreenshots
 from harness.cli import configured
 from harness.config import BrowserConfig, Config
 from harness.errors import ConfigError, UsageError
@@ -113,6 +117,16 @@ def test_limits_of_the_run_hold_for_every_benchmark_that_the_file_says_nothing_o
     assert limits == {"demo": (5, 4), "halls": (9, 4), "doors": (9, 4)}
 
 
+def test_a_benchmark_may_switch_a_stop_rule_off(folder: Path) -> None:
+    members = suite(
+        folder, BOTH.replace("{max_steps: 5}", "{repeated_actions: null, parsing_failures: null}")
+    ).task.members
+    demo = members["demo"]["limits"]
+    assert (demo["max_steps"], demo["repeated_actions"], demo["parsing_failures"]) == (30, None, None)
+    with pytest.raises(ConfigError, match=r"limits\.max_steps cannot be null; give a number"):
+        suite(folder, BOTH.replace("max_steps: 5", "max_steps: null"))
+
+
 async def test_a_benchmark_and_its_evaluators_see_a_task_as_their_own(folder: Path, tmp_path: Path) -> None:
     config = suite(folder, BOTH)
     benchmark = build_benchmark(config.task)
@@ -129,6 +143,18 @@ async def test_a_benchmark_and_its_evaluators_see_a_task_as_their_own(folder: Pa
     assert (await door.evaluate(by_id["doors.2"], closed(), artifacts)).value == 0.5
     with pytest.raises(EvaluatorError, match="demo has no evaluator of this eval type"):
         await door.evaluate(by_id["demo.0"], closed(), artifacts)
+
+
+def test_what_asks_differently_in_the_published_scoring_does_so_in_a_suite() -> None:
+    trips, grader, real = LastScreenshots(), Grader(), StateChecks(CheckScripts(None))
+    members = {"trips": {"seen": trips}, "facts": {"seen": grader}, "shops": {"state": real}}
+    evaluators = Suite(dict.fromkeys(members), members).evaluators()
+    seen, state = evaluators["seen"], evaluators["state"]
+    assert isinstance(seen, JudgedEvaluator) and isinstance(state, JudgedEvaluator)
+    digests = [one.in_dialect("webarena").prompt_digest for one in (trips, grader)]
+    assert seen.in_dialect("webarena").prompt_digest == " ".join(sorted(digests))
+    assert seen.in_dialect("corrected") is seen
+    assert state.in_dialect("webarena") is state, "one question for both scorings"
 
 
 @pytest.mark.sample(2)

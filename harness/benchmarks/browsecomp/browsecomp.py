@@ -1,6 +1,7 @@
 """BrowseComp's tasks: published encrypted; the question is decrypted for the agent, the answer by the evaluator only.
 
-The grader asks whether the answer says the same as the reference, as the published one does; the prompt is ours.
+The grader asks whether the answer says the same as the reference, as the published one does; the prompt is ours. In the
+published scoring it is asked and read as the benchmark's own code does (`published_grader`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,22 +10,22 @@ from typing import Any
 from harness.api import (
     Benchmark,
     Evaluator,
-    EvaluatorError,
     Finding,
     JudgeAccess,
     JudgedEvaluator,
     Message,
     RecordedEpisode,
 )
+from harness.benchmarks.browsecomp.published_grader import PublishedGrader
+from harness.benchmarks.browsecomp.reference_answer import NAME, reference_answer
 from harness.benchmarks.sealed_answers import decrypt
 from harness.benchmarks.task_rows import needed_text, read_rows
 from harness.codec import digest
 from harness.config.live_settings import LIVE
 from harness.evaluators.judge import last_word
 from harness.evaluators.quotation import RULE, quoted
+from harness.evaluators.result import WEBARENA
 from harness.tasks.validation import Fields
-
-NAME = "browsecomp"
 
 GRADER = f"""You compare an answer to a question with the correct answer, which is known. You do not try to answer the \
 question yourself, and argue for no other answer.
@@ -43,11 +44,18 @@ class BrowseComp(Benchmark):
     Args:
         path: The task file, as published.
         start_url: Where every task begins.
+        prompts: Of the grader, in the published scoring.
     """
 
-    def __init__(self, path: str | None = None, start_url: str = "https://www.google.com/") -> None:
+    def __init__(
+        self,
+        path: str | None = None,
+        start_url: str = "https://www.google.com/",
+        prompts: Mapping[str, str] | None = None,
+    ) -> None:
         self._path = path
         self._start_url = start_url
+        self._grader = Grader(prompts)
 
     def tasks(self) -> Iterable[Mapping[str, Any]]:
         for number, row in enumerate(read_rows(self._path)):
@@ -65,22 +73,26 @@ class BrowseComp(Benchmark):
             }
 
     def evaluators(self) -> Mapping[str, Evaluator]:
-        return {NAME: Grader()}
+        return {NAME: self._grader}
 
 
 class Grader(JudgedEvaluator):
-    """Passed when the judge says `correct`."""
+    """Passed when the judge says `correct`; in the published scoring `PublishedGrader` judges.
+
+    Args:
+        prompts: See `PublishedGrader`.
+    """
 
     prompt_digest = digest([GRADER])
 
+    def __init__(self, prompts: Mapping[str, str] | None = None) -> None:
+        self._published = PublishedGrader(prompts)
+
+    def in_dialect(self, dialect: str, /) -> JudgedEvaluator:
+        return self._published if dialect == WEBARENA else self
+
     async def evaluate_judged(self, recorded: RecordedEpisode, judge: JudgeAccess, /) -> Finding:
-        held = recorded.task.metadata.get(f"eval.{NAME}")
-        try:
-            reference = decrypt(str(held["answer"]), str(held["canary"])) if isinstance(held, Mapping) else ""
-        except (KeyError, ValueError) as error:
-            raise EvaluatorError(f"the answer of task {recorded.task.task_id} cannot be decrypted: {error}") from error
-        if not reference:
-            raise EvaluatorError(f"task {recorded.task.task_id} has no reference answer")
+        reference = reference_answer(recorded.task)
         if not recorded.closed.answer.strip():
             return Finding(value=0.0, why="there is no answer")
         asked = (

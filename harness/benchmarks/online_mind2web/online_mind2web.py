@@ -16,11 +16,18 @@ class OnlineMind2Web(Benchmark):
         path: The task file.
         threshold: Of WebJudge.
         max_screenshots: Of WebJudge.
+        prompts: Of WebJudge, in the published scoring.
     """
 
-    def __init__(self, path: str | None = None, threshold: int = 3, max_screenshots: int = 50) -> None:
+    def __init__(
+        self,
+        path: str | None = None,
+        threshold: int = 3,
+        max_screenshots: int = 50,
+        prompts: Mapping[str, str] | None = None,
+    ) -> None:
         self._path = path
-        self._judge = WebJudge(threshold, max_screenshots)
+        self._judge = WebJudge(threshold, max_screenshots, prompts)
 
     def tasks(self) -> Iterable[Mapping[str, Any]]:
         for row in read_rows(self._path):

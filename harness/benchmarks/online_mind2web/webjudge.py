@@ -1,22 +1,23 @@
-"""WebJudge: key points of the task, then the screenshots that show them, then the verdict.
+"""WebJudge of the corrected scoring: key points of the task, then the screenshots that show them, then the verdict.
 
-The three stages, their inputs, the scale of 1 to 5 with its threshold and the rules of the verdict are those of the
-paper (Xue et al. 2025, "An Illusion of Progress? Assessing the Current State of Web Agents", arXiv 2504.01382); the
-texts are ours. As published, the final answer and the agent's own words are not shown to the judge, and a screenshot
-whose rating cannot be read does not count as a key screenshot. Unlike there, a page that did not change is rated once,
-and a verdict that cannot be read leaves the task unscored.
+The three stages, the scale of 1 to 5 with its threshold and the rules of the verdict are those of the paper (Xue et al.
+2025, "An Illusion of Progress? Assessing the Current State of Web Agents", arXiv 2504.01382); the texts are ours. As
+published, the final answer and the agent's own words are not shown to the judge, and a screenshot whose rating cannot
+be read does not count as a key screenshot. What the judge is shown beside it, and how its replies are read, differs
+from the published code, which `published_webjudge` follows; docs/pages/online_mind2web.md lists the differences.
 """
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
-from harness.api import EvaluatorError, Finding, JudgeAccess, JudgedEvaluator, Message, RecordedEpisode
-from harness.benchmarks.judge_parts import actions_of, picture_part, screenshots_of, text_part
+from harness.api import EvaluatorError, Finding, JudgeAccess, JudgedEvaluator, RecordedEpisode
+from harness.benchmarks.judge_parts import actions_of, asked, picture_part, screenshots_of, text_part
+from harness.benchmarks.online_mind2web.published_webjudge import PublishedWebJudge
 from harness.codec import digest
 from harness.evaluators.judge import last_word
 from harness.evaluators.quotation import RULE, quoted
+from harness.evaluators.result import WEBARENA
 
 _AT_ONCE = 4
 _RATINGS = ("1", "2", "3", "4", "5")
@@ -55,14 +56,15 @@ failure."""
 
 
 class WebJudge(JudgedEvaluator):
-    """Passed when the verdict is `success`.
+    """Passed when the verdict is `success`; in the published scoring `PublishedWebJudge` judges.
 
     Args:
         threshold: Least rating of a key screenshot.
         max_screenshots: Key screenshots shown with the question for the verdict, the first ones.
+        prompts: See `PublishedWebJudge`.
     """
 
-    def __init__(self, threshold: int = 3, max_screenshots: int = 50) -> None:
+    def __init__(self, threshold: int = 3, max_screenshots: int = 50, prompts: Mapping[str, str] | None = None) -> None:
         if threshold not in range(1, 6):
             raise ValueError(f"threshold is {threshold!r}; give a number from 1 to 5")
         if not isinstance(max_screenshots, int) or not 1 <= max_screenshots <= 200:
@@ -70,11 +72,15 @@ class WebJudge(JudgedEvaluator):
         self._threshold = threshold
         self._most = max_screenshots
         self.prompt_digest = digest([KEY_POINTS, RATING, VERDICT, threshold, max_screenshots])
+        self._published = PublishedWebJudge(threshold, max_screenshots, prompts)
+
+    def in_dialect(self, dialect: str, /) -> JudgedEvaluator:
+        return self._published if dialect == WEBARENA else self
 
     async def evaluate_judged(self, recorded: RecordedEpisode, judge: JudgeAccess, /) -> Finding:
         taken = screenshots_of(recorded.trajectory)
         task = quoted(recorded.task.intent, "task")
-        points = await judge.ask(_asked(KEY_POINTS, [text_part(f"The task: {task}")]))
+        points = await judge.ask(asked(KEY_POINTS, [text_part(f"The task: {task}")]))
         about = f"The task: {task}\nIts key points: {quoted(points, 'key-points')}"
         rated: list[tuple[str, int, str]] = []
         for first in range(0, len(taken), _AT_ONCE):
@@ -85,21 +91,17 @@ class WebJudge(JudgedEvaluator):
         for number, (shot, note) in enumerate(keys, start=1):
             parts.append(text_part(f"Screenshot {number}, with this note: {quoted(note, 'note')}"))
             parts.append(picture_part(recorded.artifacts, shot))
-        said = last_word(await judge.ask(_asked(VERDICT, parts)), ("success", "failure"))
+        said = last_word(await judge.ask(asked(VERDICT, parts)), ("success", "failure"))
         return Finding(value=float(said == "success"), why=f"WebJudge says {said}, by {len(keys)} key screenshots")
 
     async def _rated(
         self, recorded: RecordedEpisode, judge: JudgeAccess, about: str, shot: str
     ) -> tuple[str, int, str]:
         """A screenshot, its rating, and what the judge wrote before it; 0 for a rating that cannot be read."""
-        reply = await judge.ask(_asked(RATING, [text_part(about), picture_part(recorded.artifacts, shot)]))
+        reply = await judge.ask(asked(RATING, [text_part(about), picture_part(recorded.artifacts, shot)]))
         try:
             rating = int(last_word(reply, _RATINGS))
         except EvaluatorError:
             rating = 0
         note = " ".join(re.sub(r"\S*\s*$", "", reply.rstrip()).split())
         return shot, rating, note[:_LONGEST_NOTE]
-
-
-def _asked(system: str, parts: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
-    return Message(role="system", content=system), Message(role="user", content=tuple(parts))

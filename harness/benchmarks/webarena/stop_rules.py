@@ -32,18 +32,22 @@ def equivalent(a: Action, b: Action) -> bool:
 def stop_rules(actions: Sequence[Action], limits: EpisodeLimits) -> Termination | None:
     """See `harness.runner.termination.StopRules`; the details are WebArena's words.
 
-    A limit of 0 unreadable replies means all of them, so none at all will do. Typing counts anywhere in the attempt,
-    any other action in a row.
+    A limit of 0 unreadable replies means all of them, so none at all will do; None switches a rule off. Typing counts
+    anywhere in the attempt, any other action in a row.
     """
     if len(actions) >= limits.max_steps:
         return Termination(reason=CloseReason.MAX_STEPS, detail=f"Reach max steps {limits.max_steps}")
-    failures = limits.parsing_failures
-    tail = actions[-failures:]
-    if len(tail) >= failures and all(isinstance(action, InvalidAction) for action in tail):
-        detail = f"Failed to parse actions for {failures} times"
+    if limits.parsing_failures is not None and (detail := _unreadable(actions, limits.parsing_failures)):
         return Termination(reason=CloseReason.PARSE_FAILURES, detail=detail)
-    detail = _repetition(actions, limits.repeated_actions) if actions else ""
-    return Termination(reason=CloseReason.REPEATED, detail=detail) if detail else None
+    if limits.repeated_actions is not None and actions and (detail := _repetition(actions, limits.repeated_actions)):
+        return Termination(reason=CloseReason.REPEATED, detail=detail)
+    return None
+
+
+def _unreadable(actions: Sequence[Action], threshold: int) -> str:
+    tail = actions[-threshold:]
+    failed = len(tail) >= threshold and all(isinstance(action, InvalidAction) for action in tail)
+    return f"Failed to parse actions for {threshold} times" if failed else ""
 
 
 def _repetition(actions: Sequence[Action], threshold: int) -> str:

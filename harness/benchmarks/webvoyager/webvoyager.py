@@ -15,11 +15,12 @@ class WebVoyager(Benchmark):
     Args:
         path: The task file.
         last: Screenshots that the judge is shown.
+        prompts: Of the judge, in the published scoring.
     """
 
-    def __init__(self, path: str | None = None, last: int = 15) -> None:
+    def __init__(self, path: str | None = None, last: int = 15, prompts: Mapping[str, str] | None = None) -> None:
         self._path = path
-        self._judge = LastScreenshots(last)
+        self._judge = LastScreenshots(last, prompts)
 
     def tasks(self) -> Iterable[Mapping[str, Any]]:
         for row in read_rows(self._path):

@@ -1,0 +1,27 @@
+"""The option of commands that chooses a scoring, by each of its names."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from harness.choices import Dialect
+
+
+class _Scoring(argparse.Action):
+    """Stores the name that records have."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        setattr(namespace, self.dest, Dialect[str(values)].value)
+
+
+def add_scoring(
+    parser: argparse.ArgumentParser, text: str, *, name: str = "--scoring", default: str | None = None
+) -> None:
+    """`text`: the help; `default`: the name that records have, or None."""
+    parser.add_argument(name, action=_Scoring, choices=sorted(Dialect.__members__), default=default, help=text)
