@@ -21,6 +21,7 @@ from harness.records import (
     Usage,
     Verdict,
 )
+from harness.runner.job import task_digest
 
 MUST = {"must_include": ["12"]}
 FUZZY = {"fuzzy_match": ["twelve"]}
@@ -42,7 +43,7 @@ def play(run: RunFolder, task: Task, answer: str | None, *scores: Scored, trajec
     evidence = Evidence(url="http://shop.localhost/", title="", html=None, trajectory=trajectory)
     with run.journal(task.task_id) as journal:
         journal.append(
-            Opened(attempt=1, trial=0, task=task, task_digest="d", config_digest="c", seed=0, at=0.0),
+            Opened(attempt=1, trial=0, task=task, task_digest=task_digest(task), config_digest="c", seed=0, at=0.0),
         )
         journal.append(Acted(step=0, outcome=Done(), observation=seen, elapsed_ms=1.0, at=0.0))
         if answer is not None:

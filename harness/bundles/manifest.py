@@ -2,11 +2,15 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from harness.bundles.archive import BundleDamaged
-from harness.codec import CodecError, build, dumps, loads
+from harness.codec import CodecError, build, dumps, loads, repeats_a_key
+from harness.errors import ConfigError
+from harness.evaluators import DIALECTS
+from harness.journal.final_state import FinalState
 from harness.journal.names import JOURNAL_SUFFIX
 from harness.records import Status
 
@@ -71,18 +75,42 @@ def described(content: bytes) -> BundledFile:
     return BundledFile(size=len(content), sha256=hashlib.sha256(content).hexdigest())
 
 
-def read_manifest(content: bytes) -> Manifest:
-    """Raises: BundleDamaged: It has another form, or names files that no run has."""
+def claimed_scores(state: FinalState) -> Iterator[BundledScore]:
+    """The newest score of an episode in each dialect."""
+    for dialect, score in sorted(state.scores.items()):
+        yield BundledScore(
+            task_id=state.opened.task.task_id,
+            trial=state.opened.trial,
+            dialect=dialect,
+            status=score.status,
+            value=score.value,
+        )
+
+
+def read_manifest(content: bytes, bundle: Path) -> Manifest:
+    """Read the first member of the file at `bundle`.
+
+    Raises:
+        ConfigError: It says what this version does not know, or has another form.
+        BundleDamaged: It names files that no run has.
+    """
+    again = "use the version of Cairn that wrote the bundle, or write it again with `harness bundle`"
     try:
         found = loads(content)
         if isinstance(found, dict) and found.get("format") != FORMAT:
-            raise BundleDamaged(
-                f"{MANIFEST}: its format is not {FORMAT}; use the version of Cairn that wrote the bundle"
-            )
+            raise ConfigError(f"{bundle}: {MANIFEST}: format: it is not {FORMAT}; {again}")
         manifest = build(Manifest, found)
+        is_ambiguous = repeats_a_key(content)
     except CodecError as error:
-        raise BundleDamaged(f"{MANIFEST}: {error}; write the bundle again with `harness bundle`") from error
+        raise ConfigError(f"{bundle}: {MANIFEST}: {error}; {again}") from error
+    for number, score in enumerate(manifest.scores):
+        if score.dialect not in DIALECTS:
+            known = ", ".join(DIALECTS)
+            why = f"unknown dialect {score.dialect[:80]!r}; this version has {known}"
+            raise ConfigError(f"{bundle}: {MANIFEST}: scores[{number}].dialect: {why}; {again}")
+    if is_ambiguous:
+        raise BundleDamaged(f"{bundle}: {MANIFEST}: a key occurs twice, so that it says two things; {again}")
     for name in manifest.files:
         if not is_run_file(name):
-            raise BundleDamaged(f"{MANIFEST}: files: {name[:200]!r} is no file of a run")
+            raise BundleDamaged(f"{bundle}: {MANIFEST}: files: {name[:200]!r} is no file of a run")
     return manifest

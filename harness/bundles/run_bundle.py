@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness import __version__, safe_files
@@ -19,10 +20,12 @@ from harness.bundles.manifest import (
     SIDE_FILES,
     BundledScore,
     Manifest,
+    claimed_scores,
     described,
     is_run_file,
     read_manifest,
 )
+from harness.bundles.verification import AS_RECORDED, verify
 from harness.errors import ConfigError, JournalError, StorageError
 from harness.evaluators.scorer import EVALUATOR_VERSION
 from harness.journal.disk import replacing, translate_os_errors
@@ -34,6 +37,7 @@ from harness.journal.store import RunFolder, stored
 from harness.reports.rows import run_folder
 
 SUFFIX = ".cairn"
+_MOST_NOTICES = 20
 
 
 def pack(folder: Path, to: Path, redactor: Redactor) -> tuple[str, Manifest]:
@@ -75,7 +79,7 @@ def unpack(bundle: Path, into: Path) -> Manifest:
         name, content = next(members, ("", b""))
         if name != MANIFEST:
             raise BundleDamaged(f"{bundle} does not begin with {MANIFEST}; give a file that `harness bundle` wrote")
-        manifest, found = read_manifest(content), set[str]()
+        manifest, found = read_manifest(content, bundle), set[str]()
         _check_space(bundle, manifest, into)
         for name, content in members:
             expected = manifest.files.get(name)
@@ -102,22 +106,33 @@ def _check_space(bundle: Path, manifest: Manifest, into: Path) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedRun:
+    """A run to read."""
+
+    folder: Path
+    notices: tuple[str, ...] = ()
+    """Of a bundle: what a reader has to know of what its files say, a sentence each."""
+
+
 @contextmanager
-def run_or_bundle(path: Path) -> Iterator[Path]:
-    """The run folder at `path`; of a bundle, a temporary one that is removed at the end.
+def run_or_bundle(path: Path) -> Iterator[OpenedRun]:
+    """The run folder at `path`; of a bundle, a temporary one that is removed at the end, verified.
 
     Raises:
         ConfigError: It is neither.
         BundleDamaged: The bundle is not as it was written.
     """
     if not path.is_file():
-        yield run_folder(path)
+        yield OpenedRun(folder=run_folder(path))
         return
     with tempfile.TemporaryDirectory(prefix="cairn-") as place:
         folder = Path(place) / path.name.removesuffix(SUFFIX)
         folder.mkdir()
-        unpack(path, folder)
-        yield folder
+        found = list(verify(folder, unpack(path, folder)).sentences())
+        more = [f"and {len(found) - _MOST_NOTICES} more; `harness verify {path}` lists all"]
+        notices = (*found[:_MOST_NOTICES], *more[: len(found) > _MOST_NOTICES], AS_RECORDED)
+        yield OpenedRun(folder=folder, notices=notices)
 
 
 def _names(folder: Path) -> Iterator[str]:
@@ -142,16 +157,8 @@ def _checked(path: Path, folder: Path, redactor: Redactor) -> bytes:
 
 def _scores(folder: Path) -> Iterator[BundledScore]:
     for entry in journals_in(folder):
-        if (ended := read_final_state(Path(entry.path))) is None:
-            continue
-        for dialect, score in sorted(ended.scores.items()):
-            yield BundledScore(
-                task_id=ended.opened.task.task_id,
-                trial=ended.opened.trial,
-                dialect=dialect,
-                status=score.status,
-                value=score.value,
-            )
+        if (state := read_final_state(Path(entry.path))) is not None:
+            yield from claimed_scores(state)
 
 
 def _members(folder: Path, manifest: Manifest) -> Iterator[tuple[str, bytes]]:

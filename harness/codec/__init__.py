@@ -30,7 +30,7 @@ from zlib import crc32
 import orjson
 
 from harness.codec.forms import CodecError, JsonObject, Text, UnknownKind, form_of
-from harness.records import Opened, Record
+from harness.records import Acted, Opened, Record
 
 __all__ = [
     "SCHEMA",
@@ -49,6 +49,7 @@ __all__ = [
     "encode",
     "loads",
     "plain",
+    "repeats_a_key",
     "seal",
     "unseal",
     "with_texts",
@@ -101,7 +102,7 @@ _LONG = b"0" * 19
 _INT64 = range(-(2**63), 2**63)
 _UINT64 = range(-(2**63), 2**64)
 """What orjson writes."""
-_WITHOUT_FREE_VALUES = b'{"kind":"acted",'
+_WITHOUT_FREE_VALUES = Acted.kind
 """The longest records; the search for long integers would take a third of the time that reading them does."""
 _TRAILER = b',"crc":"%08x"}'
 _TRAILER_SIZE = len(_TRAILER % 0)
@@ -146,7 +147,9 @@ def decode(
     body: bytes, *, text: Text | None = None, schema: int = SCHEMA, upgrades: Mapping[int, Upgrade] = UPGRADES
 ) -> Record:
     """Turn the body of a line back into its record; `text` undoes what it did in `encode`."""
-    tree = (_parsed if body.startswith(_WITHOUT_FREE_VALUES) else loads)(body + b"}")
+    tree = _parsed(data := body + b"}")
+    if isinstance(tree, dict) and tree.get("kind") != _WITHOUT_FREE_VALUES and _may_hold_long_integers(data):
+        tree = _exact(data)
     if not isinstance(tree, dict) or type(version := tree.pop("schema", None)) is not int:
         raise CodecError("not a record: the schema version is missing")
     if version > schema:
@@ -260,6 +263,32 @@ def plain(value: Any) -> Any:
         return form_of(Any).encode(value, _well_formed)
     except RecursionError as exc:
         raise CodecError("nested too deeply to be written as JSON") from exc
+
+
+def repeats_a_key(data: bytes) -> bool:
+    """Whether an object in this JSON has a key twice: ours is the last value, another reader may take the first.
+
+    Raises:
+        CodecError: It is not JSON.
+    """
+    try:
+        if orjson.dumps(_parsed(data)) == data:  # nothing was left out; so are all lines that we write
+            return False
+    except orjson.JSONEncodeError:  # integers beyond 64 bits
+        pass
+    repeated = False
+
+    def note(pairs: list[tuple[str, Any]]) -> JsonObject:
+        nonlocal repeated
+        found = dict(pairs)
+        repeated = repeated or len(found) < len(pairs)
+        return found
+
+    try:
+        json.loads(data, object_pairs_hook=note)
+    except RecursionError as exc:
+        raise CodecError("not JSON: nested too deeply") from exc
+    return repeated
 
 
 def may_hold(value: Any, *parts: bytes) -> bool:

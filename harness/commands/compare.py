@@ -33,16 +33,19 @@ def run(options: argparse.Namespace) -> int:
     from harness.bundles.run_bundle import run_or_bundle
     from harness.codec import dumps
     from harness.reports.compare_table import print_comparison
-    from harness.reports.escape import escaped
+    from harness.reports.escape import escaped, flat
     from harness.reports.folder_comparison import compare_folders, write_page
     from harness.reports.terminal import Terminal
 
     level = options.fail_if_regressed
     if level is not None and not 0 < level <= 1:
         raise ConfigError(f"--fail-if-regressed {level:g} is not a probability; give a number above 0 and at most 1")
-    with ExitStack() as opened:
-        before, *after = (opened.enter_context(run_or_bundle(path)) for path in (options.before, *options.after))
-        found = compare_folders(before, after, options.scoring)
+    with ExitStack() as closing:
+        paths = (options.before, *options.after)
+        before, *after = opened = [closing.enter_context(run_or_bundle(path)) for path in paths]
+        for path, notice in ((path, notice) for path, one in zip(paths, opened, strict=True) for notice in one.notices):
+            sys.stderr.write(f"harness: {flat(f'{path}: {notice}')}\n")
+        found = compare_folders(before.folder, [one.folder for one in after], options.scoring)
     if options.html:
         write_page(options.html, found)
     if options.json:

@@ -25,12 +25,13 @@ def run(options: argparse.Namespace) -> int:
     from harness.reports.single_file import write_single_file
 
     given: Path = options.run
-    with run_or_bundle(given) as folder:
+    with run_or_bundle(given) as opened:
+        folder = opened.folder
         single = options.single_file
         if single is None and folder != given:
             single = given.with_name(given.name.removesuffix(SUFFIX) + ".html")
         if single:
-            write_single_file(folder, single, dialect=options.scoring)
+            write_single_file(folder, single, dialect=options.scoring, notices=opened.notices)
         else:
             single = write_report(folder, dialect=options.scoring).index
     sys.stdout.write(f"{single}\n")

@@ -12,11 +12,11 @@ from harness.errors import ConfigError, ExitCode
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.commands.rescore import RescoreResult
     from harness.config import Config
     from harness.journal.redaction import Redactor
     from harness.records import Scored
     from harness.reports.terminal import Terminal
+    from harness.runner.rescore import RescoreResult
 
 HELP = "score a run again from its recorded evidence, without browser or sites; journals do not change"
 EXAMPLE = "harness score results/demo-prompt-scripted --dialect webarena --judge gpt-4o-mini"
@@ -85,8 +85,8 @@ async def _rescored(
     from contextlib import AsyncExitStack
 
     from harness.commands.configured_judge import open_judge
-    from harness.commands.rescore import rescore
     from harness.evaluation.builder import build_benchmark, build_evaluators
+    from harness.runner.rescore import rescore
 
     if config is None:
         return await rescore(folder, dialects)

@@ -9,6 +9,7 @@ from harness.commands.scoring_option import add_scoring
 from harness.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
+    from harness.bundles.run_bundle import OpenedRun
     from harness.records import Decided
 
 HELP = "print a run, one of its tasks, or one step"
@@ -26,12 +27,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from harness.bundles.run_bundle import run_or_bundle
+    from harness.reports.escape import flat
 
-    with run_or_bundle(options.run) as folder:
-        return _show(folder, options)
+    with run_or_bundle(options.run) as opened:
+        if options.request:
+            for notice in opened.notices:
+                sys.stderr.write(f"harness: {flat(notice)}\n")
+        return _show(opened, options)
 
 
-def _show(folder: Path, options: argparse.Namespace) -> int:
+def _show(opened: "OpenedRun", options: argparse.Namespace) -> int:
     from harness.journal.index import read_entry, scan
     from harness.journal.store import journal_name
     from harness.reports.baselines import baselines_of
@@ -43,7 +48,7 @@ def _show(folder: Path, options: argparse.Namespace) -> int:
     from harness.reports.show_text import show_run, show_step, show_task
     from harness.reports.terminal import Terminal
 
-    console = Terminal(highlight=False)
+    console, folder = Terminal(highlight=False), opened.folder
     known = run_info(folder, options.scoring)
     if options.request and options.step is None:
         raise ConfigError("--request is of one step; give a task and a step, too")
@@ -51,7 +56,8 @@ def _show(folder: Path, options: argparse.Namespace) -> int:
         found = scan(folder)
         rows = rows_of(found.entries, known)
         baselines = baselines_of(folder, rows, known.dialect)
-        show_run(console, known, rows, [str(damage) for damage in found.damaged], baselines=baselines)
+        notices = opened.notices or [str(damage) for damage in found.damaged]
+        show_run(console, known, rows, notices, baselines=baselines)
         for use in overview(rows, folder).judges:
             console.say(judge_sentence(use))
         return ExitCode.DONE
@@ -66,7 +72,7 @@ def _show(folder: Path, options: argparse.Namespace) -> int:
     if view is None:
         raise ConfigError(f"{path} has no record yet")
     if options.step is None:
-        show_task(console, view.row, view.story)
+        show_task(console, view.row, view.story, opened.notices)
         return ExitCode.DONE
     moment = next((moment for moment in view.story.moments if moment.number == options.step), None)
     if moment is None:
@@ -74,7 +80,7 @@ def _show(folder: Path, options: argparse.Namespace) -> int:
     if options.request:
         sys.stdout.write(escaped(_request(folder, moment.decided).decode()) + "\n")
     else:
-        show_step(console, moment)
+        show_step(console, moment, opened.notices)
     return ExitCode.DONE
 
 

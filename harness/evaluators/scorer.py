@@ -25,6 +25,8 @@ from harness.records import Closed, CloseReason, Scored, Status, Task, Trajector
 
 EVALUATOR_VERSION = 4
 """Bumped by hand whenever a rule changes what it gives."""
+SHIPPED = ("string_match", "url_match", "program_html")
+"""Eval types that need no further evaluator."""
 _ENDED = (CloseReason.STOPPED, CloseReason.DONE)
 """How an episode ends that is not cut short."""
 

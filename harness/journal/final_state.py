@@ -1,21 +1,12 @@
-"""The end of an episode without its pages: what scoring again needs, read in a fraction of the time of a whole journal.
-
-Every line's checksum is verified; only the lines that say how the last attempt began, ended and was scored are decoded.
-"""
+"""The end of an episode without its pages: what scoring again needs, small enough to hold for all episodes of a run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness import safe_files
-from harness.codec import CodecError, NewerSchema, decode, unseal
-from harness.errors import JournalCorrupt, JournalError
-from harness.journal.disk import translate_os_errors
+from harness.journal.log import read
 from harness.journal.names import check_name
-from harness.journal.record_limits import invalid_record
-from harness.records import Closed, Opened, Scored
-
-_WANTED = tuple(b'{"kind":"%s",' % kind.kind.encode() for kind in (Opened, Closed, Scored))
+from harness.records import Closed, Episode, Opened, Scored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,32 +24,20 @@ def read_final_state(path: Path) -> FinalState | None:
     """How the last attempt of the journal at `path` ended; None when there is none.
 
     Raises:
-        JournalCorrupt: A terminated line is damaged.
+        JournalCorrupt: A terminated line is damaged or out of order.
         JournalError: It was made by a newer version, is another task's or trial's, or no regular file.
         StorageError: The file cannot be read.
     """
-    with translate_os_errors(path, "read"):
-        data = safe_files.read(path)
-    crc, opened, closed = 0, None, None
-    scores: dict[str, Scored] = {}
-    for number, line in enumerate(data.split(b"\n")[:-1], start=1):
-        try:
-            body, crc = unseal(line, crc)
-            record = decode(body) if body.startswith(_WANTED) else None
-        except NewerSchema as exc:
-            raise JournalError(f"{path}:{number}: {exc}") from exc
-        except CodecError as exc:
-            raise JournalCorrupt(path, number, str(exc)) from exc
-        if record is not None and (why := invalid_record(record)):
-            raise JournalCorrupt(path, number, why)
-        match record:
-            case Opened():
-                opened, closed, scores = record, None, {}
-            case Closed():
-                closed = record
-            case Scored():
-                scores[record.dialect] = record
-    if opened is None:
+    return final_state(path, read(path))
+
+
+def final_state(path: Path, episode: Episode) -> FinalState | None:
+    """The same of what was read.
+
+    Raises:
+        JournalError: It is another task's or trial's.
+    """
+    if (opened := episode.opened) is None:
         return None
     check_name(path, opened.task.task_id, opened.trial)
-    return FinalState(opened=opened, closed=closed, scores=scores)
+    return FinalState(opened=opened, closed=episode.closed, scores=episode.scores)

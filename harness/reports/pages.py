@@ -79,6 +79,8 @@ class RunView:
     count: int
     """How many there are to page through."""
     damaged: Sequence[str] = ()
+    notices: Sequence[str] = ()
+    """What a reader has to know of the files that this was read from, a sentence each."""
     unread: int = 0
     page: Page | None = None
     """None = all are listed, and filtered in the browser."""
@@ -98,6 +100,8 @@ class TaskView:
     story: TaskPageModel
     before: str = ""
     after: str = ""
+    notices: Sequence[str] = ()
+    """As those of `RunView`, of this task's journal."""
 
 
 class Pages:

@@ -26,7 +26,7 @@ def show_run(
     console: Console,
     known: RunInfo,
     rows: Sequence[Row],
-    damaged: Sequence[str],
+    notices: Sequence[str],
     *,
     baselines: Collection[Baseline] = (),
 ) -> None:
@@ -63,11 +63,10 @@ def show_run(
         _say(console, f"{one_line(known.verified.scorer)}: {view.verified}")
         for one in view.verified.differences:
             _say(console, f"differs: {one_line(str(one), 300)}", "yellow")
-    for damage in damaged:
-        _say(console, damage, "yellow")
+    _notices(console, notices)
 
 
-def show_task(console: Console, row: Row, story: TaskPageModel) -> None:
+def show_task(console: Console, row: Row, story: TaskPageModel, notices: Sequence[str] = ()) -> None:
     """What was asked, each step in a line, how it was judged."""
     _say(console, f"task {row.name}: {one_line(story.task.intent)}", "bold")
     judged = f"; judge: {said}" if (said := judging(row.judge)) else ""
@@ -106,9 +105,10 @@ def show_task(console: Console, row: Row, story: TaskPageModel) -> None:
             f" {one_line(failed.message, 300)}",
             "yellow",
         )
+    _notices(console, notices)
 
 
-def show_step(console: Console, moment: StepView) -> None:
+def show_step(console: Console, moment: StepView, notices: Sequence[str] = ()) -> None:
     decided = moment.decided
     _say(console, f"step {moment.number}: {moment.action} {moment.target}".rstrip() + _inherited(moment), "bold")
     spent = "from the reply cache" if decided.is_cached else f"{duration(decided.elapsed_ms / 1000)} deciding"
@@ -133,6 +133,13 @@ def show_step(console: Console, moment: StepView) -> None:
     if moment.effects:
         lines = [f"{effect.method} {effect.url} {effect.status or 'no answer'}" for effect in moment.effects]
         _block(console, "effects", "\n".join(lines))
+    _notices(console, notices)
+
+
+def _notices(console: Console, notices: Sequence[str]) -> None:
+    """What a reader has to know of the files that this was read from."""
+    for notice in notices:
+        _say(console, notice, "yellow")
 
 
 def _verdicts(console: Console, scored: Scored) -> None:

@@ -3,7 +3,9 @@
 Written page by page, so that memory holds one task at a time; in the browser a page is inert until it is opened.
 """
 
+import re
 from base64 import b64encode
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,8 +54,14 @@ class InlineUrls:
         return selected_text(self._artifacts, digest)
 
 
-def write_single_file(folder: Path, target: Path, *, dialect: str | None = None) -> None:
+def write_single_file(folder: Path, target: Path, *, dialect: str | None = None, notices: Sequence[str] = ()) -> None:
     """Write all pages of `folder` into `target`.
+
+    Args:
+        folder: The run folder.
+        target: The file.
+        dialect: Scoring to show; None = the one the run was scored in.
+        notices: What a reader has to know of what is in the folder, a sentence each; those of one journal name it.
 
     Raises:
         StorageError: The disk refuses.
@@ -69,7 +77,8 @@ def write_single_file(folder: Path, target: Path, *, dialect: str | None = None)
         view=overview(rows, folder, known.benchmarks),
         rows=rows,
         count=len(rows),
-        damaged=[str(damage) for damage in found.damaged],
+        damaged=[str(damage) for damage in found.damaged] if not notices else (),
+        notices=notices,
         baselines=baselines_of(folder, rows, known.dialect),
         branches=fork_tree(folder),
     )
@@ -79,5 +88,6 @@ def write_single_file(folder: Path, target: Path, *, dialect: str | None = None)
         for entry in found.entries:
             if (one := story_of(folder, known, entry, telling)) is not None:
                 before, after = around[page_name(entry.name)]
-                file.write(pages.leaf(replace(one, before=before, after=after), place))
+                own = [notice for notice in notices if entry.name in re.split(r"[:,]? ", notice)]
+                file.write(pages.leaf(replace(one, before=before, after=after, notices=own), place))
         file.write(foot)

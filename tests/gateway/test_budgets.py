@@ -37,9 +37,9 @@ class Quiet:
 class Costly(Model):
     """Counts what it is asked at once; everything but its first answer costs a lot."""
 
-    def _answer(self) -> dict[str, Any]:
+    def _answer(self, path: str) -> dict[str, Any]:
         tokens = 10 if len(self.seen) == 1 else TOKENS
-        return super()._answer() | {"usage": {"prompt_tokens": tokens - 1, "completion_tokens": 1}}
+        return super()._answer(path) | {"usage": {"prompt_tokens": tokens - 1, "completion_tokens": 1}}
 
 
 async def test_120_requests_at_once_overspend_by_one_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """What the endpoint refuses an agent's process: its answer, and never the end of the run."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ act("stop", answer="%d, %s" % (first[0], json.loads(first[1])["error"]["message"
 @pytest.mark.parametrize("status", [401, 402, 403, 404, 405, 410, 501])
 async def test_a_refused_request_is_answered_recorded_and_gone_on_with(tmp_path: Path, status: int) -> None:
     class Error(Model):
-        def _answer(self) -> dict[str, object]:  # type: ignore[override]
+        def _answer(self, path: str) -> dict[str, Any]:
             return {"error": {"message": "not here"}}
 
     journal = MemoryJournal()

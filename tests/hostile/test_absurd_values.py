@@ -253,7 +253,6 @@ def shown_by(place: Place, harness: Harness, names: Iterable[str]) -> None:
 
 
 def test_a_journal_that_began_right_is_read_to_its_end_or_not_at_all(place: Place) -> None:
-    """`read_final_state` decodes few lines, and sees the same damage in those."""
     put(place, setting("closed", "at", 1e308))
     with pytest.raises(JournalCorrupt, match="is not a time"):
         read_final_state(place.run / JOURNAL)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from harness.api import (
     NO_EVALUATORS,
+    Artifacts,
     Evaluator,
     Finding,
     Judge,
@@ -95,21 +96,23 @@ async def rescore(
     for start in range(0, len(paths), _AT_ONCE):
         ended = [one for path in paths[start : start + _AT_ONCE] if (one := read_final_state(path)) is not None]
         for dialect in dialects:
-            scorers = (_scorer(one, dialect, judge, evaluators) for one in ended)
-            scoring = (_rescored(one, dialect, scorer, artifacts) for one, scorer in zip(ended, scorers, strict=True))
+            scorers = (_scorer(one.scores.get(dialect), dialect, judge, evaluators) for one in ended)
+            scoring = (rescored(one, dialect, scorer, artifacts) for one, scorer in zip(ended, scorers, strict=True))
             found[dialect] += await asyncio.gather(*scoring)
     return found
 
 
-def _scorer(ended: FinalState, dialect: str, judge: Judge | None, evaluators: Mapping[str, Evaluator]) -> Scorer:
-    if judge is not None:
-        return Scorer(dialect, judge, further=evaluators)
-    return Scorer(dialect, _recorded(ended, dialect), further=_as_asked(ended, dialect, evaluators))
+def _scorer(before: Scored | None, dialect: str, judge: Judge | None, evaluators: Mapping[str, Evaluator]) -> Scorer:
+    return recorded_scorer(before, dialect, evaluators) if judge is None else Scorer(dialect, judge, further=evaluators)
 
 
-def _as_asked(ended: FinalState, dialect: str, evaluators: Mapping[str, Evaluator]) -> Mapping[str, Evaluator]:
+def recorded_scorer(before: Scored | None, dialect: str, evaluators: Mapping[str, Evaluator]) -> Scorer:
+    """Scores with the replies of the judge that gave the score before."""
+    return Scorer(dialect, _recorded_judge(before), further=_as_asked(before, evaluators))
+
+
+def _as_asked(before: Scored | None, evaluators: Mapping[str, Evaluator]) -> Mapping[str, Evaluator]:
     """The evaluators as the recorded replies were asked for; an older version asked the same in both dialects."""
-    before = ended.scores.get(dialect)
     found = dict(evaluators)
     for verdict in () if before is None else before.verdicts:
         evaluator = evaluators.get(verdict.evaluator)
@@ -129,14 +132,19 @@ class _InOneWay(JudgedEvaluator):
         return await self._evaluator.evaluate_judged(recorded, judge)
 
 
-def _recorded(ended: FinalState, dialect: str) -> Judge | None:
-    """The run's own judge; None = it has not replied."""
-    before = ended.scores.get(dialect)
+def _recorded_judge(before: Scored | None) -> Judge | None:
+    """The judge that gave a score, as far as it replied; None = it did not."""
     replies = [] if before is None else [reply for verdict in before.verdicts for reply in verdict.replies]
     return _Recorded(replies) if replies else None
 
 
-async def _rescored(ended: FinalState, dialect: str, scorer: Scorer, artifacts: ArtifactStore) -> RescoreResult:
+async def rescored(ended: FinalState, dialect: str, scorer: Scorer, artifacts: Artifacts) -> RescoreResult:
+    """Score one episode again.
+
+    Raises:
+        JournalError: An artifact that an evaluator asks for is missing or damaged.
+        ModelRejected: The judge's endpoint refuses.
+    """
     opened, missing = ended.opened, Symbols(missing=True)
     result = RescoreResult(
         task_id=opened.task.task_id, trial=opened.trial, scored=None, before=ended.scores.get(dialect)
