@@ -23,6 +23,7 @@ from harness.records import (
     Outcome,
     Record,
     Scored,
+    SeenElement,
     SideEffect,
     Task,
     Usage,
@@ -233,6 +234,14 @@ class SharedBrowser(Protocol):
 
     async def focus(self, target: str) -> None:
         """The process works in this tab: it is the one that is observed."""
+        ...
+
+    async def element(self, target: str, where: tuple[float, float] | int | None) -> SeenElement | None:
+        """An element of a tab as it is now; None = there is none, or the page does not say soon.
+
+        Args:
+            where: (x, y) in CSS px of the viewport, a backendDOMNodeId, or None = the one that has the focus.
+        """
         ...
 
     def clipboard(self) -> AbstractAsyncContextManager[None]:

@@ -34,7 +34,7 @@ from harness.records.journal_lines import (
     Unknown,
     Verdict,
 )
-from harness.records.observation import LiveObservation, Node, Observation, TabRecord
+from harness.records.observation import LiveObservation, Node, Observation, SeenElement, TabRecord
 from harness.records.process_lines import (
     Answered,
     Asked,
@@ -95,6 +95,7 @@ __all__ = [
     "Reply",
     "Resumed",
     "Scored",
+    "SeenElement",
     "Selected",
     "SideEffect",
     "Site",

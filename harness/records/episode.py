@@ -39,6 +39,13 @@ class Step:
 
     decided: Decided
     acted: Acted
+    title: str = ""
+    """What it did, in words, where the agent's process drove the browser itself; "" = its action says it."""
+
+    @property
+    def said(self) -> str:
+        """What it did, in one line."""
+        return self.title or self.decided.action.render()
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots, so that `fold` can copy it fast
@@ -136,6 +143,10 @@ class Episode:
     def commands_of(self, step: int) -> tuple[BrowserCommand, ...]:
         """What the agent's process sent to the browser itself as part of a step of this attempt, in order."""
         return tuple(command for one in self.commanded if one.step == step for command in one.commands)
+
+    def title_of(self, step: int) -> str:
+        """See `Step.title`; also of a step that is not observed yet."""
+        return next((landed.title for landed in reversed(self.landed) if landed.step == step), "")
 
     @property
     def memory(self) -> Any:

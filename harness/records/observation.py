@@ -76,3 +76,19 @@ class LiveObservation:
     """Of the page's own document, when `observation.keep_html` is set."""
     task_images: tuple[bytes, ...] = ()
     """The pictures that belong to the task's intent, PNG or JPEG, in its order; the same at each step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenElement:
+    """An element of a live page at one moment; never recorded as such."""
+
+    node: int
+    """backendDOMNodeId."""
+    role: str
+    """Accessibility role; "" = it says nothing of what the element is."""
+    name: str
+    """Accessible name, or the text of an element that has none; cut."""
+    kind: str
+    """Type of an input, `editable`, or the name of its tag."""
+    value: str
+    """What a field holds; of a password the number of its characters, of a box that is checked `on`."""

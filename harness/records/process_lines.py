@@ -91,7 +91,7 @@ class Commanded:
     step: int
     """Number of the step that they are part of, or that comes next."""
     commands: tuple[BrowserCommand, ...]
-    """In order. Empty = from here to that step the process may run scripts in pages, which are not recorded."""
+    """In order. A script (`Runtime.`) is one only if it has changed a field. Empty = from here to that step the process may run scripts in pages, which are not recorded."""
     at: float
 
 
@@ -105,6 +105,8 @@ class Landed:
     """Commands that the step is made of."""
     errors: Mapping[str, str] = optional(factory=dict)
     """Position in the step (from 1) to what the browser answered, for commands that it did not perform."""
+    title: str = optional("")
+    """What they did, in words, with the element and the text as they were then; "" = it is not known."""
     at: float
 
 

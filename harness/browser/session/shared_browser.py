@@ -9,9 +9,10 @@ from playwright.async_api import Error
 from harness.browser.acting.uploads import upload_path
 from harness.browser.driver.cdp_send import sender
 from harness.browser.driver.devtools_pipe import Backlog, BrowserConnection
+from harness.browser.reading.seen_element import ElementReader, Where
 from harness.browser.session.browser_session import BrowserSession
 from harness.protocols import RestoreResult
-from harness.records import Acted
+from harness.records import Acted, SeenElement
 
 Follow = Callable[[Acted, bool], Awaitable[RestoreResult]]
 """See `SharedBrowser.follow`."""
@@ -38,6 +39,7 @@ class SharedWindow:
         self._context = context
         self._uploads = uploads
         self._backlog = Backlog()
+        self._elements = ElementReader()
 
     @classmethod
     async def of(
@@ -86,6 +88,10 @@ class SharedWindow:
                 continue
             if tab.target == target:
                 return tabs.choose(tab)
+
+    async def element(self, target: str, where: Where) -> SeenElement | None:
+        tab = next((tab for tab in self._window.tabs.all if tab.target == target), None)
+        return None if tab is None else await self._elements.read(tab, where)
 
     def clipboard(self) -> AbstractAsyncContextManager[None]:
         return self._window.clipboard.used()

@@ -4,12 +4,13 @@ import asyncio
 from contextlib import suppress
 
 from harness.errors import BrowserCrashed, HarnessError
-from harness.gateway.cdp.bursts import Bursts, Ticket
+from harness.gateway.cdp.bursts import Bursts, Sent, Ticket
+from harness.gateway.cdp.gesture import changed_by_script, clicked_by_script
 from harness.gateway.cdp.replay import Deliver, Replay
 from harness.gateway.deps import SessionDeps
 from harness.gateway.events import Broken, SessionOver
 from harness.protocols import RestoreResult, SharedBrowser
-from harness.records import BrowserCommand, Guarded
+from harness.records import Guarded, SeenElement
 
 MOST_REFUSALS = 200
 """That are kept; all are counted."""
@@ -41,23 +42,55 @@ class DrivenBrowser:
         """As it is recorded: without what differs from one deployment, or one start of the process, to the next."""
         return self._settings.volatile.text(self.browser.canonical(text))
 
-    async def admit(self, command: BrowserCommand, target: str) -> Ticket:
+    async def admit(self, sent: Sent) -> Ticket:
         """Let a command through that may change something: it is recorded, or was before.
 
-        Args:
-            target: Id of the target that it works on; "" = none.
         Raises:
             SessionOver: The episode cannot go on.
         """
+        self._check_here()
+        if await self._replay.admit(sent.command, sent.target):
+            return Ticket(None, 0)
+        is_recorded = await self._replay.is_pending(sent.command)
+        return await self._bursts.admit(sent, is_recorded=is_recorded)
+
+    async def writing(self, target: str, node: int) -> SeenElement | None:
+        """Wait until a script may run that may change a field; the field before that.
+
+        Raises:
+            SessionOver: The episode cannot go on.
+        """
+        self._check_here()
+        await self._replay.scripting()
+        if self._replay.is_over:
+            await self._bursts.make_way(node)
+        await self.script()
+        return await self.browser.element(target, node)
+
+    async def written(self, sent: Sent, before: SeenElement, *, clicks: bool) -> None:
+        """Make that script part of a step, or a step, if it has changed the field.
+
+        Args:
+            clicks: It may have clicked on the element instead.
+        Raises:
+            SessionOver: The episode cannot go on.
+        """
+        now = await self.browser.element(sent.target, sent.node)
+        words = "" if now is None else changed_by_script(before, now)
+        if not words:
+            return self._bursts.clicked(clicked_by_script(before)) if clicks else None
+        if not self._replay.is_over:
+            return self._replay.changed(sent.command)
+        is_recorded = await self._replay.is_pending(sent.command)
+        await self._bursts.changed(sent, words, is_recorded=is_recorded)
+
+    def _check_here(self) -> None:
+        """Raises: SessionOver: The browser is gone."""
         try:
             self.check()
         except BrowserCrashed as error:
             self.lose(error)
             raise SessionOver(str(error)) from error
-        if await self._replay.admit(command, target):
-            return Ticket(None, 0)
-        is_recorded = await self._replay.is_pending(command)
-        return await self._bursts.admit(command, target, is_recorded=is_recorded)
 
     def landed(self, ticket: Ticket, error: str = "") -> None:
         """It was answered; `error` if it was not performed."""

@@ -1,29 +1,50 @@
 """Commands of an agent's process that may change something become steps of the episode.
 
 A step begins with the first such command, which waits until the decision is durable. It ends when all commands were
-answered, and the process asks its model or sends no other for a while; then the page is observed, and what comes
-meanwhile waits for the next step. Each command is durable before it is passed on; commands that come while the journal
-is written share the next write.
+answered, and the process asks its model, does something else (see `gesture`), or sends no other for a while; then the
+page is observed, and what comes meanwhile waits for the next step. Each command is durable before it is passed on;
+commands that come while the journal is written share the next write.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
 from harness.actions import Cdp
+from harness.actions.truncate import cut
+from harness.gateway.cdp.gesture import Gesture
+from harness.gateway.cdp.input_events import InputEvent, Kind
 from harness.gateway.deps import SessionDeps
 from harness.gateway.events import Called, SessionOver
 from harness.protocols import SharedBrowser
-from harness.records import BrowserCommand, Commanded, Landed
+from harness.records import BrowserCommand, Commanded, Landed, SeenElement
 
 QUIET_S = 0.15
 """Without a further command: the step is over."""
+HELD_S = 1.0
+"""The same while a button or a key is down."""
+_PARTS_WITHIN_S = 2.0
+"""A step whose commands are not answered by then goes on with what is something else."""
 LONGEST_S = 20.0
 """A step that is not over by then is cut there: what comes after is the next one."""
 _LOOKS_EVERY_S = 0.1
 _MOST_ERRORS = 100
+_LONGEST_TITLE = 10_000
+_SCRIPT = "run a script that changed the page"
 _LONGEST_ERROR = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """A command as it is to be let through."""
+
+    command: BrowserCommand
+    event: InputEvent
+    target: str = ""
+    """Id of the target that it works on; "" = none."""
+    node: int = 0
+    """backendDOMNodeId of the element that it names; 0 = none."""
 
 
 @dataclass(slots=True, eq=False)
@@ -49,13 +70,28 @@ class _Burst:
     """It began with what scripts led to; any other has a first command."""
     is_complete: bool = False
     """The process has gone on to something else: it is over once all commands are answered."""
-    is_closed: bool = False
+    closed: asyncio.Event = field(default_factory=asyncio.Event)
+    """No further command is part of it."""
     under_way: int = 0
     count: int = 0
     last: float = field(default_factory=lambda: asyncio.get_running_loop().time())
     target: str = ""
     """That the last command works on."""
     errors: dict[str, str] = field(default_factory=dict)
+    gestures: list[Gesture] = field(default_factory=list)
+    """Mostly one."""
+
+    def part_of(self, event: InputEvent) -> Gesture | None:
+        """The gesture that a command belongs to; None = it begins another one."""
+        return self.gestures[-1] if self.gestures and self.gestures[-1].takes(event) else None
+
+    def is_about(self, node: int) -> bool:
+        """Whether the newest gesture is about writing into this element."""
+        return bool(self.gestures) and self.gestures[-1].writes_into(node)
+
+    @property
+    def quiet_s(self) -> float:
+        return HELD_S if self.gestures and self.gestures[-1].is_held else QUIET_S
 
 
 class Bursts:
@@ -74,6 +110,7 @@ class Bursts:
         self._is_over = False
         self._is_interrupted = False
         self._has_exited = False
+        self._by_script = ""
         self._seen = browser.state()
 
     def go_on(self) -> None:
@@ -82,7 +119,7 @@ class Bursts:
         self._is_marked = any(one.step == len(episode.steps) + 1 for one in episode.commanded)
         self._seen = self._browser.state()
 
-    async def admit(self, command: BrowserCommand, target: str, *, is_recorded: bool = False) -> Ticket:
+    async def admit(self, sent: Sent, *, is_recorded: bool = False) -> Ticket:
         """Let a command through once it is durable.
 
         Args:
@@ -90,20 +127,63 @@ class Bursts:
         Raises:
             SessionOver: The episode cannot go on.
         """
-        burst = await self._joined(command)
-        burst.count += 1
-        burst.under_way += 1
-        burst.last = asyncio.get_running_loop().time()
-        ticket = Ticket(burst, burst.count)
+        burst = await self._joined(sent, is_recorded=is_recorded)
+        ticket = self._count(burst)
         with ExitStack() as undo:
             undo.callback(self.landed, ticket, "it was not recorded")
-            if target and target != burst.target:  # before it is sent: a tab that it opens becomes current after that
-                burst.target = target
-                await self._browser.focus(target)
+            if (
+                sent.target and sent.target != burst.target
+            ):  # before it is sent: a tab that it opens becomes current then
+                burst.target = sent.target
+                await self._browser.focus(sent.target)
+            if (gesture := burst.part_of(sent.event)) is None:
+                burst.gestures.append(gesture := Gesture())
+            looking = asyncio.create_task(self._look(sent, gesture)) if gesture.looks(sent.event, sent.node) else None
+            undo.callback(looking.cancel if looking is not None else bool)
             if not is_recorded:
-                await self._record(command)
+                await self._record(sent.command)
+            gesture.add(sent.event, None if looking is None else await looking)
             undo.pop_all()
         return ticket
+
+    async def make_way(self, node: int) -> None:
+        """Wait until a script of the process may change a field: as part of a step about it, or between steps.
+
+        Raises:
+            SessionOver: The episode cannot go on.
+        """
+        while (burst := self._burst) is not None and not self._is_over:
+            if burst.closed.is_set():
+                await burst.over.wait()
+            elif burst.is_about(node) or not await self._parted(burst):
+                return
+
+    async def changed(self, sent: Sent, words: str, *, is_recorded: bool = False) -> None:
+        """Make a script that has changed a field part of the step about it, or a step.
+
+        Args:
+            words: What it did.
+            is_recorded: The step that is pending holds it already.
+        Raises:
+            SessionOver: The episode cannot go on.
+        """
+        burst = await self._joined(sent, is_recorded=is_recorded)
+        ticket = self._count(burst)
+        try:
+            if sent.target and sent.target != burst.target:
+                burst.target = sent.target
+                await self._browser.focus(sent.target)
+            if not is_recorded:
+                await self._record(sent.command)
+            if not burst.is_about(sent.node):
+                burst.gestures.append(Gesture())
+            burst.gestures[-1].by_script = words
+        finally:
+            self.landed(ticket)
+
+    def clicked(self, words: str) -> None:
+        """A script has clicked on an element, which may lead to another page."""
+        self._by_script = words
 
     def landed(self, ticket: Ticket, error: str = "") -> None:
         """It was answered; `error` if it was not performed."""
@@ -151,18 +231,19 @@ class Bursts:
                     await self._happened.wait()
             except TimeoutError:
                 pass
-        burst.is_closed = True
+        burst.closed.set()
         if self._is_interrupted:
             raise SessionOver("the attempt cannot go on")
         if self._batch is not None and self._batch.written is not None:
             await asyncio.shield(self._batch.written)
+        title = await self._title(burst)
         async with self._writing:
-            await self._journal.keep(lambda: self._landed(burst))
+            await self._journal.keep(lambda: self._landed(burst, title))
 
     def delivered(self) -> None:
         """The step is recorded: the next may begin."""
         burst, self._burst = self._burst, None
-        self._is_marked = False
+        self._is_marked, self._by_script = False, ""
         self._seen = self._browser.state()
         if burst is not None:
             burst.over.set()
@@ -198,11 +279,11 @@ class Bursts:
         self._is_interrupted = True
         self.end()
 
-    async def _joined(self, command: BrowserCommand) -> _Burst:
-        """The step that the command is part of, once it may be."""
+    async def _joined(self, sent: Sent, *, is_recorded: bool) -> _Burst:
+        """The step that a command is part of, once it may be."""
         while not self._is_over:
-            burst = self._burst or self._begin(command.text)
-            if burst.is_closed:
+            burst = self._burst or self._begin(sent.command.text)
+            if burst.closed.is_set():
                 await burst.over.wait()
                 continue
             try:
@@ -210,9 +291,42 @@ class Bursts:
             except asyncio.CancelledError:  # the client hung up before its command was passed on
                 burst.is_script = True
                 raise
-            if not burst.is_closed and not self._is_over:
+            is_script = sent.event.kind is Kind.SCRIPT and burst.is_about(sent.node)
+            is_part = is_recorded or not burst.gestures or is_script or burst.part_of(sent.event) is not None
+            if not is_part and not burst.closed.is_set() and await self._parted(burst):
+                continue
+            if not burst.closed.is_set() and not self._is_over:
                 return burst
         raise SessionOver("the episode is over")
+
+    async def _parted(self, burst: _Burst) -> bool:
+        """End a step, as what comes is something else; False = its commands are not answered."""
+        burst.is_complete = True
+        self._happened.set()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PARTS_WITHIN_S):
+                await burst.closed.wait()
+        burst.is_complete = burst.closed.is_set()
+        return burst.is_complete
+
+    def _count(self, burst: _Burst) -> Ticket:
+        burst.count += 1
+        burst.under_way += 1
+        burst.last = asyncio.get_running_loop().time()
+        return Ticket(burst, burst.count)
+
+    async def _look(self, sent: Sent, gesture: Gesture) -> SeenElement | None:
+        """The element that a command is aimed at."""
+        where = sent.event.point if gesture.wants_point(sent.event) else sent.node or None
+        return await self._browser.element(sent.target, where)
+
+    async def _title(self, burst: _Burst) -> str:
+        """What the step was, in words."""
+        for gesture in burst.gestures:
+            if (point := gesture.hovers_at) is not None:
+                gesture.element = await self._browser.element(burst.target, point)
+        said = [self._by_script if burst.is_script else "", *(gesture.title for gesture in burst.gestures)]
+        return cut(self._browser.canonical("; ".join(filter(None, said)) or _SCRIPT), _LONGEST_TITLE)
 
     def _begin(self, first: str) -> _Burst:
         self._burst = _Burst(is_script=not first)
@@ -226,7 +340,7 @@ class Bursts:
         is_busy = burst.under_way or expects or not (burst.count or burst.is_script)
         if is_busy and not self._has_exited:
             return whole
-        return 0.0 if burst.is_complete else min(whole, burst.last + QUIET_S - now)
+        return 0.0 if burst.is_complete else min(whole, burst.last + burst.quiet_s - now)
 
     async def _record(self, command: BrowserCommand) -> None:
         if self._batch is None:
@@ -245,9 +359,9 @@ class Bursts:
         step = len(self._journal.episode.steps) + 1
         return Commanded(step=step, commands=tuple(commands), at=self._journal.now())
 
-    def _landed(self, burst: _Burst) -> Landed:
+    def _landed(self, burst: _Burst, title: str) -> Landed:
         step = len(self._journal.episode.steps) + 1
-        return Landed(step=step, count=burst.count, errors=burst.errors, at=self._journal.now())
+        return Landed(step=step, count=burst.count, errors=burst.errors, title=title, at=self._journal.now())
 
 
 @dataclass(slots=True, eq=False)

@@ -9,20 +9,25 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
+from typing import Any
 
 from websockets.exceptions import ConnectionClosed
 
 from harness.codec import CodecError, JsonObject
 from harness.errors import ActionFailed
 from harness.gateway.cdp import wire
+from harness.gateway.cdp.asking import Asking
 from harness.gateway.cdp.boundary import DrivenBrowser
-from harness.gateway.cdp.bursts import Ticket
+from harness.gateway.cdp.bursts import Sent, Ticket
 from harness.gateway.cdp.client import Client
 from harness.gateway.cdp.clipboard_commands import grants_clipboard, uses_clipboard
 from harness.gateway.cdp.command import recorded
+from harness.gateway.cdp.input_events import SCRIPT, read_event
 from harness.gateway.cdp.rules import Treatment, treatment
+from harness.gateway.cdp.scripts import clicks, writes
 from harness.gateway.cdp.target_commands import EVERYTHING, TargetCommands
 from harness.gateway.cdp.targets import Session, TabNumbers, Targets
 from harness.gateway.cdp.upstream import Upstream
@@ -34,6 +39,8 @@ MOST_QUEUED = 64 << 20
 """Bytes of commands that wait for their turn; a client that has sent more is not read on."""
 _MOST_HANDLES = 1000
 _ANSWERS_WITHIN_S = 5.0
+_RUNS_WITHIN_S = 2.0
+"""A script that writes: it is not waited for any longer."""
 _SHOWN = 200
 _OF_OUR_CONTEXT = frozenset({"Storage.setCookies", "Storage.clearCookies"})
 _NAVIGATE = frozenset({"Page.navigate", "Target.createTarget"})
@@ -68,6 +75,9 @@ class Connection:
         self._waiting: deque[tuple[Request, int]] = deque()
         self._queued = 0
         self._changed = asyncio.Event()
+        self._asking = Asking(upstream)
+        self._running: set[asyncio.Task[Any]] = set()
+        """Scripts that the relay has sent for the client, and their answers."""
         self._handles: set[tuple[str, str]] = set()
         """Session and name of the streams that this client was given."""
 
@@ -89,6 +99,7 @@ class Connection:
             self._client.fail(error)
         finally:
             self._target_commands.end()
+            tasks += self._running
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
@@ -163,9 +174,7 @@ class Connection:
             case Treatment.TARGETS:
                 await self._about_targets(request)
             case Treatment.SCRIPT | Treatment.REPLY:
-                request = self._allowed(request)
-                await self._driven.script()
-                await self._upstream.send(request)
+                await self._script(self._allowed(request))
             case Treatment.OURS:
                 await self._upstream.send(self._in_our_context(request))
             case Treatment.STREAM:
@@ -198,14 +207,52 @@ class Connection:
     async def _change(self, request: Request) -> None:
         """Let a command through that may change something, once it is recorded."""
         request = self._allowed(request)
-        target = self._target_of(request)
-        name = self._name_of(request, target)
-        command = recorded(request.method, request.params, target=name, canonical=self._driven.canonical)
-        ticket = await self._driven.admit(command, target)
+        sent = await self._as_sent(request)
+        ticket = await self._driven.admit(sent)
         with ExitStack() as undo:
             undo.callback(self._driven.landed, ticket, "it was not performed")
             await self._send_change(request, ticket)
             undo.pop_all()
+
+    async def _as_sent(self, request: Request) -> Sent:
+        target = self._target_of(request)
+        name = self._name_of(request, target)
+        command = recorded(request.method, request.params, target=name, canonical=self._driven.canonical)
+        node = pages = 0
+        if self._driven.has_caught_up:  # else what it does is recorded in words
+            node = await self._asking.node(request)
+            pages = await self._asking.pages(request)
+        event = read_event(request.method, request.params, tab=name, pages=pages)
+        return Sent(command=command, event=event, target=target, node=node)
+
+    async def _script(self, request: Request) -> None:
+        """Let a script run; one that changes a field is a step, or part of one."""
+        node = await self._asking.written(request) if writes(request) else 0
+        before = await self._driven.writing(self._target_of(request), node) if node else None
+        if before is None:
+            await self._driven.script()
+            return await self._upstream.send(request)
+        running = asyncio.create_task(self._upstream.call(request.method, request.params, session=request.session))
+        self._running.add(running)
+        running.add_done_callback(self._running.discard)
+        await asyncio.wait([running], timeout=_RUNS_WITHIN_S)
+        if not running.done():  # nothing else waits for it
+            late = asyncio.create_task(self._answer(request, running))
+            self._running.add(late)
+            return late.add_done_callback(self._running.discard)
+        name = self._name_of(request, self._target_of(request))
+        command = recorded(request.method, request.params, target=name, canonical=self._driven.canonical)
+        command = replace(command, text=f"{request.method} in {name}")  # a script may hold a password
+        sent = Sent(command=command, event=SCRIPT, target=self._target_of(request), node=node)
+        await self._driven.written(sent, before, clicks=clicks(request))
+        await self._answer(request, running)
+
+    async def _answer(self, request: Request, running: "asyncio.Task[JsonObject]") -> None:
+        """Give the client what a command led to that the relay has sent for it."""
+        try:
+            await self.pass_on(wire.result(request, await running))
+        except CommandFailed as error:
+            await self.pass_on(wire.failure(str(error), code=wire.SERVER_ERROR, request=request))
 
     async def _send_change(self, request: Request, ticket: Ticket) -> None:
         def landed(answer: JsonObject) -> None:

@@ -48,7 +48,7 @@ class Replay:
         self._target = ""
         self._is_settling = False
         self.is_over = not self._steps
-        self._recording.compared = self._compared
+        self._recording.compared = self._past
 
     async def admit(self, command: BrowserCommand, target: str) -> bool:
         """Wait for the turn of a command; whether it is one of a whole recorded step.
@@ -60,6 +60,8 @@ class Replay:
         """
         async with self._turn:
             await self._compared()
+            while not self.is_over and self._skips_scripts(command):
+                await self._compared()
             if self.is_over:
                 return False
             expected = self._steps[0][1][0]
@@ -74,9 +76,21 @@ class Replay:
             self._tell()
             return True
 
+    async def scripting(self) -> None:
+        """Wait until a script of the process may run that may change a field: not while a step is compared."""
+        while not self.is_over and (self._is_settling or self._is_sent(self._steps[0])):
+            await self._wait()
+
+    def changed(self, command: BrowserCommand) -> None:
+        """A script of the process has changed a field."""
+        if self.is_over or not (commands := self._steps[0][1]) or commands[0].key != command.key:
+            return  # those of older recordings are not compared
+        commands.popleft()
+        self._tell()
+
     def expects(self) -> bool:
         """Whether commands of the pending step are still to be sent again."""
-        return bool(self._pending)
+        return not all(map(_is_script, self._pending))
 
     async def is_pending(self, command: BrowserCommand) -> bool:
         """Whether a command is the next that is recorded of the pending step.
@@ -84,7 +98,9 @@ class Replay:
         Raises:
             SessionOver: Another one is recorded, and the attempt does not go on.
         """
-        if not self._pending:
+        while self._pending and _is_script(self._pending[0]) and command.key != self._pending[0].key:
+            self._pending.popleft()
+        if not self._pending or (_is_script(command) and command.key != self._pending[0].key):
             return False
         expected = self._pending.popleft()
         if command.key == expected.key:
@@ -100,7 +116,7 @@ class Replay:
         Raises:
             SessionOver: It has not, and the attempt does not go on.
         """
-        if self._pending:
+        if self.expects():
             missing = self._pending[0].text[:_SHOWN]
             self._pending.clear()
             await self._divergence.found(Boundary.BROWSER, f"it did not send {missing}, which is recorded")
@@ -180,9 +196,38 @@ class Replay:
         while not self.is_over and (self._is_settling or not self._steps[0][1]):
             await self._wait()
 
+    async def _past(self) -> None:
+        """Wait until all is compared, as the process does something else than to send commands.
+
+        A script that changed a field when it was recorded may find it changed already.
+        """
+        if not self.is_over and (commands := self._steps[0][1]) and all(map(_is_script, commands)):
+            commands.clear()
+            self._tell()
+        await self._compared()
+
+    def _skips_scripts(self, command: BrowserCommand) -> bool:
+        """Pass over recorded scripts that change nothing this time; whether none of the step's commands is left."""
+        commands = self._steps[0][1]
+        while commands and _is_script(commands[0]) and commands[0].key != command.key:
+            commands.popleft()
+        if not commands:
+            self._tell()
+        return not commands
+
+    def _is_sent(self, part: "tuple[Step, deque[BrowserCommand]]") -> bool:
+        """Whether all commands of a step were sent, of one that has some."""
+        step, commands = part
+        action = step.decided.action
+        return not commands and isinstance(action, Cdp) and bool(action.first)
+
     async def _wait(self) -> None:
         self._happened.clear()
         await self._happened.wait()
 
     def _tell(self) -> None:
         self._happened.set()
+
+
+def _is_script(command: BrowserCommand) -> bool:
+    return command.method.startswith("Runtime.")
