@@ -129,7 +129,7 @@ class RunSource:
                 request = self._request(decided, number)
                 calls = list(request.calls)
                 yield request
-            yield _action(decided, acted, calls.pop(0) if calls else None)
+            yield _action(episode.said(decided), decided, acted, calls.pop(0) if calls else None)
 
     def message(self, digest: str) -> JsonObject:
         """A message of a prompt, its pictures as data URLs.
@@ -239,12 +239,12 @@ def _call(call: JsonObject, step: int, index: int) -> Call | None:
     return None
 
 
-def _action(decided: Decided, acted: Acted | None, call: Call | None) -> DecidedAction:
+def _action(text: str, decided: Decided, acted: Acted | None, call: Call | None) -> DecidedAction:
     ended = decided.at if acted is None else acted.at
     return DecidedAction(
         step=decided.step,
         name=call.name if call else decided.action.kind,
-        text=decided.action.render(),
+        text=text,
         call=call,
         acted=acted,
         began=decided.at if acted is None else max(decided.at, acted.at - acted.elapsed_ms / 1000),

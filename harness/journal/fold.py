@@ -166,17 +166,13 @@ def _acted(episode: Episode, record: Acted) -> Episode:
     return _changed(
         episode,
         arrival=episode.arrival or record,
-        steps=(*episode.steps, _step(episode, pending, record)) if pending else episode.steps,
+        steps=(*episode.steps, Step(decided=pending, acted=record)) if pending else episode.steps,
         pending=None,
         is_unsent=False,
         elapsed_ms=episode.elapsed_ms + elapsed_ms,
         total_elapsed_ms=episode.total_elapsed_ms + elapsed_ms,
         total_effects=_with_effects(episode.total_effects, record.effects),
     )
-
-
-def _step(episode: Episode, decided: Decided, acted: Acted) -> Step:
-    return Step(decided=decided, acted=acted, title=episode.title_of(acted.step) if episode.landed else "")
 
 
 def _happened(episode: Episode, record: Resumed | Late | Doubt | Failed) -> Episode:

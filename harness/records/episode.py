@@ -39,13 +39,6 @@ class Step:
 
     decided: Decided
     acted: Acted
-    title: str = ""
-    """What it did, in words, where the agent's process drove the browser itself; "" = its action says it."""
-
-    @property
-    def said(self) -> str:
-        """What it did, in one line."""
-        return self.title or self.decided.action.render()
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots, so that `fold` can copy it fast
@@ -145,8 +138,12 @@ class Episode:
         return tuple(command for one in self.commanded if one.step == step for command in one.commands)
 
     def title_of(self, step: int) -> str:
-        """See `Step.title`; also of a step that is not observed yet."""
+        """What a step did, in words, if the agent's process drove the browser itself; "" = only its action says it."""
         return next((landed.title for landed in reversed(self.landed) if landed.step == step), "")
+
+    def said(self, decided: Decided) -> str:
+        """What a decision of this attempt did, or is to do, in one line."""
+        return self.title_of(decided.step) or decided.action.render()
 
     @property
     def memory(self) -> Any:

@@ -91,7 +91,9 @@ class Commanded:
     step: int
     """Number of the step that they are part of, or that comes next."""
     commands: tuple[BrowserCommand, ...]
-    """In order. A script (`Runtime.`) is one only if it has changed a field. Empty = from here to that step the process may run scripts in pages, which are not recorded."""
+    """In order; a script (`Runtime.`) is one of them, recorded when it has run, if it has changed a field. Empty = from
+    here to that step the process may run scripts in pages, which are not recorded.
+    """
     at: float
 
 

@@ -37,6 +37,8 @@ TEXT_LIMIT = 60_000
 """Characters of one text that a page shows; the journal holds the rest."""
 BODY_LIMIT = 10_000
 """Characters of a request of the agent's process, and of its answer; the artifact holds the rest."""
+_MOST_TITLE = 400
+"""Characters of what a step did."""
 _PNG = b"\x89PNG\r\n\x1a\n"
 _PNG_HEAD = 24
 
@@ -205,7 +207,7 @@ class TaskPageBuilder:
             resumed = tuple(record for record in episode.resumed if record.step == decided.step - 1)
             prompt = tuple(self._sent(digest, decided.step, seen, shown) for digest in decided.prompt)
             yield replace(
-                self._moment(decided, acted, seen),
+                self._moment(_text(episode, decided, aimed=False), decided, acted, seen),
                 prompt=prompt,
                 is_inherited=decided.step <= episode.inherited,
                 resumed=resumed,
@@ -215,12 +217,12 @@ class TaskPageBuilder:
             )
             seen = acted.observation if acted else seen
 
-    def _moment(self, decided: Decided, acted: Acted | None, seen: Observation | None) -> StepView:
+    def _moment(self, text: str, decided: Decided, acted: Acted | None, seen: Observation | None) -> StepView:
         shot = self._shot(seen)
         target = next(iter(decided.action.targets), None)
         return StepView(
             number=decided.step,
-            action=action_text(decided.action, aimed=False),
+            action=text,
             verb=decided.action.kind,
             target=one_line(target.line or target.name, 300) if target else "",
             seen=seen,
@@ -290,7 +292,12 @@ def action_text(action: Action, *, aimed: bool = True) -> str:
         action = action.with_targets(lambda target: replace(target, line=""))
     if isinstance(action, InvalidAction):
         return f"no action: {one_line(action.why)}" if action.why else "no action"
-    return one_line(action.render(), 400)
+    return one_line(action.render(), _MOST_TITLE)
+
+
+def _text(episode: Episode, decided: Decided, *, aimed: bool = True) -> str:
+    """What a decision did, or is to do, in one line."""
+    return one_line(episode.title_of(decided.step), _MOST_TITLE) or action_text(decided.action, aimed=aimed)
 
 
 def _content(content: object) -> str:
@@ -343,11 +350,11 @@ _WHY_NEXT = {
 def _past(old: Episode, new: Episode) -> PastAttempt:
     refusals = [step.acted.outcome for step in old.steps]
     actions = [
-        (action_text(step.decided.action), "" if isinstance(outcome, Done) else outcome.why)
+        (_text(old, step.decided), "" if isinstance(outcome, Done) else outcome.why)
         for step, outcome in zip(old.steps, refusals, strict=True)
     ]
     if old.pending is not None:
-        actions.append((action_text(old.pending.action), ""))
+        actions.append((_text(old, old.pending), ""))
     why = new.opened.why if new.opened else ""
     return PastAttempt(
         number=old.attempt,

@@ -403,7 +403,7 @@ class EpisodeRunner:
                 trial=self._job.trial,
                 phase=phase,
                 step=len(episode.steps) + 1,
-                action="" if newest is None else newest.action.render(),
+                action="" if newest is None else episode.said(newest),
                 usage=episode.usage,
             )
         )

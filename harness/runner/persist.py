@@ -1,10 +1,9 @@
 """Writes contents as artifacts before the record that names them is written."""
 
-from harness.actions import Action
 from harness.api import Artifacts
 from harness.codec import dumps
 from harness.protocols import RawEvidence, TargetValue
-from harness.records import Acted, Done, Episode, Evidence, Selected, TrajectoryStep
+from harness.records import Acted, Decided, Done, Episode, Evidence, Selected, TrajectoryStep
 
 
 def store_response(raw: bytes, artifacts: Artifacts) -> str | None:
@@ -34,13 +33,15 @@ def store_evidence(
 def trajectory_of(episode: Episode) -> tuple[TrajectoryStep, ...]:
     """The arrival and the steps of an attempt, each with the page it led to; the agent's own stop is no step."""
     arrived = () if episode.arrival is None else (_step("", episode.arrival),)
-    return (*arrived, *(_step(_said(step.decided.action), step.acted) for step in episode.steps))
+    return (*arrived, *(_step(_said(episode, step.decided), step.acted) for step in episode.steps))
 
 
-def _said(action: Action) -> str:
+def _said(episode: Episode, decided: Decided) -> str:
     """The action with what it was done to, as ids say nothing without their page."""
+    action = decided.action
     targets = ", ".join(f"{target.role} {target.name!r}" for target in action.targets if target.role)
-    return f"{action.render()} on {targets}" if targets else action.render()
+    said = episode.said(decided)
+    return f"{said} on {targets}" if targets else said
 
 
 def _step(action: str, acted: Acted) -> TrajectoryStep:

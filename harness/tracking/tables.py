@@ -152,7 +152,7 @@ def _step_row(episode: Episode, decided: Decided, acted: Acted | None) -> Row:
         "trial": opened.trial,
         "attempt": opened.attempt,
         "step": decided.step,
-        "action": decided.action.render(),
+        "action": episode.said(decided),
         "reply": decided.reply,
         "refused": acted.outcome.why if acted and isinstance(acted.outcome, Refused) else "",
         "url": seen.url if seen else "",

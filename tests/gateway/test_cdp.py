@@ -124,14 +124,14 @@ async def test_wherever_it_is_killed_it_ends_the_same(tmp_path: Path, shop: Shop
     assert whole.closed is not None and whole.closed.answer == "r1 r1 r2 r3" and len(bought(web)) == 1
     assert b"http://shop.localhost/" in model.seen[1] and str(web.port).encode() not in model.seen[1]
     urls = [step.acted.observation.url for step in whole.steps]
-    assert [url.rpartition("/")[2] for url in urls] == ["", "buy", "more", ""]
+    assert [url.rpartition("/")[2] for url in urls] == ["", "", "buy", "more", ""]
     assert [isinstance(one.decided.action, Cdp) and bool(one.decided.action.first) for one in whole.steps] == [
-        *(True, True, False, True)
+        *(True, True, True, False, True)
     ]
     records = [one for one in calm.records if one.kind not in ("closed", "scored", "exited")]
     decided = [at for at, one in enumerate(records, start=1) if one.kind == "decided"]
-    further = (decided[0], decided[1], decided[2], decided[2] + 3) if more else ()
-    for end in (decided[1] + 1, *further, len(records)):
+    further = (*decided[:4], decided[3] + 3) if more else ()
+    for end in (decided[2] + 1, *further, len(records)):
         web.asked.clear()  # the site was reset
         journal = MemoryJournal(records[:end])
         journal.artifacts = calm.artifacts

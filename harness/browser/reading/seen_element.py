@@ -1,7 +1,7 @@
 """One element as it is now, named as the accessibility tree names it: under a point, with the focus, or a node.
 
-It only reads. Where a page does not answer soon, or goes elsewhere meanwhile, there is no element: what is said of it is
-for people, and nothing waits long for it.
+It only reads. Where a page does not answer soon, or goes elsewhere meanwhile, there is no element: what is said of it
+is for people, and nothing waits long for it.
 """
 
 import asyncio

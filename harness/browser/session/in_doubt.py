@@ -226,7 +226,7 @@ def _opened(episode: Episode, page: ReopenedPage) -> str:
 def _possible(episode: Episode, sites: SiteFacts) -> Iterator[str]:
     for page in reopened_pages(episode):
         if not page.sent and not sites.holds(page.url) and not sites.is_safe(page.url):
-            action = episode.steps[page.step - 1].decided.action.render()
+            action = episode.said(episode.steps[page.step - 1].decided)
             yield (
                 f"{_opened(episode, page)}, to which {action} had led; if this address changes something, it did so"
                 " twice (sites.X.safe_get)"

@@ -77,12 +77,12 @@ class DrivenBrowser:
         """
         now = await self.browser.element(sent.target, sent.node)
         words = "" if now is None else changed_by_script(before, now)
-        if not words:
+        if now is None or not words:
             return self._bursts.clicked(clicked_by_script(before)) if clicks else None
         if not self._replay.is_over:
             return self._replay.changed(sent.command)
         is_recorded = await self._replay.is_pending(sent.command)
-        await self._bursts.changed(sent, words, is_recorded=is_recorded)
+        await self._bursts.changed(sent, words, now, is_recorded=is_recorded)
 
     def _check_here(self) -> None:
         """Raises: SessionOver: The browser is gone."""

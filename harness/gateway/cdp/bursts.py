@@ -158,11 +158,12 @@ class Bursts:
             elif burst.is_about(node) or not await self._parted(burst):
                 return
 
-    async def changed(self, sent: Sent, words: str, *, is_recorded: bool = False) -> None:
+    async def changed(self, sent: Sent, words: str, element: SeenElement, *, is_recorded: bool = False) -> None:
         """Make a script that has changed a field part of the step about it, or a step.
 
         Args:
             words: What it did.
+            element: The field after that.
             is_recorded: The step that is pending holds it already.
         Raises:
             SessionOver: The episode cannot go on.
@@ -177,7 +178,7 @@ class Bursts:
                 await self._record(sent.command)
             if not burst.is_about(sent.node):
                 burst.gestures.append(Gesture())
-            burst.gestures[-1].by_script = words
+            burst.gestures[-1].add_script(words, element)
         finally:
             self.landed(ticket)
 

@@ -17,7 +17,7 @@ _EDITING = frozenset({"Backspace", "Delete", "Control+A", "Meta+A", "Home", "End
 """Keys that make room for a text."""
 _TIMES = {2: "double-click", 3: "triple-click"}
 _FOCUSED = frozenset({Kind.TEXT, Kind.KEY})
-_WRITES = frozenset({Kind.FOCUS, Kind.TEXT, Kind.KEY})
+_WRITES = frozenset({Kind.FOCUS, Kind.TEXT, Kind.KEY, Kind.SCRIPT})
 _OF_LINES = frozenset({"textarea", "editable"})
 _MOST_TEXT = 4000
 """Characters."""
@@ -44,6 +44,8 @@ class Gesture:
     words: str = ""
     by_script: str = ""
     """What a script has done to the same field meanwhile, in words."""
+    is_cleared: bool = False
+    """A script has emptied the field last."""
     is_dropped: bool = False
     asks_focus: bool = True
     pressed: set[str] = field(default_factory=set)
@@ -64,7 +66,8 @@ class Gesture:
             case Kind.DROP:
                 return self.does is None or self._is_down
             case Kind.TEXT:
-                return self.does in (None, Kind.FOCUS, Kind.TEXT) or self._makes_room
+                is_cleared = self.does is Kind.SCRIPT and self.is_cleared
+                return self.does in (None, Kind.FOCUS, Kind.TEXT) or self._makes_room or is_cleared
             case Kind.KEY:
                 makes_room = event.text in _EDITING and self._makes_room
                 repeats = self.does is Kind.KEY and {event.text} == set(self.keys)
@@ -116,6 +119,11 @@ class Gesture:
                 pass
             case _:
                 self._begin(event, element)
+
+    def add_script(self, words: str, element: SeenElement) -> None:
+        """Take a script that has changed a field; `words`: how."""
+        self.does, self.element = self.does or Kind.SCRIPT, self.element or element
+        self.by_script, self.is_cleared = words, not element.value
 
     def _begin(self, event: InputEvent, element: SeenElement | None) -> None:
         before, self.does = self.does, event.kind
@@ -171,7 +179,7 @@ class Gesture:
     @property
     def title(self) -> str:  # noqa: PLR0911 (one case per kind)
         """In words; "" = nothing that a person would name."""
-        if self.by_script and self.does in (None, Kind.FOCUS):
+        if self.by_script and self.does in (Kind.FOCUS, Kind.SCRIPT):
             return self.by_script
         match self.does:
             case Kind.MOVE:

@@ -4,7 +4,7 @@ Clients differ in how they send the same thing: a character is a `keyDown` with 
 an `insertText`; a key is named by `key`, or by its code alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import PurePath
@@ -68,29 +68,8 @@ def read_event(method: str, params: JsonObject, *, tab: str, pages: int = 0) -> 
         tab: What it is performed in, as `tab 1`.
         pages: How many pages of its history a tab goes forward; negative = back.
     """
-    match method:
-        case "Input.dispatchMouseEvent" | "Input.emulateTouchFromMouseEvent":
-            return _mouse(params)
-        case "Input.dispatchKeyEvent":
-            return _key(params)
-        case "Input.insertText":
-            return InputEvent(kind=Kind.TEXT, text=str(params.get("text", "")))
-        case "Input.dispatchDragEvent":
-            return _at(Kind.DROP if params.get("type") == "drop" else Kind.REST, params)
-        case "Input.dispatchTouchEvent":
-            points = params.get("touchPoints")
-            first = points[0] if isinstance(points, list) and points and isinstance(points[0], dict) else None
-            return _at(Kind.TAP, first) if params.get("type") == "touchStart" and first else _REST
-        case "Input.synthesizeTapGesture":
-            return _at(Kind.TAP, params)
-        case "Input.synthesizeScrollGesture":  # as fingers move: the page goes the other way
-            return _at(Kind.WHEEL, params, right=-_number(params, "xDistance"), down=-_number(params, "yDistance"))
-        case "Input.cancelDragging" | "Input.imeSetComposition":
-            return _REST
-        case "DOM.focus":
-            return InputEvent(kind=Kind.FOCUS)
-        case "DOM.setFileInputFiles":
-            return InputEvent(kind=Kind.UPLOAD, text=_file_names(params))
+    if (read := _READERS.get(method)) is not None:
+        return read(params)
     return InputEvent(kind=Kind.OTHER, text=_words(method, params, tab, pages))
 
 
@@ -99,6 +78,37 @@ def _mouse(params: JsonObject) -> InputEvent:
     if kind is Kind.WHEEL:
         return _at(kind, params, right=_number(params, "deltaX"), down=_number(params, "deltaY"))
     return _at(kind, params)
+
+
+def _text(params: JsonObject) -> InputEvent:
+    return InputEvent(kind=Kind.TEXT, text=str(params.get("text", "")))
+
+
+def _drag(params: JsonObject) -> InputEvent:
+    return _at(Kind.DROP if params.get("type") == "drop" else Kind.REST, params)
+
+
+def _touch(params: JsonObject) -> InputEvent:
+    points = params.get("touchPoints")
+    first = points[0] if isinstance(points, list) and points and isinstance(points[0], dict) else None
+    return _at(Kind.TAP, first) if params.get("type") == "touchStart" and first else _REST
+
+
+def _tap(params: JsonObject) -> InputEvent:
+    return _at(Kind.TAP, params)
+
+
+def _swipe(params: JsonObject) -> InputEvent:
+    """As fingers move: the page goes the other way."""
+    return _at(Kind.WHEEL, params, right=-_number(params, "xDistance"), down=-_number(params, "yDistance"))
+
+
+def _rest(_: JsonObject) -> InputEvent:
+    return _REST
+
+
+def _focus(_: JsonObject) -> InputEvent:
+    return InputEvent(kind=Kind.FOCUS)
 
 
 def _at(kind: Kind, params: JsonObject, *, right: float = 0.0, down: float = 0.0) -> InputEvent:
@@ -134,7 +144,7 @@ def _key_name(params: JsonObject) -> str:
     if name := str(params.get("key") or ""):
         return name
     code = round(_number(params, "windowsVirtualKeyCode"))
-    return _CODES.get(code, chr(code).lower() if chr(code).isalnum() and code < _ASCII else "")
+    return _CODES.get(code, chr(code).lower() if 0 <= code < _ASCII and chr(code).isalnum() else "")
 
 
 def _modifiers(params: JsonObject) -> str:
@@ -142,9 +152,10 @@ def _modifiers(params: JsonObject) -> str:
     return "+".join(name for bit, name in _MODIFIERS.items() if held & bit)
 
 
-def _file_names(params: JsonObject) -> str:
+def _upload(params: JsonObject) -> InputEvent:
     given = params.get("files")
-    return ", ".join(PurePath(str(one)).name for one in given) if isinstance(given, list) else ""
+    names = ", ".join(PurePath(str(one)).name for one in given) if isinstance(given, list) else ""
+    return InputEvent(kind=Kind.UPLOAD, text=names)
 
 
 def _number(params: Mapping[str, Any], name: str) -> float:
@@ -171,6 +182,22 @@ def _words(method: str, params: JsonObject, tab: str, pages: int) -> str:
 
 SCRIPT = InputEvent(kind=Kind.SCRIPT)
 _REST = InputEvent(kind=Kind.REST)
+_READERS: Mapping[str, Callable[[JsonObject], InputEvent]] = MappingProxyType(
+    {
+        "Input.dispatchMouseEvent": _mouse,
+        "Input.emulateTouchFromMouseEvent": _mouse,
+        "Input.dispatchKeyEvent": _key,
+        "Input.insertText": _text,
+        "Input.dispatchDragEvent": _drag,
+        "Input.dispatchTouchEvent": _touch,
+        "Input.synthesizeTapGesture": _tap,
+        "Input.synthesizeScrollGesture": _swipe,
+        "Input.cancelDragging": _rest,
+        "Input.imeSetComposition": _rest,
+        "DOM.focus": _focus,
+        "DOM.setFileInputFiles": _upload,
+    }
+)
 _ASCII = 128
 _FAR = 1e9
 _MOUSE = MappingProxyType(

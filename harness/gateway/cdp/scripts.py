@@ -1,7 +1,7 @@
 """Scripts of a process that write into an element, as clients fill in what no keyboard fills: lists, dates, files.
 
-Only scripts that are called with an element are looked at, and of them those whose text writes. Whether they did is seen
-in the element itself. Pure.
+Only scripts that are called with an element are looked at, and of them those whose text writes. Whether they did is
+seen in the element itself. Pure.
 """
 
 import re
