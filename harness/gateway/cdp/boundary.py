@@ -54,9 +54,13 @@ class DrivenBrowser:
         is_recorded = await self._replay.is_pending(sent.command)
         return await self._bursts.admit(sent, is_recorded=is_recorded)
 
-    async def writing(self, target: str, node: int) -> SeenElement | None:
-        """Wait until a script may run that may change a field; the field before that.
+    async def disturbing(self, target: str, node: int) -> SeenElement | None:
+        """Wait until a script may run that may change what is seen of a page: the step before it is over then.
 
+        Args:
+            node: The field that it may change; 0 = none is known.
+        Returns:
+            That field before it runs.
         Raises:
             SessionOver: The episode cannot go on.
         """
@@ -64,8 +68,7 @@ class DrivenBrowser:
         await self._replay.scripting()
         if self._replay.is_over:
             await self._bursts.make_way(node)
-        await self.script()
-        return await self.browser.element(target, node)
+        return await self.browser.element(target, node) if node else None
 
     async def written(self, sent: Sent, before: SeenElement, *, clicks: bool) -> None:
         """Make that script part of a step, or a step, if it has changed the field.

@@ -90,6 +90,11 @@ class _Burst:
         return bool(self.gestures) and self.gestures[-1].writes_into(node)
 
     @property
+    def is_under_way(self) -> bool:
+        """Whether its newest gesture has only begun."""
+        return bool(self.gestures) and self.gestures[-1].is_under_way
+
+    @property
     def quiet_s(self) -> float:
         return HELD_S if self.gestures and self.gestures[-1].is_held else QUIET_S
 
@@ -147,7 +152,10 @@ class Bursts:
         return ticket
 
     async def make_way(self, node: int) -> None:
-        """Wait until a script of the process may change a field: as part of a step about it, or between steps.
+        """Wait until a script of the process may change what is seen: between steps, or as part of one.
+
+        Args:
+            node: The field that it may change; a step about that goes on.
 
         Raises:
             SessionOver: The episode cannot go on.
@@ -155,7 +163,7 @@ class Bursts:
         while (burst := self._burst) is not None and not self._is_over:
             if burst.closed.is_set():
                 await burst.over.wait()
-            elif burst.is_about(node) or not await self._parted(burst):
+            elif burst.is_about(node) or burst.is_under_way or not await self._parted(burst):
                 return
 
     async def changed(self, sent: Sent, words: str, element: SeenElement, *, is_recorded: bool = False) -> None:

@@ -27,7 +27,7 @@ from harness.gateway.cdp.clipboard_commands import grants_clipboard, uses_clipbo
 from harness.gateway.cdp.command import recorded
 from harness.gateway.cdp.input_events import SCRIPT, read_event
 from harness.gateway.cdp.rules import Treatment, treatment
-from harness.gateway.cdp.scripts import clicks, writes
+from harness.gateway.cdp.scripts import clicks, disturbs
 from harness.gateway.cdp.target_commands import EVERYTHING, TargetCommands
 from harness.gateway.cdp.targets import Session, TabNumbers, Targets
 from harness.gateway.cdp.upstream import Upstream
@@ -227,10 +227,12 @@ class Connection:
 
     async def _script(self, request: Request) -> None:
         """Let a script run; one that changes a field is a step, or part of one."""
-        node = await self._asking.written(request) if writes(request) else 0
-        before = await self._driven.writing(self._target_of(request), node) if node else None
+        node, before = 0, None
+        if disturbs(request):
+            node = await self._asking.written(request)
+            before = await self._driven.disturbing(self._target_of(request), node)
+        await self._driven.script()
         if before is None:
-            await self._driven.script()
             return await self._upstream.send(request)
         running = asyncio.create_task(self._upstream.call(request.method, request.params, session=request.session))
         self._running.add(running)

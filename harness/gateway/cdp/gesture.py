@@ -172,6 +172,11 @@ class Gesture:
         return bool(self.pressed)
 
     @property
+    def is_under_way(self) -> bool:
+        """Whether it has only begun: a button or a key is down, or the mouse was moved and is about to do something."""
+        return self.is_held or self.does in (None, Kind.MOVE)
+
+    @property
     def hovers_at(self) -> tuple[float, float] | None:
         """Where the mouse rests, if it did nothing else, and it is not known over what."""
         return self.last.point if self.does is Kind.MOVE and self.element is None and self.last else None

@@ -77,7 +77,7 @@ class Replay:
             return True
 
     async def scripting(self) -> None:
-        """Wait until a script of the process may run that may change a field: not while a step is compared."""
+        """Wait until a script of the process may change what is seen: not while a step is compared."""
         while not self.is_over and (self._is_settling or self._is_sent(self._steps[0])):
             await self._wait()
 

@@ -1,7 +1,8 @@
-"""Scripts of a process that write into an element, as clients fill in what no keyboard fills: lists, dates, files.
+"""Scripts of a process that do what it could do by input: fill in fields, as clients do with lists, dates and files,
+move the focus, scroll.
 
-Only scripts that are called with an element are looked at, and of them those whose text writes. Whether they did is
-seen in the element itself. Pure.
+Such a script waits until the page was observed, and a field that it is called with is looked at before and after it.
+They are known by their text; a script that hides what it does only shows in the next observation. Pure.
 """
 
 import re
@@ -11,21 +12,24 @@ from typing import Any
 from harness.gateway.cdp.wire import Request
 
 _MOST_TEXT = 100_000
-"""Characters of a script that are looked at; what clients send to one element is shorter."""
+"""Characters of a script that are looked at."""
 _MOST_HANDLES = 8
+_RUNS = frozenset({"Runtime.callFunctionOn", "Runtime.evaluate"})
 _WRITES = re.compile(
-    r"\.(?:fill|selectOptions?|setInputFiles|dispatchEvent|setRangeText|execCommand|click|check)\s*\("
-    r"|\.(?:value|checked|selected|selectedIndex|textContent|innerText|innerHTML|files)\s*=[^=]"
+    r"\.(?:fill|selectOptions?|setInputFiles|dispatchEvent|setRangeText|execCommand|click|check|submit|requestSubmit"
+    r"|focus\w*|blur\w*|scroll\w*)\s*\("
+    r"|\bscroll(?:To|By)?\s*\("
+    r"|\.(?:value|checked|selected|selectedIndex|textContent|innerText|innerHTML|files|scrollTop|scrollLeft)\s*[-+]?=[^=]"
     r"|getOwnPropertyDescriptor"
 )
 _CLICKS = re.compile(r"\.click\s*\(")
 
 
-def writes(request: Request) -> bool:
-    """Whether a command calls a script with an element, or something else, into which it may write."""
-    if request.method != "Runtime.callFunctionOn" or not handles(request):
-        return False
-    return any(_WRITES.search(text) for text in _texts(request))
+def disturbs(request: Request) -> bool:
+    """Whether a command may change what is seen of a page, as far as its text tells."""
+    if request.method == "DOM.scrollIntoViewIfNeeded":
+        return True
+    return request.method in _RUNS and any(_WRITES.search(text) for text in _texts(request))
 
 
 def clicks(request: Request) -> bool:
@@ -35,12 +39,18 @@ def clicks(request: Request) -> bool:
 
 def handles(request: Request) -> list[str]:
     """What a script is called with, by handle; the last one is what it works on."""
+    if request.method not in _RUNS:
+        return []
     given = [request.params.get("objectId"), *(one.get("objectId") for one in _arguments(request))]
     return list(dict.fromkeys(one for one in given if isinstance(one, str)))[:_MOST_HANDLES]
 
 
 def _texts(request: Request) -> Iterator[str]:
-    given = [request.params.get("functionDeclaration"), *(one.get("value") for one in _arguments(request))]
+    given = [
+        request.params.get("functionDeclaration"),
+        request.params.get("expression"),
+        *(one.get("value") for one in _arguments(request)),
+    ]
     yield from (one[:_MOST_TEXT] for one in given if isinstance(one, str))
 
 
