@@ -23,7 +23,7 @@ Where = tuple[float, float] | int | None
 _AT, _AS = (
     files("harness.browser.reading").joinpath(name).read_text(encoding="utf-8") for name in ("seen_at.js", "seen_as.js")
 )
-_WITHIN_S = 0.5
+_WITHIN_S = 1.5
 _DEEPEST = 8
 _MOST_NAME = 400
 """Characters of a name."""
@@ -55,7 +55,7 @@ class ElementReader:
         try:
             if isinstance(where, int):
                 found = await send("DOM.resolveNode", backendNodeId=where, objectGroup=_GROUP)
-                return await _described(send, found["object"]["objectId"])
+                return _element(*await _described(send, found["object"]["objectId"]))
             return await _found(send, tab.held.frame, where)
         finally:
             await send("Runtime.releaseObjectGroup", objectGroup=_GROUP)
@@ -71,16 +71,16 @@ async def _found(send: Send, frame: str, point: tuple[float, float] | None, dept
     handle = answer["result"].get("objectId")
     if handle is None:
         return None
-    told = await _told(send, handle)
+    told, node = await _described(send, handle)
     if told["corner"] is None or depth == _DEEPEST:
-        return await _described(send, handle, told)
+        return _element(told, node)
     inside = (await send("DOM.describeNode", objectId=handle))["node"]["frameId"]
     x, y = told["corner"]
     try:
         within = None if point is None else (point[0] - x, point[1] - y)
-        return await _found(send, inside, within, depth + 1) or await _described(send, handle, told)
+        return await _found(send, inside, within, depth + 1) or _element(told, node)
     except Error:  # a frame of another process: it is named itself
-        return await _described(send, handle, told)
+        return _element(told, node)
 
 
 async def _told(send: Send, handle: str) -> Mapping[str, Any]:
@@ -94,13 +94,13 @@ async def _told(send: Send, handle: str) -> Mapping[str, Any]:
     return told
 
 
-async def _described(send: Send, handle: str, told: Mapping[str, Any] | None = None) -> SeenElement | None:
-    asked = send("Accessibility.getPartialAXTree", objectId=handle, fetchRelatives=False)
-    if told is None:
-        tree, told = await together(asked, _told(send, handle))
-    else:
-        tree = await asked
-    node: AXNode = tree["nodes"][0]
+async def _described(send: Send, handle: str) -> tuple[Mapping[str, Any], AXNode]:
+    tree = send("Accessibility.getPartialAXTree", objectId=handle, fetchRelatives=False)
+    told, answer = await together(_told(send, handle), tree)
+    return told, answer["nodes"][0]
+
+
+def _element(told: Mapping[str, Any], node: AXNode) -> SeenElement | None:
     kind = str(told["type"])
     if kind in _NO_ELEMENT:
         return None
