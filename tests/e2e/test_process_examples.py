@@ -1,9 +1,11 @@
 """The examples of docs/examples/agents: at most 40 lines each, and each plays 15 demo tasks with its own packages."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,18 +58,48 @@ def test_every_example_is_played() -> None:
     assert {path.name for path in EXAMPLES} == PLAYED.keys()
 
 
+_ACTION = re.compile(
+    r"(click|double-click|check|uncheck|focus|clear|select '.+' in|type ('.+'|a password) into|drag .+ onto) .*'.+'"
+    r"|(press|goto|open|close|switch|go|scroll|hover|reload)\b.*"
+)
+"""How the steps of an agent that drives the browser are told: with the element, and with what was typed or chosen."""
+
+
+def check_installed(example: Example) -> None:
+    """Skip a test whose packages are missing."""
+    for folder in filter(None, (example.environment, example.server)):
+        if not (ENVIRONMENTS / folder / "installed").exists():
+            pytest.skip(f"make test-agents has not installed {folder}, or cannot install it")
+
+
+def lines_of(done: Start) -> list[dict[str, Any]]:
+    return [json.loads(line) for path in done.folder.glob("*.traj.jsonl") for line in path.read_bytes().splitlines()]
+
+
+@pytest.mark.parametrize("name", ["browser_use_agent.py", "playwright_mcp.py"])
+def test_steps_in_a_browser_of_its_own_name_element_and_value(start: Callable[..., Start], name: str) -> None:
+    example = PLAYED[name]
+    check_installed(example)
+    command = f"agent.command=[{','.join(example.command(name))}]"
+    done = start(f"agent={example.agent}", command, "llm=scripted", "task.ids=['0','2']", timeout_s=600)
+    assert done.code == 0, done.err
+    titles = [line["title"] for line in lines_of(done) if line["kind"] == "landed"]
+    assert titles and [title for title in titles if not _ACTION.fullmatch(title)] == []
+    assert {"type 'Storm Lantern' into 'Search products'", "type '2' into 'Quantity'"} <= set(titles)
+    shown = done.folder / "report" / "tasks" / "2.html"
+    assert "Quantity&#39;" in shown.read_text() or "'Quantity'" in shown.read_text()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLAYED)
 def test_an_example_plays_and_is_scored_like_any_agent(start: Callable[..., Start], name: str) -> None:
     example = PLAYED[name]
-    for folder in filter(None, (example.environment, example.server)):
-        if not (ENVIRONMENTS / folder / "installed").exists():
-            pytest.skip(f"make test-agents has not installed {folder}, or cannot install it")
+    check_installed(example)
     command = f"agent.command=[{','.join(example.command(name))}]"
     chosen = (f"agent={example.agent}", command, "llm=scripted", "task.limit=15", *example.overrides)
     done = start(*chosen, timeout_s=900)
     assert done.code == 0, done.err
     assert (done.summary["passed"], done.summary["divergences"]) == (15, 0)
-    lines = [json.loads(line) for path in done.folder.glob("*.traj.jsonl") for line in path.read_bytes().splitlines()]
+    lines = lines_of(done)
     assert {line["interface"] for line in lines if line["kind"] == "asked"} == {example.interface}
     assert {line["code"] for line in lines if line["kind"] == "exited"} == {0}
