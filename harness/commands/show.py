@@ -44,6 +44,7 @@ def _show(opened: "OpenedRun", options: argparse.Namespace) -> int:
     from harness.reports.html_report import story_of
     from harness.reports.judge_error import judge_sentence
     from harness.reports.overview import overview
+    from harness.reports.rescored import rescored_notes
     from harness.reports.rows import rows_of, run_info
     from harness.reports.show_text import show_run, show_step, show_task
     from harness.reports.terminal import Terminal
@@ -56,7 +57,7 @@ def _show(opened: "OpenedRun", options: argparse.Namespace) -> int:
         found = scan(folder)
         rows = rows_of(found.entries, known)
         baselines = baselines_of(folder, rows, known.dialect)
-        notices = opened.notices or [str(damage) for damage in found.damaged]
+        notices = [*rescored_notes(folder, rows), *(opened.notices or map(str, found.damaged))]
         show_run(console, known, rows, notices, baselines=baselines)
         for use in overview(rows, folder).judges:
             console.say(judge_sentence(use))

@@ -15,13 +15,15 @@ from harness.evaluation.retry_request import standing
 from harness.evaluation.run_context import RunSettings
 from harness.journal.index import EpisodeResult, scan
 from harness.records import Task
+from harness.runner.job import task_digest
 from harness.runner.pending import PendingPolicy, is_finished, wants_retry
+from harness.runner.references import as_asked
 
 
 def describe_dry_run(settings: RunSettings, tasks: Sequence[Task], folder: Path, *, has_judge: bool) -> str:
     """A line per task, then what is missing, and the number of pending episodes."""
     trials = settings.trials
-    outcomes = scan(folder).outcomes
+    outcomes = as_asked(scan(folder).outcomes, {task.task_id: task_digest(task) for task in tasks})
     policy = standing(settings.policy, folder, tasks, outcomes, trials=trials)
     counts: Counter[str] = Counter()
     lines = []

@@ -5,7 +5,7 @@ All state is in the run folder. If no job is pending, no server, browser or mode
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -20,7 +20,7 @@ from harness.errors import ExitCode
 from harness.evaluation import retry_request
 from harness.evaluation.build_locks import build_scheduler
 from harness.evaluation.builder import build_rate_limiter, build_run_budget, check_plugins, load_tasks
-from harness.evaluation.config_drift import check_config_drift
+from harness.evaluation.config_drift import check_config_drift, check_task_drift
 from harness.evaluation.dry_run import describe_dry_run
 from harness.evaluation.embedded import plans_digest
 from harness.evaluation.forks import begin_fork, check_fork
@@ -50,8 +50,10 @@ from harness.reports.summary import Invocation, Summary, SummaryEntry, as_json, 
 from harness.reports.table import StillPending, exit_code, print_summary
 from harness.reports.terminal import Terminal
 from harness.reports.write_all import write_reports
+from harness.runner.job import task_digest
 from harness.runner.pending import pending_jobs
 from harness.runner.process_tree import kill_orphans, tag_environment
+from harness.runner.references import Outcomes, as_asked, outdated
 from harness.runner.run_budget import RunBudget
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal
@@ -98,10 +100,13 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
         tasks = begin_fork(config.run.fork, run, tasks, trials=config.trials, measured=measured, say=console.say)
         outcomes = (scanned := _scan(run)).outcomes
         accepted = console.say if config.resume.accept_drift else None
-        config_digest = check_config_drift(measured, run, tasks, outcomes=outcomes, accepted=accepted)
+        digests = {task.task_id: task_digest(task) for task in tasks}
+        check_task_drift(tasks, run, digests=digests, outcomes=outcomes, accepted=accepted)
+        config_digest = check_config_drift(measured, run, digests=digests, outcomes=outcomes, accepted=accepted)
         stopping = ShutdownSignal(console.say)
         _check_plans(config, run, is_begun=bool(outcomes), accepted=accepted)
-        jobs, embedded = build_scheduler(settings, run, tasks, outcomes=outcomes, stopping=stopping)
+        asked = _asked(outcomes, digests, settings.policy.dialect, console)
+        jobs, embedded = build_scheduler(settings, run, tasks, outcomes=asked, stopping=stopping)
         spent = outcomes if len(jobs) else {}  # without pending jobs there is nothing to stop
         budget = build_run_budget(config.run, run, spent, stopping=stopping)
         tracker, invocation = Tracker(config.tracking, config.llm, config.scoring, folder), Invocation()
@@ -109,6 +114,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
             _describe(config, run, tasks, config_digest=config_digest, is_begun=bool(outcomes), accepted=accepted)
             if notice := secrets.notice():
                 console.say(notice)
+            retry_request.remember(settings.policy, run, tasks, asked, trials=settings.trials)
             _begin(settings, run, tasks, jobs, console=console)
             context = RunContext(
                 config=config,
@@ -127,7 +133,7 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
             invocation = await _play(context, jobs, console, tracker=tracker, budget=budget)
         found = _scan(run) if plays else scanned
         summary = _summary(config, found, tasks, replace(invocation, wall_s=round(time.monotonic() - begun, 3)))
-        left = _left(settings, tasks, found, budget)
+        left = _left(settings, tasks, (asked := as_asked(found.outcomes, digests)), budget)
         _leave(run, summary, console, left)
         # Asked to stop when nothing was left to do: by its last decision, a budget may be spent.
         whole = not stopping() or not (len(jobs) or left.pending)
@@ -138,9 +144,17 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
             console.print("interrupted; no recorded step is lost; run the same command to continue")
             return ExitCode.INTERRUPTED
         if not left.pending:
-            retry_request.settle(settings.policy, run, tasks, found.outcomes, trials=config.trials)
+            retry_request.settle(settings.policy, run, tasks, asked, trials=config.trials)
             save_summary(run, summary, settings=config.tree() | measured)
         return exit_code(console, summary.overall, config.fail_under)
+
+
+def _asked(outcomes: Outcomes, digests: Mapping[str, str], dialect: str, console: Terminal) -> Outcomes:
+    """See `as_asked`; that episodes will be scored again is said."""
+    if episodes := outdated(outcomes, digests, dialect):
+        what = "1 episode that has ended is" if episodes == 1 else f"{episodes} episodes that have ended are"
+        console.say(f"{what} scored again, with the reference (eval) of the present task; none of them is played again")
+    return as_asked(outcomes, digests)
 
 
 def _take_over(folder: Path) -> None:
@@ -179,7 +193,6 @@ def _heeding(stopping: ShutdownSignal, console: Terminal) -> Iterator[None]:
 
 def _begin(settings: RunSettings, run: RunFolder, tasks: Sequence[Task], jobs: Scheduler, *, console: Terminal) -> None:
     invalidate_summary(run)
-    retry_request.remember(settings.policy, run, tasks, trials=settings.trials)
     _say_what_is_not_reset(settings.sites, tasks, console)
     _say_who_is_alone(jobs, _jobs_are(settings.trials), console)
 
@@ -287,11 +300,11 @@ def _weights(config: Config) -> dict[str, float]:
     return {name: member["weight"] for name, member in config.task.members.items()}
 
 
-def _left(settings: RunSettings, tasks: Sequence[Task], found: Scan, budget: RunBudget) -> StillPending:
+def _left(settings: RunSettings, tasks: Sequence[Task], outcomes: Outcomes, budget: RunBudget) -> StillPending:
     """The pending jobs, without those that only `run.retry` would run again."""
-    jobs = pending_jobs(tasks, settings.trials, found.outcomes, replace(settings.policy, retry=None))
+    jobs = pending_jobs(tasks, settings.trials, outcomes, replace(settings.policy, retry=None))
     chosen = {task.task_id for task in tasks}
-    ours = (one for one in found.outcomes.values() if one.task_id in chosen and one.trial < settings.trials)
+    ours = (one for one in outcomes.values() if one.task_id in chosen and one.trial < settings.trials)
     judgeable = sum(is_judgeable(one, settings.policy.dialect) for one in ours)
     return StillPending(pending=len(jobs), judgeable=judgeable, spent=budget.spent_up())
 

@@ -40,6 +40,8 @@ class Score:
     """Name of the judge that was asked for it; "" = none was, or its name is not recorded."""
     prompt: str = optional("")
     """Digest of the prompt that judge was asked with."""
+    reference: str = optional("")
+    """Digest of the task with the corrected reference that it was scored with; "" = with the one that was played."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +210,7 @@ def _score(scored: Scored) -> Score:
         why=_why(scored),
         judge="" if judged is None else judged.judge,
         prompt="" if judged is None else judged.prompt,
+        reference="" if scored.reference is None else scored.reference.task_digest,
     )
 
 

@@ -10,7 +10,7 @@ from harness.records.doubts import Doubt
 from harness.records.observation import Observation
 from harness.records.optional import optional
 from harness.records.process_lines import Answered, Asked, Commanded, Diverged, Exited, Landed, PolicyViolation
-from harness.records.task import Task
+from harness.records.task import HtmlTarget, Reference, Task
 from harness.records.usage import Usage
 
 
@@ -256,6 +256,8 @@ class Evidence:
     """Captcha and block pages that a live site answered with, a sentence each: such a failure is no failure."""
     actions: int | None = optional(None)
     """Actions that the attempt performed before it ended; None = not recorded, as by older versions."""
+    targets: tuple[HtmlTarget, ...] | None = optional(None)
+    """The `program_html` that `selected` was gathered for; None = that of the attempt's task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -347,6 +349,8 @@ class Scored:
     value: float | None
     """In [0, 1]; None exactly when `status` is ERROR."""
     verdicts: tuple[Verdict, ...]
+    reference: Reference | None = optional(None)  # noqa: RUF009 (a field)
+    """What it was scored with in place of the reference of the attempt's task; None = that one."""
     at: float
 
 

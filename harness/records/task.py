@@ -60,6 +60,17 @@ class Task:
     """Keys of the file we do not know, kept as they are."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """How a task is judged, where that was corrected after an attempt was opened."""
+
+    eval: Eval
+    metadata: Mapping[str, Any] = optional(factory=dict)
+    """Those of the task's whose keys begin with `eval.`: what `eval` has beyond WebArena's keys."""
+    task_digest: str
+    """Of the task with this reference."""
+
+
 def benchmark_of(task_id: str) -> str:
     """The benchmark of a task of a suite, whose ids are `BENCHMARK.ID`; names of benchmarks have no dot."""
     return task_id.partition(".")[0]

@@ -74,6 +74,7 @@ def markdown(
         f"{sentence(baselines)}.",
         "",
         *(f"{_cell(judge_sentence(use), 600)}.\n" for use in view.judges),
+        *(f"{_cell(note, 600)}.\n" for note in view.notes),
         *_suite(view),
         *_sites(view, baselines),
         *_trials(view),

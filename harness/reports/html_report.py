@@ -90,6 +90,7 @@ def write_report(folder: Path, *, dialect: str | None = None, found: Scan | None
     whole = overview(rows, folder, known.benchmarks)
     branches = fork_tree(folder)
     facts = _facts(found, known, rows, baselines) | {"judges": [plain(one) for one in whole.judges]}
+    facts["notes"] = list(whole.notes)
     facts["branches"] = [plain(one) for one in branches]
     made = side_file(target / MADE)
     if made == facts and (target / "index.html").exists():

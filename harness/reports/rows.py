@@ -18,7 +18,7 @@ from harness.journal.names import is_run_folder
 from harness.records import CloseReason, Status, Usage
 from harness.reports.fork_tree import ForkOrigin, fork_origin
 from harness.reports.made_by import MadeBy, made_by
-from harness.reports.summary import PASSED, UNSCORED, judge, judged_by
+from harness.reports.summary import PASSED, UNSCORED, corrected, judge, judged_by
 from harness.reports.verified import OwnVerdict, OwnVerdicts, key_of, read_verdicts
 
 DEFAULT_DIALECT = "corrected"
@@ -79,7 +79,9 @@ class Row:
     """What they cost that run; in none of the figures above."""
     elapsed_ms: float = 0.0
     digest: str = ""
-    """Of the task, so that runs can tell whether they asked the same."""
+    """Of the task with the reference that scored it, so that runs can tell whether they asked the same."""
+    is_corrected: bool = False
+    """Whether that reference is not the one that was played."""
     judged: tuple[str, str] | None = None
     """Judge and prompt that decided its score; None = no judge did."""
     verified: OwnVerdict | None = None
@@ -193,7 +195,8 @@ def row_of(entry: IndexEntry, known: RunInfo) -> Row:
         inherited_steps=outcome.fork.step if outcome.fork else 0,
         inherited=outcome.inherited_usage,
         elapsed_ms=outcome.elapsed_ms,
-        digest=outcome.task_digest,
+        digest=corrected(outcome, dialect) or outcome.task_digest,
+        is_corrected=bool(corrected(outcome, dialect)),
         judged=judged_by(outcome, dialect),
         verified=_verified(outcome, known),
     )

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from harness.codec import dumps
 from harness.records import Scored
 from harness.reports.baselines import Baseline, sentence
 from harness.reports.confinement import UNCONFINED
@@ -144,7 +145,10 @@ def _notices(console: Console, notices: Sequence[str]) -> None:
 
 def _verdicts(console: Console, scored: Scored) -> None:
     value = "not scored" if scored.value is None else f"{scored.value:g}"
-    _say(console, f"{scored.dialect} scoring: {value}")
+    reference = "" if scored.reference is None else " with a corrected reference (eval), not the one that was played"
+    _say(console, f"{scored.dialect} scoring: {value}{reference}")
+    if scored.reference is not None:
+        _say(console, f"  reference: {one_line(dumps(scored.reference.eval).decode(), 600)}")
     for verdict in scored.verdicts:
         found = "error" if verdict.value is None else f"{verdict.value:g}"
         _say(console, f"  {verdict.evaluator}: {found} {one_line(verdict.why, 300)}".rstrip())

@@ -12,8 +12,10 @@ from typing import NamedTuple
 from harness.evaluators.result import BLOCKED
 from harness.journal.index import EpisodeResult, Score
 from harness.records import Status, Task, Usage
+from harness.records.optional import optional
 from harness.reports.basis import Counts
 from harness.reports.confinement import unconfined_notes
+from harness.reports.corrected import corrected_notes
 from harness.reports.judge_error import JudgeUse, counted_uses
 from harness.reports.suite_rates import SuiteRates
 from harness.reports.trials import Trials, counted, trials_of
@@ -43,6 +45,8 @@ class Result:
     """How often a resume did not lead to what is recorded."""
     policy_violations: int = 0
     """Different things that the agent's process was seen to try and may not do, in all attempts."""
+    reference: str = optional("")
+    """Digest of the task with the corrected reference that scored it; "" = the one that was played did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +170,14 @@ def result_of(entry: SummaryEntry, dialect: str) -> Result:
         doubts=outcome.doubts if outcome else (),
         divergences=outcome.divergences if outcome else 0,
         policy_violations=outcome.violations if outcome else 0,
+        reference=corrected(outcome, dialect),
     )
+
+
+def corrected(outcome: EpisodeResult | None, dialect: str) -> str:
+    """See `Result.reference`."""
+    score = outcome.scores.get(dialect) if outcome else None
+    return "" if score is None else score.reference
 
 
 def judge(outcome: EpisodeResult | None, dialect: str) -> JudgedResult:
@@ -232,7 +243,11 @@ def summarize(
         priced=priced,
         trials=_trials(results),
         judges=counted_uses(judged),
-        notes=(*notes, *unconfined_notes(unconfined)),
+        notes=(
+            *notes,
+            *unconfined_notes(unconfined),
+            *corrected_notes(sum(bool(result.reference) for result in results)),
+        ),
         divergences=divergences,
         invocation=invocation,
     )

@@ -36,12 +36,17 @@ class Job:
 
 def task_digest(task: Task) -> str:
     """The digest of a task, without the paths of its files on this machine."""
+    return digest(without_paths(task))
+
+
+def without_paths(task: Task) -> Task:
+    """The task with the names of its files on this machine in place of their paths."""
     state = task.storage_state
     if state is not None:
         task = replace(task, storage_state=PurePath(state).name)
     if task.images:
         task = replace(task, images=tuple(one if "://" in one else PurePath(one).name for one in task.images))
-    return digest(task)
+    return task
 
 
 def unplaced(job: Job) -> Job:
