@@ -85,7 +85,7 @@ def test_another_way_of_asking_is_another_request(run: RunFolder) -> None:
 
 def test_tasks_left_out_of_the_command_keep_their_request(run: RunFolder) -> None:
     everything, one = came_to(t1="passed", t2="passed", t3="passed"), TASKS[:1]
-    remembered(a_policy(), run, everything)
+    remember(a_policy(), run, TASKS, everything, trials=1)
     after = came_to(t1=(2, "passed"), t2="passed", t3="passed")
     settle(a_policy(), run, one, after, trials=1)
     kept = json.loads((run.path / RETRY_NAME).read_bytes())
