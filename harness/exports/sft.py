@@ -1,0 +1,272 @@
+"""Runs as training data for supervised fine-tuning: chat JSONL, `{"messages": […], "tools": […]}` a line.
+
+A sample is a conversation that the model saw in one request, and what it answered. `weight` says which answers are to
+be learned: 1 of those that are this sample's, 0 of examples and of answers that another sample teaches. Of one episode,
+`step` gives a sample for each answer, `episode` as few as show the model nothing that it did not see: one for an agent
+that has a conversation, one for each answer where each page is shown afresh. Answers that no action was read from, that
+were cut short or whose action was refused are not taught.
+
+Reads journals and artifacts as they are: what was redacted when it was recorded stays redacted. Memory holds one
+episode and one sample.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from harness.actions import InvalidAction
+from harness.codec import CodecError, JsonObject, dumps, loads
+from harness.errors import ConfigError
+from harness.exports.run_source import DecidedAction, Request, RunSource
+from harness.exports.sft_rules import fault_of
+from harness.journal.disk import prepared, replacing, translate_os_errors
+from harness.llm.chat_completion import read_completion
+from harness.llm.event_stream import completion_of, events_in, was_streamed
+from harness.llm.retry import RetryableError
+from harness.records import Answered, Asked, Episode, Refused, Status
+
+NAME = "sft.jsonl"
+STEP, EPISODE = "step", "episode"
+_OK = 200
+_FIELDS: Mapping[str, Callable[[Episode], Sequence[str]]] = {
+    "task": lambda episode: [_task(episode).task_id],
+    "site": lambda episode: _task(episode).sites,
+    "template": lambda episode: [_task(episode).intent_template_id],
+    "trial": lambda episode: [str(episode.opened.trial)] if episode.opened else [],
+    "closed": lambda episode: [episode.closed.reason.value] if episode.closed else [],
+}
+"""What `--where` knows of an episode; of several values one has to fit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SftChoice:
+    """Which samples are wanted."""
+
+    dialect: str
+    min_score: float = 1.0
+    where: tuple[tuple[str, str], ...] = ()
+    """Field and pattern, with `*` and `?`; of one field one has to fit, of different ones each."""
+    per: str = STEP
+    """`step` or `episode`."""
+
+    def takes(self, episode: Episode) -> bool:
+        scored = episode.scores.get(self.dialect)
+        if scored is None or scored.status is not Status.OK or scored.value is None or scored.value < self.min_score:
+            return False
+        wanted: dict[str, list[str]] = {}
+        for name, pattern in self.where:
+            wanted.setdefault(name, []).append(pattern)
+        return all(
+            any(fnmatchcase(value, pattern) for value in _FIELDS[name](episode) for pattern in patterns)
+            for name, patterns in wanted.items()
+        )
+
+
+@dataclass(slots=True)
+class SftExport:
+    """What was written."""
+
+    path: Path
+    samples: int = 0
+    episodes: int = 0
+    """Those that a sample is of."""
+    passed_over: int = 0
+    """Episodes that were not wanted."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Why, to number of samples."""
+
+
+def where_of(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Conditions as they are typed, `FIELD=PATTERN`.
+
+    Raises:
+        ConfigError: There is no such field.
+    """
+    found = []
+    for text in texts:
+        name, equals, pattern = text.partition("=")
+        if name not in _FIELDS or not equals or not pattern:
+            raise ConfigError(f"--where {text[:100]!r} is not FIELD=PATTERN; the fields are {', '.join(_FIELDS)}")
+        found.append((name, pattern))
+    return tuple(found)
+
+
+def export_sft(folder: Path, into: Path, choice: SftChoice) -> SftExport:
+    """Write `sft.jsonl` of a run folder into a folder; it appears when it is complete.
+
+    Args:
+        folder: A run folder.
+        into: Made if it is missing.
+        choice: Which samples.
+
+    Raises:
+        TrackingError: There is no run, or a package is missing that reads its answers.
+        JournalError: A journal or an artifact is damaged.
+    """
+    found = SftExport(into / NAME)
+    with translate_os_errors(into):
+        within = prepared(into, folder)
+        with replacing(found.path, durable=False, within=within) as file:
+            for sample in _samples(RunSource(folder), choice, found):
+                file.write(dumps(sample) + b"\n")
+                found.samples += 1
+    return found
+
+
+def _samples(source: RunSource, choice: SftChoice, found: SftExport) -> Iterator[JsonObject]:
+    """The samples that keep to the rules; the others are counted."""
+    for episode in source.episodes():
+        if not choice.takes(episode):
+            found.passed_over += 1
+            continue
+        before = found.samples
+        for chain in _chains(_turns(source, episode, found), choice.per):
+            sample = _sample(chain)
+            if (why := fault_of(sample)) is None:
+                yield sample
+            else:
+                found.left_out[why] += 1
+        found.episodes += found.samples > before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Turn:
+    """A request and its answer."""
+
+    keys: tuple[str, ...]
+    """A hash of each message: those of two requests are compared by it."""
+    message: Callable[[int], JsonObject]
+    """The message at a position; pictures make it large, so none is kept."""
+    answer: JsonObject
+    tools: Sequence[JsonObject]
+    is_taught: bool
+
+    def continues(self, other: "_Turn") -> bool:
+        """Whether it repeats the other request whole, and then its answer."""
+        size = len(other.keys)
+        is_longer = len(self.keys) > size and self.keys[:size] == other.keys
+        return is_longer and self.message(size).get("role") == "assistant"
+
+
+def _chains(turns: Iterator[_Turn], per: str) -> Iterator[list[_Turn]]:
+    """The turns of each sample, in order: the last one has seen all that the others have."""
+    chain: list[_Turn] = []
+    for turn in turns:
+        if chain and per == EPISODE and turn.continues(chain[-1]):
+            chain.append(turn)
+            continue
+        if chain:
+            yield chain
+        chain = [turn]
+    if chain:
+        yield chain
+
+
+def _sample(chain: Sequence[_Turn]) -> JsonObject:
+    last = chain[-1]
+    taught = {len(turn.keys): int(turn.is_taught) for turn in chain}
+    messages = [*map(last.message, range(len(last.keys))), last.answer]
+    weighed = [
+        {**message, "weight": taught.get(position, 0)} if message.get("role") == "assistant" else message
+        for position, message in enumerate(messages)
+    ]
+    return {"messages": weighed, "tools": list(last.tools)} if last.tools else {"messages": weighed}
+
+
+def _turns(source: RunSource, episode: Episode, found: SftExport) -> Iterator[_Turn]:
+    asked = {one.number: one for one in episode.asked}
+    for number in sorted(episode.answered):
+        if number not in asked:
+            continue
+        turn = _process_turn(source, asked[number], episode.answered[number], found)
+        if turn is not None:
+            yield turn
+    request, actions = None, list[DecidedAction]()
+    for move in source.moves(episode):
+        if isinstance(move, DecidedAction):
+            actions.append(move)
+            continue
+        if request is not None:
+            yield _own_turn(source, request, actions, episode)
+        request, actions = (move if move.prompt else None), []
+    if request is not None:
+        yield _own_turn(source, request, actions, episode)
+
+
+def _own_turn(source: RunSource, request: Request, actions: Sequence[DecidedAction], episode: Episode) -> _Turn:
+    """Of an agent of the run."""
+    calls = [
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        for call in request.calls
+    ]
+    is_whole = request.finish_reason in ("stop", "tool_calls")
+    return _Turn(
+        keys=request.prompt,
+        message=lambda position: _plain(source.message(request.prompt[position])),
+        answer=_answer(request.reply, calls),
+        tools=request.tools,
+        is_taught=is_whole and not any(_has_failed(action, episode) for action in actions),
+    )
+
+
+def _has_failed(action: DecidedAction, episode: Episode) -> bool:
+    """Whether no action could be read from the answer, or the page refused it."""
+    decided = episode.steps[action.step - 1].decided if action.step <= len(episode.steps) else episode.pending
+    is_refused = action.acted is not None and isinstance(action.acted.outcome, Refused)
+    return is_refused or (decided is not None and isinstance(decided.action, InvalidAction))
+
+
+def _process_turn(source: RunSource, asked: Asked, answered: Answered, found: SftExport) -> _Turn | None:
+    """Of an agent that is a process of its own: its request as it made it; None = it cannot be a sample."""
+    if asked.interface != "chat":
+        found.left_out[f"a request of the agent's process in the interface {asked.interface}"] += 1
+        return None
+    if answered.status != _OK:
+        return None  # a failed request, which the process asked again or gave up
+    try:
+        body, content = loads(source.artifacts.read(asked.request)), source.artifacts.read(answered.response)
+        answer = read_completion(completion_of(events_in(content)) if was_streamed(content) else content)
+        messages = [_plain(one) for one in body["messages"]]
+        tools = body.get("tools") or []
+    except (CodecError, RetryableError, KeyError, TypeError, AttributeError):
+        found.left_out["a request or an answer of the agent's process that cannot be read"] += 1
+        return None
+    calls = [
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        for call in answer.tool_calls
+    ]
+    return _Turn(
+        keys=tuple(sha256(dumps(one)).hexdigest() for one in messages),
+        message=messages.__getitem__,
+        answer=_answer(answer.text, calls),
+        tools=tools if isinstance(tools, list) else [],
+        is_taught=not answer.finish_reason,
+    )
+
+
+def _answer(text: str, calls: Sequence[JsonObject]) -> JsonObject:
+    answer: JsonObject = {"role": "assistant", "content": text or None if calls else text}
+    return answer | {"tool_calls": list(calls)} if calls else answer
+
+
+def _plain(sent: JsonObject) -> JsonObject:
+    """A message of a prompt without what only the interface that was spoken knows."""
+    message = {key: sent[key] for key in ("role", "name", "content", "tool_call_id") if sent.get(key) is not None}
+    content = message.get("content")
+    if isinstance(content, list) and all(isinstance(part, dict) and part.get("type") == "text" for part in content):
+        message["content"] = "\n".join(str(part.get("text", "")) for part in content)
+    if calls := sent.get("tool_calls"):
+        message["tool_calls"] = [
+            {"id": call.get("id"), "type": "function", "function": call.get("function")} for call in calls
+        ]
+        message["content"] = message.get("content") or None
+    return message
+
+
+def _task(episode: Episode) -> Any:
+    assert episode.opened is not None
+    return episode.opened.task
