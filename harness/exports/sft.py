@@ -32,6 +32,8 @@ from harness.records import Answered, Asked, Episode, Refused, Status
 NAME = "sft.jsonl"
 STEP, EPISODE = "step", "episode"
 _OK = 200
+_WHOLE = ("", "stop", "tool_calls")
+"""How an answer ends that was not cut short."""
 _FIELDS: Mapping[str, Callable[[Episode], Sequence[str]]] = {
     "task": lambda episode: [_task(episode).task_id],
     "site": lambda episode: _task(episode).sites,
@@ -203,7 +205,7 @@ def _own_turn(source: RunSource, request: Request, actions: Sequence[DecidedActi
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
         for call in request.calls
     ]
-    is_whole = request.finish_reason in ("stop", "tool_calls")
+    is_whole = request.finish_reason in _WHOLE
     return _Turn(
         keys=request.prompt,
         message=lambda position: _plain(source.message(request.prompt[position])),
@@ -244,7 +246,7 @@ def _process_turn(source: RunSource, asked: Asked, answered: Answered, found: Sf
         message=messages.__getitem__,
         answer=_answer(answer.text, calls),
         tools=tools if isinstance(tools, list) else [],
-        is_taught=not answer.finish_reason,
+        is_taught=answer.finish_reason in _WHOLE,
     )
 
 

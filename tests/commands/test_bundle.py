@@ -377,3 +377,14 @@ def test_what_is_absent_is_one_sentence(arguments: list[str], capsys: pytest.Cap
     assert main(arguments) == 2
     said = capsys.readouterr().err
     assert said.startswith("harness: absent") and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [("show",), ("report",), ("compare", ".")])
+def test_a_bundle_that_is_not_there_is_said_to_be_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
+) -> None:
+    missing = tmp_path / "first.cairn"
+    assert main([command[0], str(missing), *command[1:]]) == 2
+    assert capsys.readouterr().err == (
+        f"harness: there is no {missing}; give the folder of a run, like results/NAME, or a bundle (NAME.cairn)\n"
+    )
