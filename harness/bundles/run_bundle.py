@@ -124,7 +124,9 @@ def run_or_bundle(path: Path) -> Iterator[OpenedRun]:
         BundleDamaged: The bundle is not as it was written.
     """
     if not path.exists():
-        raise ConfigError(f"there is no {path}; give the folder of a run, like results/NAME, or a bundle (NAME{SUFFIX})")
+        raise ConfigError(
+            f"there is no {path}; give the folder of a run, like results/NAME, or a bundle (NAME{SUFFIX})"
+        )
     if not path.is_file():
         yield OpenedRun(folder=run_folder(path))
         return

@@ -19,14 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from harness.actions import InvalidAction
-from harness.codec import CodecError, JsonObject, dumps, loads
+from harness.codec import JsonObject, dumps
 from harness.errors import ConfigError
+from harness.exports.foreign_chat import Unreadable, answer_of, request_of
 from harness.exports.run_source import DecidedAction, Request, RunSource
 from harness.exports.sft_rules import fault_of
 from harness.journal.disk import prepared, replacing, translate_os_errors
-from harness.llm.chat_completion import read_completion
-from harness.llm.event_stream import completion_of, events_in, was_streamed
-from harness.llm.retry import RetryableError
 from harness.records import Answered, Asked, Episode, Refused, Status
 
 NAME = "sft.jsonl"
@@ -223,29 +221,21 @@ def _has_failed(action: DecidedAction, episode: Episode) -> bool:
 
 
 def _process_turn(source: RunSource, asked: Asked, answered: Answered, found: SftExport) -> _Turn | None:
-    """Of an agent that is a process of its own: its request as it made it; None = it cannot be a sample."""
-    if asked.interface != "chat":
-        found.left_out[f"a request of the agent's process in the interface {asked.interface}"] += 1
-        return None
+    """Of an agent that is a process of its own, as it made it; None = it cannot be a sample."""
     if answered.status != _OK:
         return None  # a failed request, which the process asked again or gave up
     try:
-        body, content = loads(source.artifacts.read(asked.request)), source.artifacts.read(answered.response)
-        answer = read_completion(completion_of(events_in(content)) if was_streamed(content) else content)
-        messages = [_plain(one) for one in body["messages"]]
-        tools = body.get("tools") or []
-    except (CodecError, RetryableError, KeyError, TypeError, AttributeError):
+        messages, tools = request_of(asked.interface, source.artifacts.read(asked.request))
+        messages = [_plain(one) for one in messages]
+        answer = answer_of(asked.interface, source.artifacts.read(answered.response))
+    except (Unreadable, TypeError, AttributeError):
         found.left_out["a request or an answer of the agent's process that cannot be read"] += 1
         return None
-    calls = [
-        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-        for call in answer.tool_calls
-    ]
     return _Turn(
         keys=tuple(sha256(dumps(one)).hexdigest() for one in messages),
         message=messages.__getitem__,
-        answer=_answer(answer.text, calls),
-        tools=tools if isinstance(tools, list) else [],
+        answer=_answer(answer.text, answer.calls),
+        tools=tools,
         is_taught=answer.finish_reason in _WHOLE,
     )
 

@@ -1,6 +1,7 @@
 """Runs as training data: which answers are learned, of what conversations, and that a fine-tuning endpoint takes them."""
 
 import json
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -151,43 +152,156 @@ def test_what_cannot_be_chosen_is_a_sentence(
     assert why in capsys.readouterr().err and not (folder / "export").exists()
 
 
-def of_a_process(run: RunFolder) -> list[Record]:
-    """Requests of a process: one in chat's shape, streamed, one that failed, and one of another interface."""
-    asked = {"model": "m", "messages": [{"role": "user", "content": "go on"}], "tools": [LOOK], "stream": True}
-    delta = {"role": "assistant", "content": None, "tool_calls": [{"index": 0, "id": "c", "type": "function"}]}
-    delta["tool_calls"][0]["function"] = {"name": "click", "arguments": "{}"}  # type: ignore[index]
-    chunk = {"id": "x", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta}]}
-    end = {**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
-    stream = b"".join(b"data: " + dumps(one) + b"\n\n" for one in (chunk, end)) + b"data: [DONE]\n\n"
-    found: list[Record] = [acted(0)]
-    for number, interface, status, answer in (
-        (1, "chat", 200, stream),
-        (2, "chat", 500, b"{}"),
-        (3, "responses", 200, b"{}"),
-    ):
-        body = run.artifacts.put(dumps(asked))
-        found += [
-            Asked(number=number, step=1, key=str(number), interface=interface, model="m", request=body, at=1.0),
-            Answered(
-                number=number,
-                status=status,
-                response=run.artifacts.put(answer),
-                model="m",
-                usage=Usage(),
-                elapsed_ms=1.0,
-                at=1.0,
-            ),
+SHOT = {"media_type": "image/png", "data": b64encode(picture(10)).decode()}
+URL = f"data:image/png;base64,{SHOT['data']}"
+FUNCTION = LOOK["function"]
+CLICK = {"id": "c", "type": "function", "function": {"name": "click", "arguments": "{}"}}
+CHAT = {
+    "model": "m",
+    "tools": [LOOK],
+    "messages": [
+        {"role": "system", "content": "You shop."},
+        {"role": "user", "content": "go on"},
+        {"role": "assistant", "content": "I click", "tool_calls": [CLICK]},
+        {"role": "tool", "tool_call_id": "c", "content": "done"},
+        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": URL}}]},
+    ],
+}
+"""The same conversation in each interface."""
+MESSAGES = {
+    "model": "m",
+    "tools": [{"name": "click", "description": "Clicks.", "input_schema": FUNCTION["parameters"]}],
+    "system": [{"type": "text", "text": "You shop."}],
+    "messages": [
+        {"role": "user", "content": "go on"},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "hm", "signature": "s"},
+                {"type": "text", "text": "I click"},
+                {"type": "tool_use", "id": "c", "name": "click", "input": {}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "c",
+                    "content": [
+                        {"type": "text", "text": "done"},
+                        {"type": "image", "source": {"type": "base64", **SHOT}},
+                    ],
+                }
+            ],
+        },
+    ],
+}
+RESPONSES = {
+    "model": "m",
+    "tools": [{"type": "function", **FUNCTION}],
+    "instructions": "You shop.",
+    "input": [
+        {"role": "user", "content": [{"type": "input_text", "text": "go on"}]},
+        {"type": "reasoning", "id": "r", "summary": []},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I click"}]},
+        {"type": "function_call", "call_id": "c", "name": "click", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": "done"},
+        {"role": "user", "content": [{"type": "input_image", "image_url": URL}]},
+    ],
+}
+
+
+def events(*trees: Sample) -> bytes:
+    return b"".join(b"data: " + dumps(one) + b"\n\n" for one in trees)
+
+
+def chunk(delta: Sample, finish: str | None = None) -> Sample:
+    return {"id": "x", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+
+ANSWERS: dict[str, tuple[Sample, bytes]] = {
+    "chat": (
+        CHAT,
+        events(
+            chunk({"role": "assistant", "content": "and "}),
+            chunk({"content": "again", "tool_calls": [{"index": 0, **CLICK}]}),
+            chunk({}, "tool_calls"),
+        ),
+    ),
+    "messages": (
+        MESSAGES,
+        events(
+            {"type": "message_start", "message": {"role": "assistant", "content": []}},
+            {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+            {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "and again"}},
+            {
+                "type": "content_block_start",
+                "index": 1,
+                "content_block": {"type": "tool_use", "id": "c", "name": "click", "input": {}},
+            },
+            {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "{"}},
+            {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "}"}},
+            {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+            {"type": "message_stop"},
+        ),
+    ),
+    "responses": (
+        RESPONSES,
+        dumps(
+            {
+                "status": "completed",
+                "output": [
+                    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "and again"}]},
+                    {"type": "function_call", "call_id": "c", "name": "click", "arguments": "{}"},
+                ],
+            }
+        ),
+    ),
+}
+
+
+def of_a_process(interface: str, status: int = 200, answer: bytes | None = None) -> Callable[[RunFolder], list[Record]]:
+    """One request of a process."""
+
+    def played(run: RunFolder) -> list[Record]:
+        body, whole = ANSWERS[interface]
+        request = run.artifacts.put(dumps(body))
+        response = run.artifacts.put(whole if answer is None else answer)
+        return [
+            acted(0),
+            Asked(number=1, step=1, key="1", interface=interface, model="m", request=request, at=1.0),
+            Answered(number=1, status=status, response=response, model="m", usage=Usage(), elapsed_ms=1.0, at=1.0),
+            stop(decision(run, 1, ())),
         ]
-    return [*found, decision(run, 1, ()), acted(1), stop(decision(run, 2, ()))]
+
+    return played
 
 
-def test_requests_of_a_process_are_as_it_made_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = write(tmp_path / "run", ("1", of_a_process, 1.0))
-    (sample,) = samples(folder)
-    assert sample["tools"] == [LOOK] and sample["messages"][0] == {"role": "user", "content": "go on"}
-    (call,) = sample["messages"][1]["tool_calls"]
-    assert (call["id"], call["function"]) == ("c", {"name": "click", "arguments": "{}"})
-    assert "left out: 1 sample: a request of the agent's process in the interface responses" in capsys.readouterr().out
+@pytest.mark.parametrize("interface", list(ANSWERS))
+def test_requests_of_a_process_are_as_it_made_them(tmp_path: Path, interface: str) -> None:
+    (sample,) = samples(write(tmp_path / "run", ("1", of_a_process(interface), 1.0)))
+    *asked, answer = sample["messages"]
+    assert [{key: one[key] for key in one if key != "weight"} for one in asked] == CHAT["messages"]
+    assert sample["tools"][0]["function"] == FUNCTION
+    assert answer == {"role": "assistant", "content": "and again", "tool_calls": [CLICK], "weight": 1}
+    assert asked[2]["weight"] == 0
+
+
+@pytest.mark.parametrize("interface", list(ANSWERS))
+def test_what_a_process_was_not_answered_is_no_sample(
+    tmp_path: Path, interface: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cut_off = ANSWERS[interface][1][:40]
+    folder = write(
+        tmp_path / "run",
+        ("1", of_a_process(interface, status=500), 1.0),
+        ("2", of_a_process(interface, answer=cut_off), 1.0),
+    )
+    assert samples(folder) == []
+    assert "left out: 1 sample: a request or an answer of the agent's process that cannot be read" in (
+        capsys.readouterr().out
+    )
 
 
 def test_secrets_stay_out_and_the_file_appears_whole(tmp_path: Path) -> None:
