@@ -378,3 +378,19 @@ def test_datasets_reads_it(tmp_path: Path) -> None:
     for row, sample in zip(found, wanted, strict=True):
         assert [one["role"] for one in row["messages"]] == [one["role"] for one in sample["messages"]]
         assert [one["content"] for one in row["messages"]] == [one["content"] for one in sample["messages"]]
+
+
+@pytest.mark.browser
+@pytest.mark.integration
+def test_what_agents_played_is_what_an_endpoint_takes(request: pytest.FixtureRequest) -> None:
+    """An agent with a conversation has one sample of an episode, one that sees each page alone has one of each answer."""
+    for name, per_episode in (("tools", 2), ("vision", None)):
+        folder = request.getfixturevalue("played")[name]
+        by_step, whole = samples(folder), samples(folder, "--per", "episode")
+        assert len(whole) == (per_episode or len(by_step)) and len(by_step) > 2
+        taught = [sum(weight for _, weight in weights(one)) for one in (*by_step, *whole)]
+        assert sum(taught) == 2 * len(by_step), "each answer is taught once"
+        pictures = [
+            part for one in by_step for said in one["messages"] for part in said["content"] or () if "image_url" in part
+        ]
+        assert bool(pictures) == (name == "vision")
