@@ -88,12 +88,12 @@ def _references(
     folder: Path, config: "Config | None", overrides: "Sequence[str]", *, redactor: "Redactor", console: "Terminal"
 ) -> "References":
     """Of the task file that was given: what it corrects is told; {} = there is none."""
-    from harness.evaluation.builder import load_tasks
+    from harness.evaluation.builder import read_tasks
     from harness.runner.references import corrected_references
 
     if config is None or not any(one.lstrip("+").startswith("task.path=") for one in overrides):
         return {}
-    found = corrected_references(folder, load_tasks(config), redactor)
+    found = corrected_references(folder, read_tasks(config), redactor)
     if corrected := [task for (task, trial), reference in found.items() if reference is not None and not trial]:
         named = ", ".join(corrected[:_NAMED]) + (f" and {len(corrected) - _NAMED} more" if corrected[_NAMED:] else "")
         console.say(

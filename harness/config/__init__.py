@@ -138,7 +138,8 @@ class ResumeConfig:
     max_attempts: int = 3
     """Infrastructure failures of one task before it is left unscored."""
     accept_drift: bool = setting(False, named=False)
-    """Go on in a run folder made with other measuring settings; what changed is kept in its `drift.jsonl`."""
+    """Go on in a run folder made with other measuring settings, versions or references (`eval`) of tasks; what changed
+    is kept in its `drift.jsonl`."""
 
 
 @dataclass

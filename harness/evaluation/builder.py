@@ -70,11 +70,15 @@ def load_tasks(config: Config) -> tuple[Task, ...]:
     Raises:
         UsageError: Task file, benchmark or selection cannot be used.
     """
-    task = config.task
-    tasks = tuple(_tasks_of_suite(config)) if task.members else _tasks_of(config, task)
-    tasks = in_shard(tasks, task.shard)
+    tasks = in_shard(read_tasks(config), config.task.shard)
     check_sight(config.agent, config.observation, tasks)
     return tasks
+
+
+def read_tasks(config: Config) -> tuple[Task, ...]:
+    """The same, whichever agent and shard are to play them."""
+    task = config.task
+    return tuple(_tasks_of_suite(config)) if task.members else _tasks_of(config, task)
 
 
 def _tasks_of_suite(config: Config) -> Iterator[Task]:

@@ -1,11 +1,18 @@
 """What the evidence of an attempt has for another reference than the one it was gathered for."""
 
+import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from harness.records import Closed, CloseReason, Eval, Evidence, HtmlTarget, Selected, Task
-from harness.runner.references import realigned
+from harness.codec import with_texts
+from harness.errors import TaskError
+from harness.journal.redaction import Redactor
+from harness.records import Closed, CloseReason, Eval, Evidence, HtmlTarget, Opened, Selected, Task
+from harness.runner.job import task_digest
+from harness.runner.references import as_asked, check_same_task, outdated, realigned, reference_for
+from tests.runner.test_pending import PASSED, outcome
 from tests.scored_runs import a_task
 
 CART, PAGE, ORDERS = (f"http://shop.localhost/{name}" for name in ("cart", "page", "orders"))
@@ -72,3 +79,52 @@ def test_evidence_of_an_attempt_that_went_on_with_a_correction_is_its_own() -> N
     end = closed("p", gathered=corrected)
     assert found(end, played, task(*corrected)) == ["p"]
     assert found(end, played, played) == [None], "put back, it needs what nobody looked at"
+
+
+SECRET = Redactor({"sites.shop.login": "hunter-22"})
+
+
+def recorded(played: Task) -> Opened:
+    """The first line of its journal, with the digest of what it was before secrets were taken out."""
+    without = with_texts(played, SECRET.text)
+    return Opened(attempt=1, trial=0, task=without, task_digest=task_digest(played), config_digest="c", seed=0, at=0.0)
+
+
+def asking(intent: str = "log in as hunter-22", **judged: Any) -> Task:
+    return replace(a_task("1", **judged), intent=intent, storage_state="/one/shop_state.json")
+
+
+def test_a_task_is_the_same_with_its_secrets_and_on_another_machine() -> None:
+    played = recorded(asking(reference_answers={"exact_match": "hunter-22"}))
+    fixed = replace(asking(reference_answers={"exact_match": "hunter-23"}), storage_state="/other/shop_state.json")
+    check_same_task(fixed, played, SECRET)
+    reference = reference_for(fixed, played)
+    assert reference is not None and reference.task_digest == task_digest(fixed)
+    assert reference_for(asking(reference_answers={"exact_match": "hunter-22"}), played) is None
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        (asking("log in as somebody"), "intent"),
+        (replace(asking(), start_urls=(CART,)), "start_url"),
+        (replace(asking(), sites=("forum",), mutates=True), "sites, mutates"),
+        (replace(asking(), metadata={"source": "x", "eval.mine": 1}), "keys that Cairn does not know"),
+    ],
+)
+def test_what_else_changed_is_named(other: Task, named: str) -> None:
+    with pytest.raises(TaskError, match=re.escape(f"({named} changed); only its reference (eval) may be corrected")):
+        check_same_task(other, recorded(asking()), SECRET)
+
+
+def test_only_scores_by_the_present_reference_count() -> None:
+    played, fixed = asking(), asking(reference_answers={"exact_match": "x"})
+    reference = reference_for(fixed, recorded(played))
+    assert reference is not None
+    one = replace(outcome(score=PASSED), task_id="1", task_digest=task_digest(played))
+    other = replace(one, scores={"corrected": replace(one.scores["corrected"], reference=reference.task_digest)})
+    for now, became, counts in ((played, one, True), (fixed, one, False), (fixed, other, True), (played, other, False)):
+        outcomes, digests = {("1", 0): became}, {"1": task_digest(now)}
+        assert ("corrected" in as_asked(outcomes, digests)["1", 0].scores) == counts
+        assert outdated(outcomes, digests, "corrected") == (not counts)
+    assert as_asked({("1", 0): other}, {}) == {("1", 0): other}, "nothing is known of a task that is not there"
