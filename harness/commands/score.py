@@ -94,7 +94,7 @@ def _references(
     if config is None or not any(one.lstrip("+").startswith("task.path=") for one in overrides):
         return {}
     found = corrected_references(folder, read_tasks(config), redactor)
-    if corrected := [task for (task, trial), reference in found.items() if reference is not None and not trial]:
+    if corrected := list(dict.fromkeys(task for (task, _), reference in found.items() if reference is not None)):
         named = ", ".join(corrected[:_NAMED]) + (f" and {len(corrected) - _NAMED} more" if corrected[_NAMED:] else "")
         console.say(
             f"scored with another reference (eval) than the one played: task{'s' * (len(corrected) > 1)} {named}"

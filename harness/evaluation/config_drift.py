@@ -22,6 +22,8 @@ from harness.runner.references import check_same_task
 
 DRIFT_NAME = "drift.jsonl"
 _NAMED = 30
+_EVAL = ": eval"
+"""How the name of a change ends that is a corrected reference."""
 
 
 def check_config_drift(
@@ -88,38 +90,44 @@ def check_task_drift(
     """
     by_id = {task.task_id: task for task in tasks}
     drifted = [one for one in outcomes.values() if one.task_digest != digests.get(one.task_id, one.task_digest)]
-    if not drifted:
+    changes = {
+        (one.task_digest, digests[one.task_id]): _corrected(by_id[one.task_id], one, run, is_accepted=bool(accepted))
+        for one in drifted
+    }
+    known = accepted_before(run) if changes else set()
+    if accepted is None or not (new := {change: evals for change, evals in changes.items() if change not in known}):
         return
-    known, begun = accepted_before(run), list[str]()
-    for outcome in drifted:
-        state, task = read_final_state(run.journal_path(outcome.task_id, outcome.trial)), by_id[outcome.task_id]
-        assert state is not None  # it has an outcome
-        try:
-            check_same_task(task, state.opened, run.redactor)
-        except TaskError as error:
-            raise ResumeMismatch(
-                f"{run.path}: {error}; put the task file back, or choose another folder with run.id=NAME"
-            ) from error
-        if accepted is None:
-            raise ResumeMismatch(
-                f"{run.path} was created with another reference (eval) of task {task.task_id}; put the task file back,"
-                " continue with the new one with resume.accept_drift=true (what has ended is scored with it, and not"
-                " played again), or choose another folder with run.id=NAME"
-            )
-        change = outcome.task_digest, digests[task.task_id]
-        if change not in known:
-            known.add(change)
-            begun.append(task.task_id)
-            record_drift(
-                run, *change, {f"task {task.task_id}: eval": [plain(state.opened.task.eval), plain(task.eval)]}
-            )
-    if accepted is not None and begun:
-        accepted(f"continuing with corrected references (eval) of {_tasks(begun)}; recorded in {run.path / DRIFT_NAME}")
+    for change, evals in new.items():
+        record_drift(run, *change, evals)
+    names = [name.removesuffix(_EVAL) for evals in new.values() for name in evals]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    accepted(
+        f"continuing with corrected references (eval) of {', '.join(names[:_NAMED])}{more}; recorded in"
+        f" {run.path / DRIFT_NAME}"
+    )
 
 
-def _tasks(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
-    return f"task{'s' * (len(ids) > 1)} {', '.join(one[:80] for one in ids[:_NAMED])}{more}"
+def _corrected(task: Task, outcome: EpisodeResult, run: RunFolder, *, is_accepted: bool) -> dict[str, list[object]]:
+    """What changed of a task, as `drift.jsonl` has it.
+
+    Raises:
+        ResumeMismatch: It is more than the reference, or that is not accepted.
+    """
+    state = read_final_state(run.journal_path(outcome.task_id, outcome.trial))
+    assert state is not None  # it has an outcome
+    try:
+        check_same_task(task, state.opened, run.redactor)
+    except TaskError as error:
+        raise ResumeMismatch(
+            f"{run.path}: {error}; put the task file back, or choose another folder with run.id=NAME"
+        ) from error
+    if not is_accepted:
+        raise ResumeMismatch(
+            f"{run.path} was created with another reference (eval) of task {task.task_id}; put the task file back,"
+            " continue with the new one with resume.accept_drift=true (what has ended is scored with it, and not"
+            " played again), or choose another folder with run.id=NAME"
+        )
+    return {f"task {task.task_id[:80]}{_EVAL}": [plain(state.opened.task.eval), plain(task.eval)]}
 
 
 def keep_settings(run: RunFolder, now: Tree) -> str:

@@ -48,9 +48,9 @@ def request_of(interface: str, body: bytes) -> tuple[list[JsonObject], list[Json
                 messages = [*_system(sent.get("system")), *_of_messages(sent["messages"])]
             case _:
                 messages = [*_system(sent.get("instructions")), *_of_input(sent["input"])]
+        return messages, tools_of(frame_of(interface, body))
     except (CodecError, KeyError, TypeError, AttributeError) as error:
         raise Unreadable(str(error)) from error
-    return messages, tools_of(frame_of(interface, body))
 
 
 def answer_of(interface: str, content: bytes) -> ForeignAnswer:

@@ -124,8 +124,8 @@ def _samples(source: RunSource, choice: SftChoice, found: SftExport) -> Iterator
             found.passed_over += 1
             continue
         before = found.samples
-        for chain in _chains(_turns(source, episode, found), choice.per):
-            sample = _sample(chain)
+        for weights, last in _chains(_turns(source, episode, found), choice.per):
+            sample = _sample(weights, last)
             if (why := fault_of(sample)) is None:
                 yield sample
             else:
@@ -152,26 +152,24 @@ class _Turn:
         return is_longer and self.message(size).get("role") == "assistant"
 
 
-def _chains(turns: Iterator[_Turn], per: str) -> Iterator[list[_Turn]]:
-    """The turns of each sample, in order: the last one has seen all that the others have."""
-    chain: list[_Turn] = []
+def _chains(turns: Iterator[_Turn], per: str) -> Iterator[tuple[dict[int, int], _Turn]]:
+    """Of each sample the last turn, which has seen all of it, and the weights of answers by their positions."""
+    last: _Turn | None = None
+    weights: dict[int, int] = {}
     for turn in turns:
-        if chain and per == EPISODE and turn.continues(chain[-1]):
-            chain.append(turn)
-            continue
-        if chain:
-            yield chain
-        chain = [turn]
-    if chain:
-        yield chain
+        if last is not None and not (per == EPISODE and turn.continues(last)):
+            yield weights, last
+            weights = {}
+        weights[len(turn.keys)] = int(turn.is_taught)
+        last = turn
+    if last is not None:
+        yield weights, last
 
 
-def _sample(chain: Sequence[_Turn]) -> JsonObject:
-    last = chain[-1]
-    taught = {len(turn.keys): int(turn.is_taught) for turn in chain}
+def _sample(weights: Mapping[int, int], last: _Turn) -> JsonObject:
     messages = [*map(last.message, range(len(last.keys))), last.answer]
     weighed = [
-        {**message, "weight": taught.get(position, 0)} if message.get("role") == "assistant" else message
+        {**message, "weight": weights.get(position, 0)} if message.get("role") == "assistant" else message
         for position, message in enumerate(messages)
     ]
     return {"messages": weighed, "tools": list(last.tools)} if last.tools else {"messages": weighed}

@@ -61,13 +61,15 @@ def _tool_faults(tools: Any) -> Iterator[str]:
 
 def _message_faults(message: JsonObject, offered: set[str]) -> Iterator[str]:
     role, calls = message.get("role"), message.get("tool_calls", [])
-    if role not in _ROLES or message.keys() - _KEYS:
+    if not isinstance(role, str) or role not in _ROLES or message.keys() - _KEYS:
         yield "a message has a role or a key that the format does not have"
         return
     if "weight" in message and (role != "assistant" or message["weight"] not in (0, 1)):
         yield "a weight is not 0 or 1 of an answer"
     if (role == "tool") != isinstance(message.get("tool_call_id"), str):
         yield "a result names no call"
+    if not isinstance(message.get("name", ""), str):
+        yield "a name is no text"
     if calls and role != "assistant":
         yield "a message that is no answer has calls"
     yield from _content_faults(role, message.get("content"), has_calls=bool(calls))

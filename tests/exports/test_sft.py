@@ -304,6 +304,27 @@ def test_what_a_process_was_not_answered_is_no_sample(
     )
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(
+            ("messages", value)
+            for value in (5, None, [5], [{"role": {}, "content": 5}], [{"role": "user", "content": [5]}])
+        ),
+        *(("tools", value) for value in (5, [5], [{"type": "function", "function": {"name": 5}}])),
+        ("messages", [{"role": "assistant", "content": "a", "tool_calls": 5}]),
+        ("input", [{"type": "function_call"}]),
+    ],
+)
+@pytest.mark.parametrize("interface", list(ANSWERS))
+def test_whatever_a_process_asked_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interface: str, key: str, value: object
+) -> None:
+    body, answer = ANSWERS[interface]
+    monkeypatch.setitem(ANSWERS, interface, ({**body, key: value}, answer))
+    assert len(samples(write(tmp_path / "run", ("1", of_a_process(interface), 1.0)))) <= 1
+
+
 def test_secrets_stay_out_and_the_file_appears_whole(tmp_path: Path) -> None:
     def with_secret(run: RunFolder) -> list[Record]:
         return [acted(0), stop(decision(run, 1, (user("log in as hunter-22-canary"),)))]
@@ -338,6 +359,8 @@ def with_call(call: Any = CALL, *after: Sample) -> Sample:
         ({**GOOD, "reward": 1}, "not an object with messages"),
         ({"messages": [{"role": "robot", "content": "a"}]}, "a role or a key"),
         ({"messages": [{"role": "user", "content": "a", "items": []}]}, "a role or a key"),
+        ({"messages": [{"role": [], "content": "a"}]}, "a role or a key"),
+        ({"messages": [{"role": "user", "content": "a", "name": {}}]}, "a name is no text"),
         ({"messages": GOOD["messages"][:1]}, "does not end with an answer"),
         ({"messages": [{"role": "user", "content": "a", "weight": 1}]}, "a weight is not 0 or 1 of an answer"),
         ({"messages": [{"role": "assistant", "content": "a", "weight": 0}]}, "nothing to learn"),
