@@ -1,5 +1,6 @@
 """The examples of docs/examples/agents: at most 40 lines each, and each plays 15 demo tasks with its own packages."""
 
+import ast
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -50,6 +51,14 @@ PLAYED = {
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_is_short(example: Path) -> None:
     assert example.read_text().count("\n") <= 40
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_gives_no_token_as_an_argument(example: Path) -> None:
+    """Arguments are in the process list, which everybody on the machine sees; variables are not."""
+    lists = [node for node in ast.walk(ast.parse(example.read_text())) if isinstance(node, ast.List)]
+    held = {leaf.value for one in lists for leaf in ast.walk(one) if isinstance(leaf, ast.Constant)}
+    assert not held & {"CAIRN_CDP_URL", "CAIRN_TOKEN"}
 
 
 def test_every_example_is_played() -> None:
