@@ -59,7 +59,7 @@ def baselines_of(folder: Path, rows: Iterable[Row], dialect: str) -> tuple[Basel
         rows: Those whose rate is shown.
         dialect: Scoring.
     """
-    asked = {row.task_id: row.digest for row in rows if row.digest}
+    asked = asked_of(rows)
     found: dict[str, Baseline] = {}
     for other in _beside(folder) if asked else ():
         known = _agent_of(other)
@@ -79,6 +79,11 @@ def baselines_of_run(folder: Path, dialect: str) -> tuple[Baseline, ...]:
 def sentence(baselines: Collection[Baseline]) -> str:
     """The sentence beside a rate."""
     return f"baselines on these tasks: {said(baselines)}" if baselines else NO_BASELINE
+
+
+def is_baseline(agent: str) -> bool:
+    """Whether runs of this agent are baselines themselves."""
+    return agent in AGENTS
 
 
 def rate_of(shares: Mapping[str, Share], name: str) -> str:
@@ -111,21 +116,39 @@ def _baseline(folder: Path, agent: str, asked: Mapping[str, str], dialect: str) 
     """None when it was not asked all of them, or cannot be read."""
     try:
         known = run_info(folder, dialect)
-        rows = [row for row in rows_of(scan(folder).entries, known) if row.task_id in asked]
+        rows = rows_of(scan(folder).entries, known)
     except HarnessError:
         return None
+    return baseline_of_rows(rows, folder.name, agent, asked)
+
+
+def baseline_of_rows(rows: Iterable[Row], run: str, agent: str, asked: Mapping[str, str]) -> Baseline | None:
+    """What the run with these rows comes to as a baseline; None when it was not asked all of the tasks.
+
+    Args:
+        rows: All of the run.
+        run: Its name.
+        agent: Which baseline it is.
+        asked: Task ids and digests of the tasks whose rate is shown.
+    """
+    rows = [row for row in rows if row.task_id in asked]
     if {row.task_id: row.digest for row in rows} != asked:
         return None
     statuses = [row.status for row in rows]
     return Baseline(
         agent=agent,
-        run=folder.name,
+        run=run,
         passed=statuses.count(PASSED),
         unscored=statuses.count(UNSCORED),
         episodes=len(rows),
         sites=_shares(rows, lambda row: row.site),
         templates=_shares((row for row in rows if row.template), lambda row: row.template),
     )
+
+
+def asked_of(rows: Iterable[Row]) -> dict[str, str]:
+    """Task ids and digests of the tasks of these rows that were begun."""
+    return {row.task_id: row.digest for row in rows if row.digest}
 
 
 def _shares(rows: Iterable[Row], key: Callable[[Row], str]) -> Mapping[str, Share]:
