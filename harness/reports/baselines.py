@@ -62,7 +62,7 @@ def baselines_of(folder: Path, rows: Iterable[Row], dialect: str) -> tuple[Basel
     asked = asked_of(rows)
     found: dict[str, Baseline] = {}
     for other in _beside(folder) if asked else ():
-        known = _agent_of(other)
+        known = agent_of(other)
         if known in AGENTS and known not in found and (made := _baseline(other, known, asked, dialect)) is not None:
             found[known] = made
     return tuple(found[agent] for agent in AGENTS if agent in found)
@@ -70,15 +70,17 @@ def baselines_of(folder: Path, rows: Iterable[Row], dialect: str) -> tuple[Basel
 
 def baselines_of_run(folder: Path, dialect: str) -> tuple[Baseline, ...]:
     """Those of all tasks of a run; its journals are read only when there is a baseline beside it."""
-    if not any(_agent_of(other) in AGENTS for other in _beside(folder)):
+    if not any(agent_of(other) in AGENTS for other in _beside(folder)):
         return ()
     known = run_info(folder, dialect)
     return baselines_of(folder, selected_rows(rows_of(scan(folder).entries, known), known), dialect)
 
 
-def sentence(baselines: Collection[Baseline]) -> str:
-    """The sentence beside a rate."""
-    return f"baselines on these tasks: {said(baselines)}" if baselines else NO_BASELINE
+def sentence(baselines: Collection[Baseline], agent: str = "") -> str:
+    """The sentence beside a rate; "" without baselines where the agent of the run is one itself."""
+    if baselines:
+        return f"baselines on these tasks: {said(baselines)}"
+    return "" if is_baseline(agent) else NO_BASELINE
 
 
 def is_baseline(agent: str) -> bool:
@@ -105,7 +107,8 @@ def _beside(folder: Path) -> Iterator[Path]:
     yield from sorted(others)[:_MOST_FOLDERS]
 
 
-def _agent_of(folder: Path) -> str:
+def agent_of(folder: Path) -> str:
+    """Name of the agent of a run; "" where it is not known or cannot be read."""
     try:
         return run_info(folder).agent
     except HarnessError:
