@@ -19,6 +19,7 @@ from harness.protocols import Phase, ProgressEvent
 from harness.records import Usage
 from harness.reports.escape import flat
 from harness.reports.format import duration
+from harness.reports.trials import amount
 
 
 @dataclass
@@ -109,7 +110,8 @@ class LiveStats:
 
     def start_up(self) -> str:
         """What is waited for before any lane has a task; "" from then on."""
-        return f"starting {self.starting}" if self.starting and not self.lanes else ""
+        played = amount(self.jobs, self.what.removesuffix("s"))
+        return f"starting {self.starting} for {played}" if self.starting and not self.lanes else ""
 
 
 class LiveDisplay:
@@ -143,7 +145,7 @@ class LiveDisplay:
             table.add_row(str(news.lane), news.task_id, str(news.step or ""), Text(doing), Text(news.action))
         if said := self._board.start_up():
             waited = self._board.clock() - self._board.created
-            return Text(f"{said} for {self._board.jobs} {self._board.what} ({duration(waited)})")
+            return Text(f"{said} ({duration(waited)})")
         model = Text(f"model: {self._board.flow()}")
         return Group(table, model, Text(self._board.headline(), style="bold"))
 
@@ -178,7 +180,7 @@ class PlainDisplay:
 
     def __enter__(self) -> Self:
         if said := self._board.start_up():
-            self._line(f"{said} for {self._board.jobs} {self._board.what}")
+            self._line(said)
         return self
 
     def __exit__(

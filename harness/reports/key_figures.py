@@ -43,7 +43,7 @@ def _figures(view: Overview) -> Iterator[tuple[str, str, str]]:
     whole, usage, judge = view.all, view.usage, view.judge
     yield "Tasks", f"{whole.tasks:,}", ""
     if whole.total != whole.tasks:
-        yield "Episodes", f"{whole.total:,}", whole.counted
+        yield "Episodes", f"{whole.total:,}", whole.counted.partition(" = ")[0]
     yield "Tokens", _some(view.tokens), ""
     # Without a request there is nothing to pay: "unknown" would raise a question that has no answer.
     yield "Cost", cost(view.cost_usd, view.priced) if view.cost_usd or not view.priced else "", ""

@@ -72,9 +72,9 @@ def print_summary(
     now, played = summary.invocation, "task" if summary.overall.tasks == summary.overall.episodes else "episode"
     _say(
         console,
-        f"this invocation: {amount(now.episodes_run, played)}, {now.model_requests} model requests{_limited(now)},"
-        f" {now.browser_starts} browser starts, {now.wall_s:.1f} s; total: {summary.working_s:.1f} s of"
-        f" work{_doubts(summary.overall)}; {folder}",
+        f"this invocation: {amount(now.episodes_run, played)}, {amount(now.model_requests, 'model request')}"
+        f"{_limited(now)}, {amount(now.browser_starts, 'browser start')}, {now.wall_s:.1f} s;"
+        f" total: {summary.working_s:.1f} s of work{_doubts(summary.overall)}; {folder}",
     )
     for advice in _advice(summary.overall.unscored, left, folder):
         _say(console, advice)
