@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from harness.actions import InvalidAction, Stop
 from harness.records import CloseReason
-from harness.reports.task_page import StepView
+from harness.reports.task_page import StepView, TaskPageModel
 
 _ANSWERS = ("string", "answer", "response", "fuzzy")
 """Parts of the names of evaluators that judge an answer."""
@@ -42,9 +42,17 @@ def ending_step(moments: Sequence[StepView], reason: CloseReason) -> StepLink | 
             return None
 
 
-def verdict_step(moments: Sequence[StepView], evaluator: str) -> StepLink | None:
-    """The step whose outcome this evaluator judged; None when there was no step."""
+def verdict_step(moments: Sequence[StepView], evaluator: str, reason: CloseReason | None = None) -> StepLink | None:
+    """The step whose outcome this evaluator judged; None when there was no step.
+
+    Args:
+        moments: The steps of the attempt that counts.
+        evaluator: Its name.
+        reason: How the attempt ended; an ending that the agent did not choose matters more than what was judged.
+    """
     name = evaluator.casefold()
+    if reason is not None and (begun := ending_step(moments, reason)) is not None:
+        return begun
     if any(part in name for part in _ANSWERS):
         found = _last(moments, [isinstance(one.decided.action, Stop) for one in moments], "the answer was given here")
     elif any(part in name for part in _STATES):
@@ -54,12 +62,24 @@ def verdict_step(moments: Sequence[StepView], evaluator: str) -> StepLink | None
         found = _last(moments, given, "the last one with a reward")
     else:
         found = None
-    performed = [one.acted is not None and not one.refused for one in moments]
+    performed = [
+        one.acted is not None and not one.refused and not isinstance(one.decided.action, InvalidAction)
+        for one in moments
+    ]
     return (
         found
         or _last(moments, performed, "the last action performed")
         or _last(moments, [True] * len(moments), "the last step")
     )
+
+
+def cause_step(story: TaskPageModel) -> StepLink | None:
+    """The step for the cause that a task did not pass, by the score that its page shows first."""
+    closed, first = story.episode.closed, next(iter(story.scores), None)
+    if closed is None:
+        return StepLink(step=story.moments[-1].number, what="the last step") if story.moments else None
+    failing = [one for one in first.verdicts if one.value not in (None, 1)] if first else []
+    return verdict_step(story.moments, failing[0].evaluator, closed.reason) if failing else None
 
 
 def refusals(moments: Sequence[StepView]) -> tuple[int, ...]:

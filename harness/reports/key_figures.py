@@ -48,8 +48,8 @@ def _figures(view: Overview) -> Iterator[tuple[str, str, str]]:
     # Without a request there is nothing to pay: "unknown" would raise a question that has no answer.
     yield "Cost", cost(view.cost_usd, view.priced) if view.cost_usd or not view.priced else "", ""
     asked = usage.from_cache + usage.requests
-    yield "From the reply cache, %", _share(usage.from_cache, asked), f"{usage.from_cache:,} of {asked:,} requests"
-    yield "From the prompt cache, % of tokens", _share(usage.cached_tokens, usage.prompt_tokens), _saved(view)
+    yield "Reply cache, % of requests", _share(usage.from_cache, asked), f"{usage.from_cache:,} of {asked:,} requests"
+    yield "Prompt cache, % of tokens", _share(usage.cached_tokens, usage.prompt_tokens), _saved(view)
     yield "Reasoning tokens", _some(usage.reasoning_tokens), ""
     inherited = view.inherited
     spent = f"{measure(inherited.tokens, 'count')} tokens, {cost(inherited.cost_usd, inherited.priced)}, not included"

@@ -24,7 +24,7 @@ from markupsafe import Markup
 from harness.codec import dumps
 from harness.reports.baselines import NO_BASELINE, Baseline, is_baseline, rate_of
 from harness.reports.confinement import UNCONFINED
-from harness.reports.decisive_step import ending_step, refusals, verdict_step
+from harness.reports.decisive_step import cause_step, ending_step, refusals, verdict_step
 from harness.reports.escape import one_line, visible
 from harness.reports.fork_tree import Branch
 from harness.reports.format import ago, cost, duration, judging, measure, percent, points
@@ -120,6 +120,7 @@ class Pages:
         self._environment.globals.update(policy=self.policy, served=served)
         self._environment.globals.update(rate_of=rate_of, no_baseline=NO_BASELINE, is_baseline=is_baseline)
         self._environment.globals.update(ending_step=ending_step, verdict_step=verdict_step, refusals=refusals)
+        self._environment.globals.update(cause_step=cause_step)
         self._environment.globals.update(unconfined=UNCONFINED)
 
     def prepare(self) -> None:

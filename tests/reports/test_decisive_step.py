@@ -72,6 +72,29 @@ def test_an_ending_leads_to_where_it_began(
     assert f'{reason}: Reach max steps 6; <a href="#step-{step}">step {step}</a>, {what}' in page.read_text()
 
 
+def test_a_reply_that_could_not_be_read_is_no_action_and_the_ending_matters_first(tmp_path: Path) -> None:
+    shape = Shape(steps=6, score=0.0, reason=CloseReason.PARSE_FAILURES)
+    found = moments(tmp_path / "run", shape, tail=3, action=InvalidAction(why="no block"))
+    assert verdict_step(found, "url_match") == StepLink(step=3, what="the last action performed")
+    begun = ending_step(found, CloseReason.PARSE_FAILURES)
+    assert begun is not None and begun.step == 4
+    assert verdict_step(found, "string_match", CloseReason.PARSE_FAILURES) == begun
+    stopped = moments(tmp_path / "other", Shape(steps=2, score=0.0))
+    assert verdict_step(stopped, "string_match", CloseReason.STOPPED) == verdict_step(stopped, "string_match")
+
+
+def test_the_head_of_a_page_names_cause_and_step(tmp_path: Path) -> None:
+    for name, shape, said in (
+        ("a", Shape(steps=2, score=0.0), 'is not &#39;$44.50&#39;; <a href="#step-3">step 3</a>, the answer was'),
+        ("b", Shape(steps=2, failure="BrowserCrashed"), 'signal 9; <a href="#step-2">step 2</a>, the last step'),
+        ("c", Shape(steps=2), '<p id="cause" class="cause"></p>'),
+    ):
+        with RunFolder.open(tmp_path / name, durability=Durability.none) as run:
+            write(run, task(0), episode(run, task(0), shape, screenshots=False))
+        page = write_report(tmp_path / name).index.parent / "tasks" / "0.html"
+        assert said in page.read_text().replace("\n", "")
+
+
 def test_where_nothing_was_done_there_is_nothing_to_read() -> None:
     assert verdict_step((), "string_match") is None and ending_step((), CloseReason.BUDGET) is None
 

@@ -23,9 +23,10 @@
   const filter = () => {
     const form = one("form.filters");
     const rows = all(".list tbody tr");
-    if (!form || form.dataset.paged !== undefined) return;
-    const words = form.q.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const chosen = all("select", form).filter((field) => field.value);
+    if (!form) return;
+    const paged = form.dataset.paged !== undefined; // the server has filtered already
+    const words = paged ? [] : form.q.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const chosen = paged ? [] : all("select", form).filter((field) => field.value);
     let fitting = 0;
     for (const row of rows) {
       const fits = chosen.every((field) => row.dataset[field.name] === field.value)
@@ -34,7 +35,7 @@
       row.hidden = !fits || (!whole && narrow.matches && fitting > FEW);
     }
     const every = `${rows.length} ${form.dataset.what}`;
-    one(".shown").textContent = fitting === rows.length ? every : `${fitting} of ${every}`;
+    if (!paged) one(".shown").textContent = fitting === rows.length ? every : `${fitting} of ${every}`;
     all(".more").forEach((part) => {
       part.hidden = whole || !narrow.matches || fitting <= FEW;
       one("button", part).textContent = `Show all ${fitting}`;
@@ -58,7 +59,10 @@
   };
   const prepare = () => {
     const form = one("form.filters");
-    if (!form || form.dataset.paged !== undefined) return;
+    if (!form || form.dataset.paged !== undefined) {
+      filter();
+      return;
+    }
     all(".list th").forEach((head) => {
       if (one("button", head)) return;
       const button = document.createElement("button");
