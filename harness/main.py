@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -43,9 +44,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the first argument names; returns the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["run"]:
+        begun = time.monotonic()
         from harness.cli import run  # and hydra, which readers of runs do without
 
-        return run(given[1:], program="harness run")
+        return run(given[1:], program="harness run", begun=begun)
     with InternalErrorGuard("harness", redact=lambda text: without_secrets(text, given)) as fault:
         return _main(given)
     return fault.code

@@ -80,7 +80,8 @@ def run(options: argparse.Namespace) -> int:
         write_atomic(path, redactor.data(dumps(content, pretty=True), for_good=True), within=Within(folder))
         console.print(str(path), markup=False, soft_wrap=True)
     code = _tell(console, found, shown)
-    console.print(sentence(baselines_of_run(folder, shown)), markup=False, soft_wrap=True)
+    if compared := sentence(baselines_of_run(folder, shown), run_info(folder).agent):
+        console.print(compared, markup=False, soft_wrap=True)
     return code
 
 

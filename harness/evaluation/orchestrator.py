@@ -22,7 +22,7 @@ from harness.evaluation.build_locks import build_scheduler
 from harness.evaluation.builder import build_rate_limiter, build_run_budget, check_plugins, load_tasks
 from harness.evaluation.config_drift import check_config_drift, check_task_drift
 from harness.evaluation.dry_run import describe_dry_run
-from harness.evaluation.embedded import plans_digest
+from harness.evaluation.embedded import is_embedded_endpoint, plans_digest
 from harness.evaluation.forks import begin_fork, check_fork
 from harness.evaluation.models import check_keys
 from harness.evaluation.provenance import describe, environment
@@ -64,12 +64,22 @@ _NOT_CACHED = (
 )
 
 
-async def evaluate(config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...] = ()) -> int:
-    """Run the pending jobs of `folder`; `arguments` are the overrides that compose this configuration.
+async def evaluate(
+    config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...] = (), *, begun: float | None = None
+) -> int:
+    """Run the pending jobs of `folder`.
+
+    Args:
+        config: The settings.
+        folder: The run folder.
+        console: Where the results are printed.
+        arguments: The overrides that compose this configuration.
+        begun: When the command began, by `time.monotonic`; None = now.
 
     Returns:
         The exit code.
     """
+    begun = time.monotonic() if begun is None else begun
     check_plugins(config)
     if config.run.dry:
         tasks = load_tasks(config)
@@ -85,11 +95,12 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
         _say_what_confines(config, console)
         if config.llm.cache not in (None, "off"):
             console.say(_NOT_CACHED)
-    return await _evaluate(config, folder, console, arguments)
+    return await _evaluate(config, folder, console, arguments, begun=begun)
 
 
-async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...]) -> int:
-    begun = time.monotonic()
+async def _evaluate(
+    config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...], *, begun: float
+) -> int:
     settings, tasks, measured = RunSettings.of(config), load_tasks(config), config.measured()
     secrets = RunSecrets(config=config, tasks=tasks)
     with (
@@ -132,12 +143,17 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
             closing.enter_context(_heeding(stopping, console))  # to the end: what is written last is not cut short
             invocation = await _play(context, jobs, console, tracker=tracker, budget=budget)
         found = _scan(run) if plays else scanned
-        summary = _summary(config, found, tasks, replace(invocation, wall_s=round(time.monotonic() - begun, 3)))
+        summary = _timed(_summary(config, found, tasks, invocation), begun)
         left = _left(settings, tasks, (asked := as_asked(found.outcomes, digests)), budget)
-        _leave(run, summary, console, left)
+        run.write("summary.json", dumps(as_json(summary, made_with=basis(run.path, counts_of(summary)))) + b"
+")
         # Asked to stop when nothing was left to do: by its last decision, a budget may be spent.
         whole = not stopping() or not (len(jobs) or left.pending)
-        write_reports(run, _about(config, tasks), found, console=console, pages=config.run.report and whole)
+        try:
+            write_reports(run, _about(config, tasks), found, console=console, pages=config.run.report and whole)
+        finally:  # the results are there, whether the disk takes their pages or not
+            told = baselines_of_run(run.path, summary.dialect)
+            print_summary(console, _timed(summary, begun), str(run.path), left, baselines=told)
         await tracker.log(whole=whole)
         await tracker.close()
         if not whole and not budget.is_empty():
@@ -241,11 +257,28 @@ async def _play(
         run_with_executor,
     )  # model and server libraries: not needed without pending jobs
 
-    board = LiveStats(len(jobs), context.rate_limiter.flow, lambda: jobs.waits, _jobs_are(context.settings.trials))
+    board = LiveStats(
+        len(jobs),
+        context.rate_limiter.flow,
+        lambda: jobs.waits,
+        _jobs_are(context.settings.trials),
+        starting=_starting(context.config),
+    )
     with _display(context.config.run.display, console, board) as display:
         discreet = RedactingProgress(display, context.run.redactor.said)
         async with tracker.following(discreet) as progress:
             return await run_with_executor(context, jobs, budget.watching(progress))
+
+
+def _starting(config: Config) -> str:
+    """What has to be up before the first task begins, in words."""
+    executor = {"ray": "Ray and its workers", "slurm": "the Slurm jobs", "inline": "the browsers"}
+    parts = (
+        "the embedded sites" if config.sites.embedded and config.sites.port is None else "",
+        "the scripted endpoint" if is_embedded_endpoint(config.llm) else "",
+        executor.get(config.executor.kind, "the worker processes and their browsers"),
+    )
+    return ", ".join(part for part in parts if part)
 
 
 def _display(wanted: Display, console: Terminal, board: LiveStats) -> LiveDisplay | PlainDisplay:
@@ -309,9 +342,9 @@ def _left(settings: RunSettings, tasks: Sequence[Task], outcomes: Outcomes, budg
     return StillPending(pending=len(jobs), judgeable=judgeable, spent=budget.spent_up())
 
 
-def _leave(run: RunFolder, summary: Summary, console: Terminal, left: StillPending) -> None:
-    run.write("summary.json", dumps(as_json(summary, made_with=basis(run.path, counts_of(summary)))) + b"\n")
-    print_summary(console, summary, str(run.path), left, baselines=baselines_of_run(run.path, summary.dialect))
+def _timed(summary: Summary, begun: float) -> Summary:
+    """The same, with the time since the command began."""
+    return replace(summary, invocation=replace(summary.invocation, wall_s=round(time.monotonic() - begun, 3)))
 
 
 def _summary(config: Config, found: Scan, tasks: Sequence[Task], invocation: Invocation) -> Summary:

@@ -62,12 +62,13 @@ def invalidate_summary(run: RunFolder) -> None:
     (run.path / NAME).unlink(missing_ok=True)
 
 
-def load_summary(folder: Path, *, settings: Tree) -> Summary | None:
+def load_summary(folder: Path, *, settings: Tree, begun: float | None = None) -> Summary | None:
     """The summary of the run in `folder`, without the results that passed; None without a valid cache.
 
-    `summary.json` then says that this start did nothing.
+    `summary.json` then says that this start did nothing, and how long it took since `begun` (by `time.monotonic`; None
+    = now).
     """
-    begun = time.monotonic()
+    begun = time.monotonic() if begun is None else begun
     wants_more = settings["run"]["retry"] or settings["run"]["dry"] or settings["tracking"]["kind"] != "none"
     wants_ci_files = reads_annotations(os.environ) or wants_summary(os.environ)
     if settings["task"]["path"] is None or wants_more or wants_ci_files or safe_files.status(folder / NAME) is None:

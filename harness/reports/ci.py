@@ -71,7 +71,7 @@ def markdown(
         + (f"; judge: {said}" if (said := judging(view.judge)) else "")
         + (f"; {in_doubt(view.doubts)}." if view.doubts else "."),
         "",
-        f"{sentence(baselines)}.",
+        *((f"{compared}.",) if (compared := sentence(baselines, known.agent)) else ()),
         "",
         *(f"{_cell(judge_sentence(use), 600)}.\n" for use in view.judges),
         *(f"{_cell(note, 600)}.\n" for note in view.notes),

@@ -53,7 +53,8 @@ def show_run(
         + (f"; inherited: {said}" if (said := inheriting(view.inherited_steps, view.inherited)) else "")
         + (f"; judge: {said}" if (said := judging(view.judge)) else ""),
     )
-    _say(console, sentence(baselines))
+    if compared := sentence(baselines, known.agent):
+        _say(console, compared)
     for note in view.notes:
         _say(console, note)
     if view.policy_violations:
@@ -115,7 +116,9 @@ def show_step(console: Console, moment: StepView, notices: Sequence[str] = ()) -
     spent = "from the reply cache" if decided.is_cached else f"{duration(decided.elapsed_ms / 1000)} deciding"
     if moment.acted is not None:
         spent += f", {duration(moment.acted.elapsed_ms / 1000)} acting"
-    _say(console, f"{decided.model}, {spent}, {moment.usage.prompt_tokens} + {moment.usage.completion_tokens} tokens")
+    asked = moment.usage.prompt_tokens + moment.usage.completion_tokens
+    tokens = f"{moment.usage.prompt_tokens} + {moment.usage.completion_tokens} tokens" if asked else ""
+    _say(console, ", ".join(filter(None, (decided.model, spent, tokens))))
     if moment.seen is not None:
         _block(console, "page", f"{moment.seen.title}\n{moment.seen.url}")
         _block(console, "observation", moment.seen.text)

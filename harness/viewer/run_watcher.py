@@ -60,6 +60,11 @@ class RunWatcher:
         """Journals not looked at yet."""
         return max(0, self._listed - len(self._entries) - len(self._damaged) - len(self._empty))
 
+    @property
+    def agent(self) -> str:
+        """Name of the agent of the run; "" = it is not known."""
+        return self._about().agent
+
     def refresh(self, budget_s: float) -> int:
         """Look at journals for about `budget_s` seconds; gives the version, which grows with every change seen."""
         if not self._guard.acquire(timeout=budget_s):
