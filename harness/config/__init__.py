@@ -89,9 +89,9 @@ class BrowserConfig:
     slow_mo_ms: float = setting(0.0, measured=False)
     """Wait this many milliseconds before each command to the browser, to watch it."""
     width: int = setting(1280, bounds=ValueRange(1, 16_384))
-    """Of the page that an agent sees, in CSS pixels."""
+    """Width of the page that an agent sees, in CSS pixels."""
     height: int = setting(720, bounds=ValueRange(1, 16_384))
-    """Of the page that an agent sees, in CSS pixels."""
+    """Height of the page that an agent sees, in CSS pixels."""
     locale: str = setting("en-US", filled=True)
     """Language and forms of numbers and dates that pages are told."""
     timezone: str = setting("UTC", filled=True)
@@ -134,7 +134,7 @@ class ExecutorConfig(PluginConfig):
     shared_fs: bool | None = setting(None, named=False)
     """Whether workers write into the run folder themselves or this process for them; null = each finds out."""
     address: str | None = setting(None, named=False)
-    """`executor=ray` only: of the cluster (`host:port`, `auto`); null = one on this machine, for this run."""
+    """`executor=ray` only: address of the cluster (`host:port`, `auto`); null = one on this machine, for this run."""
     cpus: float = setting(1.0, named=False, bounds=ValueRange(0, 1000, above=True))
     """Processors that a Ray worker takes of a node, and a Slurm job."""
     shards: int = setting(8, named=False, bounds=ValueRange(1, 100_000))
@@ -266,7 +266,7 @@ class _AllSettings:
     journal: JournalConfig = setting(factory=JournalConfig, measured=False)
     judge: JudgeConfig = field(default_factory=JudgeConfig)
     evaluators: Any = None
-    """By the name that `eval_types` of a task has for it, besides the shipped ones."""
+    """Evaluators of your own, by the name that `eval_types` of a task has for them."""
     tracking: TrackingConfig = setting(factory=TrackingConfig, measured=False, named=False)
     action_set: ActionSetName = ActionSetName.cairn
     """Which actions an agent has, and how it writes them."""

@@ -23,9 +23,9 @@ class PluginConfig:
     """
 
     _target_: str | None = setting(None, measured=False)
-    """Its dotted path, `my_package.module.Class`; null = the shipped one."""
+    """Dotted path of a class of your own, `my_package.module.Class`; null = the shipped one."""
     arguments: Tree = setting(factory=dict, measured=False)
-    """What its constructor is given, by name."""
+    """What the constructor of the class is given, by name."""
 
     def __post_init__(self) -> None:
         self._target_ = _PATHS_NOW.get(self._target_ or "", self._target_)
