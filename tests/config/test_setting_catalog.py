@@ -57,8 +57,10 @@ def other(value: Any, one: Setting) -> Any:
         return value + 1 if one.bounds is None or one.bounds.hold(value + 1) else value / 2
     if one.choices:
         return next(word for word in one.choices if word != value)
+    if one.kind == "mapping":
+        return {**(value or {}), "x": "y"}
     values = {"whole number": 3, "number": 0.5, "true or false": True, "list": [*(value or ()), "x"]}
-    return values.get(one.kind, f"{value}x" if one.kind == "text" else {**(value or {}), "x": "y"})
+    return values.get(one.kind, f"{value}x")
 
 
 def changed(group: Any, path: list[str], change: Any) -> Any:
