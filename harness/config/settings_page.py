@@ -17,10 +17,11 @@ prints for programs. A setting is given as `KEY=VALUE` (`browser.width=1600`), a
 (`llm=openai`). A key that does not exist yet, as a site of your own, takes a plus:
 `+sites.shop.url=http://host:7770`. `python run.py --cfg job` prints the settings of a run without running it.
 
+- In *italics*: which values it may have, and whether it is **measured**, that is, changes what is measured. A run folder
+  holds one value of each measured setting; a start with another one is refused, or accepted by
+  `resume.accept_drift=true` and recorded.
 - **default**: the value that `python run.py` has without arguments, and below it the files of groups that give another
   one.
-- **measured**: whether it changes what is measured. A run folder holds one value of each measured setting; a start with
-  another one is refused, or accepted by `resume.accept_drift=true` and recorded.
 - `NAME` in a setting stands for a name that you choose; `null` is no value.
 """
 
@@ -40,16 +41,15 @@ def page(settings: Iterable[DescribedSetting], files: Sequence[Choice]) -> str:
 
 
 def _table(members: Iterable[DescribedSetting]) -> Iterator[str]:
-    yield "| setting | meaning | values | default | measured |\n| --- | --- | --- | --- | --- |\n"
+    yield "| setting | meaning | default |\n| --- | --- | --- |\n"
     for one in members:
         said = [one.setting.words, *(f"`{word}`: {text}" for word, text in one.setting.choices.items() if text)]
+        measured = "; measured" if one.setting.is_measured else ""
         default = [_code(one.default_text), *(f"{_code(name)}: {_code(value)}" for name, value in one.given)]
         yield _row(
             _code(one.name),
-            " ".join(f"{text.rstrip('.')}." for text in said),
-            one.values,
+            " ".join((*(f"{text.rstrip('.')}." for text in said), f"*{one.values}{measured}*")),
             "<br>".join(default),
-            "yes" if one.setting.is_measured else "no",
         )
 
 

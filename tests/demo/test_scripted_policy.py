@@ -311,9 +311,7 @@ def test_every_action_that_the_prompt_offers_can_be_planned(tmp_path: Path, step
 @pytest.mark.integration
 def test_the_prompt_offers_no_action_that_a_plan_cannot_say() -> None:
     described = configured([]).agent.actions["cairn"]
-    offered = {
-        verb for one in CairnActionSet().actions for verb in one.verbs() if re.search(rf"\b{verb}\b", described)
-    }
+    offered = {verb for one in CairnActionSet().actions for verb in one.verbs() if re.search(rf"\b{verb}\b", described)}
     assert {"upload", "dblclick", "uncheck", "close_tab"} <= offered
     assert offered - {"clear"} <= set(_FORMS)  # a plan says `type` with `clear`
 
