@@ -17,8 +17,8 @@ prints for programs. A setting is given as `KEY=VALUE` (`browser.width=1600`), a
 (`llm=openai`). A key that does not exist yet, as a site of your own, takes a plus:
 `+sites.shop.url=http://host:7770`. `python run.py --cfg job` prints the settings of a run without running it.
 
-- In *italics*: which values it may have, and whether it is **measured**, that is, changes what is measured. A run folder
-  holds one value of each measured setting; a start with another one is refused, or accepted by
+- In *italics*: which values a setting may have, and whether it is **measured**, that is, changes what is measured. A
+  run folder holds one value of each measured setting; a start with another one is refused, or accepted by
   `resume.accept_drift=true` and recorded.
 - **default**: the value that `python run.py` has without arguments, and below it the files of groups that give another
   one.
