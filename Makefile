@@ -182,10 +182,11 @@ bench: setup $(VENV)/installed-dev
 house: $(VENV)/installed-dev
 	@$(PY) -m benchmarks.house $(ARGS)
 
-# Builds the documentation in build/docs, readable from disk; regenerates the journal schema first.
+# Builds the documentation in build/docs, readable from disk; regenerates the journal schema and the page of settings first.
 docs: $(VENV)/installed-docs
 	@mkdir -p build
 	$(PY) -m harness.codec.schema > build/journal.schema.json && mv build/journal.schema.json docs/schema/
+	$(PY) -m harness.main settings --markdown > build/settings.md && mv build/settings.md docs/pages/
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict -f docs/mkdocs.yml
 
 $(VENV)/installed-docs: $(VENV)/installed

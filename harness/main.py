@@ -29,6 +29,7 @@ COMMANDS: tuple[str, ...] = (
     "cache",
     "clean",
     "new",
+    "settings",
     "doctor",
     "completion",
 )

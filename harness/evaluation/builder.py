@@ -145,6 +145,7 @@ def agent_settings(config: Config) -> AgentSettings:
         api=config.llm.api,
         model=config.llm.model,
         on_divergence=config.resume.on_divergence,
+        uploads=config.browser.uploads,
     )
 
 

@@ -145,8 +145,7 @@ async def _evaluate(
         found = _scan(run) if plays else scanned
         summary = _timed(_summary(config, found, tasks, invocation), begun)
         left = _left(settings, tasks, (asked := as_asked(found.outcomes, digests)), budget)
-        run.write("summary.json", dumps(as_json(summary, made_with=basis(run.path, counts_of(summary)))) + b"
-")
+        run.write("summary.json", dumps(as_json(summary, made_with=basis(run.path, counts_of(summary)))) + b"\n")
         # Asked to stop when nothing was left to do: by its last decision, a budget may be spent.
         whole = not stopping() or not (len(jobs) or left.pending)
         try:

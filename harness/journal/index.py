@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness import safe_files
+from harness.actions.truncate import cut
 from harness.codec import CodecError, build, dumps, loads, seal, unseal
 from harness.errors import ActionInDoubt, EnvironmentDiverged, JournalError, UnsafeFile
 from harness.journal.log import read
@@ -25,6 +26,7 @@ from harness.records.optional import optional
 
 INDEX_NAME = ".index.jsonl"
 _LONGEST_SUM_MS = MAX_DURATION_MS * 1e6
+_MOST_OF_A_REPLY = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +116,8 @@ class EpisodeResult:
     """Pages that a checkpoint would open again and that an action may have changed a site by opening: canonical URLs
     without their queries.
     """
+    unread: str = optional("")
+    """Of an episode that ended by unreadable replies: the last of them, cut; "" = it did not."""
     resends: bool = optional(False)
     """Whether one of the pages that a checkpoint would open again is known to have sent what may change a site."""
 
@@ -192,7 +196,15 @@ def result_of(episode: Episode) -> EpisodeResult | None:
         is_unconfined=episode.is_unconfined,
         reopens=tuple(dict.fromkeys(page.url.partition("?")[0] for page in reopened if not page.sent)),
         resends=any(page.sent for page in reopened),
+        unread=_unread(episode),
     )
+
+
+def _unread(episode: Episode) -> str:
+    last = episode.pending or (episode.steps[-1].decided if episode.steps else None)
+    if episode.closed is None or episode.closed.reason is not CloseReason.PARSE_FAILURES or last is None:
+        return ""
+    return cut(" ".join(last.reply.split()), _MOST_OF_A_REPLY)
 
 
 def _pages(episode: Episode) -> tuple[str, ...]:

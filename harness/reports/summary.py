@@ -191,6 +191,8 @@ def judge(outcome: EpisodeResult | None, dialect: str) -> JudgedResult:
 def _why(outcome: EpisodeResult | None, score: Score | None) -> str:
     if score is not None:
         is_fault = score.status is Status.ERROR and not score.why.startswith(BLOCKED)
+        if score.why and not is_fault and outcome is not None and outcome.unread:
+            return f"unreadable replies: {outcome.unread}"
         return f"evaluator error: {score.why}" if is_fault else score.why
     if outcome is not None and outcome.failure:
         return f"infrastructure: {outcome.failure}"
