@@ -140,26 +140,11 @@ PUBLISHED = "assistantbench browsergym-assistantbench==0.14.3 numpy scipy" "real
 	done
 	@touch $@
 
-# The agents of docs/examples/agents as processes, each with its packages in an environment of its own; tests of an agent
-# whose packages cannot be installed are skipped, with a reason.
-test-agents: setup $(VENV)/installed-dev .venv-agents/installed
+# The agents of docs/examples/agents as processes, each with its packages in an environment of its own (harness agents);
+# tests of an agent whose packages cannot be installed are skipped, with a reason.
+test-agents: setup $(VENV)/installed-dev
+	@$(PY) -m harness.main agents install || echo "see above: tests of agents that cannot be installed are skipped" >&2
 	$(PY) -m pytest tests/e2e/test_process_examples.py $(ARGS)
-
-# The scripted endpoint reads what these versions of browser-use and @playwright/mcp show a model.
-AGENTS = "clients openai anthropic mcp>=2" "openai-agents openai-agents==0.24.0" "browser-use browser-use==0.13.14"
-PLAYWRIGHT_MCP = @playwright/mcp@0.0.83
-
-.venv-agents/installed: Makefile
-	rm -rf .venv-agents && mkdir .venv-agents
-	@for agent in $(AGENTS); do \
-	  set -- $$agent; env=.venv-agents/$$1; shift; \
-	  if python3 -m venv $$env && $$env/bin/python -m pip install --quiet --disable-pip-version-check "$$@"; then touch $$env/installed; \
-	  else echo "$$* cannot be installed (see above): its agents are skipped" >&2; fi; \
-	done
-	@if npm install --prefix .venv-agents/playwright-mcp --ignore-scripts --no-package-lock --no-audit --no-fund --loglevel error \
-	  $(PLAYWRIGHT_MCP) >&2; then touch .venv-agents/playwright-mcp/installed; \
-	else echo "$(PLAYWRIGHT_MCP) cannot be installed (see above): its agent is skipped" >&2; fi
-	@touch $@
 
 # Compares our outputs with recorded outputs of WebArena's own code in GOLDEN_DIR (default ../shared/golden).
 golden: $(VENV)/installed-dev
@@ -203,4 +188,4 @@ format: $(VENV)/installed-dev
 	$(PY) -m ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .venv-agents .venv-art .venv-exports .venv-published .venv-verified .venv-visualwebarena tests/node_modules results build .mypy_cache .ruff_cache .pytest_cache *.egg-info
+	rm -rf $(VENV) .venv-art .venv-exports .venv-published .venv-verified .venv-visualwebarena tests/node_modules results build .mypy_cache .ruff_cache .pytest_cache *.egg-info

@@ -28,6 +28,7 @@ COMMANDS: tuple[str, ...] = (
     "cache",
     "clean",
     "new",
+    "agents",
     "doctor",
     "completion",
 )
