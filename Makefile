@@ -19,7 +19,7 @@ export PYTHONDONTWRITEBYTECODE :=
 EXPORT_READERS := inspect-ai==0.3.285 datasets==5.2.0 pillow opentelemetry-proto opentelemetry-semantic-conventions \
   mlflow-skinny==3.17.2 pandas sqlalchemy alembic
 
-.PHONY: setup run test test-fast test-e2e test-slow hostile canary golden test-art test-exports test-miniwob test-visualwebarena test-verified test-published test-agents chaos chaos-mutants bench house docs check format clean
+.PHONY: setup run test test-fast test-e2e test-slow hostile canary golden test-docs shapes test-art test-exports test-miniwob test-visualwebarena test-verified test-published test-agents chaos chaos-mutants bench house docs check format clean
 
 run: setup
 	@$(PY) run.py $(ARGS)
@@ -70,6 +70,14 @@ $(AXE): tests/package.json
 	else \
 	  echo "npm cannot install axe-core (see above): accessibility tests are skipped" >&2; \
 	fi
+
+# Types every command of README and documentation as it stands, in a copy of the tree with an empty home folder.
+test-docs: setup $(VENV)/installed-dev
+	$(PY) -m pytest -n logical tests/docs $(ARGS)
+
+# Installs and uses the wheel bare, with each extra alone, with all, and with the lowest versions that pyproject.toml allows.
+shapes: setup $(VENV)/installed-dev
+	@$(PY) benchmarks/shapes.py $(ARGS)
 
 # ART's own reader on our files, in a separate environment because its pins differ. polars 2.1.0 cannot average a text
 # column, which ART's checkpoint logic does; ART needs duckdb, numpy and polars but does not declare them.
