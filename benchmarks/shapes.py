@@ -17,6 +17,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 PROJECT = Path(__file__).resolve().parent.parent
 BUILD = PROJECT / "build" / "shapes"
@@ -40,6 +41,17 @@ USES: Mapping[str, tuple[str, ...]] = {
     "docs": ("mkdocs", "--version"),
 }
 """What needs an extra."""
+KEY = "llm.api_key=sk-ant-0123456789"
+MISSING: Mapping[str, tuple[str, ...]] = {
+    "tracking": USES["tracking"],
+    "anthropic": ("harness", "run", *ONE, "llm=anthropic", KEY, "run.id=missing"),
+    "ray": USES["ray"],
+    "slurm": USES["slurm"],
+    "miniwob": USES["miniwob"],
+    "visualwebarena": ("harness", "run", "task=visualwebarena"),
+    "real": ("harness", "run", "task=real", f"task.path={PROJECT / 'docs' / 'examples' / 'benchmarks' / 'real'}"),
+}
+"""What names the extra where it is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +70,24 @@ class Outcome:
     seconds: float
 
 
+def project() -> Mapping[str, Any]:
+    return tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+
+
+def bounds(extras: Sequence[str]) -> tuple[str, ...]:
+    """What is required with these extras."""
+    given = project()
+    return (*given["dependencies"], *(one for name in extras for one in given["optional-dependencies"][name]))
+
+
 def shapes() -> Iterator[Shape]:
     """All of them, as pyproject.toml has extras; `dev` is for this checkout only."""
-    given = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    extras = tuple(name for name in given if name != "dev")
+    extras = tuple(name for name in project()["optional-dependencies"] if name != "dev")
     yield Shape("bare")
     yield from (Shape(name, (name,)) for name in extras)
     yield Shape("all", extras)
     yield Shape("lowest", lowest=True)
-    yield from (Shape(f"lowest-{name}", (name,), lowest=True) for name in extras)
+    yield Shape("lowest-all", extras, lowest=True)
 
 
 def did(command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None) -> str:
@@ -95,9 +116,10 @@ def play(shape: Shape, wheel: Path, uv: Path) -> Outcome:
     began, place = time.monotonic(), BUILD / shape.name
     shutil.rmtree(place, ignore_errors=True)
     wanted = f"cairn-harness[{','.join(shape.extras)}] @ {wheel.as_uri()}"
-    resolution = ("--resolution", "lowest-direct") if shape.lowest else ()
+    # Only what is named on the command line is "direct", so what pyproject.toml asks for is named there.
+    lowest = ("--resolution", "lowest-direct", *bounds(shape.extras)) if shape.lowest else ()
     python = place / "bin" / "python"
-    install = (str(uv), "pip", "install", "--quiet", "--python", str(python), *resolution, wanted)
+    install = (str(uv), "pip", "install", "--quiet", "--python", str(python), *lowest, wanted)
     fault = did((str(uv), "venv", "--quiet", "--python", sys.executable, str(place)), cwd=BUILD) or did(
         install, cwd=BUILD
     )
@@ -115,6 +137,10 @@ def _used(shape: Shape, place: Path, folder: Path) -> Iterator[str]:
     for command in (("python", "-c", "import harness, harness.api"), *SMOKE, *(USES[one] for one in shape.extras)):
         program = place / "bin" / command[0]
         yield did((str(program), *command[1:]), cwd=folder, env=env)
+    for extra, (_, *given) in MISSING.items() if not shape.extras else ():
+        fault = did((str(place / "bin" / "harness"), *given), cwd=folder, env=env)
+        named = "exit code 2" in fault and f"pip install 'cairn-harness[{extra}]'" in fault
+        yield "" if named else f"without {extra}: {' '.join(given)} does not name it: {fault or 'exit code 0'}"
 
 
 def built() -> tuple[Path, Path]:
