@@ -10,6 +10,10 @@ BUBBLEWRAP = { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y 
 # Tests wait for pages and processes a part of the time, so four processes keep two cores busy; five take longer.
 TESTERS = $(shell $(PY) -c 'import os; print(2 * os.cpu_count())')
 
+# Slow tests that have a target of their own.
+ELSEWHERE := tests/docs tests/benchmarks/visualwebarena tests/benchmarks/assistantbench tests/benchmarks/real tests/benchmarks/judged \
+  tests/e2e/test_miniwob.py tests/e2e/test_process_examples.py tests/e2e/test_verified.py tests/e2e/test_visualwebarena.py
+
 # Tests of runs from the command line, with servers, workers and browsers of their own.
 RUNS := tests/e2e tests/hostile/canaries
 
@@ -51,7 +55,7 @@ test-fast: $(VENV)/installed-dev
 
 # Sweeps that are killed, disconnected and resumed: Ray, Slurm, rate limits, every kind of crash.
 test-slow: setup $(VENV)/installed-dev $(AXE)
-	$(PY) -m pytest -n logical --dist worksteal -m slow --ignore tests/e2e/test_miniwob.py $(ARGS)
+	$(PY) -m pytest -n logical --dist worksteal -m slow $(ELSEWHERE:%=--ignore %) $(ARGS)
 
 # All hostile and broken inputs of tests/hostile; `make test` runs the quick ones.
 hostile: setup $(VENV)/installed-dev

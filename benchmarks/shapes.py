@@ -70,8 +70,8 @@ class Outcome:
     seconds: float
 
 
-def project() -> Mapping[str, Any]:
-    return tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+def project() -> dict[str, Any]:
+    return dict(tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"])
 
 
 def bounds(extras: Sequence[str]) -> tuple[str, ...]:
