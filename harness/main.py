@@ -30,6 +30,7 @@ COMMANDS: tuple[str, ...] = (
     "clean",
     "new",
     "settings",
+    "agents",
     "doctor",
     "completion",
 )

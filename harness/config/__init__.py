@@ -31,7 +31,7 @@ from harness.choices import (
     Strategy,
     ValueRange,
 )
-from harness.config.agent_settings import AgentConfig, PluginConfig
+from harness.config.agent_settings import FIRST_PLACES, AgentConfig, PluginConfig
 from harness.config.model_settings import JudgeConfig, LlmConfig, openai_key
 from harness.config.observation_settings import ObservationConfig
 from harness.config.schema_fields import Tree, as_plain, measured, setting, unnamed
@@ -331,6 +331,8 @@ class Config(_AllSettings):
                 if name == "task" and arguments.get("path") == self.task.path:
                     arguments.pop("path", None)  # the tasks that it holds are compared, wherever the file is
                 found |= measured_plugin(name, plugin._target_, arguments)
+        if "agent.command" in found:
+            found["agent.command"] = [FIRST_PLACES.get(part, part) for part in found["agent.command"]]
         for name, member in self.task.members.items():
             limits = asdict(LimitsConfig()) | member["limits"]  # an older run folder does not hold all of them
             found |= measured(limits, LimitsConfig, f"task.members.{name}.limits.")

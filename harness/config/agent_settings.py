@@ -11,6 +11,16 @@ from harness.config.schema_fields import Tree, setting
 FIRST_PATHS = {"harness.benchmarks.miniwob.miniwob.MiniWob": "harness.benchmarks.miniwob.benchmark.MiniWob"}
 """Shipped classes that were moved, to their first path: it is still understood, and runs are measured by it, so that
 run folders from before the move are resumed."""
+FIRST_PLACES = {
+    "{agents}/browser-use/bin/python": ".venv-agents/browser-use/bin/python",
+    "{agents}/playwright-mcp/bin/python": ".venv-agents/clients/bin/python",
+    "{agents}/playwright-mcp/node_modules/.bin/playwright-mcp": (
+        ".venv-agents/playwright-mcp/node_modules/.bin/playwright-mcp"
+    ),
+    "{examples}/browser_use_agent.py": "docs/examples/agents/browser_use_agent.py",
+    "{examples}/playwright_mcp.py": "docs/examples/agents/playwright_mcp.py",
+}
+"""Parts of commands of shipped agents to what stood there first: runs are measured by it, for the same reason."""
 _PATHS_NOW = {first: now for now, first in FIRST_PATHS.items()}
 AGENT_KINDS = ("prompt", "tools", "computer", "process", "null", "random")
 
@@ -87,7 +97,8 @@ class AgentConfig(PluginConfig):
     """The page's text is shown also where `observation.type` is of pictures only."""
     image: ImageConfig = setting(factory=ImageConfig, added=True)
     command: list[str] = setting(factory=list, added=True)
-    """`agent.kind=process` only: the program and its arguments."""
+    """`agent.kind=process` only: the program and its arguments. `{agents}/NAME` begins a path in the environment that
+    `harness agents install NAME` makes, `{examples}` one in the folder of the shipped scripts."""
     env: dict[str, str] = setting(factory=dict, added=True)
     """`agent.kind=process` only: further variables of its environment, which has none of ours that could hold a key."""
     cwd: str | None = setting(None, measured=False)

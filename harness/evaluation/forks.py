@@ -28,7 +28,7 @@ from harness.journal.store import ArtifactStore, RunFolder, journal_name
 from harness.records import Fork, Opened, Task
 from harness.reports.fork_tree import FORK_NAME
 from harness.reports.rows import run_folder
-from harness.runner.job import task_digest
+from harness.runner.job import recorded_task, task_digest
 
 _TARGET = re.compile(r"(.+)@(\d{1,6})", re.DOTALL)
 _TRIAL = re.compile(r"(.+)\.trial-(\d{1,6})")
@@ -266,4 +266,4 @@ def _opened(inherited: Inheritance, task: Task, point: ForkPoint, *, same_model:
         origin=inherited.origin,
         same_model=same_model,
     )
-    return replace(parent, attempt=1, why="fork", task=task, fork=fork, at=time.time())
+    return replace(parent, attempt=1, why="fork", task=recorded_task(task), fork=fork, at=time.time())

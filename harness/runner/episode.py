@@ -45,7 +45,7 @@ from harness.runner.attempts import check_actions, new_attempt_reason
 from harness.runner.background import running
 from harness.runner.cancellation import cancellation_as_error
 from harness.runner.decisions import checked_decision
-from harness.runner.job import Job, task_digest
+from harness.runner.job import Job, recorded_task, task_digest
 from harness.runner.judge_replies import JournalJudgeReplies
 from harness.runner.persist import store_evidence, store_response
 from harness.runner.public_task import public_episode, public_task
@@ -167,7 +167,7 @@ class EpisodeRunner:
             attempt=episode.attempt + 1,
             why=why,
             trial=self._job.trial,
-            task=self._job.task,
+            task=recorded_task(self._job.task),
             task_digest=task_digest(self._job.task),
             config_digest=self._kit.config_digest,
             seed=episode.opened.seed if fork and episode.opened else self._kit.seed + self._job.trial,

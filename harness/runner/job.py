@@ -35,12 +35,12 @@ class Job:
 
 
 def task_digest(task: Task) -> str:
-    """The digest of a task, without the paths of its files on this machine."""
-    return digest(without_paths(task))
+    """The digest of a task, as it is recorded."""
+    return digest(recorded_task(task))
 
 
-def without_paths(task: Task) -> Task:
-    """The task with the names of its files on this machine in place of their paths."""
+def recorded_task(task: Task) -> Task:
+    """The task without the folders of its files: where they are on this machine is not for a journal to say."""
     state = task.storage_state
     if state is not None:
         task = replace(task, storage_state=PurePath(state).name)

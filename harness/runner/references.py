@@ -19,7 +19,7 @@ from harness.journal.index import EpisodeResult
 from harness.journal.names import journals_in
 from harness.journal.redaction import Redactor
 from harness.records import Closed, Evidence, HtmlTarget, Opened, Reference, Scored, Selected, Task
-from harness.runner.job import task_digest, without_paths
+from harness.runner.job import recorded_task, task_digest
 
 _EVAL = "eval."
 _IN_A_TASK_FILE = {"start_urls": "start_url", "images": "image", "metadata": "keys that Cairn does not know"}
@@ -140,7 +140,7 @@ def _changed(now: Task, played: Task) -> Iterator[str]:
 def _asking(task: Task) -> Task:
     """Of a task what is not its reference; whether its eval differs is not asked here."""
     others = {key: value for key, value in task.metadata.items() if not key.startswith(_EVAL)}
-    return replace(without_paths(task), eval=replace(task.eval, **_NO_REFERENCE), metadata=others)
+    return replace(recorded_task(task), eval=replace(task.eval, **_NO_REFERENCE), metadata=others)
 
 
 _NO_REFERENCE: dict[str, Any] = {

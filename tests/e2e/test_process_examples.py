@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.evaluation.shipped_agents import AGENTS, is_current
 from tests.e2e.conftest import PROJECT, Start
 
-ENVIRONMENTS = PROJECT / ".venv-agents"
 EXAMPLES = sorted(path for path in (PROJECT / "docs" / "examples" / "agents").iterdir() if path.is_file())
 
 pytestmark = [pytest.mark.browser, pytest.mark.integration]
@@ -20,31 +20,18 @@ pytestmark = [pytest.mark.browser, pytest.mark.integration]
 class Example:
     """One agent, and what is known of it before it plays."""
 
-    environment: str
-    """Its folder of `.venv-agents`."""
+    agent: str
     interface: str
     """Of its requests to the model."""
-    agent: str = "process"
-    server: str = ""
-    """A folder of `.venv-agents` whose server it starts."""
     overrides: tuple[str, ...] = ()
-
-    def command(self, name: str) -> list[str]:
-        """The program, and what it is given."""
-        python = ENVIRONMENTS / self.environment / "bin" / "python"
-        script = PROJECT / "docs" / "examples" / "agents" / name
-        server = [str(ENVIRONMENTS / self.server / "node_modules" / ".bin" / self.server)] if self.server else []
-        return [str(python), str(script), *server]
 
 
 PLAYED = {
-    "browser_use_agent.py": Example(agent="browser-use", environment="browser-use", interface="chat"),
-    "mcp_loop.py": Example(environment="clients", interface="messages"),
-    "openai_agents.py": Example(environment="openai-agents", interface="responses", overrides=("llm.api=responses",)),
-    "playwright_mcp.py": Example(
-        agent="playwright-mcp", environment="clients", server="playwright-mcp", interface="chat"
-    ),
-    "tool_loop.py": Example(environment="clients", interface="chat"),
+    "browser_use_agent.py": Example(agent="browser-use", interface="chat"),
+    "mcp_loop.py": Example(agent="mcp-loop", interface="messages"),
+    "openai_agents.py": Example(agent="openai-agents", interface="responses", overrides=("llm.api=responses",)),
+    "playwright_mcp.py": Example(agent="playwright-mcp", interface="chat"),
+    "tool_loop.py": Example(agent="tool-loop", interface="chat"),
 }
 
 
@@ -61,19 +48,18 @@ def test_an_example_gives_no_token_as_an_argument(example: Path) -> None:
     assert not held & {"CAIRN_CDP_URL", "CAIRN_TOKEN"}
 
 
-def test_every_example_is_played() -> None:
+def test_every_example_is_played_and_can_be_installed() -> None:
     assert {path.name for path in EXAMPLES} == PLAYED.keys()
+    assert {example.agent for example in PLAYED.values()} == AGENTS.keys()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLAYED)
 def test_an_example_plays_and_is_scored_like_any_agent(start: Callable[..., Start], name: str) -> None:
     example = PLAYED[name]
-    for folder in filter(None, (example.environment, example.server)):
-        if not (ENVIRONMENTS / folder / "installed").exists():
-            pytest.skip(f"make test-agents has not installed {folder}, or cannot install it")
-    command = f"agent.command=[{','.join(example.command(name))}]"
-    chosen = (f"agent={example.agent}", command, "llm=scripted", "task.limit=15", *example.overrides)
+    if not is_current(example.agent):
+        pytest.skip(f"harness agents install {example.agent} was not run, or cannot install it")
+    chosen = (f"agent={example.agent}", "llm=scripted", "task.limit=15", *example.overrides)
     done = start(*chosen, timeout_s=900)
     assert done.code == 0, done.err
     assert (done.summary["passed"], done.summary["divergences"]) == (15, 0)

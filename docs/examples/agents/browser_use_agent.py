@@ -1,6 +1,6 @@
-"""An agent of your own: browser-use, in the browser of the episode. Needs `pip install browser-use`.
+"""An agent of your own: browser-use, in the browser of the episode. Needs `harness agents install browser-use`.
 
-python run.py agent=browser-use llm=openai llm.model=NAME
+harness run agent=browser-use llm=openai llm.model=NAME
 """
 
 import asyncio

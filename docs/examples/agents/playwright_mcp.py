@@ -1,6 +1,6 @@
-"""An agent of your own: a tool loop with Playwright's MCP server (`pip install openai mcp`, `npm i @playwright/mcp`).
+"""An agent of your own: a tool loop with Playwright's MCP server (`harness agents install playwright-mcp`).
 
-python run.py agent=playwright-mcp llm=openai llm.model=NAME
+harness run agent=playwright-mcp llm=openai llm.model=NAME
 """
 
 import asyncio
