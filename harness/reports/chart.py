@@ -6,7 +6,7 @@ from itertools import pairwise
 from math import floor, log10, sqrt
 
 from harness.reports.statistics import quantile
-from harness.reports.summary import FAILED, PASSED, UNSCORED
+from harness.runs.outcome import FAILED, PASSED, UNSCORED
 
 WIDTH, HEIGHT = 320, 88
 _MOST_BINS = 20
