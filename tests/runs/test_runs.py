@@ -67,7 +67,14 @@ def folder(tmp_path: Path) -> Path:
         unjudged = replace(scored(None, dialect="corrected", status=Status.ERROR), verdicts=())
         with run.journal("4") as journal:
             unknown = replace(acted(1), outcome=Unknown(why="the run was interrupted"))
-            for record in (opened(of=task("4")), acted(0), decided(1), unknown, closed(CloseReason.MAX_STEPS), unjudged):
+            for record in (
+                opened(of=task("4")),
+                acted(0),
+                decided(1),
+                unknown,
+                closed(CloseReason.MAX_STEPS),
+                unjudged,
+            ):
                 journal.append(record)
     return path
 
