@@ -267,7 +267,13 @@ class Config(_AllSettings):
         found = measured(self.tree(), ConfigSchema)
         if self.sites.live is not None:
             found["sites.live"] = asdict(self.sites.live)
-        plugins = {"task": self.task, "agent": self.agent, "judge": self.judge, "observation": self.observation}
+        plugins = {
+            "task": self.task,
+            "agent": self.agent,
+            "llm": self.llm,
+            "judge": self.judge,
+            "observation": self.observation,
+        }
         plugins |= {f"task.members.{name}": member_task(member) for name, member in self.task.members.items()}
         for name, plugin in (plugins | {f"evaluators.{name}": one for name, one in self.evaluators.items()}).items():
             if plugin._target_ is not None:

@@ -18,6 +18,7 @@ from harness.choices import ObservationDialect, ObservationType
 from harness.config import BrowserConfig, ExecutorConfig
 from harness.config.observation_settings import TEXTS, parts_of
 from harness.errors import ConfigError
+from harness.llm import providers
 from harness.runner.pending import RETRIES
 
 MAX_NUMBER = 2**53
@@ -99,11 +100,9 @@ WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "agent.browser": ("mcp", "cdp", "none"),
         "agent.safety_checks": ("acknowledge", "stop"),
         "llm.kind": ("openai", "azure", "scripted", "none"),
-        "llm.api": ("chat", "responses", "messages"),
         "llm.cache": CACHE_MODES,
         "judge.cache": CACHE_MODES,
         "judge.kind": ("openai", "azure"),
-        "judge.api": ("chat", "responses", "messages"),
         "browser.allowed": ("auto", "sites", "any"),
         "executor.kind": ("processes", "inline", "ray", "slurm"),
         "run.retry": RETRIES,
@@ -251,8 +250,9 @@ def _check_text(name: str, value: str) -> None:
         check_address(name, value)
     if name == "run.id" and (Path(value).is_absolute() or ".." in Path(value).parts):
         raise ConfigError(f"run.id={value[:200]} is not in run.root; give a name, and set run.root for another place")
-    if name in WORDS and value not in WORDS[name]:
-        raise ConfigError(f"{name}={value[:80]} is unknown; choose one of {', '.join(WORDS[name])}")
+    known = providers.names() if name in ("llm.api", "judge.api") else WORDS.get(name, (value,))
+    if value not in known:
+        raise ConfigError(f"{name}={value[:80]} is unknown; choose one of {', '.join(known)}")
 
 
 def check_address(name: str, value: str) -> None:

@@ -20,7 +20,9 @@ class ModelConfig:
     kind: str = "openai"
     """`openai`: any endpoint that speaks `api`; `azure`: OpenAI's interfaces at Azure."""
     api: str = setting("chat", added=True)
-    """The interface: `chat` (chat completions), `responses` (OpenAI's) or `messages` (Anthropic's)."""
+    """The wire format: `chat` (chat completions), `responses` (OpenAI's), `messages` (Anthropic's), or the name of an
+    installed provider.
+    """
     base_url: str | None = setting(None, measured=False, named=False)
     """Null = that of the interface's maker."""
     api_key: str | None = setting(None, measured=False, named=False)
@@ -62,7 +64,9 @@ class ModelConfig:
 
 
 @dataclass
-class LlmConfig(ModelConfig):
+class LlmConfig(PluginConfig, ModelConfig):
+    """The model under test; `_target_` is a `ModelProvider` of the person's own, which takes the place of `api`."""
+
     kind: str = "openai"
     """Also `scripted` (starts the embedded endpoint), or `none` (for agents that ask no model)."""
     name: str = MISSING

@@ -1,13 +1,11 @@
 """What the exports of events share: requests and actions in their order, and the scores that there are."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from harness.records import Scored, Status
 from harness.runs import Episode, Request, Step
 
 DIALECTS = ("corrected", "webarena")
-PROVIDERS: Mapping[str, str] = {"chat": "openai", "responses": "openai", "messages": "anthropic"}
-"""Interface (`llm.api`) to the name of its provider in OpenTelemetry's conventions."""
 
 
 def events_of(episode: Episode) -> Iterator[Request | Step]:

@@ -14,8 +14,9 @@ from typing import Any
 
 from harness import __version__
 from harness.codec import JsonObject, dumps
-from harness.exports.events import PROVIDERS, events_of, scores_of, why_of
+from harness.exports.events import events_of, scores_of, why_of
 from harness.journal.disk import prepared, replacing, translate_os_errors
+from harness.llm.providers import maker_of
 from harness.records import Usage
 from harness.runs import Episode, Request, Run, Step
 from harness.tracking.episodes import run_at
@@ -66,7 +67,7 @@ class _Trace:
         self._root = self._id("root")
         api = str(settings.get("llm.api") or "chat")
         self._model = {
-            "gen_ai.provider.name": PROVIDERS.get(api, api),
+            "gen_ai.provider.name": maker_of(api),
             "gen_ai.request.model": str(settings.get("llm.model") or "unknown"),
         }
 

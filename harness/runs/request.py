@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import Any
 
 from harness.codec import CodecError, JsonObject, loads
-from harness.errors import TrackingError
 from harness.journal.prompt_store import read_message
 from harness.journal.store import ArtifactStore
 from harness.llm.recorded_answer import calls_of, tools_of
@@ -105,18 +104,11 @@ class Request:
         """Function calls of the answer; () of an agent's own process, see `answer`.
 
         Raises:
-            TrackingError: They are of an interface whose package is not installed.
             JournalError: An artifact is missing or damaged.
         """
         if self.kept.body is not None or self.kept.response is None:
             return ()
-        try:
-            found = calls_of(self._frame, self.answer)
-        except ImportError as exc:
-            raise TrackingError(
-                "the answers of the Messages API need the package anthropic: pip install 'cairn-harness[anthropic]'"
-            ) from exc
-        calls = (_call(call, self.step, index) for index, call in enumerate(found))
+        calls = (_call(call, self.step, index) for index, call in enumerate(calls_of(self._frame, self.answer)))
         return tuple(call for call in calls if call is not None)
 
     @property
