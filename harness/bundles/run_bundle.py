@@ -34,7 +34,7 @@ from harness.journal.garbage import named_digests
 from harness.journal.names import journals_in
 from harness.journal.redaction import Redactor
 from harness.journal.store import RunFolder, stored
-from harness.reports.rows import run_folder
+from harness.runs.run import run_folder
 
 SUFFIX = ".cairn"
 _MOST_NOTICES = 20

@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     from harness.bundles.run_bundle import SUFFIX, pack
     from harness.commands.run_redactor import run_redactor
     from harness.journal.secret_detection import secrets_in
-    from harness.reports.rows import run_folder
+    from harness.runs.run import run_folder
 
     folder = run_folder(options.run).resolve()
     to: Path = options.to or folder.with_name(folder.name + SUFFIX)

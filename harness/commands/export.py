@@ -45,7 +45,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from harness.reports.rows import run_folder
+    from harness.runs.run import run_folder
 
     for folder in [run_folder(one) for one in options.runs]:
         for path in FORMATS[options.format](folder, options):
@@ -57,10 +57,11 @@ def _art(folder: Path, options: argparse.Namespace) -> list[Path]:
     import asyncio
 
     from harness.config import slug
-    from harness.tracking.episodes import RunTrajectories, settings_of
+    from harness.runs import Run
+    from harness.tracking.episodes import RunTrajectories
     from harness.tracking.model import Model
 
-    settings = settings_of(folder)
+    settings = Run(folder).settings
     step = settings.get("llm.step", 0) if options.step is None else options.step
     model = Model(
         name=options.name or slug(settings.get("llm.model", "model")),

@@ -54,9 +54,9 @@ def run(options: argparse.Namespace) -> int:
     from harness.cli import configured
     from harness.commands.estimator import LANES, Estimator, WhatIf
     from harness.evaluation.builder import load_tasks, rate_limits
-    from harness.reports.rows import run_folder
     from harness.reports.terminal import Terminal
     from harness.runner.capacity import machine_capacity
+    from harness.runs.run import run_folder
 
     for name in ("rpm", "tpm", "cores", "memory_gb", "step_cpu_ms"):
         if (value := getattr(options, name)) is not None and not value > 0:

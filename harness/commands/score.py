@@ -55,9 +55,10 @@ def run(options: argparse.Namespace) -> int:
     from harness.evaluators.scorer import EVALUATOR_VERSION
     from harness.journal.disk import Within, write_atomic
     from harness.reports.baselines import baselines_of_run, sentence
-    from harness.reports.rows import run_folder, run_info
+    from harness.reports.rows import run_info
     from harness.reports.terminal import Terminal
     from harness.runner.rescore import references_of
+    from harness.runs.run import run_folder
 
     folder, console = run_folder(options.run), Terminal(highlight=False)
     shown = options.dialect or run_info(folder).dialect

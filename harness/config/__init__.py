@@ -46,7 +46,7 @@ HIDDEN = re.compile(r"REDACTED_\d+_")
 _LONGEST_SUFFIX = 150
 _AGENTS = {"webarena_verified": "verified", "webarena_verified_hard": "verified"}
 """Choice of `task` to its default choice of `agent`; of the others it is `prompt`."""
-MEASURED_PLUGINS = ("task", "agent", "judge", "observation")
+MEASURED_PLUGINS = ("task", "agent", "llm", "judge", "observation")
 """Groups whose class of your own, its version and arguments are measured."""
 
 

@@ -19,6 +19,7 @@ from harness.config import BrowserConfig, Config, ExecutorConfig
 from harness.config.observation_settings import TEXTS, parts_of
 from harness.config.schema_fields import declared
 from harness.errors import ConfigError
+from harness.llm import providers
 
 _FEWEST_FILES = 256
 """As many as macOS grants; a Chromium takes some hundred, and asks for more itself."""
@@ -160,8 +161,9 @@ def _check_text(name: str, value: str) -> None:
         check_address(name, value)
     if name == "run.id" and (Path(value).is_absolute() or ".." in Path(value).parts):
         raise ConfigError(f"run.id={value[:200]} is not in run.root; give a name, and set run.root for another place")
-    if name in WORDS and value not in WORDS[name]:
-        raise ConfigError(f"{name}={value[:80]} is unknown; choose one of {', '.join(WORDS[name])}")
+    known = providers.names() if name in ("llm.api", "judge.api") else WORDS.get(name, (value,))
+    if value not in known:
+        raise ConfigError(f"{name}={value[:80]} is unknown; choose one of {', '.join(known)}")
 
 
 def check_address(name: str, value: str) -> None:

@@ -13,7 +13,6 @@ from harness.config.schema_fields import Tree, setting
 
 _OPENAI = "https://api.openai.com/"
 _TEMPERATURE = ValueRange(0, 100)
-_APIS = ("chat", "responses", "messages")
 _CACHE_MODES = ("off", "read", "readwrite")
 
 
@@ -23,10 +22,11 @@ class ModelConfig:
 
     kind: str = setting("openai", choices=("openai", "azure"))
     """`openai`: any endpoint that speaks `api`; `azure`: OpenAI's interfaces at Azure."""
-    api: str = setting("chat", added=True, choices=_APIS)
-    """The interface: `chat` (chat completions), `responses` (OpenAI's) or `messages` (Anthropic's)."""
+    api: str = setting("chat", added=True)
+    """The wire format: `chat` (chat completions), `responses` (OpenAI's), `messages` (Anthropic's), or the name of an
+    installed provider."""
     base_url: str | None = setting(None, measured=False, named=False, address=True)
-    """Address of the endpoint; null = that of the interface's maker."""
+    """Address of the endpoint; null = that of the format's maker."""
     api_key: str | None = setting(None, measured=False, named=False)
     """The endpoint's key, a secret; give it by the environment variable that the file in `configs/llm` or
     `configs/judge` names."""
@@ -76,8 +76,8 @@ class ModelConfig:
 
 
 @dataclass
-class LlmConfig(ModelConfig):
-    """The model under test."""
+class LlmConfig(PluginConfig, ModelConfig):
+    """The model under test; `_target_` is a `ModelProvider` of the person's own, which takes the place of `api`."""
 
     kind: str = setting("openai", choices=("openai", "azure", "scripted", "none"))
     """`openai`: any endpoint that speaks `llm.api`; `azure`: OpenAI's interfaces at Azure; `scripted` starts the

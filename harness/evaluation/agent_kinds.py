@@ -20,6 +20,7 @@ from harness.config.agent_settings import AgentConfig
 from harness.config.observation_settings import TEXTS, ObservationConfig
 from harness.errors import ConfigError
 from harness.evaluation.action_classes import action_set_of, prompt_lines
+from harness.llm.providers import provider_of
 from harness.pictures.png import scaled_size
 
 
@@ -85,8 +86,10 @@ def check_agent(settings: AgentSettings) -> None:
             _prompt(settings)
         case "tools":
             tool_box(settings)
-        case "computer" if settings.api == "chat":
-            raise ConfigError("chat completions have no computer tool; choose llm.api=responses or llm.api=messages")
+        case "computer" if not provider_of(settings.api).has_computer_tool:
+            raise ConfigError(
+                f"llm.api={settings.api} has no computer tool; choose llm.api=responses or llm.api=messages"
+            )
         case "process":
             from harness.evaluation.process_agent import (
                 check_process_agent,  # it imports a web server, which other agents do not need

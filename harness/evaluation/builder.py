@@ -19,6 +19,7 @@ from harness.config.model_settings import JudgeConfig, LlmConfig, ModelConfig
 from harness.errors import ConfigError, TaskError, UsageError
 from harness.evaluation.action_classes import action_set_of
 from harness.evaluation.agent_kinds import AgentSettings, check_agent, shipped_agent
+from harness.evaluation.models import provider_name
 from harness.evaluation.plugin_factory import PLUGIN_ERRORS, as_plugin, error_line, make_plugin, plugin_factory
 from harness.evaluation.suite_selection import Selection
 from harness.evaluation.task_sight import check_sight
@@ -142,7 +143,7 @@ def agent_settings(config: Config) -> AgentSettings:
         action_set=config.action_set.value,
         actions=tuple(config.actions),
         viewport=(config.browser.width, config.browser.height),
-        api=config.llm.api,
+        api=provider_name(config.llm),
         model=config.llm.model,
         on_divergence=config.resume.on_divergence,
         uploads=config.browser.uploads,

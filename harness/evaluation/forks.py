@@ -27,8 +27,8 @@ from harness.journal.names import is_run_folder
 from harness.journal.store import ArtifactStore, RunFolder, journal_name
 from harness.records import Fork, Opened, Task
 from harness.reports.fork_tree import FORK_NAME
-from harness.reports.rows import run_folder
 from harness.runner.job import recorded_task, task_digest
+from harness.runs.run import run_folder
 
 _TARGET = re.compile(r"(.+)@(\d{1,6})", re.DOTALL)
 _TRIAL = re.compile(r"(.+)\.trial-(\d{1,6})")

@@ -44,7 +44,7 @@ from harness.reports.basis import basis
 from harness.reports.confinement import UNCONFINED
 from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
 from harness.reports.escape import show_logs
-from harness.reports.rows import RunInfo, is_judgeable
+from harness.reports.rows import RunInfo
 from harness.reports.suite_rates import SuiteEpisode, suite_rates
 from harness.reports.summary import Invocation, Summary, SummaryEntry, as_json, counts_of, summarize
 from harness.reports.table import StillPending, exit_code, print_summary
@@ -57,6 +57,7 @@ from harness.runner.references import Outcomes, as_asked, outdated
 from harness.runner.run_budget import RunBudget
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal
+from harness.runs.outcome import is_judgeable
 
 _NOT_CACHED = (
     "llm.cache does not apply to agent=process: the agent's requests are passed on and not kept; a judge's are"

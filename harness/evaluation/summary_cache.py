@@ -22,7 +22,8 @@ from harness.config.schema_fields import Tree
 from harness.journal.names import JOURNAL_SUFFIX
 from harness.journal.store import RunFolder
 from harness.reports.github import reads_annotations, wants_summary
-from harness.reports.summary import PASSED, Invocation, Summary
+from harness.reports.summary import Invocation, Summary
+from harness.runs.outcome import PASSED
 
 NAME = ".concluded.json"
 _PACKAGE = Path(__file__).resolve().parents[1]

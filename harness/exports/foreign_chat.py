@@ -10,11 +10,10 @@ from typing import Any
 
 from harness.codec import CodecError, JsonObject, dumps, loads
 from harness.llm.answer import mappings
-from harness.llm.chat_completion import read_completion
-from harness.llm.event_stream import completion_of, events_in, response_of, was_streamed
+from harness.llm.event_stream import events_in, was_streamed
+from harness.llm.providers import provider_of
 from harness.llm.recorded_answer import tools_of
 from harness.llm.request_frame import frame_of
-from harness.llm.responses import read_response
 from harness.llm.retry import RetryableError
 
 _THOUGHT = ("reasoning", "thinking", "redacted_thinking")
@@ -56,13 +55,9 @@ def request_of(interface: str, body: bytes) -> tuple[list[JsonObject], list[Json
 def answer_of(interface: str, content: bytes) -> ForeignAnswer:
     """Raises: Unreadable: The content is not an answer of the interface, or was cut off."""
     try:
-        events = events_in(content) if was_streamed(content) else None
         if interface == "messages":
-            return _message(loads(content) if events is None else _joined(events))
-        if interface == "chat":
-            answer = read_completion(content if events is None else completion_of(events))
-        else:
-            answer = read_response(content if events is None else response_of(events))
+            return _message(_joined(events_in(content)) if was_streamed(content) else loads(content))
+        answer = provider_of(interface).read_any(content)
     except (CodecError, RetryableError, KeyError, TypeError, AttributeError) as error:
         raise Unreadable(str(error)) from error
     calls = (_call(call.id, call.name, call.arguments) for call in answer.tool_calls)

@@ -16,16 +16,17 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from harness.actions import InvalidAction
 from harness.codec import JsonObject, dumps
 from harness.errors import ConfigError
+from harness.exports.events import events_of
 from harness.exports.foreign_chat import Unreadable, answer_of, request_of
-from harness.exports.run_source import DecidedAction, Request, RunSource
 from harness.exports.sft_rules import fault_of
 from harness.journal.disk import prepared, replacing, translate_os_errors
-from harness.records import Answered, Asked, Episode, Refused, Status
+from harness.records import Answered, Asked
+from harness.runs import Episode, Request, Run, Step
+from harness.tracking.episodes import run_at
 
 NAME = "sft.jsonl"
 STEP, EPISODE = "step", "episode"
@@ -33,11 +34,11 @@ _OK = 200
 _WHOLE = ("", "stop", "tool_calls")
 """How an answer ends that was not cut short."""
 _FIELDS: Mapping[str, Callable[[Episode], Sequence[str]]] = {
-    "task": lambda episode: [_task(episode).task_id],
-    "site": lambda episode: _task(episode).sites,
-    "template": lambda episode: [_task(episode).intent_template_id],
-    "trial": lambda episode: [str(episode.opened.trial)] if episode.opened else [],
-    "closed": lambda episode: [episode.closed.reason.value] if episode.closed else [],
+    "task": lambda episode: [episode.task_id],
+    "site": lambda episode: episode.sites,
+    "template": lambda episode: [episode.result.template_id],
+    "trial": lambda episode: [str(episode.trial)],
+    "closed": lambda episode: [episode.result.closed.value] if episode.result.closed else [],
 }
 """What `--where` knows of an episode; of several values one has to fit."""
 
@@ -54,8 +55,8 @@ class SftChoice:
     """`step` or `episode`."""
 
     def takes(self, episode: Episode) -> bool:
-        scored = episode.scores.get(self.dialect)
-        if scored is None or scored.status is not Status.OK or scored.value is None or scored.value < self.min_score:
+        value = episode.score_in(self.dialect).value
+        if value is None or value < self.min_score:
             return False
         wanted: dict[str, list[str]] = {}
         for name, pattern in self.where:
@@ -104,27 +105,27 @@ def export_sft(folder: Path, into: Path, choice: SftChoice) -> SftExport:
         choice: Which samples.
 
     Raises:
-        TrackingError: There is no run, or a package is missing that reads its answers.
+        TrackingError: There is no run.
         JournalError: A journal or an artifact is damaged.
     """
     found = SftExport(into / NAME)
     with translate_os_errors(into):
         within = prepared(into, folder)
         with replacing(found.path, durable=False, within=within) as file:
-            for sample in _samples(RunSource(folder), choice, found):
+            for sample in _samples(run_at(folder), choice, found):
                 file.write(dumps(sample) + b"\n")
                 found.samples += 1
     return found
 
 
-def _samples(source: RunSource, choice: SftChoice, found: SftExport) -> Iterator[JsonObject]:
+def _samples(run: Run, choice: SftChoice, found: SftExport) -> Iterator[JsonObject]:
     """The samples that keep to the rules; the others are counted."""
-    for episode in source.episodes():
+    for episode in run.episodes():
         if not choice.takes(episode):
             found.passed_over += 1
             continue
         before = found.samples
-        for weights, last in _chains(_turns(source, episode, found), choice.per):
+        for weights, last in _chains(_turns(run, episode, found), choice.per):
             sample = _sample(weights, last)
             if (why := fault_of(sample)) is None:
                 yield sample
@@ -175,27 +176,28 @@ def _sample(weights: Mapping[int, int], last: _Turn) -> JsonObject:
     return {"messages": weighed, "tools": list(last.tools)} if last.tools else {"messages": weighed}
 
 
-def _turns(source: RunSource, episode: Episode, found: SftExport) -> Iterator[_Turn]:
-    asked = {one.number: one for one in episode.asked}
-    for number in sorted(episode.answered):
+def _turns(run: Run, episode: Episode, found: SftExport) -> Iterator[_Turn]:
+    record = episode.record
+    asked = {one.number: one for one in record.asked}
+    for number in sorted(record.answered):
         if number not in asked:
             continue
-        turn = _process_turn(source, asked[number], episode.answered[number], found)
+        turn = _process_turn(run, asked[number], record.answered[number], found)
         if turn is not None:
             yield turn
-    request, actions = None, list[DecidedAction]()
-    for move in source.moves(episode):
-        if isinstance(move, DecidedAction):
+    request, actions = None, list[Step]()
+    for move in events_of(episode):
+        if isinstance(move, Step):
             actions.append(move)
             continue
         if request is not None:
-            yield _own_turn(source, request, actions, episode)
+            yield _own_turn(request, actions)
         request, actions = (move if move.prompt else None), []
     if request is not None:
-        yield _own_turn(source, request, actions, episode)
+        yield _own_turn(request, actions)
 
 
-def _own_turn(source: RunSource, request: Request, actions: Sequence[DecidedAction], episode: Episode) -> _Turn:
+def _own_turn(request: Request, steps: Sequence[Step]) -> _Turn:
     """Of an agent of the run."""
     calls = [
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
@@ -204,28 +206,26 @@ def _own_turn(source: RunSource, request: Request, actions: Sequence[DecidedActi
     is_whole = request.finish_reason in _WHOLE
     return _Turn(
         keys=request.prompt,
-        message=lambda position: _plain(source.message(request.prompt[position])),
+        message=lambda position: _plain(request.message(position)),
         answer=_answer(request.reply, calls),
         tools=request.tools,
-        is_taught=is_whole and not any(_has_failed(action, episode) for action in actions),
+        is_taught=is_whole and not any(map(_has_failed, steps)),
     )
 
 
-def _has_failed(action: DecidedAction, episode: Episode) -> bool:
+def _has_failed(step: Step) -> bool:
     """Whether no action could be read from the answer, or the page refused it."""
-    decided = episode.steps[action.step - 1].decided if action.step <= len(episode.steps) else episode.pending
-    is_refused = action.acted is not None and isinstance(action.acted.outcome, Refused)
-    return is_refused or (decided is not None and isinstance(decided.action, InvalidAction))
+    return step.outcome == "refused" or isinstance(step.action, InvalidAction)
 
 
-def _process_turn(source: RunSource, asked: Asked, answered: Answered, found: SftExport) -> _Turn | None:
+def _process_turn(run: Run, asked: Asked, answered: Answered, found: SftExport) -> _Turn | None:
     """Of an agent that is a process of its own, as it made it; None = it cannot be a sample."""
     if answered.status != _OK:
         return None  # a failed request, which the process asked again or gave up
     try:
-        messages, tools = request_of(asked.interface, source.artifacts.read(asked.request))
+        messages, tools = request_of(asked.interface, run.artifacts.read(asked.request))
         messages = [_plain(one) for one in messages]
-        answer = answer_of(asked.interface, source.artifacts.read(answered.response))
+        answer = answer_of(asked.interface, run.artifacts.read(answered.response))
     except (Unreadable, TypeError, AttributeError):
         found.left_out["a request or an answer of the agent's process that cannot be read"] += 1
         return None
@@ -255,8 +255,3 @@ def _plain(sent: JsonObject) -> JsonObject:
         ]
         message["content"] = message.get("content") or None
     return message
-
-
-def _task(episode: Episode) -> Any:
-    assert episode.opened is not None
-    return episode.opened.task

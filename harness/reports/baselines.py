@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.errors import HarnessError
 from harness.journal.index import scan
 from harness.reports.rows import Row, rows_of, run_info, selected_rows
-from harness.reports.summary import PASSED, UNSCORED
+from harness.runs.outcome import PASSED, UNSCORED
 
 AGENTS = ("null", "random")
 NO_BASELINE = "no baseline: play the same tasks with agent=null and agent=random"

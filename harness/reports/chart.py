@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import floor, log10, sqrt
 
 from harness.reports.statistics import quantile
-from harness.reports.summary import FAILED, PASSED, UNSCORED
+from harness.runs.outcome import FAILED, PASSED, UNSCORED
 
 WIDTH, HEIGHT = 300, 96
 _MOST_BINS = 20

@@ -25,8 +25,8 @@ from harness.reports.judge_error import judge_sentence
 from harness.reports.overview import Overview
 from harness.reports.rows import Row, RunInfo
 from harness.reports.statistics import Interval
-from harness.reports.summary import FAILED, PASSED, UNSCORED
 from harness.reports.trials import amount
+from harness.runs.outcome import FAILED, PASSED, UNSCORED
 
 MOST_ANNOTATIONS = 10
 """GitHub shows no more of them for one step."""

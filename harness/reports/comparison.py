@@ -16,9 +16,9 @@ from harness.reports.format import cost, measure
 from harness.reports.overview import agreed, doubtful, repeated
 from harness.reports.rows import Row, RunInfo
 from harness.reports.statistics import Interval, clustered_bootstrap, sign_test, weighted_mean
-from harness.reports.summary import PASSED, UNSCORED
 from harness.reports.trials import Trials, counted
 from harness.reports.verified import VerifiedAgreement
+from harness.runs.outcome import PASSED, UNSCORED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

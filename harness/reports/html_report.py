@@ -23,8 +23,9 @@ from harness.reports.baselines import Baseline, baselines_of
 from harness.reports.fork_tree import fork_tree
 from harness.reports.overview import overview
 from harness.reports.pages import Pages, RunView, TaskView, style, version
-from harness.reports.rows import Row, RunInfo, page_name, row_of, rows_of, run_info, side_file
+from harness.reports.rows import Row, RunInfo, page_name, row_of, rows_of, run_info
 from harness.reports.task_page import TaskPageBuilder
+from harness.runs.run import side_file
 
 MADE = ".made.json"
 """What each page was made from."""

@@ -17,9 +17,9 @@ from harness.reports.rescored import rescored_notes
 from harness.reports.rows import Row
 from harness.reports.statistics import Interval, clustered_rate, wilson
 from harness.reports.suite_rates import SuiteEpisode, SuiteRates, suite_rates
-from harness.reports.summary import FAILED, PASSED, UNSCORED
 from harness.reports.trials import Trials, counted, trials_of
 from harness.reports.verified import VerifiedAgreement, agreement
+from harness.runs.outcome import FAILED, PASSED, UNSCORED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

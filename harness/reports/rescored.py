@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.evaluators.result import DIALECTS
-from harness.reports.rows import Row, side_file
+from harness.reports.rows import Row
 from harness.reports.trials import amount
+from harness.runs.run import side_file
 
 
 def rescored_notes(folder: Path, rows: Sequence[Row]) -> Iterator[str]:
