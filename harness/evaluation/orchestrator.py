@@ -146,14 +146,10 @@ async def _evaluate(
         found = _scan(run) if plays else scanned
         summary = _timed(_summary(config, found, tasks, invocation), begun)
         left = _left(settings, tasks, (asked := as_asked(found.outcomes, digests)), budget)
-        run.write("summary.json", dumps(as_json(summary, made_with=basis(run.path, counts_of(summary)))) + b"\n")
         # Asked to stop when nothing was left to do: by its last decision, a budget may be spent.
         whole = not stopping() or not (len(jobs) or left.pending)
-        try:
-            write_reports(run, _about(config, tasks), found, console=console, pages=config.run.report and whole)
-        finally:  # the results are there, whether the disk takes their pages or not
-            told = baselines_of_run(run.path, summary.dialect)
-            print_summary(console, _timed(summary, begun), str(run.path), left, baselines=told)
+        about, pages = _about(config, tasks), config.run.report and whole
+        _leave(run, about, found, summary, left, console, begun=begun, pages=pages)
         await tracker.log(whole=whole)
         await tracker.close()
         if not whole and not budget.is_empty():
@@ -340,6 +336,26 @@ def _left(settings: RunSettings, tasks: Sequence[Task], outcomes: Outcomes, budg
     ours = (one for one in outcomes.values() if one.task_id in chosen and one.trial < settings.trials)
     judgeable = sum(is_judgeable(one, settings.policy.dialect) for one in ours)
     return StillPending(pending=len(jobs), judgeable=judgeable, spent=budget.spent_up())
+
+
+def _leave(
+    run: RunFolder,
+    about: RunInfo,
+    found: Scan,
+    summary: Summary,
+    left: StillPending,
+    console: Terminal,
+    *,
+    begun: float,
+    pages: bool,
+) -> None:
+    """Write the results of the run, and print them."""
+    run.write("summary.json", dumps(as_json(summary, made_with=basis(run.path, counts_of(summary)))) + b"\n")
+    try:
+        write_reports(run, about, found, console=console, pages=pages)
+    finally:  # the results are there, whether the disk takes their pages or not
+        told = baselines_of_run(run.path, summary.dialect)
+        print_summary(console, _timed(summary, begun), str(run.path), left, baselines=told)
 
 
 def _timed(summary: Summary, begun: float) -> Summary:
