@@ -146,15 +146,15 @@ async def _evaluate(
         found = _scan(run) if plays else scanned
         summary = _timed(_summary(config, found, tasks, invocation), begun)
         left = _left(settings, tasks, (asked := as_asked(found.outcomes, digests)), budget)
+        run.write("summary.json", dumps(as_json(summary, made_with=basis(run.path, counts_of(summary)))) + b"\n")
         # Asked to stop when nothing was left to do: by its last decision, a budget may be spent.
         whole = not stopping() or not (len(jobs) or left.pending)
-        about, pages = _about(config, tasks), config.run.report and whole
-        _leave(run, about, found, summary, left, console, begun=begun, pages=pages)
+        with _printed(console, run, summary, left, begun=begun):
+            write_reports(run, _about(config, tasks), found, console=console, pages=config.run.report and whole)
         await tracker.log(whole=whole)
         await tracker.close()
         if not whole and not budget.is_empty():
-            console.print("interrupted; no recorded step is lost; run the same command to continue")
-            return ExitCode.INTERRUPTED
+            return _interrupted(console)
         if not left.pending:
             retry_request.settle(settings.policy, run, tasks, asked, trials=config.trials)
             save_summary(run, summary, settings=config.tree() | measured)
@@ -338,22 +338,19 @@ def _left(settings: RunSettings, tasks: Sequence[Task], outcomes: Outcomes, budg
     return StillPending(pending=len(jobs), judgeable=judgeable, spent=budget.spent_up())
 
 
-def _leave(
-    run: RunFolder,
-    about: RunInfo,
-    found: Scan,
-    summary: Summary,
-    left: StillPending,
-    console: Terminal,
-    *,
-    begun: float,
-    pages: bool,
-) -> None:
-    """Write the results of the run, and print them."""
-    run.write("summary.json", dumps(as_json(summary, made_with=basis(run.path, counts_of(summary)))) + b"\n")
+def _interrupted(console: Terminal) -> int:
+    console.print("interrupted; no recorded step is lost; run the same command to continue")
+    return ExitCode.INTERRUPTED
+
+
+@contextmanager
+def _printed(
+    console: Terminal, run: RunFolder, summary: Summary, left: StillPending, *, begun: float
+) -> Iterator[None]:
+    """Print the results at the end, whether the disk takes their pages or not."""
     try:
-        write_reports(run, about, found, console=console, pages=pages)
-    finally:  # the results are there, whether the disk takes their pages or not
+        yield
+    finally:
         told = baselines_of_run(run.path, summary.dialect)
         print_summary(console, _timed(summary, begun), str(run.path), left, baselines=told)
 
