@@ -125,7 +125,7 @@ def run_or_bundle(path: Path) -> Iterator[OpenedRun]:
     """
     if not path.exists():
         raise ConfigError(
-            f"there is no {path}; give the folder of a run, like results/NAME, or a bundle (NAME{SUFFIX})"
+            f"{path} does not exist; give the folder of a run, like results/NAME, or a bundle (NAME{SUFFIX})"
         )
     if not path.is_file():
         yield OpenedRun(folder=run_folder(path))

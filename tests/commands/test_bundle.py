@@ -386,5 +386,5 @@ def test_a_bundle_that_is_not_there_is_said_to_be_missing(
     missing = tmp_path / "first.cairn"
     assert main([command[0], str(missing), *command[1:]]) == 2
     assert capsys.readouterr().err == (
-        f"harness: there is no {missing}; give the folder of a run, like results/NAME, or a bundle (NAME.cairn)\n"
+        f"harness: {missing} does not exist; give the folder of a run, like results/NAME, or a bundle (NAME.cairn)\n"
     )
