@@ -7,7 +7,7 @@ reading, not a proof.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.actions import InvalidAction, Stop
+from harness.actions import Stop
 from harness.records import CloseReason
 from harness.reports.task_page import StepView, TaskPageModel
 
@@ -34,7 +34,7 @@ def ending_step(moments: Sequence[StepView], reason: CloseReason) -> StepLink | 
         case CloseReason.REPEATED:
             return _first_of(moments, [one.action == last.action for one in moments], "equal actions")
         case CloseReason.PARSE_FAILURES:
-            broken = [isinstance(one.decided.action, InvalidAction) for one in moments]
+            broken = [one.is_unreadable for one in moments]
             return _first_of(moments, broken, "unreadable replies")
         case CloseReason.MAX_STEPS | CloseReason.BUDGET:
             return StepLink(step=last.number, what="the last step")
@@ -62,10 +62,7 @@ def verdict_step(moments: Sequence[StepView], evaluator: str, reason: CloseReaso
         found = _last(moments, given, "the last one with a reward")
     else:
         found = None
-    performed = [
-        one.acted is not None and not one.refused and not isinstance(one.decided.action, InvalidAction)
-        for one in moments
-    ]
+    performed = [one.acted is not None and not one.refused and not one.is_unreadable for one in moments]
     return (
         found
         or _last(moments, performed, "the last action performed")

@@ -64,7 +64,8 @@ class LiveStats:
             news = replace(known, usage=news.usage)
         self.lanes[news.lane] = news
         if self.first is None and news.phase != Phase.idle:
-            self.first = self.clock()
+            # Lanes on other machines tell only what has ended, which then began at some time since the start.
+            self.first = self.created if news.phase == Phase.ended else self.clock()
         if news.phase == Phase.ended:
             self.ended += 1
             self.usage += news.usage

@@ -132,7 +132,7 @@ def show_step(console: Console, moment: StepView, notices: Sequence[str] = ()) -
     if moment.commands:
         _block(console, "browser commands", "\n".join(moment.commands))
     _block(console, "reply", decided.reply)
-    done = "performed" if moment.acted else "not performed"
+    done = "performed" if moment.acted and not moment.is_unreadable else "not performed"
     _block(console, "outcome", (f"refused: {moment.refused}" if moment.refused else done) + moment.earned)
     if moment.effects:
         lines = [f"{effect.method} {effect.url} {effect.status or 'no answer'}" for effect in moment.effects]

@@ -116,6 +116,11 @@ class StepView:
     """Restores that led back to the page this step decided upon."""
 
     @property
+    def is_unreadable(self) -> bool:
+        """The reply held no action."""
+        return isinstance(self.decided.action, InvalidAction)
+
+    @property
     def effects(self) -> tuple[SideEffect, ...]:
         return self.acted.effects if self.acted else ()
 

@@ -76,6 +76,9 @@ def test_a_reply_that_could_not_be_read_is_no_action_and_the_ending_matters_firs
     shape = Shape(steps=6, score=0.0, reason=CloseReason.PARSE_FAILURES)
     found = moments(tmp_path / "run", shape, tail=3, action=InvalidAction(why="no block"))
     assert verdict_step(found, "url_match") == StepLink(step=3, what="the last action performed")
+    page = (write_report(tmp_path / "run").index.parent / "tasks" / "0.html").read_text()
+    assert page.count("the reply could not be read, so nothing was done") == 3
+    assert page.count('<p class="ok">performed') == 3
     begun = ending_step(found, CloseReason.PARSE_FAILURES)
     assert begun is not None and begun.step == 4
     assert verdict_step(found, "string_match", CloseReason.PARSE_FAILURES) == begun

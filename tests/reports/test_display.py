@@ -91,6 +91,15 @@ def test_the_time_left_is_not_said_before_every_lane_has_ended_a_task_and_start_
     assert "left" not in board.headline()
 
 
+def test_of_lanes_that_tell_only_what_has_ended_the_pace_is_that_since_the_start() -> None:
+    clock = Clock()
+    board = LiveStats(10, clock=clock)
+    clock.now = 60.0
+    for task in range(2):
+        board.tell(ProgressEvent(lane=0, task_id=str(task), phase=Phase.ended, score=1.0))
+    assert board.left_s() == 60 / 2 * 8
+
+
 def test_before_the_first_task_it_says_what_it_waits_for() -> None:
     board = LiveStats(3, starting="Ray and its workers")
     assert any("starting Ray and its workers for 3 tasks (" in line for line in frame(board))
