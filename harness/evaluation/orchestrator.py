@@ -25,6 +25,7 @@ from harness.evaluation.dry_run import describe_dry_run
 from harness.evaluation.embedded import plans_digest
 from harness.evaluation.forks import begin_fork, check_fork
 from harness.evaluation.models import check_keys
+from harness.evaluation.preflight import check_before, tasks_on_sites, what_is_missing
 from harness.evaluation.provenance import describe, environment
 from harness.evaluation.redacting_progress import RedactingProgress
 from harness.evaluation.reply_caches import check_reply_caches
@@ -34,7 +35,7 @@ from harness.evaluation.run_secrets import RunSecrets
 from harness.evaluation.summary_cache import invalidate_summary, save_summary
 from harness.evaluation.trackers import Tracker
 from harness.evaluation.version_drift import PLANS, VERSIONS, check_version_drift, versions
-from harness.journal.index import Scan
+from harness.journal.index import Scan, scan
 from harness.journal.redacting_stream import redact_output
 from harness.journal.redaction import Redactor, redact_logs
 from harness.journal.store import RunFolder
@@ -70,12 +71,7 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
     """
     check_plugins(config)
     if config.run.dry:
-        tasks = load_tasks(config)
-        _keep_quiet(RunSecrets(config=config, tasks=tasks), folder)
-        settings, judged = RunSettings.of(config), bool(config.judge.model or config.judge._target_)
-        console.out(describe_dry_run(settings, tasks, folder, has_judge=judged), highlight=False)
-        check_keys(config.llm, config.judge)
-        return ExitCode.DONE
+        return await _tried_dry(config, folder, console)
     check_inputs(config.browser, config.executor)
     check_reply_caches(config.llm, config.judge)
     check_fork(config.run.fork, config.executor.kind)
@@ -84,6 +80,18 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
         if config.llm.cache not in (None, "off"):
             console.say(_NOT_CACHED)
     return await _evaluate(config, folder, console, arguments)
+
+
+async def _tried_dry(config: Config, folder: Path, console: Terminal) -> int:
+    settings, tasks = RunSettings.of(config), load_tasks(config)
+    _keep_quiet(RunSecrets(config=config, tasks=tasks), folder)
+    outcomes = scan(folder).outcomes
+    policy = retry_request.standing(settings.policy, folder, tasks, outcomes, trials=settings.trials)
+    pending = tasks_on_sites(pending_jobs(tasks, settings.trials, outcomes, policy), outcomes)
+    missing = await what_is_missing(config, pending)
+    console.out(describe_dry_run(settings, tasks, folder, missing=missing), highlight=False)
+    check_keys(config.llm, config.judge)
+    return ExitCode.DONE
 
 
 async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...]) -> int:
@@ -106,6 +114,8 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
         budget = build_run_budget(config.run, run, spent, stopping=stopping)
         tracker, invocation = Tracker(config.tracking, config.llm, config.scoring, folder), Invocation()
         if plays := bool(len(jobs)) and not budget.is_empty():
+            check_keys(config.llm, config.judge)
+            await check_before(config, jobs.pending, outcomes, console.say)
             _describe(config, run, tasks, config_digest=config_digest, is_begun=bool(outcomes), accepted=accepted)
             if notice := secrets.notice():
                 console.say(notice)
@@ -203,8 +213,7 @@ def _describe(  # noqa: PLR0913 (what a run is)
     is_begun: bool,
     accepted: Callable[[str], None] | None,
 ) -> None:
-    """Write down with what the run is made, once it can be: models have keys, and versions are those of before."""
-    check_keys(config.llm, config.judge)
+    """Write down with what the run is made, once it can be: versions are those of before."""
     now, measured = environment(config.browser), config.measured()
     found = versions(now, config.sites, tasks)
     check_version_drift(found, run, is_begun=is_begun, accepted=accepted)
