@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from harness.api import JudgedEvaluator
+from harness.browser.driver.executable import find
 from harness.config import Config, ExecutorConfig
 from harness.evaluation.builder import build_benchmark, build_evaluators
 from harness.evaluation.site_preflight import SiteFindings, look_at_sites
@@ -17,13 +18,14 @@ async def check_before(
     """Say what is missing for these jobs.
 
     Raises:
-        ConfigError: Sites that they need cannot be reached.
+        ConfigError: Sites that they need cannot be reached, or there is no browser.
     """
     found = await _sites(config, tasks_on_sites(jobs, outcomes))
     is_local = _is_seen_from_here(config.executor)
     for sentence in (*found.doubtful, *(() if is_local else found.refused)):
         say(sentence)
     if is_local:
+        find(config.browser.executable, headless=config.browser.headless)
         found.check()
     if unjudged := missing_judge(config, [job.task for job in jobs]):
         say(unjudged)
