@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 LIVE = "live"
 """The site that tasks on the live web name; it has no address of its own."""
-_KEYS = {"allow", "deny", "pages_per_minute", "pages_per_host", "robots", "agent"}
+LIVE_KEYS = {"allow", "deny", "pages_per_minute", "pages_per_host", "robots", "agent"}
 
 
 def read_live(tree: object) -> "LiveRules | None":
@@ -24,9 +24,9 @@ def read_live(tree: object) -> "LiveRules | None":
     from harness.browser.live.rules import LiveRules  # `--help` must not wait for it
 
     if not isinstance(tree, Mapping):
-        raise ConfigError(f"sites.live must be a mapping, not {tree!r:.80}; known keys: {', '.join(sorted(_KEYS))}")
-    if unknown := sorted(set(tree) - _KEYS):
-        raise ConfigError(f"sites.live.{unknown[0]} is unknown; known keys: {', '.join(sorted(_KEYS))}")
+        raise ConfigError(f"sites.live must be a mapping, not {tree!r:.80}; known keys: {', '.join(sorted(LIVE_KEYS))}")
+    if unknown := sorted(set(tree) - LIVE_KEYS):
+        raise ConfigError(f"sites.live.{unknown[0]} is unknown; known keys: {', '.join(sorted(LIVE_KEYS))}")
     default = LiveRules()
     agent, robots = tree.get("agent", default.agent), tree.get("robots", default.robots)
     if not isinstance(agent, str) or not agent.replace("-", "").replace("_", "").isalpha():

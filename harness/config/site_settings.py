@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from harness.actions.truncate import cut
 from harness.browser.live.rules import LiveRules
 from harness.choices import ResetWhen, SiteLocking
-from harness.config.live_settings import read_live
+from harness.config.live_settings import LIVE_KEYS, read_live
 from harness.config.override_keys import misspelt
 from harness.config.schema_fields import Tree
 from harness.errors import ConfigError
@@ -122,6 +122,20 @@ class SitesSettings:
         return frozenset(name for name, site in self.by_name.items() if site.safe_get or site.read_only)
 
 
+def keys_of(place: str) -> set[str]:
+    """The keys of a group below `sites`, as of `sites.shop.login`; set() = they are free, or it is none."""
+    match place.split("."):
+        case ["sites", "reset"]:
+            return _RESET_KEYS
+        case ["sites", "live"]:
+            return LIVE_KEYS
+        case ["sites", _]:
+            return SITE_KEYS
+        case ["sites", _, "login"]:
+            return _LOGIN_KEYS
+    return set()
+
+
 def read_sites(tree: Tree) -> SitesSettings:
     """The settings below `sites`.
 
@@ -168,6 +182,8 @@ def _server(tree: Mapping[str, Any], place: str) -> str | None:
 
 def _site_tree(name: str, tree: object) -> Mapping[str, Any]:
     place = f"sites.{name}"
+    if tree is None:
+        raise ConfigError(f"{place} is empty; a site is a mapping: give {place}.url, or remove it")
     if not isinstance(tree, Mapping):
         raise ConfigError(f"{misspelt(place, map('sites.{}'.format, RESERVED))}; a site is a mapping, not {tree!r}")
     if not SITE_KEYS & set(tree) and (near := get_close_matches(name, RESERVED, 1, 0.75)):
