@@ -103,6 +103,13 @@ async def test_hosts_that_are_not_there_are_dead() -> None:
         assert (await probe(f"https://127.0.0.1:{port}", DIRECT)).dead.startswith("no TLS connection")
 
 
+@pytest.mark.parametrize(
+    "url", ["PASS", "http://", "http://a:99999", "http://a:x", "http://[::1", "ftp://a", "http://a:0"]
+)
+async def test_what_is_no_address_is_dead_at_once(url: str) -> None:
+    assert (await probe(url, DIRECT)).dead.startswith("this is not an address")
+
+
 async def test_a_server_that_is_just_starting_is_given_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(site_probe, "GRACE_S", 60.0)
     with closed_port() as port:

@@ -42,6 +42,8 @@ class _Dead(Exception):
 
 async def probe(url: str, proxies: SystemProxies) -> Probed:
     """Look what is at an http or https address; takes 10 s to connect and 10 s for an answer at most."""
+    if why := _why_no_address(url):
+        return Probed(dead=why)
     loop = asyncio.get_running_loop()
     until = loop.time() + GRACE_S
     while True:
@@ -51,6 +53,15 @@ async def probe(url: str, proxies: SystemProxies) -> Probed:
             if loop.time() > until:
                 return Probed(dead=str(dead))
         await asyncio.sleep(_PAUSE_S)
+
+
+def _why_no_address(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        is_one = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # of its port
+        is_one = False
+    return "" if is_one else "this is not an address with http:// or https:// and a host"
 
 
 async def _probed(url: str, proxies: SystemProxies) -> int | None:
