@@ -17,6 +17,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException, MissingConfigException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from harness.actions.truncate import cut
 from harness.config import PROJECT, Config, ConfigSchema, register
@@ -31,8 +32,10 @@ from harness.journal.redacting_stream import redact_output, redacted_output, res
 from harness.reports.escape import flat
 
 _SHOWING = frozenset({"--cfg", "-c", "--info", "-i"})
-WRONG = (HydraException, OmegaConfBaseException, ValueError, RecursionError)
+WRONG = (HydraException, OmegaConfBaseException, YAMLError, ValueError, RecursionError)
 """What hydra raises for arguments it cannot make settings of; ValueErrors of files that are no text among them."""
+_RESULTS = Path("results")
+"""The default of `run.root`."""
 _MODE = re.compile(rb"\bmode\b")
 _WORST_FIRST = (ExitCode.INTERRUPTED, ExitCode.UNFORESEEN, ExitCode.USAGE, ExitCode.UNSCORED, ExitCode.BELOW)
 
@@ -89,6 +92,7 @@ def _config_dir(options: Sequence[str]) -> Path | None:
 
 def _compose(hidden: RedactedArguments, begun: float) -> int:
     runs: list[tuple[Path, int]] = []
+    has_results = _RESULTS.exists()
 
     @hydra.main(version_base="1.3", config_path=str(PROJECT / "configs"), config_name="config")
     def job(tree: DictConfig) -> None:
@@ -106,6 +110,9 @@ def _compose(hidden: RedactedArguments, begun: float) -> int:
         return _refuse(
             f"the run folder cannot be created: {error.strerror} ({place}); set run.root to a writable folder"
         )
+    finally:
+        if not has_results:
+            _forget_empty(_RESULTS)
     if len(runs) > 1:
         _say_sweep(runs)
     codes = {code for _, code in runs}

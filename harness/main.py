@@ -1,11 +1,15 @@
 """The `harness` command: all commands on runs; `harness run` is `python run.py`."""
 
 import argparse
+import re
 import sys
 import time
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
+from typing import NoReturn
 
+from harness import __version__
 from harness.errors import ExitCode, HarnessError, JournalError
 from harness.internal_error import InternalErrorGuard, without_secrets
 from harness.journal.disk import foreseen
@@ -73,13 +77,37 @@ def _main(given: Sequence[str]) -> int:
         return _refuse(known, ExitCode.USAGE)
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says in one sentence what is wrong, without its usage; commands have parsers of this class, too."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(ExitCode.USAGE, f"{self.prog}: {flat(_in_words(message))}; {self.prog} --help says more\n")
+
+
+def _in_words(message: str) -> str:
+    """What argparse finds wrong, with the nearest that there is."""
+    if (choice := re.match(r"argument (\S+): invalid choice: '?(.*?)'? \(choose from (.*)\)$", message)) is not None:
+        options = re.findall(r"[\w-]+", choice[3])
+        near = get_close_matches(choice[2], options, 1)
+        hint = f"; did you mean {near[0]}" if near else ""
+        return f"{choice[1]} {choice[2]!r} is unknown{hint}; choose one of {', '.join(options)}"
+    if (kind := re.match(r"argument (\S+): invalid (int|float) value: (.*)$", message)) is not None:
+        return f"{kind[1]} {kind[3]} is not a {'whole ' * (kind[2] == 'int')}number"
+    if (missing := re.match("the following arguments are required: (.*)$", message)) is not None:
+        return f"{missing[1]} {'are' if ',' in missing[1] else 'is'} missing"
+    if (unknown := re.match("unrecognized arguments: (.*)$", message)) is not None:
+        return f"{unknown[1]} cannot be used here"
+    return message.removeprefix("argument ")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="harness",
         description="Run, inspect and compare evaluations of web agents.",
         epilog="example: harness run task=demo; harness COMMAND --help has an example of each",
     )
     parser.set_defaults(parser=parser)
+    parser.add_argument("--version", action="version", version=f"Cairn {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("run", help="run an evaluation, like python run.py: harness run task=demo", add_help=False)
     for name in COMMANDS:

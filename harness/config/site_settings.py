@@ -145,6 +145,20 @@ RESERVED = keys_of(SitesSettings)
 """Settings of `sites` that are no site."""
 
 
+def keys_below(place: str) -> set[str]:
+    """The keys of a group below `sites`, as of `sites.shop.login`; set() = they are free, or it is none."""
+    match place.split("."):
+        case ["sites", "reset"]:
+            return keys_of(ResetSettings)
+        case ["sites", "live"]:
+            return keys_of(LiveRules)
+        case ["sites", _]:
+            return SITE_KEYS
+        case ["sites", _, "login"]:
+            return keys_of(Login)
+    return set()
+
+
 def read_sites(tree: Tree) -> SitesSettings:
     """The settings below `sites`.
 
@@ -191,6 +205,8 @@ def _server(tree: Mapping[str, Any], place: str) -> str | None:
 
 def _site_tree(name: str, tree: object) -> Mapping[str, Any]:
     place = f"sites.{name}"
+    if tree is None:
+        raise ConfigError(f"{place} is empty; a site is a mapping: give {place}.url, or remove it")
     if not isinstance(tree, Mapping):
         raise ConfigError(f"{misspelt(place, map('sites.{}'.format, RESERVED))}; a site is a mapping, not {tree!r}")
     if not SITE_KEYS & set(tree) and (near := get_close_matches(name, RESERVED, 1, 0.75)):

@@ -137,8 +137,9 @@ def begin_fork(  # noqa: PLR0913 (the settings of a fork)
     except (HarnessError, OSError) as error:
         if is_run_folder(point.run):
             raise
+        absent = point.run if point.run != Path() else point.task_id
         raise ConfigError(
-            f"there is no run {point.run}, which run.fork={fork[:200]} names; give RUN@STEP or RUN/TASK@STEP of a run"
+            f"there is no run {absent}, which run.fork={fork[:200]} names; give RUN@STEP or RUN/TASK@STEP of a run"
             " that is there"
         ) from error
     run.write(FORK_NAME, dumps(point.described([task.task_id for task in chosen])) + b"\n")

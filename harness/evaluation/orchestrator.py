@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from harness.choices import Display
-from harness.codec import digest, dumps
+from harness.codec import digest
 from harness.config import Config
 from harness.config.config_validation import check_inputs
 from harness.config.site_settings import SitesSettings
@@ -25,6 +25,7 @@ from harness.evaluation.dry_run import describe_dry_run
 from harness.evaluation.embedded import is_embedded_endpoint, plans_digest
 from harness.evaluation.forks import begin_fork, check_fork
 from harness.evaluation.models import check_keys
+from harness.evaluation.preflight import check_before, tasks_on_sites, what_is_missing
 from harness.evaluation.provenance import describe, environment
 from harness.evaluation.redacting_progress import RedactingProgress
 from harness.evaluation.reply_caches import check_reply_caches
@@ -34,19 +35,18 @@ from harness.evaluation.run_secrets import RunSecrets
 from harness.evaluation.summary_cache import invalidate_summary, save_summary
 from harness.evaluation.trackers import Tracker
 from harness.evaluation.version_drift import PLANS, VERSIONS, check_version_drift, versions
-from harness.journal.index import Scan
+from harness.journal.index import Scan, scan
 from harness.journal.redacting_stream import redact_output
 from harness.journal.redaction import Redactor, redact_logs
 from harness.journal.store import RunFolder
 from harness.records import Task
 from harness.reports.baselines import baselines_of_run
-from harness.reports.basis import basis
 from harness.reports.confinement import UNCONFINED
 from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
 from harness.reports.escape import show_logs
 from harness.reports.rows import RunInfo
 from harness.reports.suite_rates import SuiteEpisode, suite_rates
-from harness.reports.summary import Invocation, Summary, SummaryEntry, as_json, counts_of, summarize
+from harness.reports.summary import Invocation, Summary, SummaryEntry, summarize
 from harness.reports.table import StillPending, exit_code, print_summary
 from harness.reports.terminal import Terminal
 from harness.reports.write_all import write_reports
@@ -83,12 +83,7 @@ async def evaluate(
     begun = time.monotonic() if begun is None else begun
     check_plugins(config)
     if config.run.dry:
-        tasks = load_tasks(config)
-        _keep_quiet(RunSecrets(config=config, tasks=tasks), folder)
-        settings, judged = RunSettings.of(config), bool(config.judge.model or config.judge._target_)
-        console.out(describe_dry_run(settings, tasks, folder, has_judge=judged), highlight=False)
-        check_keys(config.llm, config.judge)
-        return ExitCode.DONE
+        return await _tried_dry(config, folder, console)
     check_inputs(config.browser, config.executor)
     check_reply_caches(config.llm, config.judge)
     check_fork(config.run.fork, config.executor.kind)
@@ -97,6 +92,18 @@ async def evaluate(
         if config.llm.cache not in (None, "off"):
             console.say(_NOT_CACHED)
     return await _evaluate(config, folder, console, arguments, begun=begun)
+
+
+async def _tried_dry(config: Config, folder: Path, console: Terminal) -> int:
+    settings, tasks = RunSettings.of(config), load_tasks(config)
+    _keep_quiet(RunSecrets(config=config, tasks=tasks), folder)
+    outcomes = scan(folder).outcomes
+    policy = retry_request.standing(settings.policy, folder, tasks, outcomes, trials=settings.trials)
+    pending = tasks_on_sites(pending_jobs(tasks, settings.trials, outcomes, policy), outcomes)
+    missing = await what_is_missing(config, pending)
+    console.out(describe_dry_run(settings, tasks, folder, missing=missing), highlight=False)
+    check_keys(config.llm, config.judge)
+    return ExitCode.DONE
 
 
 async def _evaluate(
@@ -123,9 +130,10 @@ async def _evaluate(
         budget = build_run_budget(config.run, run, spent, stopping=stopping)
         tracker, invocation = Tracker(config.tracking, config.llm, config.scoring, folder), Invocation()
         if plays := bool(len(jobs)) and not budget.is_empty():
+            check_keys(config.llm, config.judge)
+            await check_before(config, jobs.pending, outcomes, console.say)
             _describe(config, run, tasks, config_digest=config_digest, is_begun=bool(outcomes), accepted=accepted)
-            if notice := secrets.notice():
-                console.say(notice)
+            secrets.announce(console.say)
             retry_request.remember(settings.policy, run, tasks, asked, trials=settings.trials)
             _begin(settings, run, tasks, jobs, console=console)
             context = RunContext(
@@ -146,10 +154,9 @@ async def _evaluate(
         found = _scan(run) if plays else scanned
         summary = _timed(_summary(config, found, tasks, invocation), begun)
         left = _left(settings, tasks, (asked := as_asked(found.outcomes, digests)), budget)
-        run.write("summary.json", dumps(as_json(summary, made_with=basis(run.path, counts_of(summary)))) + b"\n")
         # Asked to stop when nothing was left to do: by its last decision, a budget may be spent.
         whole = not stopping() or not (len(jobs) or left.pending)
-        with _printed(console, run, summary, left, begun=begun):
+        with _results(run, summary, left, console, begun=begun):
             write_reports(run, _about(config, tasks), found, console=console, pages=config.run.report and whole)
         await tracker.log(whole=whole)
         await tracker.close()
@@ -228,8 +235,7 @@ def _describe(  # noqa: PLR0913 (what a run is)
     is_begun: bool,
     accepted: Callable[[str], None] | None,
 ) -> None:
-    """Write down with what the run is made, once it can be: models have keys, and versions are those of before."""
-    check_keys(config.llm, config.judge)
+    """Write down with what the run is made, once it can be: versions are those of before."""
     now, measured = environment(config.browser), config.measured()
     found = versions(now, config.sites, tasks)
     check_version_drift(found, run, is_begun=is_begun, accepted=accepted)

@@ -60,7 +60,9 @@ def expand_suite(config: Config, compose: Compose) -> None:
     Raises:
         ConfigError: The file is missing or wrong, or its benchmarks do not go together.
     """
-    path = Path(str(config.task.path))
+    if config.task.path is None:
+        raise ConfigError("task.path is not set; give the suite file, as in task=suite task.path=suite.yaml")
+    path = Path(config.task.path)
     members, trees = {}, {}
     for name, entry in _read(path).items():
         place = f"{path}: benchmarks.{name}"

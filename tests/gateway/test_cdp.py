@@ -410,6 +410,26 @@ async def test_a_hostile_client_reaches_nothing_but_its_own_episode(tmp_path: Pa
     assert answer.startswith("[]") and int(answer[2:]) >= 45, answer
 
 
+HABIT = (
+    RAW
+    + """
+cdp = Cdp(); page = cdp.attach()
+said = ["error" in cdp.call(method) for method in ("Page.enable", "Network.enable", "Log.disable")]
+said += ["error" in cdp.call("Page.enable", "0123456789ABCDEF"), "error" in cdp.call("Debugger.enable"), "error" in cdp.call("Page.reload")]
+act("stop", answer=json.dumps(said))
+"""
+)
+
+
+async def test_habits_of_clients_are_refused_and_no_violation_and_tries_are_one(tmp_path: Path, shop: Shop) -> None:
+    _, pool = shop
+    async with driving(HABIT, tmp_path) as agent:
+        episode = await play_driven(agent, pool, MemoryJournal())
+    assert episode.closed is not None and episode.closed.answer == json.dumps([True] * 6)
+    tries = [one.what.partition(":")[0] for one in episode.violations]
+    assert tries == ["Page.enable", "Debugger.enable", "Page.reload"], "the first of another's session"
+
+
 FORGED = (
     RAW
     + r"""

@@ -9,6 +9,7 @@ import os
 import sys
 
 os.environ["ANONYMIZED_TELEMETRY"] = "false"
+os.environ["BROWSER_USE_VERSION_CHECK"] = "false"  # it asks a package index, which a confined process must not reach
 
 from browser_use import Agent, BrowserSession, ChatOpenAI
 from browser_use.dom.serializer.serializer import DOMTreeSerializer

@@ -55,6 +55,12 @@ class EnvironmentDeps:
     logins: login.LoginCache = field(default_factory=login.LoginCache)
     tell: Callable[[int, str], None] = lambda lane, note: None
     """Hears what a lane waits for, see `outage.Patience`."""
+    reached: set[str] = field(default_factory=set)
+    """Addresses of sites on which an episode has begun in this process."""
+    in_vain: set[str] = field(default_factory=set)
+    """Addresses of sites that were waited for in vain and never reached: the address is wrong rather than the site
+    away, and no further attempt waits for it.
+    """
 
 
 class BrowserEnvironment:
@@ -112,13 +118,20 @@ class BrowserEnvironment:
         try:
             await self._shut()
             async with self._patient():
-                if self._effects is None:
-                    return await self._begun(task, episode)
-                if is_driven:
-                    return await self._anew(task, episode, self._effects)
-                return await self._led_back(task, episode, plan, self._effects)
+                restored = await self._restored(task, episode, plan, is_driven=is_driven)
+            self._gear.reached.update(site.url for site in self._sites)
+            return restored
         finally:
             self._is_restoring = False
+
+    async def _restored(
+        self, task: Task, episode: Episode, plan: restoration.Plan, *, is_driven: bool
+    ) -> RestoreResult:
+        if self._effects is None:
+            return await self._begun(task, episode)
+        if is_driven:
+            return await self._anew(task, episode, self._effects)
+        return await self._led_back(task, episode, plan, self._effects)
 
     async def _begun(self, task: Task, episode: Episode) -> RestoreResult:
         view = await self._arrive(task, image=self._settings.screenshots)
@@ -264,7 +277,9 @@ class BrowserEnvironment:
         try:
             yield
         except SiteUnavailable:
-            await site_health.wait(self._sites, self._patience)
+            unknown = {site.url for site in self._sites} - self._gear.reached
+            if not unknown & self._gear.in_vain and not await site_health.wait(self._sites, self._patience):
+                self._gear.in_vain.update(unknown)
             raise
 
     async def _check_sites(self) -> None:
