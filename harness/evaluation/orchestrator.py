@@ -350,10 +350,11 @@ def _interrupted(console: Terminal) -> int:
 
 
 @contextmanager
-def _printed(
-    console: Terminal, run: RunFolder, summary: Summary, left: StillPending, *, begun: float
+def _results(
+    run: RunFolder, summary: Summary, left: StillPending, console: Terminal, *, begun: float
 ) -> Iterator[None]:
-    """Print the results at the end, whether the disk takes their pages or not."""
+    """Write the results, and print them at the end, whether the disk takes their pages or not."""
+    run.write("summary.json", dumps(as_json(summary, made_with=basis(run.path, counts_of(summary)))) + b"\n")
     try:
         yield
     finally:
