@@ -18,7 +18,7 @@ from harness.journal.names import is_run_folder
 from harness.records import CloseReason, Status, Usage
 from harness.reports.fork_tree import ForkOrigin, fork_origin
 from harness.reports.made_by import MadeBy, made_by
-from harness.reports.summary import PASSED, UNSCORED, judge, judged_by
+from harness.reports.summary import FAILED, PASSED, UNSCORED, judge, judged_by, said_instead
 from harness.reports.verified import OwnVerdict, OwnVerdicts, key_of, read_verdicts
 
 DEFAULT_DIALECT = "corrected"
@@ -176,7 +176,7 @@ def row_of(entry: IndexEntry, known: RunInfo) -> Row:
         status=judged.status,
         score=judged.score,
         cause="" if judged.status == PASSED else _cause(outcome, dialect),
-        why=judged.why,
+        why=said_instead(judged.why, outcome.unread if judged.status == FAILED else ""),
         steps=outcome.steps,
         attempts=outcome.attempt,
         resumes=outcome.resumes,

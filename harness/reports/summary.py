@@ -6,12 +6,13 @@ episode is one trial of one task; tasks and episodes are counted separately.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from harness.evaluators.result import BLOCKED
 from harness.journal.index import EpisodeResult, Score
 from harness.records import Status, Task, Usage
+from harness.records.optional import optional
 from harness.reports.basis import Counts
 from harness.reports.confinement import unconfined_notes
 from harness.reports.judge_error import JudgeUse, counted_uses
@@ -43,6 +44,18 @@ class Result:
     """How often a resume did not lead to what is recorded."""
     policy_violations: int = 0
     """Different things that the agent's process was seen to try and may not do, in all attempts."""
+    unread: str = optional("")
+    """See `EpisodeResult.unread`; not in `summary.json`."""
+
+    @property
+    def reason(self) -> str:
+        """Why it did not pass, for people: where the agent could not be understood, what it said."""
+        return said_instead(self.why, self.unread)
+
+
+def said_instead(why: str, unread: str) -> str:
+    """The reason with the last reply of an episode that ended by unreadable ones."""
+    return f"unreadable replies: {unread}" if why and unread else why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +179,7 @@ def result_of(entry: SummaryEntry, dialect: str) -> Result:
         doubts=outcome.doubts if outcome else (),
         divergences=outcome.divergences if outcome else 0,
         policy_violations=outcome.violations if outcome else 0,
+        unread=outcome.unread if outcome and judged.status == FAILED else "",
     )
 
 
@@ -180,8 +194,6 @@ def judge(outcome: EpisodeResult | None, dialect: str) -> JudgedResult:
 def _why(outcome: EpisodeResult | None, score: Score | None) -> str:
     if score is not None:
         is_fault = score.status is Status.ERROR and not score.why.startswith(BLOCKED)
-        if score.why and not is_fault and outcome is not None and outcome.unread:
-            return f"unreadable replies: {outcome.unread}"
         return f"evaluator error: {score.why}" if is_fault else score.why
     if outcome is not None and outcome.failure:
         return f"infrastructure: {outcome.failure}"
@@ -301,7 +313,7 @@ def as_json(summary: Summary, *, made_with: Mapping[str, object] | None = None) 
         "judges": [{"judge": one.judge, "prompt": one.prompt, "episodes": one.episodes} for one in summary.judges],
         "notes": summary.notes,
         **({} if made_with is None else {"made_with": made_with}),
-        "results": summary.results,
+        "results": [replace(one, unread="") for one in summary.results],
         "invocation": summary.invocation,
     }
 
