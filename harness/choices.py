@@ -51,9 +51,9 @@ class ObservationDialect(Enum):
     """How the text of a page is written."""
 
     webarena = "webarena"
-    """As WebArena's own code writes the accessibility tree."""
+    """As WebArena's own code writes it, with its defects, so that numbers can be compared."""
     cairn = "cairn"
-    """With states of elements, frames and shadow trees."""
+    """Without those defects, and with the content of frames."""
 
 
 class ObservationType(Enum):

@@ -99,9 +99,9 @@ class BrowserConfig:
     geolocation: dict[str, float] = setting(factory=dict, added=True)
     """`{latitude: 48.9, longitude: 2.4}`: where the browser says it is, for tasks that do not say; {} = it does not."""
     settle_timeout_s: float = setting(5.0, bounds=ValueRange(0, LONGEST_S))
-    """How long after an action is waited, at most, until its page has come to rest."""
+    """A page that is not quiet for this long after an action is observed as it is, with a notice."""
     action_timeout_s: float = 10.0
-    """How long an action may take, as a click that waits for its element to be enabled."""
+    """How long one input or one question to a page may take before the page counts as hung."""
     navigation_timeout_s: float = 30.0
     """How long a page may take to answer, and how long a site that is gone, or cannot be reset yet, is waited for."""
     step_deadline_s: float = 90.0

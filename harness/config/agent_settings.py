@@ -74,7 +74,8 @@ class AgentConfig(PluginConfig):
     """`system`: examples are system messages named example_user and example_assistant; `user`: they are turns of the
     conversation, for models that accept nothing else."""
     max_observation_tokens: int = 4000
-    """What the text of a page may take of the prompt, in tokens of three bytes; the rest is cut. 0 = no limit."""
+    """What the text of a page may take of the prompt, in tokens that are counted without a tokenizer, about a third
+    more than GPT's for English prose; the rest is cut. 0 = no limit."""
     parsing_retries: int = setting(0, bounds=ValueRange(0, 1000))
     """How often a step is asked again after an unreadable reply, before that counts as a step."""
     history: int = setting(0, added=True)

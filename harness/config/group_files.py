@@ -6,18 +6,23 @@ secret is redacted.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_dir
+from hydra.errors import HydraException
 from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from harness.config import PROJECT, register
 from harness.config.config_secrets import REDACTED, redacted_settings
+from harness.config.override_errors import sentence
 from harness.config.plugin_packages import search_plugins
 from harness.config.schema_fields import Tree, flat
+from harness.errors import ConfigError
 
 _GLOBAL = "@package _global_"
 _FROM_ELSEWHERE = re.compile(r"\$\{(oc\.env:\w+(,null)?|openai_key:\$\{judge\.base_url\})\}")
@@ -48,18 +53,44 @@ def choices(folders: Iterable[Path]) -> tuple[Choice, ...]:
         for path in sorted(folder.glob("*/*.yaml")):
             if path.parent.name in groups:
                 found.setdefault((path.parent.name, path.stem), path)
+    read = {key: _read(path) for key, path in sorted(found.items())}
     return tuple(
-        Choice(group=group, name=name, about=_about(path), values=_values(path, found))
-        for (group, name), path in sorted(found.items())
+        Choice(group=group, name=name, about=_about(text), values=_values((group, name), read, frozenset()))
+        for (group, name), (text, _) in read.items()
     )
 
 
+def _read(path: Path) -> tuple[str, Tree]:
+    """The text of a file, and the settings in it.
+
+    Raises:
+        ConfigError: There are none.
+    """
+    try:
+        text = path.read_text("utf-8")
+        tree: Any = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    except (YAMLError, OmegaConfBaseException, ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())[:300]}") from error
+    if not isinstance(tree, dict):
+        raise ConfigError(f"{path} must contain one mapping of settings to values")
+    return text, tree
+
+
 def defaults(config_dir: Path | None = None) -> Tree:
-    """Dotted name of a setting to its value where no argument is given, `${…}` as they are written."""
+    """Dotted name of a setting to its value where no argument is given, `${…}` as they are written.
+
+    Raises:
+        ConfigError: Files of the person's own make that impossible.
+    """
     register()
     search_plugins(config_dir)
-    with initialize_config_dir(str(PROJECT / "configs"), version_base="1.3"):
-        return _flat(OmegaConf.to_container(compose("config"), resolve=False, enum_to_str=True))
+    try:
+        with initialize_config_dir(str(PROJECT / "configs"), version_base="1.3"):
+            return _flat(OmegaConf.to_container(compose("config"), resolve=False, enum_to_str=True))
+    except (HydraException, OmegaConfBaseException, ValueError, RecursionError) as error:
+        raise ConfigError(sentence(error)) from error
 
 
 def _flat(tree: Any) -> Tree:
@@ -73,25 +104,33 @@ def _flat(tree: Any) -> Tree:
     }
 
 
-def _about(path: Path) -> str:
-    lines = [line.lstrip("# ").rstrip() for line in path.read_text("utf-8").splitlines() if line.startswith("#")]
+def _about(text: str) -> str:
+    lines = [line.lstrip("# ").rstrip() for line in text.splitlines() if line.startswith("#")]
     first = next((line for line in lines if line and _GLOBAL not in line), "")
     return first.partition(": ")[0].rstrip(":.")
 
 
-def _values(path: Path, found: Mapping[tuple[str, str], Path]) -> Tree:
-    """What a file gives, and below that what it begins with."""
-    text = path.read_text("utf-8")
-    tree: Any = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
-    group = path.parent.name
+def _values(
+    key: tuple[str, str], read: Mapping[tuple[str, str], tuple[str, Tree]], within: Set[tuple[str, str]]
+) -> Tree:
+    """What a file gives, and below that what it begins with.
+
+    Args:
+        key: Group and name of the file.
+        read: Text and settings of all files.
+        within: Those that begin with this one: a file that begins with itself is hydra's to refuse.
+    """
+    group, (text, tree) = key[0], read[key]
     values: Tree = {}
-    for one in tree.pop("defaults", []):
+    for one in tree.get("defaults") or ():
         if isinstance(one, Mapping):
-            values |= {str(key).removeprefix("override /"): choice for key, choice in one.items()}
-        elif one != "_self_":
-            name = str(one).partition("@")[0].rpartition("/")[2]
-            values |= _values(found[group, name], found) if (group, name) in found else {}
-    return values | _flat(tree if _GLOBAL in text else {group: tree})
+            values |= {str(at).removeprefix("override /"): choice for at, choice in one.items()}
+            continue
+        first = (group, str(one).partition("@")[0].rpartition("/")[2])
+        if first in read and first != key and first not in within:
+            values |= _values(first, read, within | {key})
+    own = {str(at): value for at, value in tree.items() if at != "defaults"}
+    return values | _flat(own if _GLOBAL in text else {group: own})
 
 
 def below(values: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any]]:

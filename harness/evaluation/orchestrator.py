@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from harness.choices import Display
-from harness.codec import digest
+from harness.codec import digest, dumps
 from harness.config import Config
 from harness.config.config_validation import check_inputs
 from harness.config.site_settings import SitesSettings
@@ -41,12 +41,13 @@ from harness.journal.redaction import Redactor, redact_logs
 from harness.journal.store import RunFolder
 from harness.records import Task
 from harness.reports.baselines import baselines_of_run
+from harness.reports.basis import basis
 from harness.reports.confinement import UNCONFINED
 from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
 from harness.reports.escape import show_logs
 from harness.reports.rows import RunInfo
 from harness.reports.suite_rates import SuiteEpisode, suite_rates
-from harness.reports.summary import Invocation, Summary, SummaryEntry, summarize
+from harness.reports.summary import Invocation, Summary, SummaryEntry, as_json, counts_of, summarize
 from harness.reports.table import StillPending, exit_code, print_summary
 from harness.reports.terminal import Terminal
 from harness.reports.write_all import write_reports

@@ -14,7 +14,7 @@ from harness.records import Usage
 from harness.reports.fork_tree import ForkOrigin, fork_origin
 from harness.reports.made_by import MadeBy, made_by
 from harness.reports.verified import OwnVerdict, OwnVerdicts, key_of, read_verdicts
-from harness.runs.outcome import UNSCORED, judged_by, score_of
+from harness.runs.outcome import FAILED, UNSCORED, judged_by, said_instead, score_of
 from harness.runs.run import recorded_scoring, side_file
 
 NOT_BEGUN = "not begun"
@@ -164,7 +164,7 @@ def row_of(entry: IndexEntry, known: RunInfo) -> Row:
         status=score.status,
         score=score.value,
         cause=score.cause,
-        why=score.why,
+        why=said_instead(score.why, outcome.unread if score.status == FAILED else ""),
         steps=outcome.steps,
         attempts=outcome.attempt,
         resumes=outcome.resumes,

@@ -6,7 +6,7 @@ episode is one trial of one task; tasks and episodes are counted separately.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from harness.journal.index import EpisodeResult
@@ -18,7 +18,7 @@ from harness.reports.corrected import corrected_notes
 from harness.reports.judge_error import JudgeUse, counted_uses
 from harness.reports.suite_rates import SuiteRates
 from harness.reports.trials import Trials, counted, trials_of
-from harness.runs.outcome import FAILED, PASSED, UNSCORED, judged_by, score_of
+from harness.runs.outcome import FAILED, PASSED, UNSCORED, judged_by, said_instead, score_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +45,13 @@ class Result:
     """Different things that the agent's process was seen to try and may not do, in all attempts."""
     reference: str = optional("")
     """Digest of the task with the corrected reference that scored it; "" = the one that was played did."""
+    unread: str = optional("")
+    """See `EpisodeResult.unread`; not in `summary.json`."""
+
+    @property
+    def reason(self) -> str:
+        """Why it did not pass, for people: where the agent could not be understood, what it said."""
+        return said_instead(self.why, self.unread)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +166,7 @@ def result_of(entry: SummaryEntry, dialect: str) -> Result:
         divergences=outcome.divergences if outcome else 0,
         policy_violations=outcome.violations if outcome else 0,
         reference=score.reference,
+        unread=outcome.unread if outcome and score.status == FAILED else "",
     )
 
 
@@ -271,7 +279,7 @@ def as_json(summary: Summary, *, made_with: Mapping[str, object] | None = None) 
         "judges": [{"judge": one.judge, "prompt": one.prompt, "episodes": one.episodes} for one in summary.judges],
         "notes": summary.notes,
         **({} if made_with is None else {"made_with": made_with}),
-        "results": summary.results,
+        "results": [replace(one, unread="") for one in summary.results],
         "invocation": summary.invocation,
     }
 

@@ -57,7 +57,7 @@ def print_summary(
         print_suite(console, summary.suite)
     for result in summary.results:
         if result.status != "passed":
-            _say(console, f"{result.status}: task {result.task_id}{_trial(result.trial)}: {one_line(result.why)}")
+            _say(console, f"{result.status}: task {result.task_id}{_trial(result.trial)}: {one_line(result.reason)}")
     for result in summary.results:
         for doubt in result.doubts if result.status != "unscored" else ():
             _say(console, f"in doubt: task {result.task_id}{_trial(result.trial)}: {one_line(doubt)}")

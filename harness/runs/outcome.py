@@ -65,6 +65,11 @@ def score_of(result: EpisodeResult | None, scoring: str) -> Score:
     )
 
 
+def said_instead(why: str, unread: str) -> str:
+    """The reason with the last reply of an episode that ended by unreadable ones."""
+    return f"unreadable replies: {unread}" if why and unread else why
+
+
 def judged_by(result: EpisodeResult, scoring: str) -> tuple[str, str] | None:
     """Judge and prompt that decided a score, "" where an older version did not record them; None = none did."""
     score = result.scores.get(scoring)
@@ -83,8 +88,6 @@ def is_judgeable(result: EpisodeResult, scoring: str) -> bool:
 def _why(result: EpisodeResult | None, score: IndexedScore | None) -> str:
     if score is not None:
         is_fault = score.status is Status.ERROR and not score.why.startswith(BLOCKED)
-        if score.why and not is_fault and result is not None and result.unread:
-            return f"unreadable replies: {result.unread}"
         return f"evaluator error: {score.why}" if is_fault else score.why
     if result is not None and result.failure:
         return f"infrastructure: {result.failure}"

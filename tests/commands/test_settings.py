@@ -99,3 +99,23 @@ def test_files_of_your_own_are_included(harness: Command, tmp_path: Path) -> Non
     (tmp_path / "conf" / "agent" / "mine.yaml").write_text("# Mine: harness run agent=mine\nname: mine\nhistory: 7\n")
     (one,) = json.loads(harness("settings", "agent.history", "--json", "--config-dir", "conf").stdout)[:1]
     assert one["given_by"]["agent=mine"] == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("a: [", "is not valid YAML"), ("- 1", "must contain one mapping"), ("\x00", "is not valid YAML")],
+)
+def test_a_file_of_your_own_that_is_broken_is_named(harness: Command, tmp_path: Path, text: str, why: str) -> None:
+    (tmp_path / "conf" / "agent").mkdir(parents=True)
+    (tmp_path / "conf" / "agent" / "mine.yaml").write_text(text)
+    done = harness("settings", "--config-dir", "conf")
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert f"conf/agent/mine.yaml {why}" in done.stderr
+
+
+def test_a_file_that_begins_with_itself_ends(harness: Command, tmp_path: Path) -> None:
+    (tmp_path / "conf" / "agent").mkdir(parents=True)
+    for name, other in (("mine", "yours"), ("yours", "mine")):
+        (tmp_path / "conf" / "agent" / f"{name}.yaml").write_text(f"defaults: [{other}]\nname: {name}\n")
+    done = harness("settings", "agent.name", "--config-dir", "conf", "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)[0]["given_by"]["agent=mine"] == "mine"
