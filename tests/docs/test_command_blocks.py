@@ -93,13 +93,31 @@ def test_a_deviation_is_seen(tmp_path: Path) -> None:
     assert not_printed(table, "shop 2 of 3 $0.10\ntook 9 s; sites: shop\n") == ["shop 3 of 3 $*"]
 
 
+def copy_tree(folder: Path) -> Path:
+    """What git knows or would add."""
+    names = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for name in filter(None, names.stdout.split("\0")):
+        if (PROJECT / name).exists():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(PROJECT / name, folder / name, follow_symlinks=False)
+    return folder
+
+
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built from a copy, as other tests build at the same time."""
     folder = tmp_path_factory.mktemp("wheel")
-    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder), str(PROJECT)]
+    source = copy_tree(folder / "source")
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder / "wheel"), str(source)]
     built = subprocess.run(pip, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
-    (path,) = folder.glob("*.whl")
+    (path,) = (folder / "wheel").glob("*.whl")
     return path
 
 
@@ -150,19 +168,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Iterator[Path]:
-    """A copy of what git knows or would add."""
-    folder = tmp_path / "tree"
-    names = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    for name in filter(None, names.stdout.split("\0")):
-        if (PROJECT / name).exists():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(PROJECT / name, folder / name, follow_symlinks=False)
+    folder = copy_tree(tmp_path / "tree")
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
 
