@@ -1,13 +1,12 @@
 """The blocks of commands in README and documentation, and a shell that types them.
 
 A block is of commands if its language is `sh` or `console` (there, lines that begin with `$ `). All are run, but those
-behind a comment `<!-- not run: REASON -->`. A block with a `title` is the file of that name; titled `second terminal`,
+behind a comment `<!-- not run: REASON -->`. A block with a `title` is written to the file of that name; titled `second terminal`,
 it is a server that runs meanwhile. A block behind `<!-- printed by the commands before -->` is what they print.
 """
 
 import os
 import re
-import shlex
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 PAGES = [PROJECT / "README.md", PROJECT / "SECURITY.md", *sorted((PROJECT / "docs" / "pages").glob("*.md"))]
 LANGUAGES = ("sh", "console")
 NOT_RUN = re.compile(r"<!-- not run: (.*?) -->")
+_WAITS = "until (exec 3<>/dev/tcp/127.0.0.1/$port) 2>/dev/null; do kill -0 $! || exit 9; done"
 PRINTED = "<!-- printed by the commands before -->"
 SECOND = "second terminal"
 TIMEOUT_S = 1800
@@ -104,29 +104,23 @@ def blocks_of(path: Path) -> list[Block]:
     ]
 
 
-def write_files(blocks: list[Block], folder: Path) -> None:
-    """The blocks of a page that are files."""
-    for block in blocks:
-        if block.title and block.title != SECOND:
-            (folder / block.title).parent.mkdir(parents=True, exist_ok=True)
-            (folder / block.title).write_text(block.text)
-
-
 def type_page(blocks: list[Block], folder: Path, env: Mapping[str, str]) -> list[Typed]:
-    """Type what is run of a page into one shell, as a person would from top to bottom."""
-    write_files(blocks, folder)
-    asked = [
-        (block, one) for block in blocks if block.has_commands and block.excuse is None for one in block.commands()
-    ]
-    servers = [line for block in blocks if block.title == SECOND for line in block.text.splitlines()]
-    # A page may change the folder; a server runs where its files are.
-    waits = "until (exec 3<>/dev/tcp/127.0.0.1/$port) 2>/dev/null; do kill -0 $! || exit 9; done"
-    script = [f"(cd {shlex.quote(str(folder))} && exec {line}) & port={_port(line)}; {waits}" for line in servers]
-    mark = f"--{os.urandom(8).hex()}--"
-    for _, command in asked:
-        script += [command, f"printf '\\n{mark}%s\\n' $?"]
-    script += [f"kill {' '.join(f'%{number + 1}' for number in range(len(servers)))}"] if servers else []
-    (folder.parent / "typed.sh").write_text("set -m\n" + "\n".join(script) + "\n")
+    """Do in one shell what a person does from top to bottom: write the files, start the servers, type the commands."""
+    mark, asked, script, servers = f"--{os.urandom(8).hex()}--", [], ["set -m"], 0
+    for number, block in enumerate(blocks):
+        if block.title == SECOND:
+            for line in block.text.splitlines():
+                script.append(f"{line} & port={_port(line)}; {_WAITS}")
+                servers += 1
+        elif block.title:
+            (folder.parent / f"file{number}").write_text(block.text)
+            script.append(f"mkdir -p $(dirname {block.title}) && cp {folder.parent}/file{number} {block.title}")
+        elif block.has_commands and block.excuse is None:
+            for command in block.commands():
+                asked.append((block, command))
+                script += [command, f"printf '\\n{mark}%s\\n' $?"]
+    script += [f"kill %{number + 1}" for number in range(servers)]
+    (folder.parent / "typed.sh").write_text("\n".join(script) + "\n")
     done = subprocess.run(
         ["bash", "--noprofile", "--norc", str(folder.parent / "typed.sh")],
         cwd=folder,

@@ -1,4 +1,4 @@
-"""An agent of your own: OpenAI's Agents SDK with an MCP server over stdio (`harness agents install openai-agents`).
+"""An agent: OpenAI's Agents SDK with an MCP server over stdio. Needs `harness agents install openai-agents`.
 
 harness run agent=openai-agents llm=responses llm.model=NAME
 """

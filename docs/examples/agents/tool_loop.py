@@ -1,4 +1,4 @@
-"""An agent of your own: a tool loop with OpenAI's client and plain HTTP calls (`harness agents install tool-loop`).
+"""An agent: a tool loop with OpenAI's client and plain HTTP calls. Needs `harness agents install tool-loop`.
 
 harness run agent=tool-loop llm=openai llm.model=gpt-4o
 """
