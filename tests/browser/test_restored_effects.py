@@ -481,7 +481,7 @@ class TestAReplay:
                 assert found.pending is not None
                 doubt = (await env.gather(task)).doubt if ends else (await env.act(found.pending)).doubt
         assert re.fullmatch(
-            r"resumed at step 1; a page was left before its timer fired, 2\d s later than without the interruption; what"
+            r"resumed at step 1; a page was left before its timer fired, \d\d s later than without the interruption; what"
             r" it would have sent is missing",
             doubt,
         )
