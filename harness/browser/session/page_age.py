@@ -2,8 +2,8 @@
 
 A replay is faster than the model was. A timer of a page that would have fired by the last record is given the time to
 fire, and one that would still have run is given the same time left as then, so that what comes next finds the pages as
-they were. Only timers are waited for, and no longer than `CATCHES_UP_S`; a longer one is remembered, and losing it is
-a doubt.
+they were. Only timers are waited for, for `CATCHES_UP_S` in all. One that would take longer is not: if its page is left
+between the moment when it would have fired and the moment when it does, that is a doubt.
 Why: docs/decisions/resume.md#a-replay-gives-timers-the-time-that-they-had
 """
 
@@ -108,24 +108,25 @@ class PageAge:
         self,
         timers: Callable[[], Awaitable[Sequence[PageTimer]]],
         *,
-        wait: Callable[[float], Awaitable[float]],
+        wait: Callable[[float], Awaitable[object]],
         sent: Callable[[], int],
     ) -> None:
         """Wait until every timer is where it was when the journal ended.
 
         Args:
             timers: Gives those that are still to fire.
-            wait: Waits at most so many seconds; gives those that count.
+            wait: Waits at most so many seconds.
             sent: How many requests that may change a site have been sent by now.
         """
-        waited_s, before, is_close = 0.0, sent(), False
+        until, before, is_close = _now() + self._limit_s, sent(), False
         while True:
             found = await timers()
             is_close |= any(abs(one.left_s - self._owed(one)) <= self._slack_s for one in found)
-            needed_s = max(map(self._needed, found), default=0.0)
-            if needed_s <= 0.0 or waited_s >= self._limit_s:
+            left_s = until - _now()
+            needed_s = max((needed for one in found if (needed := self._needed(one)) < left_s), default=0.0)
+            if needed_s <= 0.0:
                 break
-            waited_s += await wait(min(needed_s, self._limit_s - waited_s))
+            await wait(needed_s)
         self._late = tuple(late for one in found if (late := self._lateness(one)) is not None)
         if is_close and self._decided and sent() > before:
             self._unclear = (

@@ -189,8 +189,8 @@ class RestoredEffects:
         if self.age is None or (tabs := self._tabs) is None:
             return
 
-        async def wait(limit_s: float) -> float:
-            return await self._wait(min(limit_s, _SLICE_S))
+        async def wait(limit_s: float) -> None:
+            await self._wait(min(limit_s, _SLICE_S))
 
         before = self._totals.total()
         await self.age.catch_up(lambda: pending_timers(tabs), wait=wait, sent=self._totals.total)
