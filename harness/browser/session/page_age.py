@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import Any
 
 from playwright.async_api import Error, Frame, Page
@@ -19,7 +19,7 @@ from playwright.async_api import Error, Frame, Page
 from harness.actions import Stop
 from harness.browser.reading.document_client import together
 from harness.browser.tabs.tabs import Tabs
-from harness.records import Decided, Episode
+from harness.records import Episode
 
 CATCHES_UP_S = 10.0
 """How long a replay waits for the timers of its pages, in all."""
@@ -91,10 +91,12 @@ class PageAge:
 
     def __init__(self, episode: Episode) -> None:
         self._steps = len(episode.steps)
-        self._decided = episode.pending is not None and not isinstance(episode.pending.action, Stop)
+        pending, further = episode.pending, _further(episode)
+        goes_on = pending is not None or bool(further.times)
+        self._decided = goes_on and not (pending is not None and isinstance(pending.action, Stop))
         # Nothing is recorded of what pages did while the browser of the pending decision was gone.
         self._limit_s = LONGEST_S if episode.is_unsent else CATCHES_UP_S
-        self._slack_s = _SLACK_S if episode.pending is not None else 0.0
+        self._slack_s = _SLACK_S if goes_on else 0.0
         self._ages = _ages(episode)
         self._begun = [(_now(), 0)]
         self._late: tuple[_Late, ...] = ()
@@ -186,16 +188,38 @@ def _span(episode: Episode, step: int) -> float:
     assert acted is not None
     acting_s = acted.elapsed_ms / 1000
     if step < len(episode.steps):
-        next_acted = episode.steps[step].acted
-        return acting_s + _pause(episode.steps[step].decided, next_acted.at - next_acted.elapsed_ms / 1000 - acted.at)
-    lates = (min(one.at - acted.at, LONGEST_S) for one in episode.late if one.step == step and one.replayed)
-    thought_s = 0.0 if episode.pending is None else _pause(episode.pending, episode.pending.at - acted.at)
-    return acting_s + max(chain((thought_s,), lates))
+        decided, then = episode.steps[step].decided, episode.steps[step].acted
+        return acting_s + _pause(decided.elapsed_ms / 1000, then.at - then.elapsed_ms / 1000 - acted.at)
+    pauses = [min(one.at - acted.at, LONGEST_S) for one in episode.late if one.step == step and one.replayed]
+    if episode.pending is not None:
+        pauses.append(_pause(episode.pending.elapsed_ms / 1000, episode.pending.at - acted.at))
+    elif (further := _further(episode)).times:
+        pauses.append(_pause(further.measured_s, max(further.times) - acted.at))
+    return acting_s + max(pauses, default=0.0)
 
 
-def _pause(decided: Decided, passed_s: float) -> float:
-    """Seconds of work between an action and the next; the clock tells them best unless something lay between."""
-    measured_s = decided.elapsed_ms / 1000
+@dataclass(frozen=True, slots=True)
+class _Further:
+    """What an agent's process did after the last step, short of a decision."""
+
+    times: list[float]
+    """Of its records, seconds since the epoch."""
+    measured_s: float
+    """For which it waited for its model."""
+
+
+def _further(episode: Episode) -> _Further:
+    following = len(episode.steps) + 1
+    asked = [one for one in episode.asked if one.step == following]
+    answers = [(one, answer) for one in asked if (answer := episode.answered.get(one.number)) is not None]
+    commands = [one.at for one in episode.commanded if one.step == following and one.commands]
+    return _Further(
+        [*(answer.at for _, answer in answers), *commands], sum(answer.at - one.at for one, answer in answers)
+    )
+
+
+def _pause(measured_s: float, passed_s: float) -> float:
+    """Seconds of work between two records; the clock tells them best unless something lay between."""
     return passed_s if measured_s <= passed_s <= measured_s + _OVERHEAD_S else measured_s
 
 
