@@ -209,13 +209,16 @@ class _Further:
 
 
 def _further(episode: Episode) -> _Further:
-    following = len(episode.steps) + 1
-    asked = [one for one in episode.asked if one.step == following]
-    answers = [(one, answer) for one in asked if (answer := episode.answered.get(one.number)) is not None]
-    commands = [one.at for one in episode.commanded if one.step == following and one.commands]
-    return _Further(
-        [*(answer.at for _, answer in answers), *commands], sum(answer.at - one.at for one, answer in answers)
-    )
+    last = episode.last
+    if last is None:
+        return _Further([], 0.0)
+    answers = [
+        (max(one.at, last.at), answer.at)  # it may have asked before the page had settled
+        for one in episode.asked
+        if (answer := episode.answered.get(one.number)) is not None and answer.at > last.at
+    ]
+    commands = [one.at for one in episode.commanded if one.commands and one.at > last.at]
+    return _Further([*(at for _, at in answers), *commands], sum(at - begun for begun, at in answers))
 
 
 def _pause(measured_s: float, passed_s: float) -> float:
