@@ -23,7 +23,7 @@ from harness.browser.network.http import fetch
 from harness.demo.model.scripts import Scripts, read_plans
 from harness.loopback_server import serving
 from harness.tasks import load
-from tests.waiting import until
+from tests.waiting import wait_until
 
 Line = dict[str, Any]
 PLACE = "i0.own.localhost"
@@ -278,16 +278,15 @@ async def test_a_question_that_was_cut_off_by_a_kill_is_no_question() -> None:
     assert not found.done()
 
 
-async def test_a_run_is_stopped_with_its_workers_and_goes_on() -> None:
+def test_a_run_is_stopped_with_its_workers_and_goes_on() -> None:
     code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()', 'harness.evaluation.worker_main'])"
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as parent:
-        while not [one for one in Family().look(parent.pid) if one.kind == "worker"]:
-            assert parent.poll() is None
+        wait_until(lambda: "worker" in {one.kind for one in Family().look(parent.pid)})
         stopped = stop(parent.pid, whole=False)
         assert stopped[0].pid == parent.pid and len(stopped) == 2
-        await until(lambda: {one.status() for one in stopped} == {psutil.STATUS_STOPPED})
+        wait_until(lambda: {one.status() for one in stopped} == {psutil.STATUS_STOPPED})
         go_on(stopped)
-        await until(lambda: psutil.STATUS_STOPPED not in {one.status() for one in stopped})
+        wait_until(lambda: psutil.STATUS_STOPPED not in {one.status() for one in stopped})
         parent.communicate(b"\n")
 
 
