@@ -357,8 +357,8 @@ class EpisodeRunner:
             landed = await env.act(action)
             landed = replace(landed, view=with_shown(landed.view, self._kit.renderer))
         took_ms = elapsed_ms()
-        if landed.repeated:
-            await self._recorder.accept(DoubtReason.REOPENED, landed.repeated)
+        if landed.doubt:
+            await self._recorder.accept(DoubtReason.REOPENED, landed.doubt)
         await self._recorder.keep(
             lambda: Acted(
                 step=pending.step,
@@ -379,6 +379,8 @@ class EpisodeRunner:
         with self._timed("gather"):
             gathered = await env.gather(self._job.task)
         await self._record_late(env)
+        if gathered.doubt:
+            await self._recorder.accept(DoubtReason.REOPENED, gathered.doubt)
         said = MemoryArtifacts(over=self._kit.artifacts)
 
         def closed(artifacts: Artifacts) -> Closed:

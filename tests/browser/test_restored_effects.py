@@ -3,6 +3,7 @@ recorded and doubted. The sites count on their side.
 """
 
 import asyncio
+import re
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -14,7 +15,7 @@ import pytest
 
 from harness.actions import Action, Click, Goto, Target, Type
 from harness.browser.browser_settings import RestoreSettings
-from harness.browser.session import restored_effects
+from harness.browser.session import page_age, restored_effects
 from harness.browser.session.chromium import ChromiumPool
 from harness.browser.session.environment import BrowserEnvironment
 from harness.browser.session.restored_effects import kind_of
@@ -380,6 +381,127 @@ class TestAReplay:
                 (late,) = env.take_effects()
                 assert late.url == f"{SHOP}/late" and found.pending is not None
 
+    async def test_a_timer_that_had_fired_by_the_last_record_fires_before_the_agent_goes_on(self, web: Web) -> None:
+        """The kill came between the request and its record: only the page's age tells of it."""
+        site = Counted(web)
+        site.page("/", later(1800) + "<button>Nothing</button>" + NEXT)
+        site.page("/next", "Next")
+        site.counts("/late")
+        async with web.pool() as pool:
+            async with recording(pool, web) as record:
+                await record.act(click("button", "Later"))
+                await record.act(click("button", "Nothing"), thought_s=1.0)
+                pending = decided(3, click("link", "Next")(record.visit), elapsed_ms=1500)
+            task = a_task(web)
+            site.came.clear()
+            async with pool.open(task, 0) as env:
+                found = await env.restore(task, replace(record.episode, pending=pending), FRESH)
+                assert site.came == ["/late"] and found.strategy == "replay"
+                (late,) = env.take_effects()
+                assert late.url == f"{SHOP}/late", "it is in no record yet"
+                assert (await env.act(found.pending or pending.action)).doubt == "", "2.5 s are surely more than 1.8 s"
+
+    async def test_a_timer_that_would_still_run_has_as_much_time_left_as_then(self, web: Web) -> None:
+        site = Counted(web)
+        stops = "<button onclick='clearTimeout(t)'>Undo</button>"
+        site.page("/", later(5000).replace("setTimeout", "window.t = setTimeout") + stops)
+        site.counts("/late")
+        async with web.pool() as pool:
+            async with recording(pool, web) as record:
+                await record.act(click("button", "Later"))
+                pending = decided(2, click("button", "Undo")(record.visit), elapsed_ms=2000)
+            task = a_task(web)
+            async with pool.open(task, 0) as env:
+                found = await env.restore(task, replace(record.episode, pending=pending), FRESH)
+                left_ms = await env._window.tabs.current.evaluate("window.__cairn.due()[0][1]")
+                assert left_ms < 3200, "of 5 s, 2 have passed"
+                assert found.pending is not None and (await env.act(found.pending)).doubt == ""
+                assert await env._window.tabs.current.evaluate("window.__cairn.due()") == []
+        assert site.came == []
+
+    async def test_timers_that_set_each_other_are_as_old_as_the_first(self, web: Web) -> None:
+        site = Counted(web)
+        chained = later(900).replace("fetch(", "setTimeout(() => fetch(").replace("'}), 900", "'}), 1200), 900")
+        site.page("/", chained + "<button>Nothing</button>" + NEXT)
+        site.counts("/late")
+        async with web.pool() as pool:
+            async with recording(pool, web) as record:
+                await record.act(click("button", "Later"))
+                await record.act(click("button", "Nothing"), thought_s=1.5)
+                pending = decided(3, click("link", "Next")(record.visit), elapsed_ms=1500)
+            site.came.clear()
+            await restored(pool, web, replace(record.episode, pending=pending))
+        assert site.came == ["/late"]
+
+    async def test_a_request_that_came_about_when_the_journal_ended_is_a_doubt(self, web: Web) -> None:
+        site = Counted(web)
+        site.page("/", later(2500) + NEXT)
+        site.page("/next", "Next")
+        site.counts("/late")
+        async with web.pool() as pool:
+            async with recording(pool, web) as record:
+                await record.act(click("button", "Later"))
+                began = record.episode.steps[0].acted.at - record.episode.steps[0].acted.elapsed_ms / 1000
+                left_s = await record.env._window.tabs.current.evaluate("window.__cairn.due()[0][1]") / 1000
+                thought_s = time.time() + left_s - record.episode.steps[0].acted.at
+                pending = decided(2, click("link", "Next")(record.visit), elapsed_ms=thought_s * 1000)
+                assert thought_s < began + 4
+            task = a_task(web)
+            async with pool.open(task, 0) as env:
+                found = await env.restore(task, replace(record.episode, pending=pending), FRESH)
+                assert site.came == ["/late"] and found.pending is not None
+                landed = await env.act(found.pending)
+        assert landed.doubt == (
+            "resumed at step 1; what a page sends after a delay was sent before step 2, and it is not recorded whether"
+            " it was then"
+        )
+
+    @pytest.mark.parametrize("ends", [True, False])
+    async def test_a_page_that_is_left_before_a_long_timer_has_fired_is_a_doubt(
+        self, web: Web, monkeypatch: pytest.MonkeyPatch, *, ends: bool
+    ) -> None:
+        monkeypatch.setattr(page_age, "CATCHES_UP_S", 0.5)
+        site = Counted(web)
+        site.page("/", later(30_000) + NEXT)
+        site.page("/next", "Next")
+        async with web.pool() as pool:
+            async with recording(pool, web) as record:
+                await record.act(click("button", "Later"))
+                pending = decided(2, click("link", "Next")(record.visit), elapsed_ms=30_100)
+            task = a_task(web)
+            async with pool.open(task, 0) as env:
+                found = await env.restore(task, replace(record.episode, pending=pending), FRESH)
+                assert found.pending is not None
+                doubt = (await env.gather(task)).doubt if ends else (await env.act(found.pending)).doubt
+        assert re.fullmatch(
+            r"resumed at step 1; a page was left before its timer fired, \d\d s later than without the interruption; what"
+            r" it would have sent is missing",
+            doubt,
+        )
+
+    async def test_timers_that_repeat_themselves_are_waited_for_three_times_at_most(self, web: Web) -> None:
+        site = Counted(web)
+        ticks = "const tick = () => { window.n = (window.n || 0) + 1; setTimeout(tick, 400); }; setTimeout(tick, 400);"
+        site.page("/", f"<script>{ticks} setInterval(() => 0, 300)</script><button>Nothing</button>{NEXT}")
+        async with web.pool() as pool:
+            async with recording(pool, web) as record:
+                await record.act(click("button", "Nothing"), thought_s=500.0)
+                pending = decided(2, click("link", "Next")(record.visit), elapsed_ms=500_000)
+            task = a_task(web)
+            async with pool.open(task, 0) as env:
+                found = await env.restore(task, replace(record.episode, pending=pending), FRESH)
+                assert await env._window.tabs.current.evaluate("window.n") < 15, "the limit was not used up"
+                assert found.pending is not None and (await env.act(found.pending)).doubt == ""
+
+    async def test_a_page_that_says_nonsense_about_its_timers_has_none(self, web: Web) -> None:
+        site = Counted(web)
+        site.page("/", f"<script>Map.prototype.values = () => [1, {{ at: 'x' }}, {{}}]</script>{NEXT}")
+        async with web.pool() as pool:
+            async with recording(pool, web) as record:
+                pending = decided(1, click("link", "Next")(record.visit), elapsed_ms=9000)
+            found = await restored(pool, web, replace(record.episode, pending=pending))
+        assert found.strategy == "replay"
+
     async def test_effects_of_the_interrupted_action_are_not_expected_of_the_steps(self, web: Web) -> None:
         site = Counted(web)
         site.page("/", "<form method=post action=/order><button>Order</button></form>")
@@ -538,7 +660,7 @@ class TestACheckpoint:
                     found = await env.restore(task, replace(record.episode, pending=pending), clean)
                     assert found.pending is not None and found.changed == ""
                     landed = await env.act(found.pending)
-                    assert ("was interrupted and performed again" in landed.repeated) is doubted
+                    assert ("was interrupted and performed again" in landed.doubt) is doubted
         assert site.came == ["/visit"] * 2
 
 
