@@ -111,7 +111,7 @@ def agent_of(folder: Path) -> str:
     """Name of the agent of a run; "" where it is not known or cannot be read."""
     try:
         return run_info(folder).agent
-    except HarnessError:
+    except (HarnessError, ValueError):  # a name that no folder can have
         return ""
 
 

@@ -704,12 +704,31 @@ class TestALink:
         found = await self.resumed(web, replace(web.site, safe_get=True), gone)
         assert found.doubt is not None and found.doubt.resolution == DoubtResolution.ASK_PAGE
 
-    async def test_it_is_in_doubt_where_the_page_is_another(self, web: Web) -> None:
+    @pytest.mark.parametrize(
+        ("now", "resolution"),
+        [
+            (NEXT + "<button>New</button><p>" + "Another banner. " * 50, DoubtResolution.SAFE),
+            (NEXT + "<input value=draft>", DoubtResolution.SAFE),
+            ("<button>New</button>", DoubtResolution.ASK_PAGE),
+            ("<a href=/next>Previous</a>", DoubtResolution.ASK_PAGE),
+            (NEXT.replace("/next", "http://other.localhost/next"), DoubtResolution.ASK_PAGE),
+        ],
+    )
+    async def test_on_another_page_it_is_repeated_if_the_link_is_there(
+        self, web: Web, now: str, resolution: DoubtResolution
+    ) -> None:
         site = Counted(web)
         site.page("/", NEXT)
-        found = await self.resumed(
-            web, replace(web.site, safe_get=True), before=lambda: site.page("/", NEXT + "<button>New</button>")
-        )
+        found = await self.resumed(web, replace(web.site, safe_get=True), before=lambda: site.page("/", now))
+        assert found.doubt is not None and found.doubt.resolution == resolution
+        assert (found.pending is not None) is (resolution is DoubtResolution.SAFE)
+
+    async def test_it_is_in_doubt_at_another_address(self, web: Web) -> None:
+        site = Counted(web)
+        site.page("/", NEXT)
+        site.page("/login", NEXT)
+        gone = "<script>location.replace('/login')</script>"
+        found = await self.resumed(web, replace(web.site, safe_get=True), before=lambda: site.page("/", gone))
         assert found.doubt is not None and found.doubt.resolution == DoubtResolution.ASK_PAGE
 
     @staticmethod

@@ -64,7 +64,7 @@ def test_what_is_not_run_has_settings_and_options_that_there_are(
 
 def words_of(command: str) -> list[str]:
     """Without placeholders and variables that stand before the program."""
-    words = [word for word in shlex.split(command, comments=True) if word != "…"]
+    words = [word for word in shlex.split(command.replace("\\\n", " "), comments=True) if word != "…"]
     while words and "=" in words[0]:
         words.pop(0)
     return words
