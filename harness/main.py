@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from harness import __version__
 from harness.errors import ExitCode, HarnessError, JournalError
@@ -79,6 +79,18 @@ def _main(given: Sequence[str]) -> int:
 
 class _Parser(argparse.ArgumentParser):
     """Says in one sentence what is wrong, without its usage; commands have parsers of this class, too."""
+
+    _is_mixing = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Settings (`task=demo`) may stand before, between and behind the options of a command."""
+        if self._is_mixing or self._subparsers is not None:
+            return super().parse_known_args(args, namespace)
+        self._is_mixing = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_mixing = False
 
     def error(self, message: str) -> NoReturn:
         self.exit(ExitCode.USAGE, f"{self.prog}: {flat(_in_words(message))}; {self.prog} --help says more\n")
