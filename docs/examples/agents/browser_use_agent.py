@@ -8,8 +8,7 @@ import json
 import os
 import sys
 
-os.environ["ANONYMIZED_TELEMETRY"] = "false"
-os.environ["BROWSER_USE_VERSION_CHECK"] = "false"  # it asks a package index, which a confined process must not reach
+os.environ |= {"ANONYMIZED_TELEMETRY": "false", "BROWSER_USE_VERSION_CHECK": "false"}  # no hosts but the gateway
 
 from browser_use import Agent, BrowserSession, ChatOpenAI
 from browser_use.dom.serializer.serializer import DOMTreeSerializer
