@@ -137,6 +137,8 @@ class Double:
     """An effect that was there more often than the task does it."""
 
     task: str
+    key: str
+    """Of the effect, see `Effect.key`."""
     what: str
     attempt: int | None
     """None = counted over all attempts."""
@@ -199,6 +201,12 @@ class Case:
         """Those of an attempt that records no doubt."""
         return tuple(one for one in self.within if one.attempt not in self.doubtful)
 
+    @property
+    def pressed_again(self) -> tuple[Double, ...]:
+        """Those of buttons: what a button does is never done twice, with a doubt or without."""
+        buttons = {step["name"] for step in self.task.kind.steps if step.get("role") == "button"}
+        return tuple(one for one in self.within if not one.by_get and one.key in buttons)
+
     def faults(self) -> Iterator[str]:
         """What must not be."""
         name = f"{self.task.name} ({self.task.kind.name})"
@@ -209,6 +217,7 @@ class Case:
                 yield f"{name}: {self.refusals} restores were refused for want of a reset, and all its sites were reset"
         else:
             yield from (f"{name}: {one}, and no doubt is recorded" for one in self.silent_doubles)
+            yield from (f"{name}: {one}, by a button that was pressed again" for one in self.pressed_again)
         if self.unrecorded:
             yield f"{name}: {self.unrecorded} requests that the site saw are in no record"
         if self.is_unsaid:
@@ -256,6 +265,7 @@ def _doubled(task: Posed, story: Story, effects: Sequence[Effect], *, apart: boo
         if count > wanted:
             yield Double(
                 task=task.name,
+                key=key,
                 what=f"{method} '{key}'",
                 attempt=attempt,
                 epoch=epoch,

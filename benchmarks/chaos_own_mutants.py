@@ -222,7 +222,10 @@ ActionExecutor.perform = _mutant_hasty
 }
 """What breaks each promise."""
 OWN_MUTANTS = (
-    OwnMutant(name=BLIND, patches=PATCHES[BLIND], modes="auto-none", kinds=("order", "like", "note", "popup")),
+    # Done twice only if the kill falls when the site has the request, so all kills aim there.
+    OwnMutant(
+        name=BLIND, patches=PATCHES[BLIND], modes="auto-none", kinds=("order", "like", "popup", "vote"), aim=EFFECT
+    ),
     OwnMutant(name=DIRTY, patches=PATCHES[DIRTY], modes="auto-hook", exactly=True),
     OwnMutant(
         name=LATE,
