@@ -203,9 +203,10 @@ class Case:
 
     @property
     def pressed_again(self) -> tuple[Double, ...]:
-        """Those of buttons: what a button does is never done twice, with a doubt or without."""
+        """Those of buttons, of an attempt with a doubt: what a button does is never done twice, whatever is said."""
         buttons = {step["name"] for step in self.task.kind.steps if step.get("role") == "button"}
-        return tuple(one for one in self.within if not one.by_get and one.key in buttons)
+        said = (one for one in self.within if one.attempt in self.doubtful)
+        return tuple(one for one in said if not one.by_get and one.key in buttons)
 
     def faults(self) -> Iterator[str]:
         """What must not be."""

@@ -27,7 +27,13 @@ from tests.waiting import wait_until
 
 Line = dict[str, Any]
 PLACE = "i0.own.localhost"
-LABEL = {"order": "Place order", "two sites": "Place order", "vote": "Vote 5", "link by GET": "Subscribe"}
+LABEL = {
+    "order": "Place order",
+    "two sites": "Place order",
+    "vote": "Vote 5",
+    "link by GET": "Subscribe",
+    "visits are counted": "Visit",
+}
 
 
 def opened(attempt: int, at: float) -> Line:
@@ -67,6 +73,7 @@ def case(
 ONCE = [effect("Place order", 2.0)]
 TWICE = [*ONCE, effect("Place order", 3.0)]
 GET = [effect("Subscribe", at, method="GET") for at in (2.0, 3.0)]
+VISITS = [effect("Visit", at, place="i0.old.localhost") for at in (2.0, 3.0)]
 AGAIN = (FAILED, opened(2, 2.5), decided("Place order", 2.6))
 
 FINE: Mapping[str, Callable[[], Case]] = {
@@ -74,7 +81,9 @@ FINE: Mapping[str, Callable[[], Case]] = {
     "without, undisturbed": lambda: case("order", ONCE, hook=False),
     "done again after a reset": lambda: case("order", [*ONCE, effect("Place order", 3.0, epoch=2)]),
     "the same on the other site": lambda: case("two sites", [*ONCE, effect("Place order", 3.0, place="i0.twin.localhost")]),
-    "twice without a hook, and a doubt says so": lambda: case("order", TWICE, DOUBT, hook=False, score=0.0),
+    "a page sent something twice without a hook, and a doubt says so": lambda: case(
+        "visits are counted", VISITS, DOUBT, hook=False, score=0.0,
+    ),
     "twice without a hook, in two attempts": lambda: case("order", TWICE, *AGAIN, hook=False, score=0.0),
     "in no record, of an episode that was interrupted": lambda: case("order", ONCE, RESUMED, recorded=0),
     "not done, and a doubt says so": lambda: case("order", [], DOUBT, hook=False, score=0.0),
@@ -82,6 +91,9 @@ FINE: Mapping[str, Callable[[], Case]] = {
 }  # fmt: skip
 WRONG: Mapping[str, tuple[Callable[[], Case], str]] = {
     "twice with a hook": (lambda: case("order", TWICE, DOUBT, score=0.0), "1 times too often in attempt 1, epoch 1"),
+    "a button twice, and a doubt says so": (
+        lambda: case("order", TWICE, DOUBT, hook=False, score=0.0), "by a button that was pressed again",
+    ),
     "twice without a word": (lambda: case("order", TWICE, hook=False), "and no doubt is recorded"),
     "twice in the attempt after the one with the doubt": (
         lambda: case("order", [effect("Place order", 3.0), effect("Place order", 4.0)], DOUBT, *AGAIN, hook=False),
