@@ -10,6 +10,10 @@ BUBBLEWRAP = { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y 
 # Tests wait for pages and processes a part of the time, so four processes keep two cores busy; five take longer.
 TESTERS = $(shell $(PY) -c 'import os; print(2 * os.cpu_count())')
 
+# Slow tests that have a target of their own.
+ELSEWHERE := tests/docs tests/benchmarks/visualwebarena tests/benchmarks/assistantbench tests/benchmarks/real tests/benchmarks/judged \
+  tests/e2e/test_miniwob.py tests/e2e/test_process_examples.py tests/e2e/test_verified.py tests/e2e/test_visualwebarena.py
+
 # Tests of runs from the command line, with servers, workers and browsers of their own.
 RUNS := tests/e2e tests/hostile/canaries
 
@@ -19,7 +23,7 @@ export PYTHONDONTWRITEBYTECODE :=
 EXPORT_READERS := inspect-ai==0.3.285 datasets==5.2.0 pillow opentelemetry-proto opentelemetry-semantic-conventions \
   mlflow-skinny==3.17.2 pandas sqlalchemy alembic
 
-.PHONY: setup run test test-fast test-e2e test-slow hostile canary golden test-art test-exports test-miniwob test-visualwebarena test-verified test-published test-agents chaos chaos-mutants bench house docs check format clean
+.PHONY: setup run test test-fast test-e2e test-slow hostile canary golden test-docs shapes test-art test-exports test-miniwob test-visualwebarena test-verified test-published test-agents chaos chaos-mutants bench house docs check format clean
 
 run: setup
 	@$(PY) run.py $(ARGS)
@@ -51,7 +55,7 @@ test-fast: $(VENV)/installed-dev
 
 # Sweeps that are killed, disconnected and resumed: Ray, Slurm, rate limits, every kind of crash.
 test-slow: setup $(VENV)/installed-dev $(AXE)
-	$(PY) -m pytest -n logical --dist worksteal -m slow --ignore tests/e2e/test_miniwob.py $(ARGS)
+	$(PY) -m pytest -n logical --dist worksteal -m slow $(ELSEWHERE:%=--ignore %) $(ARGS)
 
 # All hostile and broken inputs of tests/hostile; `make test` runs the quick ones.
 hostile: setup $(VENV)/installed-dev
@@ -70,6 +74,14 @@ $(AXE): tests/package.json
 	else \
 	  echo "npm cannot install axe-core (see above): accessibility tests are skipped" >&2; \
 	fi
+
+# Types every command of README and documentation as it stands, in a copy of the tree with an empty home folder.
+test-docs: setup $(VENV)/installed-dev
+	$(PY) -m pytest -n logical tests/docs $(ARGS)
+
+# Installs and uses the wheel bare, with each extra alone, with all, and with the lowest versions that pyproject.toml allows.
+shapes: setup $(VENV)/installed-dev
+	@$(PY) benchmarks/shapes.py $(ARGS)
 
 # ART's own reader on our files, in a separate environment because its pins differ. polars 2.1.0 cannot average a text
 # column, which ART's checkpoint logic does; ART needs duckdb, numpy and polars but does not declare them.
@@ -140,26 +152,11 @@ PUBLISHED = "assistantbench browsergym-assistantbench==0.14.3 numpy scipy" "real
 	done
 	@touch $@
 
-# The agents of docs/examples/agents as processes, each with its packages in an environment of its own; tests of an agent
-# whose packages cannot be installed are skipped, with a reason.
-test-agents: setup $(VENV)/installed-dev .venv-agents/installed
+# The agents of docs/examples/agents as processes, each with its packages in an environment of its own (harness agents);
+# tests of an agent whose packages cannot be installed are skipped, with a reason.
+test-agents: setup $(VENV)/installed-dev
+	@$(PY) -m harness.main agents install || echo "see above: tests of agents that cannot be installed are skipped" >&2
 	$(PY) -m pytest tests/e2e/test_process_examples.py $(ARGS)
-
-# The scripted endpoint reads what these versions of browser-use and @playwright/mcp show a model.
-AGENTS = "clients openai anthropic mcp>=2" "openai-agents openai-agents==0.24.0" "browser-use browser-use==0.13.14"
-PLAYWRIGHT_MCP = @playwright/mcp@0.0.83
-
-.venv-agents/installed: Makefile
-	rm -rf .venv-agents && mkdir .venv-agents
-	@for agent in $(AGENTS); do \
-	  set -- $$agent; env=.venv-agents/$$1; shift; \
-	  if python3 -m venv $$env && $$env/bin/python -m pip install --quiet --disable-pip-version-check "$$@"; then touch $$env/installed; \
-	  else echo "$$* cannot be installed (see above): its agents are skipped" >&2; fi; \
-	done
-	@if npm install --prefix .venv-agents/playwright-mcp --ignore-scripts --no-package-lock --no-audit --no-fund --loglevel error \
-	  $(PLAYWRIGHT_MCP) >&2; then touch .venv-agents/playwright-mcp/installed; \
-	else echo "$(PLAYWRIGHT_MCP) cannot be installed (see above): its agent is skipped" >&2; fi
-	@touch $@
 
 # Compares our outputs with recorded outputs of WebArena's own code in GOLDEN_DIR (default ../shared/golden).
 golden: $(VENV)/installed-dev
@@ -182,10 +179,11 @@ bench: setup $(VENV)/installed-dev
 house: $(VENV)/installed-dev
 	@$(PY) -m benchmarks.house $(ARGS)
 
-# Builds the documentation in build/docs, readable from disk; regenerates the journal schema first.
+# Builds the documentation in build/docs, readable from disk; regenerates the journal schema and the page of settings first.
 docs: $(VENV)/installed-docs
 	@mkdir -p build
 	$(PY) -m harness.codec.schema > build/journal.schema.json && mv build/journal.schema.json docs/schema/
+	$(PY) -m harness.main settings --markdown > build/settings.md && mv build/settings.md docs/pages/
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict -f docs/mkdocs.yml
 
 $(VENV)/installed-docs: $(VENV)/installed
@@ -203,4 +201,4 @@ format: $(VENV)/installed-dev
 	$(PY) -m ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .venv-agents .venv-art .venv-exports .venv-published .venv-verified .venv-visualwebarena tests/node_modules results build .mypy_cache .ruff_cache .pytest_cache *.egg-info
+	rm -rf $(VENV) .venv-art .venv-exports .venv-published .venv-verified .venv-visualwebarena tests/node_modules results build .mypy_cache .ruff_cache .pytest_cache *.egg-info

@@ -35,18 +35,14 @@ from harness.codec import loads
 from harness.runner.process_tree import find_orphans, kill_tree
 
 EXAMPLES = PROJECT / "docs" / "examples" / "agents"
-ENVIRONMENTS = PROJECT / ".venv-agents"
 AGENTS: Mapping[str, tuple[str, ...]] = {
     "prompt": (),
     "direct": (),
     "tools": (),
     "vision": (),
     "process": (f"agent.command=[{sys.executable},{EXAMPLES / 'tool_loop.py'}]",),
-    "browser-use": (f"agent.command=[{ENVIRONMENTS / 'browser-use/bin/python'},{EXAMPLES / 'browser_use_agent.py'}]",),
-    "playwright-mcp": (
-        f"agent.command=[{ENVIRONMENTS / 'clients/bin/python'},{EXAMPLES / 'playwright_mcp.py'},"
-        f"{ENVIRONMENTS / 'playwright-mcp/node_modules/.bin/playwright-mcp'}]",
-    ),
+    "browser-use": (),
+    "playwright-mcp": (),
     "computer": ("llm.api=responses", "llm.model=computer-use-preview"),
 }
 """Who may play, and with which settings."""

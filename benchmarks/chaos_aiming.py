@@ -37,6 +37,10 @@ SITE = "site"
 """A victim of strikes while the model thinks: it refuses connections for a while, and the model goes on."""
 OUTAGES = 0.3
 """Of the strikes while the model thinks, those that are for the site."""
+FREEZE = "freeze"
+"""A victim of strikes between decision and act: the run's processes are stopped for a while, and then go on."""
+FREEZES = 0.15
+"""Of the strikes between decision and act, those that stop and do not kill."""
 PATIENCE_S = 1.0
 """A page's own late effect that is this late will not come: the page that would send it is gone."""
 _DECISIONS = (b'"kind":"decided"', b'"kind":"commanded"')
@@ -56,24 +60,26 @@ class Strike:
     """In [0, 1): which of several."""
 
 
-def strikes(seed: str, count: int, *, hook: bool, aim: str = "") -> tuple[Strike, ...]:
-    """The same for the same seed; `aim`: of all of them, "" = any."""
+def strikes(seed: str, count: int, *, hook: bool, aim: str = "", victim: str = "") -> tuple[Strike, ...]:
+    """The same for the same seed; `aim` and `victim`: of all of them, "" = any."""
     chance = random.Random(seed)
     made = []
     for _ in range(count):
         drawn = chance.choices(AIMS, _WEIGHTS if hook else (*_WEIGHTS[:-1], 0))[0]
         at = aim or drawn
         at_once = at in (EFFECT, RESET) and chance.random() < 0.3
-        victim = chance.choices(VICTIMS, _VICTIM_WEIGHTS)[0]
+        struck = chance.choices(VICTIMS, _VICTIM_WEIGHTS)[0]
         if at == THINKING and chance.random() < OUTAGES:
-            victim = SITE
+            struck = SITE
+        elif at == DECIDED and chance.random() < FREEZES:
+            struck = FREEZE
         made.append(
             Strike(
                 aim=at,
                 skip=chance.randrange({EFFECT: 2, DECIDED: 5, THINKING: 5, RESET: 2}[at]),
                 delay_s=0.0 if at_once else chance.uniform(0, WITHIN_S[at]),
                 at_once=at_once,
-                victim=victim,
+                victim=victim or struck,
                 which=chance.random(),
             )
         )
@@ -220,4 +226,16 @@ class Endpoint:
             await asyncio.sleep(0.02)
 
 
-__all__ = ["AIMS", "PARENT", "SITE", "Endpoint", "Event", "Strike", "Watch", "at_arrival", "strikes", "watched"]
+__all__ = [
+    "AIMS",
+    "FREEZE",
+    "PARENT",
+    "SITE",
+    "Endpoint",
+    "Event",
+    "Strike",
+    "Watch",
+    "at_arrival",
+    "strikes",
+    "watched",
+]

@@ -21,6 +21,8 @@ SETTLED = ("not_performed", "safe")
 """Resolutions after which the episode goes on as if nothing had been interrupted: the score carries no doubt."""
 _COUNTS = (("doubts",), ("overall", "doubts"), ("in_doubt",), ("overall", "in_doubt"))
 """Where in `summary.json` the number of scores that carry a doubt may stand."""
+_NOT_RESET = ("was not reset before it", "sites of the task were not")
+"""What a divergence says that has to do with resets."""
 UNDISTURBED = 1.0
 """Every task's score when nothing is killed."""
 
@@ -109,6 +111,12 @@ class Story:
         return self.has_failed or len(self.attempts) != 1 or any(line["kind"] == "resumed" for line in self.lines)
 
     @property
+    def refusals(self) -> int:
+        """How often it was not led back because a site, it was said, had not been reset."""
+        diverged = [line for line in self.lines if line["kind"] == "failed" and line["type"] == "EnvironmentDiverged"]
+        return sum(any(words in line["message"] for words in _NOT_RESET) for line in diverged)
+
+    @property
     def last(self) -> int:
         """Number of the attempt that counts."""
         return self.attempts[-1][1] if self.attempts else 0
@@ -162,6 +170,8 @@ class Case:
     attempts: int
     has_failed: bool
     doubtful: frozenset[int] = field(default_factory=frozenset)
+    refusals: int = 0
+    """Restores that were refused for want of a reset."""
     why: str = ""
     """Of the score, as the summary says it."""
     harmless: int = 0
@@ -195,6 +205,8 @@ class Case:
         yield from (f"{name}: {one} was done, and not decided upon" for one in self.wrong)
         if self.task.hooked:
             yield from (f"{name}: {one}" for one in self.within)
+            if self.refusals:
+                yield f"{name}: {self.refusals} restores were refused for want of a reset, and all its sites were reset"
         else:
             yield from (f"{name}: {one}, and no doubt is recorded" for one in self.silent_doubles)
         if self.unrecorded:
@@ -226,6 +238,7 @@ def judge(task: Posed, story: Story, effects: Sequence[Effect], score: float | N
         attempts=len(story.attempts),
         has_failed=story.has_failed,
         doubtful=story.doubtful,
+        refusals=story.refusals,
         why=why,
         harmless=harmless,
         harmless_in_doubt=in_doubt,

@@ -1,8 +1,9 @@
 """Chaos on a site of one's own, in every mode: which ones, how many episodes of each, the table, and the exact case.
 
-A violation is, with a reset hook, an effect that was doubled within an attempt and epoch, or a score that differs
-without a word; without one, either of the two without a word; and anywhere an element used that nobody had decided
-upon, or a request of an undisturbed episode that is in no record. Doubles of links by GET have a column of their own.
+A violation is, with a reset hook, an effect that was doubled within an attempt and epoch, a score that differs without
+a word, or a new attempt because a site was not reset; without one, either of the first two without a word; and anywhere
+an element used that nobody had decided upon, or a request of an undisturbed episode that is in no record. Of the clicks
+on harmless links that were interrupted, a tenth may end in doubt. Doubles of links by GET have a column of their own.
 """
 
 import random
@@ -48,6 +49,8 @@ class Wanted:
     kills_each: float = KILLS_EACH
     aim: str = ""
     """Of all kills; "" = any."""
+    victim: str = ""
+    """The same."""
 
 
 def modes_of(names: str) -> tuple[Mode, ...]:
@@ -82,7 +85,7 @@ async def siege(wanted: Wanted, setting: Setting) -> list[Verdict]:
         seed = f"{setting.seed} {mode.name}"
         tasks = posed(kinds_for(count, had, setting.seed, kinds=wanted.kinds), hook=mode.hook)
         had += count
-        drawn = strikes(seed, round(count * wanted.kills_each), hook=mode.hook, aim=wanted.aim)
+        drawn = strikes(seed, round(count * wanted.kills_each), hook=mode.hook, aim=wanted.aim, victim=wanted.victim)
         ended = await play(mode, tasks, drawn, replace(setting, seed=seed))
         found.append(_judged(ended))
         _tell_row(found[-1], ended)
@@ -129,6 +132,8 @@ def table(found: Sequence[Verdict]) -> list[str]:
     rows.append(["all", *(str(sum(getattr(one, column) for one in found)) for column, _ in COLUMNS)])
     widths = [max(len(row[number]) for row in rows) for number in range(len(rows[0]))]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    clicks, doubted = _harmless(found)
+    lines.append(f"{doubted} of {clicks} interrupted clicks on harmless links in doubt (at most {MOST_IN_DOUBT:.0%})")
     lines += needless(found)
     for one in found:
         lines += [f"{one.mode}: {fault}" for fault in one.faults[:8]]
@@ -139,10 +144,14 @@ def table(found: Sequence[Verdict]) -> list[str]:
 
 def needless(found: Sequence[Verdict]) -> list[str]:
     """What is wrong with the doubts about harmless clicks; [] = nothing."""
-    clicks, doubted = sum(one.harmless for one in found), sum(one.harmless_in_doubt for one in found)
+    clicks, doubted = _harmless(found)
     if clicks < ENOUGH_CLICKS or doubted <= MOST_IN_DOUBT * clicks:
         return []
     return [f"all: {doubted} of {clicks} interrupted clicks on harmless links ended in doubt"]
+
+
+def _harmless(found: Sequence[Verdict]) -> tuple[int, int]:
+    return sum(one.harmless for one in found), sum(one.harmless_in_doubt for one in found)
 
 
 async def exact(setting: Setting) -> list[Verdict]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from chaos_aiming import DECIDED
+from chaos_aiming import DECIDED, EFFECT, FREEZE
 from chaos_judge import Verdict
 from chaos_own import KILLS_EACH, Wanted, exact, modes_of, siege
 from chaos_patches import Patch
@@ -28,6 +28,8 @@ class OwnMutant:
     kills_each: float = KILLS_EACH
     aim: str = ""
     """Of all kills; "" = any."""
+    victim: str = ""
+    """The same."""
     exactly: bool = False
     """Only the exact case: a kill 20 ms after an order's POST."""
     as_is: bool = False
@@ -38,7 +40,7 @@ OWN_AS_IS = (
     OwnMutant(name="the code as it is, a kill 20 ms after an order", modes="auto-hook", exactly=True, as_is=True),
     OwnMutant(name="the code as it is, with a hook and without", modes="auto-hook,checkpoint-none", as_is=True),
 )
-BLIND, DIRTY, LATE, DOUBT, TARGET, UNAWAITED, DROPPED = (
+BLIND, DIRTY, LATE, DOUBT, TARGET, UNAWAITED, DROPPED, YOUNGER, BLANK, CUT = (
     "repeats a pending decision blindly",
     "does not mark a site dirty before an action is sent",
     "drops effects that arrive late",
@@ -46,6 +48,9 @@ BLIND, DIRTY, LATE, DOUBT, TARGET, UNAWAITED, DROPPED = (
     "performs a pending decision on the target of the dead window",
     "replays without waiting for recorded requests",
     "drops what a restore sends",
+    "leaves the pages of a replay younger than they were",
+    "takes an empty tab for a site",
+    "cuts an action off that was frozen, and records it as done",
 )
 PATCHES: dict[str, tuple[Patch, ...]] = {
     BLIND: (
@@ -170,6 +175,50 @@ changed_by_reopening = _mutant_reopening
 """,
         ),
     ),
+    YOUNGER: (
+        Patch(
+            file="harness/browser/session/page_age.py",
+            code="""
+async def _mutant_catch_up(self, timers, *, wait, sent):
+    return None
+
+PageAge.catch_up = _mutant_catch_up
+""",
+        ),
+    ),
+    BLANK: (
+        Patch(
+            file="harness/browser/session/restoration.py",
+            code="""
+def _mutant_address(url):
+    return url
+
+site_address = _mutant_address
+""",
+        ),
+    ),
+    CUT: (
+        Patch(
+            file="harness/browser/acting/action_executor.py",
+            code="""
+import time as _mutant_clock
+
+_mutant_perform = ActionExecutor.perform
+
+async def _mutant_hasty(self, action, body, *, unblock):
+    until = _mutant_clock.monotonic() + self._settings.action_timeout_s
+    performing = asyncio.create_task(_mutant_perform(self, action, body, unblock=unblock))
+    while not performing.done():
+        if _mutant_clock.monotonic() > until:
+            performing.cancel()
+            return True
+        await asyncio.wait([performing], timeout=0.05)
+    return performing.result()
+
+ActionExecutor.perform = _mutant_hasty
+""",
+        ),
+    ),
 }
 """What breaks each promise."""
 OWN_MUTANTS = (
@@ -196,6 +245,25 @@ OWN_MUTANTS = (
         patches=PATCHES[DROPPED],
         modes="auto-none",
         kinds=("visits are counted", "page of a link by GET"),
+    ),
+    # Lost only if the browser ends before it has told of a request of which the model knows, so all kills aim there.
+    OwnMutant(
+        name=YOUNGER,
+        patches=PATCHES[YOUNGER],
+        modes="auto-hook",
+        kinds=("late 2500 ms", "late, then left", "after the last step"),
+        aim=EFFECT,
+        victim="browser",
+    ),
+    OwnMutant(name=BLANK, patches=PATCHES[BLANK], modes="auto-hook", kinds=("empty tab",), kills_each=1.0),
+    OwnMutant(
+        name=CUT,
+        patches=PATCHES[CUT],
+        modes="auto-hook",
+        kinds=("letter",),
+        kills_each=0.5,
+        aim=DECIDED,
+        victim=FREEZE,
     ),
 )
 
@@ -226,7 +294,7 @@ async def attack_own(
 
 def _wanted(mutant: OwnMutant, episodes: int) -> Wanted:
     modes = modes_of(mutant.modes)
-    wanted = Wanted(episodes=episodes, modes=modes, kills_each=mutant.kills_each, aim=mutant.aim)
+    wanted = Wanted(episodes=episodes, modes=modes, kills_each=mutant.kills_each, aim=mutant.aim, victim=mutant.victim)
     if not mutant.kinds:
         return wanted
     return replace(wanted, kinds=tuple(kind for kind in KINDS if kind.name in mutant.kinds))

@@ -151,6 +151,14 @@ def _draft(visit: Visit) -> str:
     return f"<p><label>Draft <input id=draft></label></p>{script}{_on(visit)}"
 
 
+def _letter(visit: Visit) -> str:
+    fields = "".join(
+        f"<p><label>{name} <input class=part></label></p>" for name in ("Greeting", "Message", "Signature")
+    )
+    text = "[...document.querySelectorAll('.part')].map((one) => one.value).join(' ')"
+    return fields + _button("Send letter", f"act('{visit.task}', 'Send letter', {text}).then(() => say('Sent'))")
+
+
 def _basket(visit: Visit) -> str:
     return _form(visit, "Buy", "done") if visit.has_basket else "<p>Your basket is empty.</p>"
 
@@ -183,5 +191,6 @@ _PAGES: Mapping[str, tuple[str, Callable[[Visit], str]]] = {
     "added": ("Added", lambda visit: "<p>One was added.</p>" + _on(visit)),
     "visited": ("Visitors", _visited),
     "draft": ("Draft", _draft),
+    "letter": ("Letter", _letter),
     **{f"later{delay_ms}": ("Later", _later(delay_ms)) for delay_ms in (300, 900, 1000, 1500, 2500)},
 }

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chaos_aiming import DECIDED, SITE, Endpoint, Event, Strike, Watch, watched
+from chaos_aiming import DECIDED, FREEZE, SITE, Endpoint, Event, Strike, Watch, watched
 from chaos_site import Site, SiteServer
 from chaos_tasks import OLD, OWN, SAFE, TWIN, Posed, intent, write
-from chaos_victims import FRESH_S, PARENT, Family, kill
+from chaos_victims import FRESH_S, PARENT, Family, go_on, kill, stop
 
 from harness.demo.model.scripts import read_plans
 from harness.loopback_server import serving
@@ -29,6 +29,9 @@ FRUITLESS = 3
 MOST = 4
 """Strikes on one task; after that others are waited for, so that the last one is not struck by all that are left."""
 LONGEST_OUTAGE_S = 2.0
+ACTION_TIMEOUT_S = 5.0
+FROZEN_S = 6.5
+"""Longer than an action may take."""
 PROMPT_S = 0.05
 LOOK_S = 0.2
 GONE_WITHIN_S = 10.0
@@ -133,7 +136,8 @@ def _settings(mode: Mode, setting: Setting, port: int) -> list[str]:
         *(f"+sites.{name}.safe_get=true" for name in SAFE),
         *(f"workers={setting.workers}", f"executor.lanes={setting.lanes}", f"resume={mode.strategy}"),
         *("run.display=none", "run.report=false", "browser.screenshots=false", "resume.max_attempts=100"),
-        *("browser.navigation_timeout_s=6", "browser.step_deadline_s=20", "browser.action_timeout_s=5"),
+        *("browser.navigation_timeout_s=6", "browser.step_deadline_s=20"),
+        f"browser.action_timeout_s={ACTION_TIMEOUT_S}",
     ]
     if mode.hook:
         found += [f'+sites.{name}.reset_url="{{url}}/__reset__"' for name in (OWN, TWIN, OLD)]
@@ -270,6 +274,15 @@ class Siege:
             after_ms = (loop.time() - event.at) * 1000
             await self._server.refuse(LONGEST_OUTAGE_S * strike.which)
             self._kills.append(Struck(victim=SITE, aim=strike.aim, task=event.task, after_ms=after_ms))
+            return event.struck.set()
+        if strike.victim == FREEZE:
+            after_ms = (loop.time() - event.at) * 1000
+            stopped = await asyncio.to_thread(stop, pid, whole=strike.which < 0.5)
+            try:
+                await asyncio.sleep(FROZEN_S)
+            finally:
+                go_on(stopped)
+            self._kills.append(Struck(victim=FREEZE, aim=strike.aim, task=event.task, after_ms=after_ms))
             return event.struck.set()
         victim = self._family.choose(pid, strike.victim, strike.which, port=self._site.ports.get(event.task))
         if victim is not None and kill(victim):

@@ -111,6 +111,17 @@ KINDS = (
          awaits_s=0.9, steps=(
         {"do": "type", "role": "textbox", "name": "Draft", "text": "low tide {task}"}, ON, ON, STOP,
     )),
+    Kind(name="letter", start="letter", wanted={"Send letter dear moon {task}": 1}, steps=(
+        *(
+            {"do": "type", "role": "textbox", "name": name, "text": text}
+            for name, text in (("Greeting", "dear"), ("Message", "moon"), ("Signature", "{task}"))
+        ),
+        click("Send letter"), STOP,
+    )),
+    Kind(name="empty tab", start="like", wanted={"Like": 1}, steps=(
+        click("Like"), {"do": "new_tab"}, {"do": "press", "key": "Tab"}, {"do": "goto", "url": "{base}/{task}/rest"},
+        ON, STOP,
+    )),
     Kind(name="harmless links", start="rest", steps=(ON, ON, ON, ON, STOP)),
     Kind(name="link by GET", site=OLD, start="links", wanted={"Subscribe": 1}, by_get=True, steps=(
         click("Subscribe", "link"), ON, ON, STOP,

@@ -1,4 +1,4 @@
-"""Who of a run is killed: its processes by what they are, and those that play one certain task.
+"""Who of a run is killed or stopped: its processes by what they are, and those that play one certain task.
 
 Only descendants of the run's own process are ever looked at, and a process is killed only while it is still the one
 that was
@@ -133,6 +133,34 @@ def _line(pid: int, above: Mapping[int, int]) -> list[int]:
     while (pid := above.get(pid, 0)) and pid not in found:
         found.append(pid)
     return found
+
+
+def stop(parent: int, *, whole: bool) -> list[psutil.Process]:
+    """SIGSTOP to the run and its workers, or (`whole`) to everything below it too, as when a machine sleeps; gives whom
+    it reached.
+    """
+    found = [pid for pid in _descent(parent) if whole or pid == parent or _is_worker(pid)]
+    stopped = []
+    for pid in sorted(found, key=lambda one: one != parent):  # first who would take the others for hung
+        with contextlib.suppress(psutil.Error):
+            process = psutil.Process(pid)
+            process.suspend()
+            stopped.append(process)
+    return stopped
+
+
+def go_on(stopped: Sequence[psutil.Process]) -> None:
+    """SIGCONT to those that were stopped."""
+    for process in reversed(stopped):
+        with contextlib.suppress(psutil.Error):
+            process.resume()
+
+
+def _is_worker(pid: int) -> bool:
+    try:
+        return kind_of(psutil.Process(pid).cmdline()) == "worker"
+    except psutil.Error:
+        return False
 
 
 def kill(member: Member) -> bool:

@@ -24,7 +24,7 @@ from harness.evaluators.judge import last_word, lenient
 from harness.evaluators.text_match import clean, includes
 from harness.evaluators.url_match import url_match
 from harness.journal.redaction import Redactor
-from harness.llm.chat_completion import read_completion
+from harness.llm.providers.chat import read_completion
 from harness.llm.retry import RetryableError
 from harness.llm.retry_after import retry_after_s
 from harness.records import Eval, Site, Task

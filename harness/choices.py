@@ -1,26 +1,68 @@
-"""The words that settings choose from, by the names they are written with."""
+"""What settings choose from: words, by the names they are written with, and ranges of numbers."""
 
 from enum import Enum
+from typing import NamedTuple
+
+
+class ValueRange(NamedTuple):
+    """Of a number, both ends included."""
+
+    least: float
+    most: float
+    above: bool = False
+    """`least` itself is too little."""
+
+    def __str__(self) -> str:
+        return (
+            f"above {self.least:g}, {self.most:.10g} at most"
+            if self.above
+            else f"from {self.least:g} to {self.most:.10g}"
+        )
+
+    def hold(self, value: float) -> bool:
+        """NaN is within no bounds."""
+        return self.least <= value <= self.most and not (self.above and value == self.least)
+
+
+MAX_NUMBER = 2**53
+"""Beyond it JSON's numbers are not exact any more."""
+LONGEST_S = 2_000_000.0
+"""23 days; the timers of Chromium and its driver hold no more milliseconds than 31 bits."""
+COUNT = ValueRange(0, MAX_NUMBER)
+AT_LEAST_ONE = ValueRange(1, MAX_NUMBER)
+POSITIVE = ValueRange(0, MAX_NUMBER, above=True)
+TIME = ValueRange(0, LONGEST_S, above=True)
+SHARE = ValueRange(0, 1)
+RETRIES = ("infra", "failed", "all")
 
 
 class Dialect(Enum):
+    """The rules by which episodes are scored; docs/pages/scoring.md."""
+
     webarena = "webarena"
     """As the benchmark's own code scores."""
     corrected = "corrected"
+    """Without its known errors."""
     published = "webarena"
     """Another name of `webarena`, for benchmarks that are not WebArena."""
 
 
 class ObservationDialect(Enum):
+    """How the text of a page is written."""
+
     webarena = "webarena"
+    """As WebArena's own code writes it, with its defects, so that numbers can be compared."""
     cairn = "cairn"
+    """Without those defects, and with the content of frames."""
 
 
 class ObservationType(Enum):
     """What an agent is shown of a page; several are joined with `+`."""
 
     accessibility_tree = "accessibility_tree"
+    """The visible part of the page as a tree of roles and names."""
     html = "html"
+    """The visible part of the page as shortened HTML."""
     image = "image"
     """A screenshot."""
     marks = "marks"
@@ -28,25 +70,44 @@ class ObservationType(Enum):
 
 
 class ActionSetName(Enum):
+    """Which actions an agent has, and how they are written."""
+
     cairn = "cairn"
+    """Elements by id, with `clear`, `select`, `check`, `dblclick`, `drag`, `upload` and `wait`."""
     id_accessibility_tree = "id_accessibility_tree"
+    """WebArena's, elements by id."""
     playwright = "playwright"
+    """WebArena's calls in Playwright's Python syntax."""
 
 
 class Strategy(Enum):
+    """How an interrupted episode is restored; docs/pages/resume.md."""
+
     auto = "auto"
+    """By replay if all sites of the task were reset, or no action could have changed them; else by checkpoint."""
     replay = "replay"
+    """The recorded actions are performed again, without the model."""
     checkpoint = "checkpoint"
+    """Cookies, storage and tabs of a step are restored, and its pages opened."""
     restart = "restart"
+    """A new attempt begins."""
     fail = "fail"
+    """The task is not resumed, and is reported."""
 
 
 class InDoubtPolicy(Enum):
+    """What becomes of an action of which it is unknown whether it reached its site; docs/pages/resume.md."""
+
     ask_page = "ask_page"
+    """It is not repeated; the agent is told, and decides from the page."""
     skip = "skip"
+    """It is not repeated, and the agent is not told."""
     repeat = "repeat"
+    """It is repeated if the page equals the recorded one."""
     restart = "restart"
+    """A new attempt begins."""
     unscored = "unscored"
+    """The task is left unscored."""
 
 
 class OnDivergence(Enum):
@@ -66,13 +127,18 @@ class Sandbox(Enum):
     auto = "auto"
     """bubblewrap where it is installed and works, else nothing; the run says which."""
     bubblewrap = "bubblewrap"
+    """Without it, the run does not start."""
     none = "none"
+    """A plain process."""
 
 
 class SiteLocking(Enum):
+    """Whether tasks lock the sites that they may change."""
+
     auto = "auto"
     """A task that may change a site locks it."""
     none = "none"
+    """All tasks share the sites."""
 
 
 class ResetWhen(Enum):
@@ -98,7 +164,13 @@ class Durability(Enum):
 
 
 class Display(Enum):
+    """How progress is shown while a run goes on."""
+
     auto = "auto"
+    """`live` on a terminal, else `plain`."""
     live = "live"
+    """A table that is redrawn."""
     plain = "plain"
+    """A line for each event."""
     none = "none"
+    """Not at all."""

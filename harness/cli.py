@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
@@ -16,6 +17,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException, MissingConfigException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from harness.actions.truncate import cut
 from harness.config import PROJECT, Config, ConfigSchema, register
@@ -30,28 +32,33 @@ from harness.journal.redacting_stream import redact_output, redacted_output, res
 from harness.reports.escape import flat
 
 _SHOWING = frozenset({"--cfg", "-c", "--info", "-i"})
-WRONG = (HydraException, OmegaConfBaseException, ValueError, RecursionError)
+WRONG = (HydraException, OmegaConfBaseException, YAMLError, ValueError, RecursionError)
 """What hydra raises for arguments it cannot make settings of; ValueErrors of files that are no text among them."""
+_RESULTS = Path("results")
+"""The default of `run.root`."""
 _MODE = re.compile(rb"\bmode\b")
 _WORST_FIRST = (ExitCode.INTERRUPTED, ExitCode.UNFORESEEN, ExitCode.USAGE, ExitCode.UNSCORED, ExitCode.BELOW)
 
 
-def run(arguments: Sequence[str], *, program: str = "run.py") -> int:
+def run(arguments: Sequence[str], *, program: str = "run.py", begun: float | None = None) -> int:
     """Compose the configuration from `arguments` and evaluate; with `-m`, one run after the other.
 
     Args:
+        arguments: What was typed after the program.
         program: What the person typed, for messages.
+        begun: When the command began, by `time.monotonic`; None = now.
     """
+    begun = time.monotonic() if begun is None else begun
     sys.argv = [program, *arguments]  # hydra reads it
     try:
         with InternalErrorGuard(program, redact=lambda text: without_secrets(text, arguments)) as fault:
-            return _run(arguments)
+            return _run(arguments, begun)
         return fault.code
     finally:
         restore_output()
 
 
-def _run(arguments: Sequence[str]) -> int:
+def _run(arguments: Sequence[str], begun: float) -> int:
     register()
     os.environ["HYDRA_FULL_ERROR"] = "1"  # otherwise hydra prints a traceback and chooses the exit code itself
     try:
@@ -65,7 +72,7 @@ def _run(arguments: Sequence[str]) -> int:
     redact_output(hidden.redactor())
     if any(argument.partition("=")[0] in _SHOWING for argument in arguments):
         _keep_quiet_about(hidden)
-    return _compose(hidden)
+    return _compose(hidden, begun)
 
 
 def _keep_quiet_about(hidden: RedactedArguments) -> None:
@@ -83,13 +90,15 @@ def _config_dir(options: Sequence[str]) -> Path | None:
     return Path(folders[0]) if folders else None
 
 
-def _compose(hidden: RedactedArguments) -> int:
+def _compose(hidden: RedactedArguments, begun: float) -> int:
     runs: list[tuple[Path, int]] = []
+    has_results = _RESULTS.exists()
 
     @hydra.main(version_base="1.3", config_path=str(PROJECT / "configs"), config_name="config")
     def job(tree: DictConfig) -> None:
         if ExitCode.INTERRUPTED not in (code for _, code in runs):
-            runs.append((Path(HydraConfig.get().runtime.output_dir), _run_one(tree, hidden)))
+            since = time.monotonic() if runs else begun  # the first run of a sweep is the one that waited for imports
+            runs.append((Path(HydraConfig.get().runtime.output_dir), _run_one(tree, hidden, since)))
 
     try:
         with redact_hydra_files(), nullcontext() if _may_set_mode(hidden.arguments) else _composing_once():
@@ -101,6 +110,9 @@ def _compose(hidden: RedactedArguments) -> int:
         return _refuse(
             f"the run folder cannot be created: {error.strerror} ({place}); set run.root to a writable folder"
         )
+    finally:
+        if not has_results:
+            _forget_empty(_RESULTS)
     if len(runs) > 1:
         _say_sweep(runs)
     codes = {code for _, code in runs}
@@ -207,17 +219,17 @@ def _composing_once() -> Iterator[None]:
         setattr(Hydra, "get_mode", theirs)  # noqa: B010
 
 
-def _run_one(tree: DictConfig, hidden: RedactedArguments) -> int:
+def _run_one(tree: DictConfig, hidden: RedactedArguments, begun: float) -> int:
     folder = Path(HydraConfig.get().runtime.output_dir)
     redact_output(hidden.redactor(tree).showing(str(folder)))
     with InternalErrorGuard(sys.argv[0], redact=redacted_output) as fault:
-        return _played(tree, folder, hidden)
+        return _played(tree, folder, hidden, begun)
     return fault.code
 
 
-def _played(tree: DictConfig, folder: Path, hidden: RedactedArguments) -> int:
+def _played(tree: DictConfig, folder: Path, hidden: RedactedArguments, begun: float) -> int:
     try:
-        return _evaluate(_checked(tree, hidden), folder)
+        return _evaluate(_checked(tree, hidden), folder, begun)
     except OmegaConfBaseException as error:
         return _refuse(sentence(error))
     except (HarnessError, OSError, ExceptionGroup) as error:
@@ -228,7 +240,7 @@ def _played(tree: DictConfig, folder: Path, hidden: RedactedArguments) -> int:
         _forget_empty(folder)
 
 
-def _evaluate(config: Config, folder: Path) -> int:
+def _evaluate(config: Config, folder: Path, begun: float) -> int:
     from harness.evaluation.summary_cache import load_summary  # `--help` must not wait for it
     from harness.journal.store import check_shape
     from harness.reports.baselines import baselines_of_run
@@ -237,13 +249,13 @@ def _evaluate(config: Config, folder: Path) -> int:
 
     check_shape(folder)
     console = Terminal()
-    if (summary := load_summary(folder, settings=config.tree() | config.measured())) is not None:
+    if (summary := load_summary(folder, settings=config.tree() | config.measured(), begun=begun)) is not None:
         print_summary(console, summary, str(folder), baselines=baselines_of_run(folder, summary.dialect))
         return exit_code(console, summary.overall, config.fail_under)
     from harness.evaluation.orchestrator import evaluate  # heavy imports: not needed if no job is pending
     from harness.runner.working_time import run_in_working_time
 
-    return run_in_working_time(evaluate(config, folder, console, _arguments()))
+    return run_in_working_time(evaluate(config, folder, console, _arguments(), begun=begun))
 
 
 def _arguments() -> tuple[str, ...]:

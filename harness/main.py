@@ -1,10 +1,15 @@
 """The `harness` command: all commands on runs; `harness run` is `python run.py`."""
 
 import argparse
+import re
 import sys
+import time
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
+from typing import Any, NoReturn
 
+from harness import __version__
 from harness.errors import ExitCode, HarnessError, JournalError
 from harness.internal_error import InternalErrorGuard, without_secrets
 from harness.journal.disk import foreseen
@@ -28,6 +33,8 @@ COMMANDS: tuple[str, ...] = (
     "cache",
     "clean",
     "new",
+    "settings",
+    "agents",
     "doctor",
     "completion",
 )
@@ -43,9 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the first argument names; returns the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["run"]:
+        begun = time.monotonic()
         from harness.cli import run  # and hydra, which readers of runs do without
 
-        return run(given[1:], program="harness run")
+        return run(given[1:], program="harness run", begun=begun)
     with InternalErrorGuard("harness", redact=lambda text: without_secrets(text, given)) as fault:
         return _main(given)
     return fault.code
@@ -69,13 +77,49 @@ def _main(given: Sequence[str]) -> int:
         return _refuse(known, ExitCode.USAGE)
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says in one sentence what is wrong, without its usage; commands have parsers of this class, too."""
+
+    _is_mixing = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Settings (`task=demo`) may stand before, between and behind the options of a command."""
+        if self._is_mixing or self._subparsers is not None:
+            return super().parse_known_args(args, namespace)
+        self._is_mixing = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_mixing = False
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(ExitCode.USAGE, f"{self.prog}: {flat(_in_words(message))}; {self.prog} --help says more\n")
+
+
+def _in_words(message: str) -> str:
+    """What argparse finds wrong, with the nearest that there is."""
+    if (choice := re.match(r"argument (\S+): invalid choice: '?(.*?)'? \(choose from (.*)\)$", message)) is not None:
+        options = re.findall(r"[\w-]+", choice[3])
+        near = get_close_matches(choice[2], options, 1)
+        hint = f"; did you mean {near[0]}" if near else ""
+        return f"{choice[1]} {choice[2]!r} is unknown{hint}; choose one of {', '.join(options)}"
+    if (kind := re.match(r"argument (\S+): invalid (int|float) value: (.*)$", message)) is not None:
+        return f"{kind[1]} {kind[3]} is not a {'whole ' * (kind[2] == 'int')}number"
+    if (missing := re.match("the following arguments are required: (.*)$", message)) is not None:
+        return f"{missing[1]} {'are' if ',' in missing[1] else 'is'} missing"
+    if (unknown := re.match("unrecognized arguments: (.*)$", message)) is not None:
+        return f"{unknown[1]} cannot be used here"
+    return message.removeprefix("argument ")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="harness",
         description="Run, inspect and compare evaluations of web agents.",
         epilog="example: harness run task=demo; harness COMMAND --help has an example of each",
     )
     parser.set_defaults(parser=parser)
+    parser.add_argument("--version", action="version", version=f"Cairn {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("run", help="run an evaluation, like python run.py: harness run task=demo", add_help=False)
     for name in COMMANDS:

@@ -41,8 +41,10 @@ class StepResult:
     effects: tuple[SideEffect, ...] = ()
     checkpoint: bytes | None = None
     """The context's storage state as JSON, when it changed during the step."""
-    repeated: str = ""
-    """Why performing it may have changed a site twice: it was interrupted before; "" = it may not."""
+    doubt: str = ""
+    """Why the sites may not be as without an interruption: it was interrupted before and may have changed a site twice,
+    or it left a page whose timer was to fire; "" = they are.
+    """
     reward: Reward | None = None
     """The benchmark's; None = it gave none."""
 
@@ -113,6 +115,8 @@ class RawEvidence:
     """See `Evidence.blocked`."""
     kept: tuple[bytes, ...] = ()
     """What that refers to by its hash."""
+    doubt: str = ""
+    """See `StepResult.doubt`."""
 
 
 class Environment(Protocol):

@@ -97,6 +97,7 @@ class MemoryJournal:
 
     @property
     def episode(self) -> Episode:
+        """What the records amount to."""
         return self._episode
 
     def append(self, record: Record) -> Episode:
@@ -121,6 +122,7 @@ class ScriptedPages:
         self._at = 0
 
     async def restore(self, task: Task, episode: Episode, clean: Collection[str] = ()) -> RestoreResult:
+        """See `Environment.restore`."""
         self._at = len(episode.steps)
         pending = None if episode.pending is None else episode.pending.action
         fresh = episode.arrival is None
@@ -132,14 +134,17 @@ class ScriptedPages:
         )
 
     async def act(self, action: Action) -> StepResult:
+        """Go on to the next page."""
         self.performed.append(action)
         self._at += 1
         return StepResult(outcome=Done(), view=self._view())
 
     async def gather(self, task: Task) -> RawEvidence:
+        """The last page as evidence."""
         return RawEvidence(url=self.url, title="", html=self._view().observation.text)
 
     async def ask_sites(self, action: Action) -> Mapping[str, str]:
+        """Nothing: there are no sites."""
         return {}
 
     async def effects_begun(self) -> None:
@@ -149,6 +154,7 @@ class ScriptedPages:
         await Event().wait()
 
     def take_effects(self) -> tuple[SideEffect, ...]:
+        """None: there are no sites."""
         return ()
 
     def _view(self) -> LiveObservation:
@@ -180,10 +186,12 @@ class ScriptedPage:
         self.asked: list[tuple[str, Any]] = []
 
     async def goto(self, url: str) -> None:
+        """Only the address changes."""
         self.url = url
 
     @asynccontextmanager
     async def tab(self, url: str) -> AsyncIterator["ScriptedPage"]:
+        """The same page, at another address until the context is left."""
         before, self.url = self.url, url
         yield self
         self.url = before
@@ -191,13 +199,16 @@ class ScriptedPage:
     async def fetch(
         self, url: str, *, method: str = "GET", headers: Mapping[str, str] | None = None, body: bytes | None = None
     ) -> SiteAnswer:
+        """What `answers` has for the address; 404 for any other."""
         found = self.answers.get(url)
         return SiteAnswer(status=404 if found is None else 200, body=found or b"")
 
     def keep(self, data: bytes) -> str:
+        """Kept in memory."""
         return self.artifacts.put(data)
 
     def canonical(self, text: str) -> str:
+        """The text as it is."""
         return text
 
     async def evaluate(self, script: str, argument: Any = None) -> Any:

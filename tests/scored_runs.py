@@ -37,10 +37,18 @@ def a_task(task_id: str, **judged: Any) -> Task:
     )
 
 
-def play(run: RunFolder, task: Task, answer: str | None, *scores: Scored, trajectory: str | None = None) -> Path:
+def play(
+    run: RunFolder,
+    task: Task,
+    answer: str | None,
+    *scores: Scored,
+    trajectory: str | None = None,
+    actions: int | None = None,
+    html: str | None = None,
+) -> Path:
     """An episode that ended with `answer`; None = it did not end."""
     seen = Observation(url="http://shop.localhost/", title="", tabs=(), text="x", fingerprint="f")
-    evidence = Evidence(url="http://shop.localhost/", title="", html=None, trajectory=trajectory)
+    evidence = Evidence(url="http://shop.localhost/", title="", html=html, trajectory=trajectory, actions=actions)
     with run.journal(task.task_id) as journal:
         journal.append(
             Opened(attempt=1, trial=0, task=task, task_digest=task_digest(task), config_digest="c", seed=0, at=0.0),

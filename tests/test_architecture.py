@@ -19,6 +19,7 @@ FLOORS = (
     {"api"},
     {"protocols", "codec", "pictures"},
     {"tasks", "journal", "browser", "llm", "agents", "evaluators"},
+    {"runs"},
     {"runner", "reports", "tracking"},
     {"gateway"},
     {"viewer", "testing", "bundles", "exports", "audit"},

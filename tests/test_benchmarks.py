@@ -24,8 +24,9 @@ NO_BENCHMARKS = {
     "house",
     "scanners",
     "instant_endpoint",
+    "shapes",
 }
-"""What benchmarks are made of, and counts of the code; chaos is no benchmark either."""
+"""What benchmarks are made of, counts of the code, and installations; chaos is no benchmark either."""
 MODULES = {path.stem for path in HERE.glob("*.py") if not path.stem.startswith("chaos")} - NO_BENCHMARKS
 ROW = {"ours", "reference", "ratio", "unit", "runs"}
 

@@ -11,17 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import chaos_own
+import psutil
 import pytest
 from chaos_aiming import DECIDED, EFFECT, RESET, Endpoint, Strike, Watch, strikes
 from chaos_judge import Case, Story, counted_doubts, judge, uncounted, verdict
 from chaos_site import Effect, Site
 from chaos_tasks import FREE, KINDS, posed, write
-from chaos_victims import PARENT, Family, kill, kind_of
+from chaos_victims import PARENT, Family, go_on, kill, kind_of, stop
 
 from harness.browser.network.http import fetch
 from harness.demo.model.scripts import Scripts, read_plans
 from harness.loopback_server import serving
 from harness.tasks import load
+from tests.waiting import wait_until
 
 Line = dict[str, Any]
 PLACE = "i0.own.localhost"
@@ -41,7 +43,7 @@ def effect(label: str, at: float, *, epoch: int = 1, place: str = PLACE, method:
 
 
 DOUBT: Line = {"kind": "doubt", "step": 1, "reason": "…", "resolution": "…"}
-FAILED: Line = {"kind": "failed", "attempt": 1}
+FAILED: Line = {"kind": "failed", "attempt": 1, "type": "BrowserCrashed", "message": ""}
 RESUMED: Line = {"kind": "resumed", "step": 0}
 
 
@@ -274,3 +276,29 @@ async def test_a_question_that_was_cut_off_by_a_kill_is_no_question() -> None:
 
     await endpoint({"type": "http", "path": "/v1/chat/completions"}, receive, send)
     assert not found.done()
+
+
+def test_a_run_is_stopped_with_its_workers_and_goes_on() -> None:
+    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()', 'harness.evaluation.worker_main'])"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as parent:
+        wait_until(lambda: "worker" in {one.kind for one in Family().look(parent.pid)})
+        stopped = stop(parent.pid, whole=False)
+        assert stopped[0].pid == parent.pid and len(stopped) == 2
+        wait_until(lambda: {one.status() for one in stopped} == {psutil.STATUS_STOPPED})
+        go_on(stopped)
+        wait_until(lambda: psutil.STATUS_STOPPED not in {one.status() for one in stopped})
+        parent.communicate(b"\n")
+
+
+def test_a_restore_that_is_refused_for_want_of_a_reset_is_a_fault_where_there_is_a_hook() -> None:
+    why = "a replay would repeat step 2, and a site that is not configured was not reset before it (sites.X.reset_url)"
+    refused: Line = {**FAILED, "type": "EnvironmentDiverged", "message": why}
+    (fault,) = case("order", ONCE, refused, opened(2, 5.0)).faults()
+    assert "1 restores were refused for want of a reset" in fault
+    assert list(case("order", ONCE, refused, opened(2, 5.0), hook=False).faults()) == []
+
+
+def test_the_table_tells_how_many_harmless_clicks_are_in_doubt() -> None:
+    row = verdict("auto-none", [case("order", ONCE, hook=False)], kills=0)
+    (told,) = [line for line in chaos_own.table([row]) if "harmless links" in line]
+    assert told == "0 of 0 interrupted clicks on harmless links in doubt (at most 10%)"

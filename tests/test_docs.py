@@ -1,15 +1,9 @@
-"""What the documentation says one can do is done here: every command of the tutorial, every number of the formats
-page.
-"""
+"""What the documentation says of formats and settings is so, and its site is built; its commands are typed in tests/docs."""
 
 import re
-import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
-from urllib.request import urlopen
 from zlib import crc32
 
 import pytest
@@ -30,17 +24,6 @@ def blocks(page: str) -> list[tuple[str, str, str]]:
     return BLOCK.findall((PAGES / page).read_text())
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> str:
-    """A PATH on which `harness` is this tree's command."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    script = folder / "harness"
-    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m harness.main "$@"\n')
-    script.chmod(0o755)
-    return f"{folder}:{environment()['PATH']}"
-
-
 def test_the_index_of_decisions_lists_each_of_them_once() -> None:
     index = PROJECT / "docs" / "decisions" / "index.md"
     headings = [
@@ -51,65 +34,6 @@ def test_the_index_of_decisions_lists_each_of_them_once() -> None:
     ]
     listed = re.findall(r"^- \[(.+)\]\((\w+\.md)#", index.read_text(), re.MULTILINE)
     assert sorted((page, title) for title, page in listed) == sorted(headings)
-
-
-@contextmanager
-def second_terminal(line: str, port: int, folder: Path) -> Iterator[None]:
-    """Run a server until the block ends; it answers when the block begins."""
-    server = subprocess.Popen(["bash", "-c", f"exec {line.strip()}"], cwd=folder, stderr=subprocess.DEVNULL)
-    try:
-        while server.poll() is None:
-            try:
-                urlopen(f"http://127.0.0.1:{port}/", timeout=5).close()
-                break
-            except OSError:
-                continue
-        yield
-    finally:
-        server.terminate()
-        server.wait()
-
-
-def free_port() -> int:
-    with closing(socket.socket()) as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
-@pytest.mark.slow
-@pytest.mark.browser
-def test_every_command_of_the_tutorial_works_in_order(tmp_path: Path, path: str) -> None:
-    folder, port = tmp_path / "mine", free_port()
-    folder.mkdir()
-    said: list[str] = []
-    found = [(language, title, text.replace("8123", str(port))) for language, title, text in blocks("tutorial.md")]
-    for _, title, text in found:
-        if title and title != "second terminal":
-            (folder / title).parent.mkdir(parents=True, exist_ok=True)
-            (folder / title).write_text(text)
-    (server,) = (text for _, title, text in found if title == "second terminal")
-    with second_terminal(server, port, folder):
-        for language, title, text in found:
-            for line in text.splitlines() if language == "sh" and not title else ():
-                done = subprocess.run(
-                    ["bash", "-c", line],
-                    capture_output=True,
-                    text=True,
-                    check=False,
-                    timeout=300,
-                    cwd=folder,
-                    env={**environment(), "PATH": path},
-                )
-                assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
-                said.append(line)
-    assert len(said) >= 14
-    assert (folder / "results" / "smoke-prompt-scripted" / "report" / "index.html").exists()
-    assert {one.name for one in (folder / "results").iterdir()} == {
-        "smoke-prompt-scripted",
-        "shop-prompt-scripted",
-        "shop-brief-scripted",
-        "notes-prompt-scripted",
-    }
 
 
 def test_the_program_on_the_formats_page_reads_scores(tmp_path: Path) -> None:

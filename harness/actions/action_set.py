@@ -30,8 +30,12 @@ _STANDARD: tuple[type[Action], ...] = (
 
 
 class ActionSet(Protocol):
+    """A language of actions: how what a model wrote is read, and how a history shows what was done."""
+
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """As `action_set` has it in the settings."""
+        ...
 
     def parse(self, text: str) -> Action:
         """Read what stood between the splitters; targets hold no more than the id yet.
@@ -78,6 +82,7 @@ class CairnActionSet:
         return tuple(dict.fromkeys(action for action, _ in self._verbs.values()))
 
     def parse(self, text: str) -> Action:
+        """See `ActionSet.parse`."""
         shape = _SHAPE.fullmatch(text.strip())
         verb = shape[1].lower() if shape else ""
         if shape is None or verb not in self._verbs:
@@ -89,6 +94,7 @@ class CairnActionSet:
         return read
 
     def render(self, action: Action, *, reply: str | None = None, splitter: str = "```") -> str:
+        """See `ActionSet.render`."""
         if isinstance(action, InvalidAction) and reply is not None:
             return _UNREADABLE.format(reply=reply, splitter=splitter)
         return action.render()

@@ -18,6 +18,8 @@ _ID_TEXT_FLAG = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Type(Action):
+    """Type text into a field."""
+
     kind: ClassVar[str] = "type"
     tool: ClassVar[str] = (
         "Type text into a field, behind what it holds. Only a field of several lines takes line breaks."
@@ -27,14 +29,17 @@ class Type(Action):
         "clear": "clear [id] [new text] [press Enter: 0 or 1]",
     }
     target: Target
+    """The field."""
     text: str
     """Without the newline that means Enter."""
     enter: bool = field(default=True, metadata=about("Whether Enter is pressed afterwards, as to submit a search."))
+    """Press Enter afterwards."""
     clear: bool = field(default=False, metadata=about("Whether the text replaces what the field holds."))
     """Replace what the field holds (cairn action set only; WebArena's `type` always appends)."""
 
     @classmethod
     def parse(cls, verb: str, arguments: str) -> Self | None:
+        """See `Action.parse`."""
         found = _ID_TEXT_FLAG.fullmatch(without_tail(arguments))
         if found is None:
             return None
@@ -79,13 +84,17 @@ class Keyboard(Action):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Press(Action):
+    """Press a key or a combination."""
+
     kind: ClassVar[str] = "press"
     tool: ClassVar[str] = "Press a key or a combination of keys."
     forms: ClassVar = {"press": "press [keys], as in press [Control+a]"}
     key_comb: str = field(metadata=about("Playwright key names joined by +, as in Enter or Control+a."))
+    """As `Enter` or `Control+a`."""
 
     @classmethod
     def parse(cls, verb: str, arguments: str) -> Self | None:
+        """See `Action.parse`."""
         found = read(arguments, str)
         return cls(key_comb=cairn_keys(found[0])) if found and found[0].strip() else None
 

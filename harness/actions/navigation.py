@@ -11,13 +11,17 @@ from harness.actions.tool_schema import about
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goto(Action):
+    """Open an address in the current tab."""
+
     kind: ClassVar[str] = "goto"
     tool: ClassVar[str] = "Open an address in the current tab."
     navigates: ClassVar[bool] = True
     url: str
+    """As the agent wrote it."""
 
     @classmethod
     def parse(cls, verb: str, arguments: str) -> Self | None:
+        """See `Action.parse`."""
         found = read(arguments, str)
         return cls(url=found[0].strip()) if found and found[0].strip() else None
 

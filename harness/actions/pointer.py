@@ -12,9 +12,12 @@ from harness.actions.tool_schema import about
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Click(Action):
+    """Click an element."""
+
     kind: ClassVar[str] = "click"
     tool: ClassVar[str] = "Click an element."
     target: Target
+    """The element."""
 
     async def perform(self, browser: BrowserControls) -> None:
         await browser.click(self.target)

@@ -11,6 +11,8 @@ from harness.actions.tool_schema import about
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop(Action):
+    """End the task."""
+
     kind: ClassVar[str] = "stop"
     tool: ClassVar[str] = "End the task. Call it when the objective is met, or cannot be met."
     navigates: ClassVar[bool] = True
@@ -18,9 +20,11 @@ class Stop(Action):
         default="",
         metadata=about("Only the answer the objective asks for; empty if it asks for none, N/A if it cannot be met."),
     )
+    """What the objective asks for; "" = nothing."""
 
     @classmethod
     def parse(cls, verb: str, arguments: str) -> Self | None:
+        """See `Action.parse`."""
         found = read(arguments or "[]", str)
         return cls(answer=found[0].strip()) if found else None
 
@@ -38,6 +42,7 @@ class InvalidAction(Action):
     kind: ClassVar[str] = "none"
     navigates: ClassVar[bool] = True
     why: str = field(default="")
+    """Why it could not be read, in a sentence for the model."""
 
     def render(self) -> str:
         return self.kind

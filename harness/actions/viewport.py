@@ -12,13 +12,17 @@ _DIRECTION = re.compile(r"\[?\s*(?:direction\s*=\s*)?(up|down)\s*\]?", re.IGNORE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scroll(Action):
+    """Scroll the page by one screen."""
+
     kind: ClassVar[str] = "scroll"
     tool: ClassVar[str] = "Scroll the page by one screen."
     forms: ClassVar = {"scroll": "scroll [up] or scroll [down]"}
     direction: Literal["up", "down"]
+    """`up` or `down`."""
 
     @classmethod
     def parse(cls, verb: str, arguments: str) -> Self | None:
+        """See `Action.parse`."""
         found = _DIRECTION.fullmatch(arguments)
         return cls(direction="up" if found[1].lower() == "up" else "down") if found else None
 

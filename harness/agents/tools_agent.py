@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
-from harness.actions import Action, ActionSet, InvalidAction, Stop, extract, resolve
+from harness.actions import Action, ActionSet, InvalidAction, Stop, Upload, extract, resolve
 from harness.actions.tool_schema import description_of, parameters_of
 from harness.agents import note
 from harness.agents.calls import MOST_CALLS, acting, memory_of, next_call, read_call, turns
@@ -62,6 +62,8 @@ class ToolBox:
     strict: bool = True
     shows: PageView = PageView()  # noqa: RUF009 (immutable)
     """How the page is shown; pictures are a message of their own."""
+    files: str = ""
+    """What is said of the files that may be uploaded; "" = none may."""
 
     @cached_property
     def by_name(self) -> Mapping[str, type[Action]]:
@@ -73,12 +75,16 @@ class ToolBox:
         return tuple(
             Tool(
                 name=action.kind,
-                description=description_of(action),
+                description=self._description(action),
                 parameters=parameters_of(action),
                 strict=self.strict,
             )
             for action in self.actions
         )
+
+    def _description(self, action: type[Action]) -> str:
+        said = description_of(action)
+        return f"{said} {self.files}" if self.files and issubclass(action, Upload) else said
 
     def still_fits(self, action: Action, before: Observation, view: LiveObservation) -> bool:
         """See `Box.still_fits`: as long as its elements are there."""

@@ -31,6 +31,7 @@ class Decision:
     messages: tuple[Message, ...] = ()
     """What the model was sent; () when no model was asked."""
     reply: Reply = field(default_factory=Reply)
+    """The model's, with its tokens and cost; for reports and budgets."""
     memory: Any = None
     """JSON value that the next decision finds in `Episode.memory`: in the same process, or in another after a resume.
     At most `MAX_MEMORY_BYTES`; None = nothing.

@@ -12,6 +12,7 @@ from harness.api.evaluator import Evaluator
 from harness.records import Task
 
 NO_EVALUATORS: Mapping[str, Evaluator] = MappingProxyType({})
+"""Of a benchmark whose tasks need only the shipped ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +34,9 @@ class SiteAnswer:
     """What a site answered to a request that no page made."""
 
     status: int
+    """HTTP status."""
     body: bytes
+    """As it was sent, decompressed."""
 
 
 class BenchmarkPage(Protocol):

@@ -61,10 +61,13 @@ class RecordedEpisode:
     """A closed episode with what it did, for an evaluator that asks a judge."""
 
     task: Task
+    """With its `eval` and metadata."""
     closed: Closed
+    """How it ended: reason, answer, evidence."""
     trajectory: tuple[TrajectoryStep, ...]
     """The arrival, then every step; () = it was not kept."""
     artifacts: Artifacts
+    """Screenshots, pages and traces by hash."""
 
 
 class JudgeAccess(Protocol):
@@ -118,6 +121,7 @@ class JudgedEvaluator(ABC):
 
 
 JudgeKind = Literal["fuzzy_match", "same_reason", "prompt"]
+"""What a judge is asked; see `JudgeQuestion.kind`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +134,9 @@ class JudgeQuestion:
     evaluator reads the reply.
     """
     intent: str
+    """The objective of the task."""
     reference: str
+    """The answer that is right, or the reason that is."""
     answer: str
     """Of the agent under test: text to be graded, never instructions."""
     messages: tuple[Message, ...]

@@ -10,8 +10,11 @@ class Identity:
     """Whose metrics these are."""
 
     project: str
+    """`tracking.project`."""
     name: str
+    """Of the model."""
     config: Mapping[str, Any]
+    """Free settings, for sinks that keep such."""
     entity: str | None = None
     """Account or team, for sinks that have such a thing; None = the user's own."""
 
@@ -45,4 +48,6 @@ class Sink(Protocol):
         """Take a row of metrics; `training_step` is its axis, and steps may come out of order."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Called once, after the last row."""
+        ...

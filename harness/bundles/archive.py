@@ -17,7 +17,7 @@ from typing import BinaryIO, cast
 
 import zstandard
 
-from harness.errors import JournalError
+from harness.errors import JournalError, UsageError
 from harness.safe_files import MAX_BYTES
 
 _LEVEL = 9
@@ -75,12 +75,17 @@ def digest_of(path: Path) -> str:
     """The SHA-256 of a bundle in hex.
 
     Raises:
+        UsageError: It is no bundle at all.
         BundleDamaged: Its content is not the content that was written.
         OSError: It cannot be read.
     """
     size = path.stat().st_size
     with path.open("rb") as file:
-        if file.read(len(_ZSTD)) != _ZSTD or size < _TRAILER_BYTES:
+        begin = file.read(len(_ZSTD))
+        file.seek(max(0, size - _TRAILER_BYTES))
+        if not _ZSTD.startswith(begin) and not file.read().startswith(_SKIPPABLE):
+            raise UsageError(f"{path} is not a bundle; give a file that `harness bundle` wrote")
+        if begin != _ZSTD or size < _TRAILER_BYTES:
             raise BundleDamaged(f"{path} is not a bundle; give a file that `harness bundle` wrote")
         file.seek(0)
         found, left = hashlib.sha256(), size - _TRAILER_BYTES

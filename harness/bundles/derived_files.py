@@ -23,7 +23,7 @@ from harness.reports.basis import basis
 from harness.reports.rows import run_info
 from harness.reports.suite_rates import SuiteEpisode, suite_rates
 from harness.reports.summary import Invocation, Summary, SummaryEntry, as_json, counts_of, summarize
-from harness.runner.rescore import RescoreResult
+from harness.runner.rescore import RescoreResult, references_of
 
 _MOST = 20
 """Sentences about one file, and tasks in one sentence."""
@@ -192,6 +192,8 @@ class DerivedFiles:
             yield f"dialect: {found['dialect']!r:.80} is not what the name of the file says"
             return
         results = [build(RescoreResult, one) for one in found["results"]]
+        if found.get("references", {}) != (known := references_of(results)):
+            yield f"references: it does not name the tasks that were scored with a corrected reference: {len(known)}"
         yield from _list_faults([(one.task_id, one.trial) for one in results], list(self._states))
         for one in results:
             if (state := self._states.get((one.task_id, one.trial))) is None:

@@ -13,6 +13,7 @@ from harness.evaluators import DIALECTS
 from harness.journal.final_state import FinalState
 from harness.journal.names import JOURNAL_SUFFIX
 from harness.records import Status
+from harness.records.optional import optional
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -41,6 +42,8 @@ class BundledScore:
     dialect: str
     status: Status
     value: float | None
+    reference: str = optional("")
+    """Digest of the task with the corrected reference that it was scored with; "" = with the one that was played."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +87,7 @@ def claimed_scores(state: FinalState) -> Iterator[BundledScore]:
             dialect=dialect,
             status=score.status,
             value=score.value,
+            reference="" if score.reference is None else score.reference.task_digest,
         )
 
 

@@ -34,7 +34,7 @@ from harness.journal.garbage import named_digests
 from harness.journal.names import journals_in
 from harness.journal.redaction import Redactor
 from harness.journal.store import RunFolder, stored
-from harness.reports.rows import run_folder
+from harness.runs.run import run_folder
 
 SUFFIX = ".cairn"
 _MOST_NOTICES = 20
@@ -123,6 +123,10 @@ def run_or_bundle(path: Path) -> Iterator[OpenedRun]:
         ConfigError: It is neither.
         BundleDamaged: The bundle is not as it was written.
     """
+    if not path.exists():
+        raise ConfigError(
+            f"{path} does not exist; give the folder of a run, like results/NAME, or a bundle (NAME{SUFFIX})"
+        )
     if not path.is_file():
         yield OpenedRun(folder=run_folder(path))
         return

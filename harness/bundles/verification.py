@@ -28,8 +28,10 @@ from harness.journal.index import scan
 from harness.journal.log import Journal, read
 from harness.journal.names import journals_in
 from harness.journal.store import ArtifactStore
-from harness.records import Closed, CloseReason, Episode, Scored, Status, Verdict
+from harness.records import Closed, CloseReason, Episode, Reference, Scored, Status, Verdict
+from harness.reports.corrected import corrected_notes
 from harness.runner.job import task_digest
+from harness.runner.references import with_reference
 from harness.runner.rescore import recorded_scorer, rescored
 
 AS_RECORDED = (
@@ -165,6 +167,10 @@ class _Findings:
             yield f"scored by evaluators of version {version}, says {MANIFEST}; these are {EVALUATOR_VERSION}"
         for dialect, count in sorted(self.recomputed.items()):
             yield f"{dialect}: {count} scores recomputed from the evidence, of {len(self.states)} episodes"
+        for dialect in sorted(self.recomputed):
+            scores = [state.scores[dialect] for state in self.states.values() if dialect in state.scores]
+            corrected = sum(score.reference is not None for score in scores)
+            yield from (f"{dialect}: {note}" for note in corrected_notes(corrected))
 
     def _faults(self, path: Path, state: FinalState) -> Iterator[str]:
         """What is wrong with a journal beside its scores."""
@@ -188,12 +194,16 @@ class _Findings:
         """
         if claim.dialect not in DIALECTS:
             return self._refused(says, claim, f"there is no scoring {claim.dialect[:80]!r}")
-        if foreign := [one for one in state.opened.task.eval.eval_types if one not in (*SHIPPED, *self.evaluators)]:
+        if why := _misreferenced(state, claim):
+            return self._refused(says, claim, why)
+        judged_by = with_reference(state.opened.task, claim.reference).eval.eval_types
+        if foreign := [one for one in judged_by if one not in (*SHIPPED, *self.evaluators)]:
             self.foreign.setdefault(foreign[0], []).append(says.partition(":")[0])
             return None
         scorer = recorded_scorer(claim, claim.dialect, self.evaluators)
         try:
-            result = await rescored(state, claim.dialect, scorer, ArtifactStore(self.folder / "artifacts"))
+            artifacts = ArtifactStore(self.folder / "artifacts")
+            result = await rescored(state, claim.dialect, scorer, artifacts, reference=claim.reference)
         except JournalError as error:
             why = str(error).replace(f"{self.folder}/", "")
             return self._refused(says, claim, f"its evidence cannot be read ({why})")
@@ -214,6 +224,18 @@ class _Findings:
         return _unscored(claim, why)
 
 
+def _misreferenced(state: FinalState, claim: Scored) -> str | None:
+    """What is wrong with the corrected reference of a score; None = nothing, or it has none."""
+    if claim.reference is None:
+        return None
+    task = with_reference(state.opened.task, claim.reference)
+    if claim.reference.task_digest == state.opened.task_digest:
+        return "its corrected reference has the digest of the one that was played"
+    if b"[redacted" not in dumps(task) and task_digest(task) != claim.reference.task_digest:
+        return "its corrected reference is not the one that its task_digest was made of"
+    return None
+
+
 def _contradiction(episode: Episode, state: FinalState) -> str | None:
     """Why what is judged is not what was asked and answered; None = it is."""
     task, closed = state.opened.task, state.closed
@@ -228,7 +250,11 @@ def _contradiction(episode: Episode, state: FinalState) -> str | None:
 
 
 def said(score: Scored | BundledScore | None) -> str:
-    return "nothing" if score is None else "unscored" if score.value is None else f"{score.value:g}"
+    if score is None:
+        return "nothing"
+    digest = score.reference.task_digest if isinstance(score.reference, Reference) else score.reference
+    value = "unscored" if score.value is None else f"{score.value:g}"
+    return f"{value} with the corrected reference {digest[:12]}" if digest else value
 
 
 def _by_key(scores: Iterator[BundledScore] | tuple[BundledScore, ...]) -> dict[tuple[str, str, int], BundledScore]:

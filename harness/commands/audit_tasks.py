@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import html
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,14 +13,14 @@ from harness.api import Evaluator
 from harness.audit.exploit import Exploit
 from harness.audit.findings import Tried
 from harness.audit.static_audit import audit, tried
-from harness.codec import CodecError, dumps, loads
+from harness.codec import dumps
 from harness.commands.own_settings import quoted
 from harness.config.site_settings import SitesSettings
-from harness.errors import ConfigError, JournalError
+from harness.errors import ConfigError
 from harness.journal.disk import write_atomic
 from harness.journal.final_state import FinalState, read_final_state
+from harness.journal.log import read
 from harness.journal.names import is_run_folder, journals_in
-from harness.journal.store import ArtifactStore
 from harness.records import Task
 from harness.reports.terminal import Terminal
 from harness.tasks import load
@@ -37,7 +36,7 @@ _MOST_TEXT = 100_000
 class _Audited:
     tasks: tuple[Task, ...]
     pages: dict[str, str] = field(default_factory=dict)
-    """Task id to the text of the page on which its episode ended."""
+    """Task id to the text of the page that its episode began on: on which it ended, the task may have been done."""
 
 
 async def scored(options: argparse.Namespace, exploits: Sequence[Exploit]) -> list[Tried]:
@@ -143,27 +142,19 @@ def _placeholders(path: Path) -> set[str]:
 
 
 def _of_run(folder: Path) -> _Audited:
-    artifacts, ended = ArtifactStore(folder / "artifacts"), _ended(folder)
-    tasks = {one.opened.task.task_id: one.opened.task for one in ended}
+    tasks: dict[str, Task] = {}
+    pages: dict[str, str] = {}
+    for path in (Path(entry.path) for entry in journals_in(folder)):
+        episode = read(path)
+        if (opened := episode.opened) is not None:
+            tasks[opened.task.task_id] = opened.task
+            if episode.arrival is not None:
+                pages[opened.task.task_id] = episode.arrival.observation.text[:_MOST_TEXT]
     if not tasks:
         raise ConfigError(f"{folder} contains no journal; give the folder of a run, like results/NAME")
-    pages = {one.opened.task.task_id: text for one in ended if (text := _page(one, artifacts))}
     return _Audited(tasks=tuple(tasks.values()), pages=pages)
 
 
 def _ended(folder: Path) -> list[FinalState]:
     paths = [Path(entry.path) for entry in journals_in(folder)]
     return [one for path in paths if (one := read_final_state(path)) is not None]
-
-
-def _page(ended: FinalState, artifacts: ArtifactStore) -> str:
-    """Text of the page on which an episode ended; "" when it was not kept."""
-    digest = None if ended.closed is None else ended.closed.evidence.html
-    if digest is None:
-        return ""
-    try:
-        source = loads(artifacts.read(digest))
-    except (JournalError, CodecError):
-        return ""
-    bare = re.sub(r"<(script|style)\b.*?</\1>|<[^>]*>", " ", str(source), flags=re.DOTALL | re.IGNORECASE)
-    return " ".join(html.unescape(bare).split())[:_MOST_TEXT]

@@ -19,11 +19,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _searched(known: int) -> str:
+    """What was looked for; a bundle in which a secret is found is not written."""
+    if known == 0:
+        return (
+            "no secret found: no text has the form of a credential; settings and environment hold no key or password"
+            " to look for"
+        )
+    own = "the key or password" if known == 1 else f"any of the {known} keys and passwords"
+    return f"no secret found: neither {own} in settings and environment, nor text that has the form of a credential"
+
+
 def run(options: argparse.Namespace) -> int:
     from harness.bundles.run_bundle import SUFFIX, pack
     from harness.commands.run_redactor import run_redactor
     from harness.journal.secret_detection import secrets_in
-    from harness.reports.rows import run_folder
+    from harness.runs.run import run_folder
 
     folder = run_folder(options.run).resolve()
     to: Path = options.to or folder.with_name(folder.name + SUFFIX)
@@ -33,6 +44,6 @@ def run(options: argparse.Namespace) -> int:
     episodes = sum(name.endswith(".traj.jsonl") for name in manifest.files)
     sys.stdout.write(
         f"{flat(str(to))}: {episodes} episodes, {len(manifest.files)} files, {to.stat().st_size / 1e6:.1f} MB\n"
-        f"no secret found: {manifest.secrets_searched} of this machine, and the forms of credentials\nsha256 {digest}\n"
+        f"{_searched(manifest.secrets_searched)}\nsha256 {digest}\n"
     )
     return ExitCode.DONE

@@ -16,17 +16,16 @@ from harness.browser.session.chromium import ChromiumPool
 from harness.choices import Sandbox
 from harness.commands.machine import ClockJumpDetector, DoctorCheck, machine
 from harness.config import BrowserConfig
-from harness.config.deployment import Deployment
+from harness.config.deployment import UNUSED_LANE, Deployment
 from harness.errors import HarnessError, InfraError, UsageError
 from harness.evaluation.builder import load_tasks
 from harness.evaluation.embedded import embedded_servers, is_embedded_endpoint
 from harness.evaluation.models import Models, RequestCounter, check_key, load_prices
+from harness.evaluation.preflight import missing_judge, unjudged_tasks
 from harness.evaluation.run_context import RunContext
 from harness.evaluation.worker_pool import chromium
 from harness.records import Episode, Eval, Site, Task
 
-LANE = 9_000_000
-"""Of embedded sites a tenant of its own, so that a run on the same server notices nothing."""
 PATIENCE_S = 60.0
 
 
@@ -39,6 +38,10 @@ async def checkup(context: RunContext) -> AsyncIterator[DoctorCheck]:
         context = replace(context, tasks=load_tasks(config))
         where = config.task.path or config.task._target_
         yield DoctorCheck(about="tasks", says=f"{len(context.tasks)} in {where}")
+        if unjudged := missing_judge(config, context.tasks):
+            is_all = len(unjudged_tasks(config, context.tasks)) == len(context.tasks)
+            fix = "set judge=openai judge.model=NAME, or choose other tasks"
+            yield DoctorCheck(about="judge", says=unjudged, fix=fix, fine=not is_all)
     except UsageError as error:
         yield DoctorCheck(about="tasks", says=str(error), fix="set task, task.path, task.ids or task.sites", fine=False)
     async for finding in _around(context):
@@ -67,7 +70,7 @@ async def _around(context: RunContext) -> AsyncIterator[DoctorCheck]:
         yield finding
         for site in _absent(context, deployment):
             yield site
-        for one in deployment.everywhere(LANE):
+        for one in deployment.everywhere(UNUSED_LANE):
             yield await _site(browser if finding.fine else None, one)
 
 
@@ -158,7 +161,7 @@ async def _browser(browser: ChromiumPool, settings: BrowserConfig) -> DoctorChec
 
 def _absent(context: RunContext, deployment: Deployment) -> list[DoctorCheck]:
     """Sites without an address, of which only those the tasks are on are missed."""
-    there = {site.name for site in deployment.sites(LANE)}
+    there = {site.name for site in deployment.sites(UNUSED_LANE)}
     needed = {name for task in context.tasks for name in task.sites}
     return [
         DoctorCheck(
@@ -186,7 +189,7 @@ async def _site(browser: ChromiumPool | None, site: Site) -> DoctorCheck:
     if browser is None:
         return DoctorCheck(about=about, says=f"{site.url} answers; its login was not tested because no browser works")
     try:
-        async with browser.open(_visit(site), LANE, {site.name: site.url}) as environment:
+        async with browser.open(_visit(site), UNUSED_LANE, {site.name: site.url}) as environment:
             await environment.restore(_visit(site), Episode())
     except (UsageError, InfraError) as error:
         fix = f"compare sites.{site.name}.login (fields, submit, probe_url) with the form at {site.login.url}"

@@ -18,7 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from harness.reports.rows import run_folder
+    from harness.runs.run import run_folder
 
     for folder in [run_folder(one) for one in options.runs]:
         sys.stdout.write(f"{flat(_clean(folder, logs=options.logs, dry=options.dry_run))}\n")

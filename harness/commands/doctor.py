@@ -44,7 +44,7 @@ async def _check(context: "RunContext", console: "Console") -> int:
     wrong = 0
     async for finding in checkup(context):
         wrong += not finding.fine
-        mark = "[green]ok   [/]" if finding.fine else "[red]WRONG[/]"
+        mark = "[red]WRONG[/]" if not finding.fine else "[yellow]note [/]" if finding.fix else "[green]ok   [/]"
         console.print(mark, end=" ")
         console.print(f"{finding.about:<14} {finding.says}", markup=False)
         if finding.fix:

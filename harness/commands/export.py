@@ -6,10 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.commands.scoring_option import add_scoring
-from harness.errors import ExitCode
+from harness.errors import ConfigError, ExitCode
 from harness.reports.escape import flat, visible
+from harness.reports.trials import amount
 
-HELP = "write runs as training data (art), tables (parquet, csv), datasets (hf), or for other programs"
+HELP = "write runs as training data (art, sft), tables (parquet, csv), datasets (hf), or for other programs"
 EXAMPLE = "harness export art results/demo-prompt-scripted --project shopping"
 
 
@@ -27,10 +28,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     art.add_argument("--name", help="name of the model (default: the run's llm.model)")
     art.add_argument("--split", default="val", help="split to log as (default: val)")
     art.add_argument("--step", type=int, help="checkpoint that was evaluated (default: the run's llm.step)")
+    sft = parser.add_argument_group("sft")
+    sft.add_argument(
+        "--min-score", type=float, default=1.0, metavar="X", help="least score of an episode to learn from (default: 1)"
+    )
+    sft.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="FIELD=PATTERN",
+        help="only episodes whose task, site, template, trial or closed is like that (* and ? stand for anything)",
+    )
+    sft.add_argument(
+        "--per", choices=("step", "episode"), default="step", help="a sample for each answer, or as few as there can be"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    from harness.reports.rows import run_folder
+    from harness.runs.run import run_folder
 
     for folder in [run_folder(one) for one in options.runs]:
         for path in FORMATS[options.format](folder, options):
@@ -42,10 +57,11 @@ def _art(folder: Path, options: argparse.Namespace) -> list[Path]:
     import asyncio
 
     from harness.config import slug
-    from harness.tracking.episodes import RunTrajectories, settings_of
+    from harness.runs import Run
+    from harness.tracking.episodes import RunTrajectories
     from harness.tracking.model import Model
 
-    settings = settings_of(folder)
+    settings = Run(folder).settings
     step = settings.get("llm.step", 0) if options.step is None else options.step
     model = Model(
         name=options.name or slug(settings.get("llm.model", "model")),
@@ -91,6 +107,22 @@ def _hf(folder: Path, options: argparse.Namespace) -> list[Path]:
     return [export_hf(folder, into if options.to else into / "hf", dialect=options.scoring)]
 
 
+def _sft(folder: Path, options: argparse.Namespace) -> list[Path]:
+    from harness.exports.sft import SftChoice, export_sft, where_of
+
+    if not 0 <= options.min_score <= 1:
+        raise ConfigError(f"--min-score {options.min_score:g} is no score; give a number from 0 to 1")
+    choice = SftChoice(
+        dialect=options.scoring, min_score=options.min_score, where=where_of(options.where), per=options.per
+    )
+    found = export_sft(folder, _into(folder, options), choice)
+    for why, count in sorted(found.left_out.items()):
+        sys.stdout.write(f"left out: {amount(count, 'sample')}: {flat(why)}\n")
+    of = f"{amount(found.episodes, 'episode')}; not chosen: {amount(found.passed_over, 'episode')}"
+    sys.stdout.write(f"{flat(folder.resolve().name)}: {amount(found.samples, 'sample')} of {of}\n")
+    return [found.path]
+
+
 def _otel(folder: Path, options: argparse.Namespace) -> list[Path]:
     from harness.exports.otel_spans import export_otel
     from harness.exports.otlp_http import is_address, send_otel
@@ -128,5 +160,6 @@ FORMATS: dict[str, Callable[[Path, argparse.Namespace], list[Path]]] = {
     "inspect": _inspect,
     "mlflow": _mlflow,
     "otel": _otel,
+    "sft": _sft,
 }
 """Format to what writes one run in it and names the files."""

@@ -29,7 +29,8 @@ def run(options: argparse.Namespace) -> int:
         name = quoted(f"{_name(options.step)}-${{agent.name}}-${{slug:${{llm.model}}}}")
         overrides.append(f"run.id={name}")
     further = [f"--config-dir={options.config_dir}"] if options.config_dir else []
-    return evaluate([*(["-m"] if options.multirun else []), *further, f"run.fork={quoted(options.step)}", *overrides])
+    options_first = [*(["-m"] if options.multirun else []), *further]
+    return evaluate([*options_first, f"run.fork={quoted(options.step)}", *overrides], program="harness fork")
 
 
 def _name(step: str) -> str:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from harness.errors import ConfigError, ExitCode
 
-HELP = "write a package for an agent, benchmark, evaluator or site of your own, with configuration and a passing test"
+HELP = "write a package for an action, agent, benchmark, evaluator or site, with configuration and a passing test"
 EXAMPLE = "harness new agent my_agent"
-_CHOICE = {"agent": "agent", "benchmark": "task", "evaluator": "+evaluators", "site": "task"}
+_CHOICE = {"action": "agent", "agent": "agent", "benchmark": "task", "evaluator": "+evaluators", "site": "task"}
 """Kind to the group of settings it is chosen in."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,59}", re.ASCII)
 

@@ -49,14 +49,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    import asyncio
     from dataclasses import replace
 
     from harness.cli import configured
     from harness.commands.estimator import LANES, Estimator, WhatIf
     from harness.evaluation.builder import load_tasks, rate_limits
-    from harness.reports.rows import run_folder
+    from harness.evaluation.preflight import what_is_missing
     from harness.reports.terminal import Terminal
     from harness.runner.capacity import machine_capacity
+    from harness.runs.run import run_folder
 
     for name in ("rpm", "tpm", "cores", "memory_gb", "step_cpu_ms"):
         if (value := getattr(options, name)) is not None and not value > 0:
@@ -74,14 +76,17 @@ def run(options: argparse.Namespace) -> int:
         lanes=sorted(options.lanes or LANES),
         step_cpu_s=options.step_cpu_ms / 1000,
     )
+    console = Terminal(highlight=False)
     folder = run_folder(options.folder) if options.folder else Path(config.run.root, config.run.id)
     tasks = load_tasks(config)
+    for sentence in asyncio.run(what_is_missing(config, tasks)):
+        console.say(sentence)
     sweep = Estimator(tasks, config.sites, folder, trials=config.trials, what_if=what_if)
     there = machine_capacity()
     there = replace(there, cores=options.cores or there.cores)
     if options.memory_gb is not None:
         there = replace(there, memory_mb=int(options.memory_gb * 1024))
-    _tell(Terminal(highlight=False), sweep, list(sweep.options(there)))
+    _tell(console, sweep, list(sweep.options(there)))
     return ExitCode.DONE
 
 

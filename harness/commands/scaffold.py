@@ -93,6 +93,82 @@ async def test_its_memory_is_there_after_a_resume() -> None:
     assert len(episode.memory) == 2
 """,
 }
+_ACTION = {
+    "pyproject.toml": _COMMON["pyproject.toml"].replace(
+        "[tool.setuptools.packages.find]",
+        """# So that every command reads journals that hold the action.
+[project.entry-points."cairn.actions"]
+NAME = "NAME.action:CLASS"
+
+[tool.setuptools.packages.find]""",
+    ),
+    "NAME/action.py": '''"""An action that selects a paragraph."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from harness.api import Action, BrowserControls, Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CLASS(Action):
+    kind: ClassVar[str] = "NAME"
+    prompt: ClassVar[str] = "NAME [id] selects the text of a paragraph."
+    target: Target
+
+    async def perform(self, browser: BrowserControls) -> None:
+        await browser.double_click(self.target)
+        await browser.click(self.target)
+
+    def may_change_sites(self) -> bool:
+        return True  # as a click may; such an action is not repeated on a site that was not reset
+''',
+    "NAME/configs/agent/NAME.yaml": """# @package _global_
+# The prompted agent, with the action of this package: harness run agent=NAME llm=openai llm.model=MODEL
+defaults:
+  - /agent/prompt@agent
+  - _self_
+agent:
+  name: NAME
+actions: [NAME.action.CLASS]
+""",
+    "tests/test_NAME.py": """from pathlib import Path
+
+from harness.api import CairnActionSet, Target
+from harness.cli import configured
+from harness.evaluation.builder import build_agent
+from harness.testing import ScriptedModel, play
+from NAME.action import CLASS
+
+CONFIGS = Path(__file__).parents[1] / "NAME" / "configs"
+
+
+class Browser:
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+
+    async def click(self, target: Target) -> None:
+        self.asked.append(("click", target.id))
+
+    async def double_click(self, target: Target) -> None:
+        self.asked.append(("double_click", target.id))
+
+
+async def test_it_is_read_and_performed() -> None:
+    action = CairnActionSet([CLASS]).parse("NAME [12]")
+    assert action == CLASS(target=Target(id="12"))
+    browser = Browser()
+    await action.perform(browser)
+    assert browser.asked == [("double_click", "12"), ("click", "12")]
+
+
+async def test_an_agent_is_told_of_it_and_uses_it() -> None:
+    model = ScriptedModel("```NAME [1]```", "```stop [7]```")
+    episode = await play(build_agent(configured(["agent=NAME"], CONFIGS), model), "[1] paragraph 'Tea'", "the same")
+    assert "NAME [id] selects" in model.asked[0][0].content
+    assert [step.decided.action.kind for step in episode.steps] == ["NAME"]
+""",
+}
 _EVALUATOR = {
     "NAME/evaluator.py": '''"""An evaluator of the length of the answer; a task has the most as "eval": {"NAME": 80}."""
 
@@ -308,6 +384,7 @@ async def test_another_process_goes_on_where_it_was_stopped() -> None:
 KINDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "process": _COMMON | _PROCESS,
+        "action": _COMMON | _ACTION,
         "agent": _COMMON | _AGENT,
         "benchmark": _COMMON | _BENCHMARK,
         "evaluator": _COMMON | _EVALUATOR,

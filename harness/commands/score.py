@@ -16,19 +16,21 @@ if TYPE_CHECKING:
     from harness.journal.redaction import Redactor
     from harness.records import Scored
     from harness.reports.terminal import Terminal
-    from harness.runner.rescore import RescoreResult
+    from harness.runner.rescore import References, RescoreResult
 
 HELP = "score a run again from its recorded evidence, without browser or sites; journals do not change"
 EXAMPLE = "harness score results/demo-prompt-scripted --dialect webarena --judge gpt-4o-mini"
 DIALECTS = ("corrected", "webarena")
+_NAMED = 20
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", type=Path, help="run folder")
     add_own_settings(
         parser,
-        "your own settings, for a judge (judge=anthropic) and evaluators of your own (task=mine,"
-        " evaluators.NAME._target_=…); what the run folder says of its settings is not used",
+        "your own settings, for a judge (judge=anthropic), evaluators of your own (task=mine,"
+        " evaluators.NAME._target_=…) and corrected references (task.path=fixed.json); what the run folder says of its"
+        " settings is not used",
     )
     add_scoring(parser, "scoring to use (default: both; that of the run is shown)", name="--dialect")
     parser.add_argument(
@@ -53,8 +55,10 @@ def run(options: argparse.Namespace) -> int:
     from harness.evaluators.scorer import EVALUATOR_VERSION
     from harness.journal.disk import Within, write_atomic
     from harness.reports.baselines import baselines_of_run, sentence
-    from harness.reports.rows import run_folder, run_info
+    from harness.reports.rows import run_info
     from harness.reports.terminal import Terminal
+    from harness.runner.rescore import references_of
+    from harness.runs.run import run_folder
 
     folder, console = run_folder(options.run), Terminal(highlight=False)
     shown = options.dialect or run_info(folder).dialect
@@ -63,24 +67,53 @@ def run(options: argparse.Namespace) -> int:
     if options.verified:
         return score_verified(folder, config, options.dialect, console)
     redactor = run_redactor(folder, all_secrets({} if config is None else config.tree()))
-    found = asyncio.run(_rescored(folder, dialects, config, console, redactor=redactor))
+    references = _references(folder, config, options.overrides, redactor=redactor, console=console)
+    found = asyncio.run(_rescored(folder, dialects, config, console, redactor=redactor, references=references))
     for dialect, results in found.items():
         content = {
             "dialect": dialect,
             "evaluator_version": f"{EVALUATOR_VERSION}-{dialect}",
             "judge": _judge_name(config),
+            **({"references": known} if (known := references_of(results)) else {}),
             "results": results,
         }
         path = folder / f"rescored-{dialect}.json"
         write_atomic(path, redactor.data(dumps(content, pretty=True), for_good=True), within=Within(folder))
         console.print(str(path), markup=False, soft_wrap=True)
     code = _tell(console, found, shown)
-    console.print(sentence(baselines_of_run(folder, shown)), markup=False, soft_wrap=True)
+    if compared := sentence(baselines_of_run(folder, shown), run_info(folder).agent):
+        console.print(compared, markup=False, soft_wrap=True)
     return code
 
 
-async def _rescored(
-    folder: Path, dialects: "Sequence[str]", config: "Config | None", console: "Terminal", *, redactor: "Redactor"
+def _references(
+    folder: Path, config: "Config | None", overrides: "Sequence[str]", *, redactor: "Redactor", console: "Terminal"
+) -> "References":
+    """Of the task file that was given: what it corrects is told; {} = there is none."""
+    from harness.evaluation.builder import read_tasks
+    from harness.runner.references import corrected_references
+
+    if config is None or not any(one.lstrip("+").startswith("task.path=") for one in overrides):
+        return {}
+    found = corrected_references(folder, read_tasks(config), redactor)
+    if corrected := list(dict.fromkeys(task for (task, _), reference in found.items() if reference is not None)):
+        named = ", ".join(corrected[:_NAMED]) + (f" and {len(corrected) - _NAMED} more" if corrected[_NAMED:] else "")
+        console.say(
+            f"scored with another reference (eval) than the one played: task{'s' * (len(corrected) > 1)} {named}"
+        )
+    if not found:
+        console.say(f"no task of {folder} is among those of task.path; they are scored with the references played")
+    return found
+
+
+async def _rescored(  # noqa: PLR0913 (what scoring takes)
+    folder: Path,
+    dialects: "Sequence[str]",
+    config: "Config | None",
+    console: "Terminal",
+    *,
+    redactor: "Redactor",
+    references: "References",
 ) -> "dict[str, list[RescoreResult]]":
     from contextlib import AsyncExitStack
 
@@ -93,7 +126,7 @@ async def _rescored(
     async with AsyncExitStack() as closing:
         judge = await open_judge(config.judge, config.llm, redactor, closing, say=console.say)
         evaluators = build_evaluators(config, build_benchmark(config.task))
-        return await rescore(folder, dialects, judge, evaluators)
+        return await rescore(folder, dialects, judge, evaluators, references=references)
 
 
 def _settings(options: argparse.Namespace) -> "Config | None":

@@ -21,6 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("task", nargs="?", help="task id")
     parser.add_argument("step", nargs="?", type=int, help="number of a step")
     parser.add_argument("--request", action="store_true", help="of a step: only the body of its request")
+    parser.add_argument("--raw", action="store_true", help="with --request: on one line, byte for byte as it was sent")
     parser.add_argument("--trial", type=int, default=0, help="trial of the task (default: 0, the first)")
     add_scoring(parser, "scoring to show (default: that of the run)")
 
@@ -37,6 +38,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _show(opened: "OpenedRun", options: argparse.Namespace) -> int:
+    from harness.codec import dumps, loads
     from harness.journal.index import read_entry, scan
     from harness.journal.store import journal_name
     from harness.reports.baselines import baselines_of
@@ -44,6 +46,7 @@ def _show(opened: "OpenedRun", options: argparse.Namespace) -> int:
     from harness.reports.html_report import story_of
     from harness.reports.judge_error import judge_sentence
     from harness.reports.overview import overview
+    from harness.reports.rescored import rescored_notes
     from harness.reports.rows import rows_of, run_info
     from harness.reports.show_text import show_run, show_step, show_task
     from harness.reports.terminal import Terminal
@@ -52,11 +55,13 @@ def _show(opened: "OpenedRun", options: argparse.Namespace) -> int:
     known = run_info(folder, options.scoring)
     if options.request and options.step is None:
         raise ConfigError("--request is of one step; give a task and a step, too")
+    if options.raw and not options.request:
+        raise ConfigError("--raw is of a request; give --request, too")
     if options.task is None:
         found = scan(folder)
         rows = rows_of(found.entries, known)
         baselines = baselines_of(folder, rows, known.dialect)
-        notices = opened.notices or [str(damage) for damage in found.damaged]
+        notices = [*rescored_notes(folder, rows), *(opened.notices or map(str, found.damaged))]
         show_run(console, known, rows, notices, baselines=baselines)
         for use in overview(rows, folder).judges:
             console.say(judge_sentence(use))
@@ -78,7 +83,9 @@ def _show(opened: "OpenedRun", options: argparse.Namespace) -> int:
     if moment is None:
         raise ConfigError(f"task {options.task} has no step {options.step}; it has {len(view.story.moments)}")
     if options.request:
-        sys.stdout.write(escaped(_request(folder, moment.decided).decode()) + "\n")
+        body = _request(folder, moment.decided)
+        text = (body if options.raw else dumps(loads(body), pretty=True)).decode()
+        sys.stdout.write(escaped(text).rstrip("\n") + "\n")
     else:
         show_step(console, moment, opened.notices)
     return ExitCode.DONE

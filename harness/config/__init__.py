@@ -1,8 +1,8 @@
 """The schema and the defaults of everything that can be configured.
 
 `configs/*.yaml` only composes and overrides what is declared here; an unknown key or a wrong type is refused by the
-schema. What a setting means for a run folder is declared beside its default (`setting`). Importing this registers
-nothing: call `register`.
+schema. Which values a setting may have and what it means for a run folder is declared beside its default (`setting`),
+its words below it. Importing this registers nothing: call `register`.
 """
 
 import re
@@ -17,6 +17,11 @@ from typing import Any, Self
 from omegaconf import MISSING, OmegaConf
 
 from harness.choices import (
+    AT_LEAST_ONE,
+    LONGEST_S,
+    MAX_NUMBER,
+    RETRIES,
+    SHARE,
     ActionSetName,
     Dialect,
     Display,
@@ -24,8 +29,9 @@ from harness.choices import (
     InDoubtPolicy,
     OnDivergence,
     Strategy,
+    ValueRange,
 )
-from harness.config.agent_settings import AgentConfig, PluginConfig
+from harness.config.agent_settings import FIRST_PLACES, AgentConfig, PluginConfig
 from harness.config.model_settings import JudgeConfig, LlmConfig, openai_key
 from harness.config.observation_settings import ObservationConfig
 from harness.config.schema_fields import Tree, as_plain, measured, setting, unnamed
@@ -40,23 +46,28 @@ HIDDEN = re.compile(r"REDACTED_\d+_")
 _LONGEST_SUFFIX = 150
 _AGENTS = {"webarena_verified": "verified", "webarena_verified_hard": "verified"}
 """Choice of `task` to its default choice of `agent`; of the others it is `prompt`."""
+MEASURED_PLUGINS = ("task", "agent", "llm", "judge", "observation")
+"""Groups whose class of your own, its version and arguments are measured."""
 
 
 @dataclass
 class TaskConfig(PluginConfig):
-    name: str = setting(MISSING, named=False)
+    """Which tasks are played."""
+
+    name: str = setting(MISSING, named=False, filled=True)
     """First part of the run's name."""
-    path: str | None = setting(None, named=False)
+    path: str | None = setting(None, named=False, filled=True)
     """A JSON array, a folder of `{i}.json`, or JSONL; null = the tasks of the benchmark named as `_target_`."""
     plans: str | None = setting(None, named=False)
     """Plan file for `llm=scripted`."""
     ids: Any = setting(None, named=False)
-    """`[0-99,120]`; null = all."""
+    """Only tasks with these ids, single ones and ranges as in `[0-99,120]`; null = all."""
     split: str | None = setting(None, named=False)
     """A part of the benchmark's tasks by its name; `all` = every task, null = the part that the benchmark chooses."""
     sites: list[str] | None = setting(None, named=False)
     """Only tasks all of whose sites are in this list."""
-    limit: int | None = setting(None, named=False)
+    limit: int | None = setting(None, named=False, bounds=AT_LEAST_ONE)
+    """Only so many tasks, the first ones; null = all."""
     hosts: list[str] = setting(factory=list, named=False, measured=False)
     """Hosts besides the sites (`images.example.org`) from which pictures of tasks may be fetched."""
     shard: str | None = None
@@ -64,43 +75,57 @@ class TaskConfig(PluginConfig):
     suite: bool = setting(False, named=False)
     """`path` is a suite file: several benchmarks in one run."""
     members: Tree = setting(factory=dict, named=False)
-    """The benchmarks of a suite by name, as `evaluation.suite` reads them; {} = no suite."""
+    """The benchmarks of a suite by name, read from the suite file and not given on the command line; {} = no suite."""
 
 
 @dataclass
 class BrowserConfig:
+    """The browser in which agents act."""
+
     executable: str | None = setting(None, measured=False)
+    """Path of the Chromium to use; null = the one that was installed or is found."""
     headless: bool = setting(True, measured=False, named=False)
+    """false = its windows are shown."""
     slow_mo_ms: float = setting(0.0, measured=False)
-    width: int = 1280
-    height: int = 720
-    locale: str = "en-US"
-    timezone: str = "UTC"
+    """Wait this many milliseconds before each command to the browser, to watch it."""
+    width: int = setting(1280, bounds=ValueRange(1, 16_384))
+    """Width of the page that an agent sees, in CSS pixels."""
+    height: int = setting(720, bounds=ValueRange(1, 16_384))
+    """Height of the page that an agent sees, in CSS pixels."""
+    locale: str = setting("en-US", filled=True)
+    """Language and forms of numbers and dates that pages are told."""
+    timezone: str = setting("UTC", filled=True)
+    """Time zone of pages, as `Europe/Paris`."""
     geolocation: dict[str, float] = setting(factory=dict, added=True)
     """`{latitude: 48.9, longitude: 2.4}`: where the browser says it is, for tasks that do not say; {} = it does not."""
-    settle_timeout_s: float = 5.0
+    settle_timeout_s: float = setting(5.0, bounds=ValueRange(0, LONGEST_S))
+    """A page that is not quiet for this long after an action is observed as it is, with a notice."""
     action_timeout_s: float = 10.0
+    """How long one input or one question to a page may take before the page counts as hung."""
     navigation_timeout_s: float = 30.0
     """How long a page may take to answer, and how long a site that is gone, or cannot be reset yet, is waited for."""
     step_deadline_s: float = 90.0
-    """A step that takes longer is a hung browser."""
+    """A step that takes longer is a hung browser: it is ended, and its attempt is resumed in another."""
     screenshots: bool = setting(True, measured=False)
+    """Store a picture of the page at each step, for reports; agents that are shown pictures have them anyway."""
     har: bool = setting(False, measured=False)
     """Record what pages ask of their sites, for `harness export webarena-verified`."""
     uploads: str | None = None
-    """Folder whose files an agent may upload by name; null = none."""
-    max_memory_mb: float | None = setting(1024.0, measured=False)
+    """A folder whose files an agent may upload by name, and whose names it is told; null = no uploads."""
+    max_memory_mb: float | None = setting(1024.0, measured=False, bounds=ValueRange(128, 1 << 20))
     """A page that holds more memory (resident) is ended, which its own task sees as a crash; null = no bound."""
-    allowed: str = "auto"
+    allowed: str = setting("auto", choices=("auto", "sites", "any"))
     """`sites`: pages reach the configured sites only; `any`: no limit; `auto`: `sites` for the embedded ones."""
 
 
 @dataclass
 class ExecutorConfig(PluginConfig):
-    kind: str = setting("processes", named=False)
+    """Where episodes run."""
+
+    kind: str = setting("processes", named=False, choices=("processes", "inline", "ray", "slurm"))
     """`processes`: every worker is a supervised process; `inline`: all in this one, to debug; `ray`: on a cluster.
     `slurm`: as jobs, each a shard."""
-    lanes: int | None = setting(None, named=False)
+    lanes: int | None = setting(None, named=False, bounds=ValueRange(1, 1000))
     """Episodes at once per worker; null = chosen from cores and memory, and 1 where `workers` is given."""
     silence_s: float = setting(20.0, named=False)
     """A worker process without a heartbeat for this long is ended, and its tasks go on elsewhere."""
@@ -109,76 +134,98 @@ class ExecutorConfig(PluginConfig):
     shared_fs: bool | None = setting(None, named=False)
     """Whether workers write into the run folder themselves or this process for them; null = each finds out."""
     address: str | None = setting(None, named=False)
-    """Ray only: of the cluster (`host:port`, `auto`); null = one on this machine, for this run."""
-    cpus: float = setting(1.0, named=False)
-    """What a Ray worker takes of a node, and a Slurm job."""
-    shards: int = setting(8, named=False)
-    """Slurm only, as all below: into how many jobs a run is divided."""
+    """`executor=ray` only: address of the cluster (`host:port`, `auto`); null = one on this machine, for this run."""
+    cpus: float = setting(1.0, named=False, bounds=ValueRange(0, 1000, above=True))
+    """Processors that a Ray worker takes of a node, and a Slurm job."""
+    shards: int = setting(8, named=False, bounds=ValueRange(1, 100_000))
+    """`executor=slurm` only: into how many jobs a run is divided."""
     cluster: str = setting("slurm", named=False)
-    """`local` = processes of this machine, to try it."""
+    """`executor=slurm` only: `local` = processes of this machine, to try it."""
     partition: str | None = setting(None, named=False)
-    time_min: int = setting(240, named=False)
-    """A job that runs out of time is queued again and goes on."""
-    mem_gb: float | None = setting(None, named=False)
+    """`executor=slurm` only: the partition that jobs are sent to; null = the cluster's default."""
+    time_min: int = setting(240, named=False, bounds=AT_LEAST_ONE)
+    """`executor=slurm` only: minutes of a job; one that runs out of time is queued again and goes on."""
+    mem_gb: float | None = setting(None, named=False, bounds=ValueRange(0, 1_000_000, above=True))
+    """`executor=slurm` only: memory of a job; null = the cluster's default."""
     sbatch: Tree = field(default_factory=dict)
-    """Further options of sbatch, as submitit names them: account, qos, constraint…"""
+    """`executor=slurm` only: further options of sbatch, as submitit names them: account, qos, constraint…"""
     wait: bool = setting(True, named=False)
-    """False = submit only; the same command brings together what jobs have done."""
+    """`executor=slurm` only: false = submit only; the same command brings together what jobs have done."""
 
 
 @dataclass
 class ResumeConfig:
+    """How interrupted episodes go on."""
+
     strategy: Strategy = Strategy.auto
+    """How an interrupted episode is restored; see docs/pages/resume.md."""
     in_doubt: InDoubtPolicy = InDoubtPolicy.ask_page
     """What becomes of an action that was interrupted on a site which cannot be reset; see docs/pages/resume.md."""
-    min_similarity: float = 0.9
-    """A restored page this similar to the recorded one counts as the same."""
+    min_similarity: float = setting(0.9, bounds=SHARE)
+    """A restored page this similar to the recorded one counts as the same: twice the common lines divided by all."""
     on_divergence: OnDivergence = OnDivergence.restart
     """What becomes of an attempt whose agent's process, started again, does something else than is recorded."""
-    max_attempts: int = 3
+    max_attempts: int = setting(3, bounds=ValueRange(1, 1000))
     """Infrastructure failures of one task before it is left unscored."""
     accept_drift: bool = setting(False, named=False)
-    """Go on in a run folder made with other measuring settings; what changed is kept in its `drift.jsonl`."""
+    """Go on in a run folder made with other measuring settings, versions or references (`eval`) of tasks; what changed
+    is kept in its `drift.jsonl`."""
 
 
 @dataclass
 class LimitsConfig:
+    """What ends an episode; null = no limit."""
+
     max_steps: int = 30
+    """Actions of an episode."""
     parsing_failures: int | None = 3
     """Unreadable replies in a row that end an episode; null = no number of them does."""
     repeated_actions: int | None = 3
     """Equal actions that end an episode, by WebArena's rule; null = no number of them does."""
     max_tokens: int | None = None
+    """Tokens of prompts and replies of an attempt."""
     max_cost_usd: float | None = None
-    max_working_s: float | None = None
-    max_disk_mb: int | None = setting(2048, added=True)
+    """Cost of the replies of an attempt, by `llm.prices`."""
+    max_working_s: float | None = setting(None, bounds=ValueRange(0, MAX_NUMBER))
+    """Seconds that an attempt works; waiting for locks, limits and outages does not count."""
+    max_disk_mb: int | None = setting(2048, added=True, bounds=ValueRange(1, 1 << 30))
     """MiB that an attempt keeps in the run folder: its records, screenshots, pages, requests and answers."""
 
 
 @dataclass
 class JournalConfig:
+    """How journals are written."""
+
     durability: Durability = setting(Durability.record, named=False)
+    """When a record must be on the disk itself, so that a power cut cannot take it. A killed process never can."""
 
 
 @dataclass
 class RunConfig:
-    id: str = setting("${task.name}-${agent.name}-${slug:${llm.model}}", named=False)
-    """Derived from task, agent and model, so that the same command resumes."""
-    root: str = setting("results", named=False)
+    """The run as a whole, and its folder."""
+
+    id: str = setting("${task.name}-${agent.name}-${slug:${llm.model}}", named=False, filled=True)
+    """Name of the run folder; derived from task, agent and model, so that the same command resumes."""
+    root: str = setting("results", named=False, filled=True)
+    """Folder in which the run folder is made."""
     fork: str | None = setting(None, named=False)
     """`RUN@STEP` or `RUN/TASK@STEP`: episodes begin with the steps that run folder RUN recorded up to STEP."""
-    retry: str | None = setting(None, named=False)
+    retry: str | None = setting(None, named=False, choices=RETRIES)
     """Re-open finished tasks as new attempts: `infra`, `failed` or `all`."""
     max_tokens: int | None = setting(None, named=False)
-    """Of all tasks, trials and attempts together, their judging included; so the next two. A run that has spent them
-    stops, and can go on.
-    """
+    """Tokens of all tasks, trials and attempts together, their judging included. A run that has spent them stops, and
+    can go on."""
     max_cost_usd: float | None = setting(None, named=False)
-    max_working_s: float | None = setting(None, named=False)
-    seed: int = 0
+    """Cost of all tasks, trials and attempts together, their judging included. A run that has spent it stops, and can
+    go on."""
+    max_working_s: float | None = setting(None, named=False, bounds=ValueRange(0, MAX_NUMBER))
+    """Seconds of work of all tasks, trials and attempts together. A run that has spent them stops, and can go on."""
+    seed: int = setting(0, bounds=ValueRange(-MAX_NUMBER, MAX_NUMBER))
+    """What random agents and benchmarks begin with; each trial has its own, made from it."""
     dry: bool = setting(False, named=False)
     """Only print what would be done: sites, start pages and evaluators of each task, and the pending episodes."""
     display: Display = setting(Display.auto, named=False)
+    """How progress is shown."""
     report: bool = setting(True, named=False)
     """Bring the HTML report up to date at the end."""
 
@@ -187,13 +234,16 @@ class RunConfig:
 class TrackingConfig:
     """Where trajectories and metrics of the run are logged besides the run folder."""
 
-    kind: str = "none"
+    kind: str = setting("none", choices=("none", "art"))
     """`none`, or `art`: `{base_path}/{project}/models/{name}/`, as OpenPipe ART lays it out."""
     base_path: str = setting(".art", named=False)
+    """Folder of all projects."""
     project: str = setting("cairn", named=False)
+    """Name of the project, a folder in `tracking.base_path`."""
     name: str | None = setting(None, named=False)
-    """Of the model; null = the path-safe form of `llm.model`."""
+    """Name of the model; null = the path-safe form of `llm.model`."""
     split: str = setting("val", named=False)
+    """What the run is logged as: `train`, `val` or `test`."""
     every: int = setting(0, named=False)
     """Log what there is each time this many more tasks have ended, as split `{split}_partial`; 0 = only at the end."""
     report_metrics: list[Any] | None = setting(None, named=False)
@@ -217,17 +267,19 @@ class _AllSettings:
     journal: JournalConfig = setting(factory=JournalConfig, measured=False)
     judge: JudgeConfig = field(default_factory=JudgeConfig)
     evaluators: Any = None
-    """By the name that `eval_types` of a task has for it, besides the shipped ones."""
+    """Evaluators of your own, by the name that `eval_types` of a task has for them."""
     tracking: TrackingConfig = setting(factory=TrackingConfig, measured=False, named=False)
     action_set: ActionSetName = ActionSetName.cairn
+    """Which actions an agent has, and how it writes them."""
     actions: list[str] = setting(factory=list, added=True)
     """Further actions of the set `cairn`: dotted paths of classes, as in `[my_package.MyAction]`."""
     scoring: Dialect = setting(Dialect.corrected, measured=False)
-    workers: int | None = setting(None, measured=False, named=False)
+    """The rules by which the run is scored; `harness score` scores a finished run by the others."""
+    workers: int | None = setting(None, measured=False, named=False, bounds=ValueRange(1, 10_000))
     """Browsers at once; null = chosen from cores and memory."""
-    trials: int = setting(1, measured=False)
+    trials: int = setting(1, measured=False, bounds=ValueRange(1, 100_000))
     """Independent repetitions of each task."""
-    fail_under: float | None = setting(None, measured=False, named=False)
+    fail_under: float | None = setting(None, measured=False, named=False, bounds=SHARE)
     """Exit 1 when the success rate over all tasks is below this."""
 
 
@@ -267,7 +319,7 @@ class Config(_AllSettings):
         found = measured(self.tree(), ConfigSchema)
         if self.sites.live is not None:
             found["sites.live"] = asdict(self.sites.live)
-        plugins = {"task": self.task, "agent": self.agent, "judge": self.judge, "observation": self.observation}
+        plugins = {name: getattr(self, name) for name in MEASURED_PLUGINS}
         plugins |= {f"task.members.{name}": member_task(member) for name, member in self.task.members.items()}
         for name, plugin in (plugins | {f"evaluators.{name}": one for name, one in self.evaluators.items()}).items():
             if plugin._target_ is not None:
@@ -279,6 +331,8 @@ class Config(_AllSettings):
                 if name == "task" and arguments.get("path") == self.task.path:
                     arguments.pop("path", None)  # the tasks that it holds are compared, wherever the file is
                 found |= measured_plugin(name, plugin._target_, arguments)
+        if "agent.command" in found:
+            found["agent.command"] = [FIRST_PLACES.get(part, part) for part in found["agent.command"]]
         for name, member in self.task.members.items():
             limits = asdict(LimitsConfig()) | member["limits"]  # an older run folder does not hold all of them
             found |= measured(limits, LimitsConfig, f"task.members.{name}.limits.")

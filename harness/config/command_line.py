@@ -27,7 +27,8 @@ def options_first(arguments: Sequence[str]) -> tuple[str, ...]:
     try:
         found, unknown = parser.parse_known_intermixed_args(list(arguments))
     except argparse.ArgumentError as error:
-        raise ConfigError(f"{error.argument_name}: {error.message}; --help says more") from error
+        what = "give --cfg job" if error.argument_name == "--cfg/-c" else error.message
+        raise ConfigError(f"{error.argument_name}: {what}; --help says more") from error
     if unknown:
         raise ConfigError(_unknown(unknown[0]))
     settings = list(found.overrides)
@@ -42,6 +43,7 @@ def options_first(arguments: Sequence[str]) -> tuple[str, ...]:
 
 def _unknown(option: str) -> str:
     name = option.lstrip("-").partition("=")[0].replace("-", "_")
-    near = nearest(name, setting_names())
+    known = tuple(setting_names())
+    near = name if name in known else nearest(name, known)
     hint = f"; did you mean {near}=…" if near else ""
     return f"{option} is not an option ({OPTIONS}); settings are written KEY=VALUE{hint}"

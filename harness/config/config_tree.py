@@ -2,18 +2,41 @@
 
 import os
 from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
 
 from omegaconf import OmegaConf
 
+from harness.config import PROJECT
 from harness.config.config_secrets import config_secrets, redacted_settings
 from harness.config.schema_fields import Tree
 from harness.journal.redaction import Redactor
 from harness.journal.secret_detection import secrets_in
 
+_LONGEST_PATH = 4096
+
 
 def saved(tree: Tree) -> str:
-    """All of it as YAML, keys and passwords left out."""
-    return str(OmegaConf.to_yaml(OmegaConf.create(redacted_settings(tree))))
+    """All of it as YAML, without keys and passwords, and without where things are on this machine: a run folder is
+    passed on.
+    """
+    return str(OmegaConf.to_yaml(OmegaConf.create(_unplaced(redacted_settings(tree)))))
+
+
+def _unplaced(value: Any) -> Any:
+    """Paths of files and folders that exist, as `${project:…}`, as seen from the current folder, or as their name."""
+    match value:
+        case dict():
+            return {key: _unplaced(item) for key, item in value.items()}
+        case list():
+            return [_unplaced(item) for item in value]
+        case str() if value.startswith("/") and os.path.lexists(value[:_LONGEST_PATH]):
+            path = Path(value)
+            if path.is_relative_to(PROJECT):
+                return f"${{project:{path.relative_to(PROJECT)}}}"
+            here = Path.cwd()
+            return str(path.relative_to(here)) if path.is_relative_to(here) else f"…/{path.name}"
+    return value
 
 
 def all_secrets(tree: Tree, more: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Checks of settings that the schema cannot express: numbers are finite and in range, and words are known.
 
-Every number in `config` is checked: also a field that is added later is finite and not negative. Narrower bounds are in
-one table. Checked before anything is created or run.
+Every number in `config` is checked: also a field that is added later is finite and not negative. Narrower bounds, and
+the words that there are, stand on the fields. Checked before anything is created or run.
 """
 
 import json
@@ -10,125 +10,36 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 from harness.actions.truncate import cut
-from harness.choices import ObservationDialect, ObservationType
-from harness.config import BrowserConfig, ExecutorConfig
+from harness.choices import COUNT, TIME, ObservationDialect, ObservationType, ValueRange
+from harness.config import BrowserConfig, Config, ExecutorConfig
 from harness.config.observation_settings import TEXTS, parts_of
+from harness.config.schema_fields import declared
 from harness.errors import ConfigError
-from harness.runner.pending import RETRIES
+from harness.llm import providers
 
-MAX_NUMBER = 2**53
-"""Beyond it JSON's numbers are not exact any more."""
-_LONGEST_S = 2_000_000.0
-"""23 days; the timers of Chromium and its driver hold no more milliseconds than 31 bits."""
 _FEWEST_FILES = 256
 """As many as macOS grants; a Chromium takes some hundred, and asks for more itself."""
 _MOST_TEXT = 1_000_000
 
 
-class ValueRange(NamedTuple):
-    """Of a number, both included."""
-
-    least: float
-    most: float
-    above: bool = False
-    """`least` itself is too little."""
-
-    def __str__(self) -> str:
-        return (
-            f"above {self.least:g}, {self.most:.10g} at most"
-            if self.above
-            else f"from {self.least:g} to {self.most:.10g}"
-        )
-
-    def hold(self, value: float) -> bool:
-        """NaN is within no bounds."""
-        return self.least <= value <= self.most and not (self.above and value == self.least)
-
-
-_COUNT = ValueRange(0, MAX_NUMBER)
-_TIME = ValueRange(0, _LONGEST_S, above=True)
-_RATE = ValueRange(0, 1)
+_DECLARED = {one.name: one for one in declared(Config)}
 BOUNDS: Mapping[str, ValueRange] = MappingProxyType(
-    {
-        "task.limit": ValueRange(1, MAX_NUMBER),
-        "agent.parsing_retries": ValueRange(0, 1000),
-        "llm.temperature": ValueRange(0, 100),
-        "llm.top_p": _RATE,
-        "llm.max_tokens": ValueRange(1, MAX_NUMBER),
-        "llm.max_attempts": ValueRange(1, 1000),
-        "llm.max_retry_s": ValueRange(0, _LONGEST_S),
-        "llm.max_outage_s": ValueRange(0, _LONGEST_S),
-        "llm.cache_mb": ValueRange(0, 1 << 30, above=True),
-        "llm.max_answer_mb": ValueRange(0, 65_536, above=True),
-        "browser.max_memory_mb": ValueRange(128, 1 << 20),
-        "llm.max_concurrency": ValueRange(1, MAX_NUMBER),
-        "llm.requests_per_minute": ValueRange(0, MAX_NUMBER, above=True),
-        "llm.tokens_per_minute": ValueRange(0, MAX_NUMBER, above=True),
-        "agent.image.max_pixels": ValueRange(10_000, 1 << 28),
-        "browser.width": ValueRange(1, 16_384),
-        "browser.height": ValueRange(1, 16_384),
-        "browser.settle_timeout_s": ValueRange(0, _LONGEST_S),
-        "executor.lanes": ValueRange(1, 1000),
-        "executor.cpus": ValueRange(0, 1000, above=True),
-        "executor.shards": ValueRange(1, 100_000),
-        "executor.time_min": ValueRange(1, MAX_NUMBER),
-        "executor.mem_gb": ValueRange(0, 1_000_000, above=True),
-        "sites.port": ValueRange(1, 65_535),
-        "resume.min_similarity": _RATE,
-        "resume.max_attempts": ValueRange(1, 1000),
-        "limits.max_working_s": ValueRange(0, MAX_NUMBER),
-        "limits.max_disk_mb": ValueRange(1, 1 << 30),
-        "run.max_working_s": ValueRange(0, MAX_NUMBER),
-        "run.seed": ValueRange(-MAX_NUMBER, MAX_NUMBER),
-        "workers": ValueRange(1, 10_000),
-        "trials": ValueRange(1, 100_000),
-        "fail_under": _RATE,
-    }
+    {name: bounds for name, one in _DECLARED.items() if (bounds := one.field.metadata.get("bounds"))}
 )
-"""Of numbers whose kind says too little; those of `llm` hold for `judge`, too."""
-
-CACHE_MODES = ("off", "read", "readwrite")
-AGENT_KINDS = ("prompt", "tools", "computer", "process", "null", "random")
+"""Of numbers whose kind says too little."""
 WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "agent.kind": AGENT_KINDS,
-        "agent.browser": ("mcp", "cdp", "none"),
-        "agent.safety_checks": ("acknowledge", "stop"),
-        "llm.kind": ("openai", "azure", "scripted", "none"),
-        "llm.api": ("chat", "responses", "messages"),
-        "llm.cache": CACHE_MODES,
-        "judge.cache": CACHE_MODES,
-        "judge.kind": ("openai", "azure"),
-        "judge.api": ("chat", "responses", "messages"),
-        "browser.allowed": ("auto", "sites", "any"),
-        "executor.kind": ("processes", "inline", "ray", "slurm"),
-        "run.retry": RETRIES,
-    }
+    {name: words for name, one in _DECLARED.items() if (words := one.field.metadata.get("choices"))}
 )
 """Settings that are one of a few words."""
-
-ADDRESSES = ("llm.base_url", "judge.base_url")
+ADDRESSES = tuple(name for name, one in _DECLARED.items() if one.field.metadata.get("address"))
+NON_EMPTY = tuple(name for name, one in _DECLARED.items() if one.field.metadata.get("filled"))
+"""Texts that cannot be empty."""
 RESERVED = frozenset({"messages", "model", "stream", "input", "instructions", "system", "previous_response_id"})
 """Keys of a request that settings cannot replace: they are recorded in the journal."""
-NON_EMPTY = (
-    *("task.name", "task.path", "agent.name", "agent.splitter", "agent.example_role", "llm.name"),
-    *(
-        "llm.model",
-        "llm.max_tokens_field",
-        "llm.cache_dir",
-        "judge.cache_dir",
-        "judge.max_tokens_field",
-        "browser.locale",
-        "browser.timezone",
-        "run.id",
-        "run.root",
-    ),
-)
-"""Texts that cannot be empty."""
 
 
 def check_values(config: object) -> None:
@@ -215,8 +126,7 @@ def settings(tree: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 def range_of(name: str) -> ValueRange:
     """Of a setting that is a number."""
-    bounds = BOUNDS.get(name) or BOUNDS.get(name.replace("judge.", "llm.", 1))
-    return bounds or (_TIME if name.endswith("_s") else _COUNT)
+    return BOUNDS.get(name) or (TIME if name.endswith("_s") else COUNT)
 
 
 def _check_parts(said: str) -> None:
@@ -251,8 +161,9 @@ def _check_text(name: str, value: str) -> None:
         check_address(name, value)
     if name == "run.id" and (Path(value).is_absolute() or ".." in Path(value).parts):
         raise ConfigError(f"run.id={value[:200]} is not in run.root; give a name, and set run.root for another place")
-    if name in WORDS and value not in WORDS[name]:
-        raise ConfigError(f"{name}={value[:80]} is unknown; choose one of {', '.join(WORDS[name])}")
+    known = providers.names() if name in ("llm.api", "judge.api") else WORDS.get(name, (value,))
+    if value not in known:
+        raise ConfigError(f"{name}={value[:80]} is unknown; choose one of {', '.join(known)}")
 
 
 def check_address(name: str, value: str) -> None:

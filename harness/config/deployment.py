@@ -5,6 +5,9 @@ from dataclasses import dataclass, replace
 from harness.config.site_settings import SiteSettings, SitesSettings
 from harness.records import Site
 
+UNUSED_LANE = 9_000_000
+"""Of embedded sites a tenant that no run has, for what is only tried: a run on the same server notices nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Deployment:

@@ -1,6 +1,7 @@
 """The settings below `sites.live`: rules of a run on the live web."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import ConfigError
@@ -10,7 +11,6 @@ if TYPE_CHECKING:
 
 LIVE = "live"
 """The site that tasks on the live web name; it has no address of its own."""
-_KEYS = {"allow", "deny", "pages_per_minute", "pages_per_host", "robots", "agent"}
 
 
 def read_live(tree: object) -> "LiveRules | None":
@@ -23,10 +23,11 @@ def read_live(tree: object) -> "LiveRules | None":
         return None
     from harness.browser.live.rules import LiveRules  # `--help` must not wait for it
 
+    known = {one.name: one.metadata.get("bounds") for one in fields(LiveRules)}
     if not isinstance(tree, Mapping):
-        raise ConfigError(f"sites.live must be a mapping, not {tree!r:.80}; known keys: {', '.join(sorted(_KEYS))}")
-    if unknown := sorted(set(tree) - _KEYS):
-        raise ConfigError(f"sites.live.{unknown[0]} is unknown; known keys: {', '.join(sorted(_KEYS))}")
+        raise ConfigError(f"sites.live must be a mapping, not {tree!r:.80}; known keys: {', '.join(sorted(known))}")
+    if unknown := sorted(set(tree) - known.keys()):
+        raise ConfigError(f"sites.live.{unknown[0]} is unknown; known keys: {', '.join(sorted(known))}")
     default = LiveRules()
     agent, robots = tree.get("agent", default.agent), tree.get("robots", default.robots)
     if not isinstance(agent, str) or not agent.replace("-", "").replace("_", "").isalpha():
@@ -36,8 +37,8 @@ def read_live(tree: object) -> "LiveRules | None":
     return LiveRules(
         allow=_hosts(tree, "allow"),
         deny=_hosts(tree, "deny"),
-        pages_per_minute=_number(tree, "pages_per_minute", default.pages_per_minute, most=6000),
-        pages_per_host=int(_number(tree, "pages_per_host", default.pages_per_host, most=1_000_000)),
+        pages_per_minute=_number(tree, "pages_per_minute", default.pages_per_minute, known),
+        pages_per_host=int(_number(tree, "pages_per_host", default.pages_per_host, known)),
         robots=robots,
         agent=agent.lower(),
     )
@@ -56,8 +57,8 @@ def _hosts(tree: Mapping[str, Any], key: str) -> tuple[str, ...]:
     return hosts
 
 
-def _number(tree: Mapping[str, Any], key: str, default: float, *, most: float) -> float:
+def _number(tree: Mapping[str, Any], key: str, default: float, known: Mapping[str, Any]) -> float:
     value = tree.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= most:
-        raise ConfigError(f"sites.live.{key}={value!r:.80} cannot be used; give a number above 0 and at most {most:g}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not known[key].hold(value):
+        raise ConfigError(f"sites.live.{key}={value!r:.80} cannot be used; give a number {known[key]}")
     return float(value)

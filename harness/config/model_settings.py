@@ -7,33 +7,43 @@ from typing import Any, Self
 
 from omegaconf import MISSING
 
+from harness.choices import AT_LEAST_ONE, LONGEST_S, POSITIVE, SHARE, ValueRange
 from harness.config.agent_settings import PluginConfig
 from harness.config.schema_fields import Tree, setting
 
 _OPENAI = "https://api.openai.com/"
+_TEMPERATURE = ValueRange(0, 100)
+_CACHE_MODES = ("off", "read", "readwrite")
 
 
 @dataclass
 class ModelConfig:
     """What both have."""
 
-    kind: str = "openai"
+    kind: str = setting("openai", choices=("openai", "azure"))
     """`openai`: any endpoint that speaks `api`; `azure`: OpenAI's interfaces at Azure."""
     api: str = setting("chat", added=True)
-    """The interface: `chat` (chat completions), `responses` (OpenAI's) or `messages` (Anthropic's)."""
-    base_url: str | None = setting(None, measured=False, named=False)
-    """Null = that of the interface's maker."""
+    """The wire format: `chat` (chat completions), `responses` (OpenAI's), `messages` (Anthropic's), or the name of an
+    installed provider."""
+    base_url: str | None = setting(None, measured=False, named=False, address=True)
+    """Address of the endpoint; null = that of the format's maker."""
     api_key: str | None = setting(None, measured=False, named=False)
+    """The endpoint's key, a secret; give it by the environment variable that the file in `configs/llm` or
+    `configs/judge` names."""
     headers: dict[str, str] = setting(factory=dict, measured=False, named=False)
     """Sent with every request, as `OpenAI-Organization`; their values are secrets."""
     api_version: str | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    max_tokens: int | None = None
-    max_tokens_field: str = "max_tokens"
-    """Of chat completions. With this default reasoning models (o-series, gpt-5) get `max_completion_tokens`, with room
-    for their reasoning, and neither temperature nor top_p, which they refuse; so in the other interfaces.
-    """
+    """Azure only: a dated version of its interface; null = its v1 interface."""
+    temperature: float | None = setting(None, bounds=_TEMPERATURE)
+    """Sent as it is; null = not sent, and the endpoint has its own default."""
+    top_p: float | None = setting(None, bounds=SHARE)
+    """Sent as it is; null = not sent."""
+    max_tokens: int | None = setting(None, bounds=AT_LEAST_ONE)
+    """Most tokens of one reply; null = not sent."""
+    max_tokens_field: str = setting("max_tokens", filled=True)
+    """Name of `max_tokens` in a request of chat completions. With this default reasoning models (o-series, gpt-5) get
+    `max_completion_tokens`, with room for their reasoning, and neither temperature nor top_p, which they refuse; so in
+    the other interfaces."""
     reasoning_effort: str | None = setting(None, added=True)
     """Sent as it is (`low`, `medium`, `high`, …); null = not sent."""
     seed: int | None = setting(None, added=True)
@@ -41,42 +51,51 @@ class ModelConfig:
     extra_body: Tree = setting(factory=dict, added=True)
     """Further keys of the request, as the endpoint documents them: `+llm.extra_body.KEY=VALUE`."""
     timeout_s: float = setting(120.0, measured=False)
-    max_attempts: int = setting(8, measured=False)
-    max_retry_s: float = setting(600.0, measured=False)
+    """A request without an answer for this long is given up, and may be sent again."""
+    max_attempts: int = setting(8, measured=False, bounds=ValueRange(1, 1000))
+    """How often one request is sent at most, when the endpoint fails or refuses for a while."""
+    max_retry_s: float = setting(600.0, measured=False, bounds=ValueRange(0, LONGEST_S))
     """Retries of one request end after this long."""
-    max_answer_mb: float = setting(32.0, measured=False)
+    max_answer_mb: float = setting(32.0, measured=False, bounds=ValueRange(0, 65_536, above=True))
     """A longer answer of the endpoint is refused, and only its own task fails; decompressed."""
-    max_concurrency: int | None = setting(None, measured=False)
-    """Requests at once, over all workers; null = no limit of ours. So the next two."""
-    requests_per_minute: float | None = setting(None, measured=False)
-    """Null = what the endpoint lets through, which is found out; tokens likewise."""
-    tokens_per_minute: float | None = setting(None, measured=False)
+    max_concurrency: int | None = setting(None, measured=False, bounds=AT_LEAST_ONE)
+    """Requests at once, over all workers; null = no limit of ours."""
+    requests_per_minute: float | None = setting(None, measured=False, bounds=POSITIVE)
+    """Over all workers; null = what the endpoint lets through, which is found out."""
+    tokens_per_minute: float | None = setting(None, measured=False, bounds=POSITIVE)
+    """Over all workers; null = what the endpoint lets through, which is found out."""
     prices: str | None = setting(None, measured=False)
     """YAML of prices per million tokens; null = `configs/prices.yaml`; for the judge, `llm.prices`."""
-    cache: str | None = setting(None, measured=False, named=False)
+    cache: str | None = setting(None, measured=False, named=False, choices=_CACHE_MODES)
     """Reply cache: `off`, `read`, or `readwrite`; null = `off`, for the judge as `llm.cache`."""
-    cache_dir: str | None = setting(None, measured=False, named=False)
-    """Its folder; null = `cairn` in the person's cache folder (`~/.cache`), for the judge as `llm.cache_dir`."""
-    cache_mb: float = setting(2048.0, measured=False, named=False)
-    """Of all replies in it; beyond, the least recently used ones are removed."""
+    cache_dir: str | None = setting(None, measured=False, named=False, filled=True)
+    """Folder of the reply cache; null = `cairn` in the person's cache folder (`~/.cache`), for the judge as
+    `llm.cache_dir`."""
+    cache_mb: float = setting(2048.0, measured=False, named=False, bounds=ValueRange(0, 1 << 30, above=True))
+    """Size of the reply cache in MB; beyond, the least recently used replies are removed."""
 
 
 @dataclass
-class LlmConfig(ModelConfig):
-    kind: str = "openai"
-    """Also `scripted` (starts the embedded endpoint), or `none` (for agents that ask no model)."""
-    name: str = MISSING
-    model: str = setting(MISSING, named=False)
+class LlmConfig(PluginConfig, ModelConfig):
+    """The model under test; `_target_` is a `ModelProvider` of the person's own, which takes the place of `api`."""
+
+    kind: str = setting("openai", choices=("openai", "azure", "scripted", "none"))
+    """`openai`: any endpoint that speaks `llm.api`; `azure`: OpenAI's interfaces at Azure; `scripted` starts the
+    embedded endpoint; `none` is for agents that ask no model."""
+    name: str = setting(MISSING, filled=True)
+    """How reports call the endpoint."""
+    model: str = setting(MISSING, named=False, filled=True)
+    """Name of the model, as the endpoint knows it; part of the run's name."""
     step: int = 0
     """Which checkpoint of a model in training this is; a label for `tracking`."""
-    max_outage_s: float = setting(3600.0, measured=False)
+    max_outage_s: float = setting(3600.0, measured=False, bounds=ValueRange(0, LONGEST_S))
     """The run pauses this long for an endpoint that stays down, before tasks are given up."""
     plans: str | None = setting(None, measured=False, named=False)
-    """Scripted only: plan file."""
+    """`llm=scripted` only: the plan file that the endpoint follows."""
     faults: list[Any] = setting(factory=list, measured=False)
-    """Scripted only: faults to inject, by rule."""
+    """`llm=scripted` only: faults to inject, by rule; configs/llm/scripted.yaml has examples."""
     latency_ms: int = setting(0, measured=False)
-    """Scripted only: how long an answer takes."""
+    """`llm=scripted` only: how long an answer takes, in milliseconds."""
 
 
 @dataclass
@@ -87,12 +106,13 @@ class JudgeConfig(PluginConfig, ModelConfig):
     """
 
     model: str | None = None
-    kind: str = setting("openai", added=True)
+    """Name of the judging model; null = there is no judge."""
+    kind: str = setting("openai", added=True, choices=("openai", "azure"))
     api_version: str | None = setting(None, added=True)
-    temperature: float | None = setting(0.0, added=True)
-    top_p: float | None = setting(None, added=True)
-    max_tokens: int | None = setting(768, added=True)
-    max_tokens_field: str = setting("max_tokens", added=True)
+    temperature: float | None = setting(0.0, added=True, bounds=_TEMPERATURE)
+    top_p: float | None = setting(None, added=True, bounds=SHARE)
+    max_tokens: int | None = setting(768, added=True, bounds=AT_LEAST_ONE)
+    max_tokens_field: str = setting("max_tokens", added=True, filled=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

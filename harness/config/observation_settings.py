@@ -12,11 +12,15 @@ PICTURES = frozenset({ObservationType.image, ObservationType.marks})
 
 @dataclass
 class ObservationConfig(PluginConfig):
+    """What an agent is shown of a page."""
+
     type: str = "accessibility_tree"
-    """What the agent is shown, as `accessibility_tree+image`; with pictures only, the accessibility tree is still
-    recorded.
+    """What the agent is shown: `accessibility_tree`, `html`, `image` (a screenshot), `marks` (a screenshot in which
+    elements have their ids), or several, as `accessibility_tree+image`; with pictures only, the accessibility tree is
+    still recorded.
     """
     dialect: ObservationDialect = ObservationDialect.cairn
+    """How the text of a page is written."""
     keep_html: bool = setting(False, measured=False)
     """Store the HTML of the page at each step, so that its state can be looked at again."""
 

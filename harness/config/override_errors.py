@@ -7,6 +7,7 @@ known here keeps their words.
 import re
 from collections.abc import Callable
 
+import yaml
 from hydra.errors import MissingConfigException, OverrideParseException
 
 from harness.actions.truncate import cut
@@ -25,6 +26,9 @@ def sentence(error: Exception) -> str:
         return "the settings are nested too deeply; remove levels"
     if isinstance(error, OverrideParseException):
         return _unreadable(error)
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        place = f"{error.problem_mark.name}, line {error.problem_mark.line + 1}"
+        return f"{place}: this is not valid YAML ({cut(str(error.problem), 200)}); correct the file"
     text = _text(error)
     for pattern, explain in _KNOWN:
         if (found := pattern.search(text)) is not None:
@@ -49,7 +53,7 @@ def _unreadable(error: OverrideParseException) -> str:
         return f"{override!r} is not a setting with a value; settings are written KEY=VALUE; {SAYS_MORE}"
     if not re.fullmatch(r"[~+]*[\w.@/-]+", key):
         return f"{cut(key, 200)!r} in {override!r} is not the name of a setting; {SAYS_MORE}"
-    quoted = cut(value, 100).replace('"', "'")
+    quoted = cut(value.strip("\"'"), 100).replace('"', "'")
     return (
         f"the value of {override!r} cannot be read; close its brackets, or quote a text that has brackets, commas,"
         f" quotation marks or blanks: '{key}=\"{quoted}\"'"
@@ -65,10 +69,11 @@ def _unknown_key(found: re.Match[str], _: Exception) -> str:
 
 
 def _near_site_key(name: str) -> str:
-    from harness.config.site_settings import SITE_KEYS  # which imports `override_keys`, too
+    from harness.config.site_settings import keys_below  # which imports `override_keys`, too
 
     parent, _, key = name.rpartition(".")
-    near = nearest(key, SITE_KEYS) if parent.startswith("sites.") and key not in SITE_KEYS else None
+    keys = keys_below(parent)
+    near = nearest(key, keys) if keys and key not in keys else None
     return f"; did you mean {parent}.{near}" if near else ""
 
 
@@ -95,8 +100,33 @@ def _not_text(found: re.Match[str], _: Exception) -> str:
     return f"{found[1]} is a {found[2]}, and the setting takes one text"
 
 
+def _not_a_list(found: re.Match[str], _: Exception) -> str:
+    key, _equals, value = found[1].partition("=")
+    return f"{found[1]} is one value, and the setting takes a list; write {key}=[{value}]"
+
+
+def _not_a_group(found: re.Match[str], _: Exception) -> str:
+    key = found[1].partition("=")[0].lstrip("+")
+    inner = [name for name in setting_names() if name.startswith(f"{key}.")]
+    return f"{key} is a group of settings, and takes no value of its own; give one of {', '.join(inner)}"
+
+
+def _no_folder(found: re.Match[str], _: Exception) -> str:
+    return f"--config-dir: {found[1]} is not a folder; give the folder of your own configurations"
+
+
+def _refers_to_nothing(found: re.Match[str], _: Exception) -> str:
+    return f"${{{found[1]}}} refers to a setting that does not exist; correct its name, or quote the text with \\${{"
+
+
+def _is_needed(found: re.Match[str], _: Exception) -> str:
+    return f"a setting that others refer to (${{{found[1]}}}) is not set, or was removed with ~; give it a value"
+
+
 def _missing_variable(found: re.Match[str], error: Exception) -> str:
     key = getattr(error, "full_key", None) or getattr(error.__cause__, "full_key", None)
+    if str(key).startswith("hydra."):  # the name of the folder, which holds the setting that needs it
+        key = None
     return f"the environment variable {found[1]} is not set{f', which {key} needs' if key else ''}; set it"
 
 
@@ -123,6 +153,11 @@ _KNOWN: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Exception], str]],
     (re.compile(r"merging override (.+?) Value '(.*?)' is not a valid (\w+)"), _wrong_type),
     (re.compile(r"merging override (.+?) Invalid value .*?, expected one of \[(.*?)\]"), _wrong_word),
     (re.compile(r"merging override (.+?) Cannot convert '(\w+)' to string"), _not_text),
+    (re.compile(r"merging override (.+?) Invalid value assigned: \w+ is not a ListConfig"), _not_a_list),
+    (re.compile(r"merging override (.+?) Invalid type assigned: \w+ is not a subclass of"), _not_a_group),
+    (re.compile(r"Additional config directory '(.+?)' not found"), _no_folder),
+    (re.compile(r"Interpolation key '([^']+)' not found"), _refers_to_nothing),
+    (re.compile(r"Error resolving interpolation '\$\{(?:\w+:)?(?:\$\{)?([\w.]+)"), _is_needed),
     (re.compile(r"Environment variable '([^']+)' not found"), _missing_variable),
     (re.compile(r"Ambiguous value for argument '(.+?)' 1\. "), _ambiguous),
     (re.compile(r"An item is already at '([^']+)'"), _exists),

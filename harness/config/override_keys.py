@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from harness.errors import ConfigError
 
-SAYS_MORE = "--help says more, --cfg job lists all settings"
+SAYS_MORE = "--help says more, harness settings lists all settings"
 _NEAR = 0.6
 _ELSEWHERE = 0.2
 """How much less a name is worth that is only near in its last part: `+max_step` means `limits.max_steps`."""

@@ -1,18 +1,34 @@
-"""What a setting means for a run folder, declared on its field; and settings as plain values."""
+"""What a setting is, declared on its field and nowhere else; and settings as plain values.
 
-from collections.abc import Mapping
+The default, the values that it may have and what it means for a run folder are arguments of `setting`; its words are
+the docstring below the field. Checks, `harness settings` and docs/pages/settings.md read them from there.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, asdict, field, fields, is_dataclass
 from enum import Enum
-from typing import Any, get_type_hints
+from types import UnionType
+from typing import Any, NamedTuple, get_args, get_type_hints
+
+from harness.choices import ValueRange
 
 Tree = dict[str, Any]
 """Settings as plain values: what YAML and JSON know."""
 
 
-def setting(
-    default: Any = None, *, factory: Any = None, measured: bool = True, named: bool = True, added: bool = False
+def setting(  # noqa: PLR0913 (what there is to say of a setting)
+    default: Any = None,
+    *,
+    factory: Any = None,
+    measured: bool = True,
+    named: bool = True,
+    added: bool = False,
+    bounds: ValueRange | None = None,
+    choices: tuple[str, ...] = (),
+    filled: bool = False,
+    address: bool = False,
 ) -> Any:
-    """A field, with what it means for a run folder; said here and nowhere else.
+    """A field, with what it means for a run folder and which values it may have; said here and nowhere else.
 
     Args:
         default: Its default.
@@ -23,11 +39,48 @@ def setting(
             choice (`llm=openai`) does. What is not named is in `run.id`, or means nothing to a sweep.
         added: Whether there are run folders from before it existed: with its default it is no part of what is measured,
             so that those are resumed as they are.
+        bounds: Of a number; None = by its kind: a time in seconds is above 0, any other number at least 0.
+        choices: The words that there are, of a text that is one of a few.
+        filled: The text cannot be empty.
+        address: The text is an http or https address.
     """
-    metadata = {"measured": measured, "named": named, "added": added}
+    metadata = {"measured": measured, "named": named, "added": added, "bounds": bounds, "choices": choices}
+    metadata |= {"filled": filled, "address": address}
     if factory is not None:
         return field(default_factory=factory, metadata=metadata)
     return field(default=default, metadata=metadata)
+
+
+class Declared(NamedTuple):
+    """A setting and where it is declared."""
+
+    name: str
+    """Its dotted name."""
+    owner: type
+    """The dataclass."""
+    field: Field[Any]
+    kind: Any
+    """Its type."""
+    measured: bool
+    """Whether it, and every group that it is in, changes what is measured."""
+
+
+def declared(schema: type, prefix: str = "", *, measured: bool = True) -> Iterator[Declared]:
+    """Every setting of a dataclass, groups entered; what is free by design (`sites`, `arguments`) is one setting."""
+    kinds = get_type_hints(schema)
+    for one in fields(schema):
+        counts = measured and one.metadata.get("measured", True)
+        group = group_of(kinds[one.name])
+        if group is not None:
+            yield from declared(group, f"{prefix}{one.name}.", measured=counts)
+        else:
+            yield Declared(f"{prefix}{one.name}", schema, one, kinds[one.name], counts)
+
+
+def group_of(kind: Any) -> type | None:
+    """The dataclass that a field holds, or may hold."""
+    kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    return next((one for one in kinds if isinstance(one, type) and is_dataclass(one)), None)
 
 
 def as_plain(value: Any) -> Any:

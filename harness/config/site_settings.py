@@ -6,17 +6,17 @@ does. Where a lane reaches a site is in `deployment`.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.actions.truncate import cut
 from harness.browser.live.rules import LiveRules
-from harness.choices import ResetWhen, SiteLocking
+from harness.choices import ResetWhen, SiteLocking, ValueRange
 from harness.config.live_settings import read_live
 from harness.config.override_keys import misspelt
-from harness.config.schema_fields import Tree
+from harness.config.schema_fields import Tree, setting
 from harness.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -24,14 +24,6 @@ if TYPE_CHECKING:
 
 URL = "{url}"
 """In a reset hook: the real base URL of the instance."""
-SITE_KEYS = {
-    *("url", "instances", "canonical", "server", "read_only", "safe_get"),
-    *("reset_command", "reset_url", "effects_url", "login", "version"),
-}
-_LOGIN_KEYS = {"url", "fields", "submit", "probe_url", "probe_text"}
-_RESET_KEYS = {"command", "url", "timeout_s", "when"}
-RESERVED = {"embedded", "server", "port", "reset", "locks", "live", "version"}
-"""Settings of `sites` that are no site."""
 DEMO_SERVER = "harness.demo"
 _OLD_NAME_OF_LOCKS = "leases"
 """Read until the next release; the changelog names the new key."""
@@ -39,27 +31,41 @@ _HTTP = ("http://", "https://")
 _Word = TypeVar("_Word", bound=Enum)
 
 
+def _derived(**how: Any) -> Any:
+    """A field that is no key of the settings."""
+    return field(metadata={"derived": True}, **how)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteSettings:
-    name: str
-    canonical: str
-    """The address shown to agents and in records: `canonical`, else the first of `instances`, without credentials."""
-    instances: tuple[str, ...]
-    """The real base URLs: `url`, then those of `instances`, each once; () = no address is known."""
-    is_embedded: bool
+    """`sites.NAME`: one site, by the name that tasks have for it."""
+
+    name: str = _derived()
+    url: str | None = None
+    """The real base URL; null = that of an embedded site."""
+    instances: tuple[str, ...] = ()
+    """Real base URLs of further instances; once it is read, of all of them, `url` first and each once."""
+    canonical: str = ""
+    """The address shown to agents and in records; without it, `url` without credentials."""
+    is_embedded: bool = _derived()
     """Every lane has a site of its own, served by the harness."""
-    server: str | None
-    """Of an embedded site: the module that serves it; None = `sites.server`."""
-    read_only: bool
+    server: str | None = None
+    """Of an embedded site: the module that serves it; null = `sites.server`."""
+    read_only: bool = False
     """No task changes it."""
-    safe_get: bool
+    safe_get: bool = False
     """Opening an address of it changes nothing, nor does a click on a plain link to one (RFC 9110, 9.2.1)."""
-    reset_command: str | None
-    reset_url: str | None
-    effects_url: str | None
-    login: "Login | None"
+    reset_command: str | None = None
+    """Command that puts an instance back to its first state; `{url}` in it is the instance. null = `sites.reset`."""
+    reset_url: str | None = None
+    """Address that is sent a POST to put an instance back to its first state; `{url}` in it is the instance. null =
+    `sites.reset`."""
+    effects_url: str | None = None
+    """Address whose answer changes after every effect on the site, for actions in doubt; null = there is none."""
+    login: "Login | None" = None
+    """How the browser of each episode is logged in before it begins; null = it is not."""
     version: str | None = None
-    """What is declared to be served, as the digest of an image; None = `sites.version`."""
+    """What is declared to be served, as the digest of an image; null = `sites.version`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,27 +73,34 @@ class ResetSettings:
     """`sites.reset`: the hook for all sites that have none of their own."""
 
     command: str | None = None
+    """Command that puts an instance back to its first state; `{url}` in it is the instance."""
     url: str | None = None
-    """POST here."""
+    """Address that is sent a POST to put an instance back; `{url}` in it is the instance."""
     timeout_s: float = 900.0
+    """A reset that takes longer has failed."""
     when: ResetWhen = ResetWhen.DIRTY
+    """When a site is reset."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitesSettings:
+    """The sites of the run, and what holds for all of them."""
+
     embedded: bool = False
+    """The harness serves the sites itself, one for each lane."""
     server: str = DEMO_SERVER
     """Of embedded sites: the module that serves them, `python -m MODULE --port N --state DIR`."""
-    port: int | None = None
-    """Of embedded sites that are already served; None = start them."""
+    port: int | None = setting(None, bounds=ValueRange(1, 65_535))
+    """Of embedded sites that are already served; null = start them."""
     locks: SiteLocking = SiteLocking.auto
+    """Whether tasks lock the sites that they may change."""
     reset: ResetSettings = field(default_factory=ResetSettings)
     live: LiveRules | None = None
-    """Rules of a run on the live web; None = it is none."""
+    """Rules of a run on the live web; null = it is none."""
     version: str | None = None
-    """Of the sites that declare none of their own."""
-    by_name: Mapping[str, SiteSettings] = field(default_factory=dict)
-    given: Mapping[str, Any] = field(default_factory=dict)
+    """Version of the sites that declare none of their own."""
+    by_name: Mapping[str, SiteSettings] = _derived(default_factory=dict)
+    given: Mapping[str, Any] = _derived(default_factory=dict)
     """The tree this was read from, to be written down and handed to worker processes."""
 
     @property
@@ -120,6 +133,30 @@ class SitesSettings:
     def safe_to_open(self) -> frozenset[str]:
         """Sites on which opening an address changes nothing."""
         return frozenset(name for name, site in self.by_name.items() if site.safe_get or site.read_only)
+
+
+def keys_of(settings: type) -> set[str]:
+    """The keys that stand in the settings for a class of this module."""
+    return {one.name for one in fields(settings) if not one.metadata.get("derived")}
+
+
+SITE_KEYS = keys_of(SiteSettings)
+RESERVED = keys_of(SitesSettings)
+"""Settings of `sites` that are no site."""
+
+
+def keys_below(place: str) -> set[str]:
+    """The keys of a group below `sites`, as of `sites.shop.login`; set() = they are free, or it is none."""
+    match place.split("."):
+        case ["sites", "reset"]:
+            return keys_of(ResetSettings)
+        case ["sites", "live"]:
+            return keys_of(LiveRules)
+        case ["sites", _]:
+            return SITE_KEYS
+        case ["sites", _, "login"]:
+            return keys_of(Login)
+    return set()
 
 
 def read_sites(tree: Tree) -> SitesSettings:
@@ -168,6 +205,8 @@ def _server(tree: Mapping[str, Any], place: str) -> str | None:
 
 def _site_tree(name: str, tree: object) -> Mapping[str, Any]:
     place = f"sites.{name}"
+    if tree is None:
+        raise ConfigError(f"{place} is empty; a site is a mapping: give {place}.url, or remove it")
     if not isinstance(tree, Mapping):
         raise ConfigError(f"{misspelt(place, map('sites.{}'.format, RESERVED))}; a site is a mapping, not {tree!r}")
     if not SITE_KEYS & set(tree) and (near := get_close_matches(name, RESERVED, 1, 0.75)):
@@ -187,6 +226,7 @@ def _site(name: str, tree: Mapping[str, Any], *, embedded: bool) -> SiteSettings
         raise ConfigError(f"{place} has no address: set {place}.url, or {place}.canonical if it is embedded")
     return SiteSettings(
         name=name,
+        url=instances[0] if instances else None,
         canonical=canonical or re.sub(r"(?<=://)[^/?#]*@", "", instances[0]),  # who may enter is the browser's business
         instances=instances,
         is_embedded=embedded and canonical is not None,
@@ -223,13 +263,13 @@ def _login(place: str, tree: object) -> "Login | None":
         return None
     if not isinstance(tree, Mapping):
         raise ConfigError(f"{place} must be a mapping, not {tree!r}")
-    _check_keys(place, tree, _LOGIN_KEYS, "a login")
-    fields = tree.get("fields") or {}
-    if not isinstance(fields, Mapping):
+    _check_keys(place, tree, keys_of(Login), "a login")
+    inputs = tree.get("fields") or {}
+    if not isinstance(inputs, Mapping):
         raise ConfigError(f"{place}.fields must be a mapping of inputs to their values")
     return Login(
         url=_text(tree, place, "url"),
-        fields={str(key): "" if value is None else str(value) for key, value in fields.items()},
+        fields={str(key): "" if value is None else str(value) for key, value in inputs.items()},
         submit=_text(tree, place, "submit"),
         probe_url=_text(tree, place, "probe_url"),
         probe_text=tree.get("probe_text") or "",
@@ -237,12 +277,13 @@ def _login(place: str, tree: object) -> "Login | None":
 
 
 def _reset(tree: object) -> ResetSettings:
+    keys = keys_of(ResetSettings)
     if tree is not None and not isinstance(tree, Mapping):
         raise ConfigError(
-            f"sites.reset must be a mapping, not {cut(str(tree), 80)}; known keys: {', '.join(sorted(_RESET_KEYS))}"
+            f"sites.reset must be a mapping, not {cut(str(tree), 80)}; known keys: {', '.join(sorted(keys))}"
         )
     known: Mapping[str, Any] = tree or {}
-    _check_keys("sites.reset", known, _RESET_KEYS, "a reset")
+    _check_keys("sites.reset", known, keys, "a reset")
     timeout_s = known.get("timeout_s", ResetSettings().timeout_s)
     if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or timeout_s <= 0:
         raise ConfigError(f"sites.reset.timeout_s={timeout_s!r} is not a time; give seconds")
@@ -256,11 +297,9 @@ def _reset(tree: object) -> ResetSettings:
 
 def _check_reset_urls(reset: ResetSettings, sites: Mapping[str, SiteSettings]) -> None:
     urls = {"sites.reset.url": reset.url} | {f"sites.{name}.reset_url": site.reset_url for name, site in sites.items()}
-    for setting, url in urls.items():
+    for place, url in urls.items():
         if url is not None and not url.startswith((*_HTTP, URL)):
-            raise ConfigError(
-                f"{setting} must be an address with http:// or https://, or begin with {URL}, not {url!r}"
-            )
+            raise ConfigError(f"{place} must be an address with http:// or https://, or begin with {URL}, not {url!r}")
     for name, site in sites.items():
         if len(site.instances) > 1 and site.reset_url is not None and URL not in site.reset_url:
             raise ConfigError(

@@ -38,6 +38,8 @@ def prompt_lines(paths: Sequence[str]) -> tuple[str, ...]:
 
 def _action(path: str) -> type[Action]:
     module, _, name = path.rpartition(".")
+    if not module:
+        raise ConfigError(f"actions: {path} is no dotted path of a class; give module.Class")
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError, TypeError) as exc:

@@ -14,11 +14,13 @@ from harness.agents.prompt_agent import PromptAgent
 from harness.agents.random_agent import RandomAgent
 from harness.agents.tools_agent import Box, ToolBox, ToolsAgent
 from harness.api import Agent, ChatModel
+from harness.browser.acting.uploads import available_files
 from harness.choices import ObservationType, OnDivergence
 from harness.config.agent_settings import AgentConfig
 from harness.config.observation_settings import TEXTS, ObservationConfig
 from harness.errors import ConfigError
 from harness.evaluation.action_classes import action_set_of, prompt_lines
+from harness.llm.providers import provider_of
 from harness.pictures.png import scaled_size
 
 
@@ -39,6 +41,16 @@ class AgentSettings:
     model: str
     """Its name."""
     on_divergence: OnDivergence
+    uploads: str | None = None
+    """Folder of the files that may be uploaded; None = none may."""
+
+    @property
+    def files(self) -> str:
+        """What a model is told of them, as a sentence; "" = none may be uploaded."""
+        if self.uploads is None:
+            return ""
+        said = available_files(self.uploads)
+        return f"{said[0].upper()}{said[1:]}."
 
     def chosen_actions(self) -> ActionSet:
         return action_set_of(self.action_set, self.actions)
@@ -74,8 +86,10 @@ def check_agent(settings: AgentSettings) -> None:
             _prompt(settings)
         case "tools":
             tool_box(settings)
-        case "computer" if settings.api == "chat":
-            raise ConfigError("chat completions have no computer tool; choose llm.api=responses or llm.api=messages")
+        case "computer" if not provider_of(settings.api).has_computer_tool:
+            raise ConfigError(
+                f"llm.api={settings.api} has no computer tool; choose llm.api=responses or llm.api=messages"
+            )
         case "process":
             from harness.evaluation.process_agent import (
                 check_process_agent,  # it imports a web server, which other agents do not need
@@ -91,7 +105,11 @@ def check_agent(settings: AgentSettings) -> None:
 
 
 def _prompt(settings: AgentSettings) -> Prompt:
-    return read_prompt(vars(settings.agent), action_set=settings.action_set, more=prompt_lines(settings.actions))
+    can_upload = "upload [" in settings.agent.actions.get(settings.action_set, "")
+    files = (settings.files,) if settings.files and can_upload else ()
+    return read_prompt(
+        vars(settings.agent), action_set=settings.action_set, more=(*prompt_lines(settings.actions), *files)
+    )
 
 
 def _prompt_agent(settings: AgentSettings, model: ChatModel) -> Agent:
@@ -118,7 +136,7 @@ def tool_box(settings: AgentSettings) -> ToolBox:
     by_sight = () if ObservationType.image in settings.observation.parts else (Mouse, Keyboard)
     noting = (KeepNote,) if settings.agent.memory else ()
     actions = (*(one for one in chosen.actions if one not in by_sight), *noting)
-    box = ToolBox(actions, settings.agent.strict, settings.page_view())
+    box = ToolBox(actions, settings.agent.strict, settings.page_view(), settings.files)
     try:
         assert box.tools
     except TypeError as error:

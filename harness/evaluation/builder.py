@@ -19,6 +19,7 @@ from harness.config.model_settings import JudgeConfig, LlmConfig, ModelConfig
 from harness.errors import ConfigError, TaskError, UsageError
 from harness.evaluation.action_classes import action_set_of
 from harness.evaluation.agent_kinds import AgentSettings, check_agent, shipped_agent
+from harness.evaluation.models import provider_name
 from harness.evaluation.plugin_factory import PLUGIN_ERRORS, as_plugin, error_line, make_plugin, plugin_factory
 from harness.evaluation.suite_selection import Selection
 from harness.evaluation.task_sight import check_sight
@@ -70,11 +71,15 @@ def load_tasks(config: Config) -> tuple[Task, ...]:
     Raises:
         UsageError: Task file, benchmark or selection cannot be used.
     """
-    task = config.task
-    tasks = tuple(_tasks_of_suite(config)) if task.members else _tasks_of(config, task)
-    tasks = in_shard(tasks, task.shard)
+    tasks = in_shard(read_tasks(config), config.task.shard)
     check_sight(config.agent, config.observation, tasks)
     return tasks
+
+
+def read_tasks(config: Config) -> tuple[Task, ...]:
+    """The same, whichever agent and shard are to play them."""
+    task = config.task
+    return tuple(_tasks_of_suite(config)) if task.members else _tasks_of(config, task)
 
 
 def _tasks_of_suite(config: Config) -> Iterator[Task]:
@@ -138,9 +143,10 @@ def agent_settings(config: Config) -> AgentSettings:
         action_set=config.action_set.value,
         actions=tuple(config.actions),
         viewport=(config.browser.width, config.browser.height),
-        api=config.llm.api,
+        api=provider_name(config.llm),
         model=config.llm.model,
         on_divergence=config.resume.on_divergence,
+        uploads=config.browser.uploads,
     )
 
 

@@ -1,8 +1,8 @@
 """A run folder holds one set of tasks and measured settings; a change has to be accepted explicitly.
 
 Raising a limit in the middle of a run can be right, but it is another measurement from there on: with
-`resume.accept_drift`, the run continues, and `drift.jsonl` in the run folder records what was changed when. A changed
-task is never accepted.
+`resume.accept_drift`, the run continues, and `drift.jsonl` in the run folder records what was changed when. So it is
+with a corrected reference of a task: what has ended is scored with it. A task that changed otherwise is never accepted.
 """
 
 import time
@@ -10,33 +10,36 @@ from collections.abc import Callable, Mapping, Sequence
 
 from harness import safe_files
 from harness.api import Artifacts
-from harness.codec import CodecError, dumps, loads
+from harness.codec import CodecError, dumps, loads, plain
 from harness.config.schema_fields import Tree
-from harness.errors import JournalError, ResumeMismatch
+from harness.errors import JournalError, ResumeMismatch, TaskError
 from harness.journal.disk import translate_os_errors
+from harness.journal.final_state import read_final_state
 from harness.journal.index import EpisodeResult
 from harness.journal.store import RunFolder
 from harness.records import Task
-from harness.runner.job import task_digest
+from harness.runner.references import check_same_task
 
 DRIFT_NAME = "drift.jsonl"
 _NAMED = 30
+_EVAL = ": eval"
+"""How the name of a change ends that is a corrected reference."""
 
 
 def check_config_drift(
     now: Tree,
     run: RunFolder,
-    tasks: Sequence[Task],
     *,
+    digests: Mapping[str, str],
     outcomes: Mapping[tuple[str, int], EpisodeResult],
     accepted: Callable[[str], None] | None,
 ) -> str:
-    """Compare the current settings and tasks with those of the run folder.
+    """Compare the current settings with those of the run folder.
 
     Args:
         now: The measuring settings.
         run: The run folder.
-        tasks: The tasks of this start.
+        digests: Of the tasks of this start, by their ids.
         outcomes: What its journals hold.
         accepted: Hears the sentence on settings that changed; None = they may not (`resume.accept_drift`).
 
@@ -44,18 +47,11 @@ def check_config_drift(
         The digest of the present settings, under which they are kept as an artifact.
 
     Raises:
-        ResumeMismatch: Naming the task, or the settings, that changed.
+        ResumeMismatch: Naming the settings that changed.
         JournalError: `drift.jsonl` is damaged.
     """
     config_digest = keep_settings(run, now)
-    digests = {task.task_id: task_digest(task) for task in tasks}
     mine = [outcome for (task_id, _), outcome in outcomes.items() if task_id in digests]
-    for outcome in mine:
-        if outcome.task_digest != digests[outcome.task_id]:
-            raise ResumeMismatch(
-                f"{run.path} was created with another version of task {outcome.task_id}; "
-                "put the task file back, or choose another folder with run.id=NAME"
-            )
     known = accepted_before(run)
     for other in sorted({outcome.config_digest for outcome in mine} - {config_digest}):
         changed = changed_settings(settings_of(run.artifacts, other), now)
@@ -69,6 +65,69 @@ def check_config_drift(
             record_drift(run, other, config_digest, changed)
             accepted(f"continuing with changed settings ({names}); recorded in {run.path / DRIFT_NAME}")
     return config_digest
+
+
+def check_task_drift(
+    tasks: Sequence[Task],
+    run: RunFolder,
+    *,
+    digests: Mapping[str, str],
+    outcomes: Mapping[tuple[str, int], EpisodeResult],
+    accepted: Callable[[str], None] | None,
+) -> None:
+    """Compare the current tasks with those of the run folder: only their references may differ, where that is accepted.
+
+    Args:
+        tasks: The tasks of this start.
+        run: The run folder.
+        digests: Of these tasks, by their ids.
+        outcomes: What its journals hold.
+        accepted: Hears the sentence on corrected references; None = there may be none (`resume.accept_drift`).
+
+    Raises:
+        ResumeMismatch: Naming the task, and what of it changed.
+        JournalError: A journal or `drift.jsonl` is damaged.
+    """
+    by_id = {task.task_id: task for task in tasks}
+    drifted = [one for one in outcomes.values() if one.task_digest != digests.get(one.task_id, one.task_digest)]
+    changes = {
+        (one.task_digest, digests[one.task_id]): _corrected(by_id[one.task_id], one, run, is_accepted=bool(accepted))
+        for one in drifted
+    }
+    known = accepted_before(run) if changes else set()
+    if accepted is None or not (new := {change: evals for change, evals in changes.items() if change not in known}):
+        return
+    for change, evals in new.items():
+        record_drift(run, *change, evals)
+    names = [name.removesuffix(_EVAL) for evals in new.values() for name in evals]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    accepted(
+        f"continuing with corrected references (eval) of {', '.join(names[:_NAMED])}{more}; recorded in"
+        f" {run.path / DRIFT_NAME}"
+    )
+
+
+def _corrected(task: Task, outcome: EpisodeResult, run: RunFolder, *, is_accepted: bool) -> dict[str, list[object]]:
+    """What changed of a task, as `drift.jsonl` has it.
+
+    Raises:
+        ResumeMismatch: It is more than the reference, or that is not accepted.
+    """
+    state = read_final_state(run.journal_path(outcome.task_id, outcome.trial))
+    assert state is not None  # it has an outcome
+    try:
+        check_same_task(task, state.opened, run.redactor)
+    except TaskError as error:
+        raise ResumeMismatch(
+            f"{run.path}: {error}; put the task file back, or choose another folder with run.id=NAME"
+        ) from error
+    if not is_accepted:
+        raise ResumeMismatch(
+            f"{run.path} was created with another reference (eval) of task {task.task_id}; put the task file back,"
+            " continue with the new one with resume.accept_drift=true (what has ended is scored with it, and not"
+            " played again), or choose another folder with run.id=NAME"
+        )
+    return {f"task {task.task_id[:80]}{_EVAL}": [plain(state.opened.task.eval), plain(task.eval)]}
 
 
 def keep_settings(run: RunFolder, now: Tree) -> str:

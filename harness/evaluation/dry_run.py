@@ -5,7 +5,7 @@ a site.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness.config.live_settings import LIVE
@@ -15,13 +15,19 @@ from harness.evaluation.retry_request import standing
 from harness.evaluation.run_context import RunSettings
 from harness.journal.index import EpisodeResult, scan
 from harness.records import Task
+from harness.runner.job import task_digest
 from harness.runner.pending import PendingPolicy, is_finished, wants_retry
+from harness.runner.references import as_asked
 
 
-def describe_dry_run(settings: RunSettings, tasks: Sequence[Task], folder: Path, *, has_judge: bool) -> str:
-    """A line per task, then what is missing, and the number of pending episodes."""
+def describe_dry_run(settings: RunSettings, tasks: Sequence[Task], folder: Path, *, missing: Iterable[str] = ()) -> str:
+    """A line per task, then what is missing, and the number of pending episodes.
+
+    Args:
+        missing: Sentences on what else is not there.
+    """
     trials = settings.trials
-    outcomes = scan(folder).outcomes
+    outcomes = as_asked(scan(folder).outcomes, {task.task_id: task_digest(task) for task in tasks})
     policy = standing(settings.policy, folder, tasks, outcomes, trials=trials)
     counts: Counter[str] = Counter()
     lines = []
@@ -32,9 +38,10 @@ def describe_dry_run(settings: RunSettings, tasks: Sequence[Task], folder: Path,
         starts = " |AND| ".join(task.start_urls)
         sites = ",".join(task.sites) or "no site"
         lines.append(f"{task.task_id}  {sites}  {starts}  {'+'.join(task.eval.eval_types) or 'no evaluator'}  {said}")
-    lines += ["", *_missing(settings.sites, tasks, has_judge=has_judge)]
+    lines += ["", *_missing(settings.sites, tasks), *missing]
     pending = sum(number for state, number in counts.items() if not state.startswith("ended"))
-    lines.append(f"{len(tasks)} tasks, {pending} of {len(tasks) * trials} episodes pending: {_counted(counts)}")
+    number = f"{len(tasks)} task{'s' * (len(tasks) != 1)}"
+    lines.append(f"{number}, {pending} of {len(tasks) * trials} episodes pending: {_counted(counts)}")
     return "\n".join(lines)
 
 
@@ -52,7 +59,7 @@ def _counted(states: Mapping[str, int]) -> str:
     return ", ".join(f"{number} {state}" for state, number in states.items())
 
 
-def _missing(configured: SitesSettings, tasks: Sequence[Task], *, has_judge: bool) -> Iterator[str]:
+def _missing(configured: SitesSettings, tasks: Sequence[Task]) -> Iterator[str]:
     """What would stop a real run, one sentence each."""
     sites = configured.by_name
     used = {site for task in tasks for site in task.sites}
@@ -63,14 +70,8 @@ def _missing(configured: SitesSettings, tasks: Sequence[Task], *, has_judge: boo
     on_the_web = set() if configured.live is None else {LIVE}
     for name in sorted(used - sites.keys() - on_the_web):
         yield f"unknown site: tasks name {name}, which is not among sites.*"
-    unjudged = sum(_needs_judge(task) for task in tasks)
-    if unjudged and not has_judge:
-        yield f"no judge: {unjudged} tasks need one, set judge.model=…"
     unreset = unresettable(configured, tasks)
     if unreset:
-        yield f"no reset: {len(unreset)} tasks need one (require_reset), set sites.reset.command=…"
+        need = "1 task needs one" if len(unreset) == 1 else f"{len(unreset)} tasks need one"
+        yield f"no reset: {need} (require_reset), set sites.reset.command=…"
     yield from build_reset_hooks(configured).missing()
-
-
-def _needs_judge(task: Task) -> bool:
-    return "string_match" in task.eval.eval_types and "fuzzy_match" in (task.eval.reference_answers or {})

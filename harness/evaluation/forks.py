@@ -27,8 +27,8 @@ from harness.journal.names import is_run_folder
 from harness.journal.store import ArtifactStore, RunFolder, journal_name
 from harness.records import Fork, Opened, Task
 from harness.reports.fork_tree import FORK_NAME
-from harness.reports.rows import run_folder
-from harness.runner.job import task_digest
+from harness.runner.job import recorded_task, task_digest
+from harness.runs.run import run_folder
 
 _TARGET = re.compile(r"(.+)@(\d{1,6})", re.DOTALL)
 _TRIAL = re.compile(r"(.+)\.trial-(\d{1,6})")
@@ -137,8 +137,9 @@ def begin_fork(  # noqa: PLR0913 (the settings of a fork)
     except (HarnessError, OSError) as error:
         if is_run_folder(point.run):
             raise
+        absent = point.run if point.run != Path() else point.task_id
         raise ConfigError(
-            f"there is no run {point.run}, which run.fork={fork[:200]} names; give RUN@STEP or RUN/TASK@STEP of a run"
+            f"there is no run {absent}, which run.fork={fork[:200]} names; give RUN@STEP or RUN/TASK@STEP of a run"
             " that is there"
         ) from error
     run.write(FORK_NAME, dumps(point.described([task.task_id for task in chosen])) + b"\n")
@@ -266,4 +267,4 @@ def _opened(inherited: Inheritance, task: Task, point: ForkPoint, *, same_model:
         origin=inherited.origin,
         same_model=same_model,
     )
-    return replace(parent, attempt=1, why="fork", task=task, fork=fork, at=time.time())
+    return replace(parent, attempt=1, why="fork", task=recorded_task(task), fork=fork, at=time.time())

@@ -1,4 +1,6 @@
-"""Results of earlier runs in the folders that an agent's process may read: reference answers and solved tasks."""
+"""What must be hidden in the folders that an agent's process may read: results of earlier runs, which hold reference
+answers and solved tasks, and sockets and pipes, which lead to other programs.
+"""
 
 import logging
 import os
@@ -26,7 +28,7 @@ _REPORT_MARKS = (
 
 
 def results_in(folders: Iterable[Path], *, limited: bool = True) -> Iterator[Path]:
-    """Run folders, bundles and reports below these folders.
+    """Run folders, bundles and reports below these folders, and sockets, pipes and devices.
 
     Args:
         folders: Links in them are not followed: where they lead is readable only if it is named itself.
@@ -35,19 +37,35 @@ def results_in(folders: Iterable[Path], *, limited: bool = True) -> Iterator[Pat
         ConfigError: One of the folders is a run folder, or has too many files.
     """
     for top in folders:
-        count = 0
-        for place, folders_in, files in os.walk(top):
-            count += len(files) + len(folders_in)
+        left, count = [os.fspath(top)], 0
+        while left:
+            place = left.pop()
+            entries = _entries(place)
+            count += len(entries)
             if count > _MOST_ENTRIES:
                 _give_up(top, limited=limited)
                 break
-            if any(name.endswith(JOURNAL_SUFFIX) for name in files):
+            files = [entry for entry in entries if not entry.is_dir()]
+            if any(entry.name.endswith(JOURNAL_SUFFIX) for entry in files):
                 if Path(place) == top:
                     raise ConfigError(f"{top} is a run folder, which the agent must not read; give it another folder")
-                folders_in.clear()
                 yield Path(place)
                 continue
-            yield from (Path(place, name) for name in files if _is_result(place, name))
+            left += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+            yield from (Path(entry.path) for entry in files if _leads_out(entry) or _is_result(place, entry.name))
+
+
+def _entries(place: str) -> "list[os.DirEntry[str]]":
+    try:
+        with os.scandir(place) as entries:
+            return list(entries)
+    except OSError:  # it cannot be read, or is a file
+        return []
+
+
+def _leads_out(entry: "os.DirEntry[str]") -> bool:
+    """Whether another program may be at the other end; a read-only mount keeps nobody from writing to it."""
+    return not entry.is_file(follow_symlinks=False) and not entry.is_symlink()
 
 
 def _is_result(place: str, name: str) -> bool:

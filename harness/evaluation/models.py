@@ -16,19 +16,22 @@ from harness.config import PROJECT
 from harness.config.model_settings import CacheSettings, JudgeConfig, LlmConfig, ModelConfig
 from harness.config.schema_fields import Tree
 from harness.errors import ConfigError
+from harness.evaluation.plugin_factory import make_plugin
 from harness.evaluation.reply_caches import address_of
 from harness.journal.redaction import NO_SECRETS, Redactor
 from harness.journal.reply_cache import ReplyCache
+from harness.llm import providers
 from harness.llm.cached_model import CachedModel
 from harness.llm.chat_settings import ChatSettings
 from harness.llm.circuit_breaker import CircuitBreakerModel, OutageWaiter
-from harness.llm.endpoint import ANTHROPIC_URL, Endpoint
+from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_model import EndpointModel
 from harness.llm.exchange import Exchanger
 from harness.llm.judge_breaker import JudgeBreaker
 from harness.llm.passthrough import Passthrough
 from harness.llm.permits import Permit, PermitRequest, RateLimiter, Unlimited
 from harness.llm.prices import Price, read_prices
+from harness.llm.providers.provider import ModelProvider
 from harness.llm.retry import Retrier, RetryNotice, RetryPolicy, Timing
 from harness.runner.shutdown import ShutdownSignal
 from harness.runner.working_time import working_s
@@ -207,7 +210,7 @@ def _client(most_bytes: int, *, name: str = "llm") -> Any:
 def _endpoint(settings: ModelConfig, name: str, base_url: str | None, client: Any) -> Endpoint:
     """`base_url` takes the place of the configured one."""
     return Endpoint(
-        base_url=base_url or settings.base_url or (ANTHROPIC_URL if settings.api == "messages" else None),
+        base_url=base_url or settings.base_url or providers.provider_of(provider_name(settings)).default_url,
         api_key=settings.api_key,
         azure=settings.kind == "azure",
         api_version=settings.api_version,
@@ -217,11 +220,24 @@ def _endpoint(settings: ModelConfig, name: str, base_url: str | None, client: An
     )
 
 
+def provider_name(settings: ModelConfig) -> str:
+    """The provider that the settings choose, known from then on.
+
+    Raises:
+        ConfigError: A class of the person's own cannot be made, or has another provider's name.
+    """
+    if isinstance(settings, LlmConfig) and settings._target_ is not None:
+        made: ModelProvider = make_plugin("llm", settings, ModelProvider)
+        providers.add(made, f"llm._target_={settings._target_}")
+        return made.name
+    return settings.api
+
+
 def _chat_settings(settings: ModelConfig, model: str) -> ChatSettings:
     field_name = settings.max_tokens_field
     return ChatSettings(
         model=model,
-        api=settings.api,
+        api=provider_name(settings),
         temperature=settings.temperature,
         top_p=settings.top_p,
         max_tokens=settings.max_tokens,

@@ -5,7 +5,7 @@ All state is in the run folder. If no job is pending, no server, browser or mode
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -20,11 +20,12 @@ from harness.errors import ExitCode
 from harness.evaluation import retry_request
 from harness.evaluation.build_locks import build_scheduler
 from harness.evaluation.builder import build_rate_limiter, build_run_budget, check_plugins, load_tasks
-from harness.evaluation.config_drift import check_config_drift
+from harness.evaluation.config_drift import check_config_drift, check_task_drift
 from harness.evaluation.dry_run import describe_dry_run
-from harness.evaluation.embedded import plans_digest
+from harness.evaluation.embedded import is_embedded_endpoint, plans_digest
 from harness.evaluation.forks import begin_fork, check_fork
 from harness.evaluation.models import check_keys
+from harness.evaluation.preflight import check_before, tasks_on_sites, what_is_missing
 from harness.evaluation.provenance import describe, environment
 from harness.evaluation.redacting_progress import RedactingProgress
 from harness.evaluation.reply_caches import check_reply_caches
@@ -34,7 +35,7 @@ from harness.evaluation.run_secrets import RunSecrets
 from harness.evaluation.summary_cache import invalidate_summary, save_summary
 from harness.evaluation.trackers import Tracker
 from harness.evaluation.version_drift import PLANS, VERSIONS, check_version_drift, versions
-from harness.journal.index import Scan
+from harness.journal.index import Scan, scan
 from harness.journal.redacting_stream import redact_output
 from harness.journal.redaction import Redactor, redact_logs
 from harness.journal.store import RunFolder
@@ -44,17 +45,20 @@ from harness.reports.basis import basis
 from harness.reports.confinement import UNCONFINED
 from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
 from harness.reports.escape import show_logs
-from harness.reports.rows import RunInfo, is_judgeable
+from harness.reports.rows import RunInfo
 from harness.reports.suite_rates import SuiteEpisode, suite_rates
 from harness.reports.summary import Invocation, Summary, SummaryEntry, as_json, counts_of, summarize
 from harness.reports.table import StillPending, exit_code, print_summary
 from harness.reports.terminal import Terminal
 from harness.reports.write_all import write_reports
+from harness.runner.job import task_digest
 from harness.runner.pending import pending_jobs
 from harness.runner.process_tree import kill_orphans, tag_environment
+from harness.runner.references import Outcomes, as_asked, outdated
 from harness.runner.run_budget import RunBudget
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal
+from harness.runs.outcome import is_judgeable
 
 _NOT_CACHED = (
     "llm.cache does not apply to agent=process: the agent's requests are passed on and not kept; a judge's are"
@@ -62,20 +66,25 @@ _NOT_CACHED = (
 )
 
 
-async def evaluate(config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...] = ()) -> int:
-    """Run the pending jobs of `folder`; `arguments` are the overrides that compose this configuration.
+async def evaluate(
+    config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...] = (), *, begun: float | None = None
+) -> int:
+    """Run the pending jobs of `folder`.
+
+    Args:
+        config: The settings.
+        folder: The run folder.
+        console: Where the results are printed.
+        arguments: The overrides that compose this configuration.
+        begun: When the command began, by `time.monotonic`; None = now.
 
     Returns:
         The exit code.
     """
+    begun = time.monotonic() if begun is None else begun
     check_plugins(config)
     if config.run.dry:
-        tasks = load_tasks(config)
-        _keep_quiet(RunSecrets(config=config, tasks=tasks), folder)
-        settings, judged = RunSettings.of(config), bool(config.judge.model or config.judge._target_)
-        console.out(describe_dry_run(settings, tasks, folder, has_judge=judged), highlight=False)
-        check_keys(config.llm, config.judge)
-        return ExitCode.DONE
+        return await _tried_dry(config, folder, console)
     check_inputs(config.browser, config.executor)
     check_reply_caches(config.llm, config.judge)
     check_fork(config.run.fork, config.executor.kind)
@@ -83,11 +92,24 @@ async def evaluate(config: Config, folder: Path, console: Terminal, arguments: t
         _say_what_confines(config, console)
         if config.llm.cache not in (None, "off"):
             console.say(_NOT_CACHED)
-    return await _evaluate(config, folder, console, arguments)
+    return await _evaluate(config, folder, console, arguments, begun=begun)
 
 
-async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...]) -> int:
-    begun = time.monotonic()
+async def _tried_dry(config: Config, folder: Path, console: Terminal) -> int:
+    settings, tasks = RunSettings.of(config), load_tasks(config)
+    _keep_quiet(RunSecrets(config=config, tasks=tasks), folder)
+    outcomes = scan(folder).outcomes
+    policy = retry_request.standing(settings.policy, folder, tasks, outcomes, trials=settings.trials)
+    pending = tasks_on_sites(pending_jobs(tasks, settings.trials, outcomes, policy), outcomes)
+    missing = await what_is_missing(config, pending)
+    console.out(describe_dry_run(settings, tasks, folder, missing=missing), highlight=False)
+    check_keys(config.llm, config.judge)
+    return ExitCode.DONE
+
+
+async def _evaluate(
+    config: Config, folder: Path, console: Terminal, arguments: tuple[str, ...], *, begun: float
+) -> int:
     settings, tasks, measured = RunSettings.of(config), load_tasks(config), config.measured()
     secrets = RunSecrets(config=config, tasks=tasks)
     with (
@@ -98,17 +120,22 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
         tasks = begin_fork(config.run.fork, run, tasks, trials=config.trials, measured=measured, say=console.say)
         outcomes = (scanned := _scan(run)).outcomes
         accepted = console.say if config.resume.accept_drift else None
-        config_digest = check_config_drift(measured, run, tasks, outcomes=outcomes, accepted=accepted)
+        digests = {task.task_id: task_digest(task) for task in tasks}
+        check_task_drift(tasks, run, digests=digests, outcomes=outcomes, accepted=accepted)
+        config_digest = check_config_drift(measured, run, digests=digests, outcomes=outcomes, accepted=accepted)
         stopping = ShutdownSignal(console.say)
         _check_plans(config, run, is_begun=bool(outcomes), accepted=accepted)
-        jobs, embedded = build_scheduler(settings, run, tasks, outcomes=outcomes, stopping=stopping)
+        asked = _asked(outcomes, digests, settings.policy.dialect, console)
+        jobs, embedded = build_scheduler(settings, run, tasks, outcomes=asked, stopping=stopping)
         spent = outcomes if len(jobs) else {}  # without pending jobs there is nothing to stop
         budget = build_run_budget(config.run, run, spent, stopping=stopping)
         tracker, invocation = Tracker(config.tracking, config.llm, config.scoring, folder), Invocation()
         if plays := bool(len(jobs)) and not budget.is_empty():
+            check_keys(config.llm, config.judge)
+            await check_before(config, jobs.pending, outcomes, console.say)
             _describe(config, run, tasks, config_digest=config_digest, is_begun=bool(outcomes), accepted=accepted)
-            if notice := secrets.notice():
-                console.say(notice)
+            secrets.announce(console.say)
+            retry_request.remember(settings.policy, run, tasks, asked, trials=settings.trials)
             _begin(settings, run, tasks, jobs, console=console)
             context = RunContext(
                 config=config,
@@ -126,21 +153,28 @@ async def _evaluate(config: Config, folder: Path, console: Terminal, arguments: 
             closing.enter_context(_heeding(stopping, console))  # to the end: what is written last is not cut short
             invocation = await _play(context, jobs, console, tracker=tracker, budget=budget)
         found = _scan(run) if plays else scanned
-        summary = _summary(config, found, tasks, replace(invocation, wall_s=round(time.monotonic() - begun, 3)))
-        left = _left(settings, tasks, found, budget)
-        _leave(run, summary, console, left)
+        summary = _timed(_summary(config, found, tasks, invocation), begun)
+        left = _left(settings, tasks, (asked := as_asked(found.outcomes, digests)), budget)
         # Asked to stop when nothing was left to do: by its last decision, a budget may be spent.
         whole = not stopping() or not (len(jobs) or left.pending)
-        write_reports(run, _about(config, tasks), found, console=console, pages=config.run.report and whole)
+        with _results(run, summary, left, console, begun=begun):
+            write_reports(run, _about(config, tasks), found, console=console, pages=config.run.report and whole)
         await tracker.log(whole=whole)
         await tracker.close()
         if not whole and not budget.is_empty():
-            console.print("interrupted; no recorded step is lost; run the same command to continue")
-            return ExitCode.INTERRUPTED
+            return _interrupted(console)
         if not left.pending:
-            retry_request.settle(settings.policy, run, tasks, found.outcomes, trials=config.trials)
+            retry_request.settle(settings.policy, run, tasks, asked, trials=config.trials)
             save_summary(run, summary, settings=config.tree() | measured)
         return exit_code(console, summary.overall, config.fail_under)
+
+
+def _asked(outcomes: Outcomes, digests: Mapping[str, str], dialect: str, console: Terminal) -> Outcomes:
+    """See `as_asked`; that episodes will be scored again is said."""
+    if episodes := outdated(outcomes, digests, dialect):
+        what = "1 episode that has ended is" if episodes == 1 else f"{episodes} episodes that have ended are"
+        console.say(f"{what} scored again, with the reference (eval) of the present task; none of them is played again")
+    return as_asked(outcomes, digests)
 
 
 def _take_over(folder: Path) -> None:
@@ -179,7 +213,6 @@ def _heeding(stopping: ShutdownSignal, console: Terminal) -> Iterator[None]:
 
 def _begin(settings: RunSettings, run: RunFolder, tasks: Sequence[Task], jobs: Scheduler, *, console: Terminal) -> None:
     invalidate_summary(run)
-    retry_request.remember(settings.policy, run, tasks, trials=settings.trials)
     _say_what_is_not_reset(settings.sites, tasks, console)
     _say_who_is_alone(jobs, _jobs_are(settings.trials), console)
 
@@ -203,8 +236,7 @@ def _describe(  # noqa: PLR0913 (what a run is)
     is_begun: bool,
     accepted: Callable[[str], None] | None,
 ) -> None:
-    """Write down with what the run is made, once it can be: models have keys, and versions are those of before."""
-    check_keys(config.llm, config.judge)
+    """Write down with what the run is made, once it can be: versions are those of before."""
     now, measured = environment(config.browser), config.measured()
     found = versions(now, config.sites, tasks)
     check_version_drift(found, run, is_begun=is_begun, accepted=accepted)
@@ -228,11 +260,28 @@ async def _play(
         run_with_executor,
     )  # model and server libraries: not needed without pending jobs
 
-    board = LiveStats(len(jobs), context.rate_limiter.flow, lambda: jobs.waits, _jobs_are(context.settings.trials))
+    board = LiveStats(
+        len(jobs),
+        context.rate_limiter.flow,
+        lambda: jobs.waits,
+        _jobs_are(context.settings.trials),
+        starting=_starting(context.config),
+    )
     with _display(context.config.run.display, console, board) as display:
         discreet = RedactingProgress(display, context.run.redactor.said)
         async with tracker.following(discreet) as progress:
             return await run_with_executor(context, jobs, budget.watching(progress))
+
+
+def _starting(config: Config) -> str:
+    """What has to be up before the first task begins, in words."""
+    executor = {"ray": "Ray and its workers", "slurm": "the Slurm jobs", "inline": "the browsers"}
+    parts = (
+        "the embedded sites" if config.sites.embedded and config.sites.port is None else "",
+        "the scripted endpoint" if is_embedded_endpoint(config.llm) else "",
+        executor.get(config.executor.kind, "the worker processes and their browsers"),
+    )
+    return ", ".join(part for part in parts if part)
 
 
 def _display(wanted: Display, console: Terminal, board: LiveStats) -> LiveDisplay | PlainDisplay:
@@ -287,18 +336,36 @@ def _weights(config: Config) -> dict[str, float]:
     return {name: member["weight"] for name, member in config.task.members.items()}
 
 
-def _left(settings: RunSettings, tasks: Sequence[Task], found: Scan, budget: RunBudget) -> StillPending:
+def _left(settings: RunSettings, tasks: Sequence[Task], outcomes: Outcomes, budget: RunBudget) -> StillPending:
     """The pending jobs, without those that only `run.retry` would run again."""
-    jobs = pending_jobs(tasks, settings.trials, found.outcomes, replace(settings.policy, retry=None))
+    jobs = pending_jobs(tasks, settings.trials, outcomes, replace(settings.policy, retry=None))
     chosen = {task.task_id for task in tasks}
-    ours = (one for one in found.outcomes.values() if one.task_id in chosen and one.trial < settings.trials)
+    ours = (one for one in outcomes.values() if one.task_id in chosen and one.trial < settings.trials)
     judgeable = sum(is_judgeable(one, settings.policy.dialect) for one in ours)
     return StillPending(pending=len(jobs), judgeable=judgeable, spent=budget.spent_up())
 
 
-def _leave(run: RunFolder, summary: Summary, console: Terminal, left: StillPending) -> None:
+def _interrupted(console: Terminal) -> int:
+    console.print("interrupted; no recorded step is lost; run the same command to continue")
+    return ExitCode.INTERRUPTED
+
+
+@contextmanager
+def _results(
+    run: RunFolder, summary: Summary, left: StillPending, console: Terminal, *, begun: float
+) -> Iterator[None]:
+    """Write the results, and print them at the end, whether the disk takes their pages or not."""
     run.write("summary.json", dumps(as_json(summary, made_with=basis(run.path, counts_of(summary)))) + b"\n")
-    print_summary(console, summary, str(run.path), left, baselines=baselines_of_run(run.path, summary.dialect))
+    try:
+        yield
+    finally:
+        told = baselines_of_run(run.path, summary.dialect)
+        print_summary(console, _timed(summary, begun), str(run.path), left, baselines=told)
+
+
+def _timed(summary: Summary, begun: float) -> Summary:
+    """The same, with the time since the command began."""
+    return replace(summary, invocation=replace(summary.invocation, wall_s=round(time.monotonic() - begun, 3)))
 
 
 def _summary(config: Config, found: Scan, tasks: Sequence[Task], invocation: Invocation) -> Summary:

@@ -53,7 +53,7 @@ def plugin_factory(
             {"_target_": plugin._target_, **plugin.arguments}, _partial_=True, _recursive_=False, _convert_="all"
         )
     except InstantiationException as error:
-        raise ConfigError(f"{named} cannot be imported: {error_line(error.__cause__ or error)}") from error
+        raise ConfigError(f"{named} cannot be imported: {_why_not_imported(str(plugin._target_), error)}") from error
     made_by = getattr(factory, "func", None)
     if not isinstance(made_by, type):
         raise ConfigError(f"{named} is no class; give the dotted path of one, my_package.module.Class")
@@ -73,6 +73,21 @@ def plugin_factory(
             f"{place}.arguments do not fit the constructor of {plugin._target_}: {error}{also}"
         ) from error
     return factory  # type: ignore[no-any-return]
+
+
+def _why_not_imported(target: str, error: Exception) -> str:
+    """As Python says it, where hydra has only looked for the class."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ModuleNotFoundError):
+        cause = cause.__cause__ or cause.__context__
+    module, _, name = target.rpartition(".")
+    if cause is not None:
+        return f"{cause}; give module.Class of an installed package, or of a file in the current folder"
+    if isinstance(error.__cause__, ImportError | AttributeError) and "Are you sure that" in str(error.__cause__):
+        return f"{module or target} has no class {name}; give module.Class"
+    if error.__cause__ is None:
+        return "it is no class; give module.Class"
+    return error_line(error.__cause__)
 
 
 def error_line(error: BaseException) -> str:

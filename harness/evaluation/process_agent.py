@@ -7,6 +7,7 @@ from pathlib import Path
 from harness.choices import ObservationType
 from harness.evaluation.agent_kinds import AgentSettings, tool_box
 from harness.evaluation.found_results import results_in
+from harness.evaluation.shipped_agents import placed_command
 from harness.gateway.agent_process import find_program, process_environment
 from harness.gateway.request_key import Volatile
 from harness.gateway.sandbox.bubblewrap import choose_sandbox
@@ -56,9 +57,10 @@ def build_process_agent(
 
 def _process_settings(settings: AgentSettings) -> ProcessSettings:
     agent = settings.agent
-    program = find_program(agent.command, agent.cwd, process_environment(agent.env))
+    command = placed_command(agent.command)
+    program = find_program(command, agent.cwd, process_environment(agent.env))
     return ProcessSettings(
-        command=(program, *agent.command[1:]),
+        command=(program, *command[1:]),
         environment=dict(agent.env),
         cwd=agent.cwd,
         sandbox=choose_sandbox(agent.sandbox)[0],

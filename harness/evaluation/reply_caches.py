@@ -20,8 +20,9 @@ def check_reply_caches(llm: LlmConfig, judge: JudgeConfig) -> None:
     Raises:
         ConfigError: One cannot.
     """
-    asked = [llm] if llm.kind != "none" else []
-    for model in (*asked, *([judge] if judge.model else [])):
+    models: list[ModelConfig] = [llm] if llm.kind != "none" else []
+    models += [judge] if judge.model else []
+    for model in models:
         if (cache := CacheSettings.of(model, llm)) is not None:
             check_folder(cache.folder, cache.setting, writes=cache.writes)
 

@@ -8,19 +8,22 @@ job uses any site. The embedded sites have their own hook, one for the instances
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from secrets import token_urlsafe
 
 from harness.browser.network.reset_request import Hook, post_until_ok, retry_until_ok
 from harness.browser.network.site_health import WaitPolicy
 from harness.choices import ResetWhen
 from harness.config.site_settings import URL, SitesSettings
-from harness.demo.launcher import KEY_HEADER
+from harness.demo.launcher import KEY_HEADER, KEY_VARIABLE
 from harness.errors import ConfigError
 from harness.records import Task
 from harness.runner import shell
 from harness.runner.dirty_sites import SiteInstance
 
 _EMBEDDED_S = 10.0
+_WRONG_KEY = (401, 403)
+_NOT_IMPLEMENTED = 501
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +126,24 @@ class EmbeddedResetHooks:
         assert self.port is not None, "the embedded sites start before the run begins"
         for one in wanted:
             url = f"{one.url}:{self.port}/__reset__"
-            hook = Hook(url, f"reset of {one.site}", {KEY_HEADER: self.key})
+            hook = Hook(url, f"reset of {one.site}", {KEY_HEADER: self.key}, partial(why_foreign, self.port))
             await post_until_ok(hook, timeout_s=_EMBEDDED_S, patience=self._patience)
+
+
+def why_foreign(port: int | None, status: int) -> str:
+    """What the answer to a reset says of who serves `sites.port`; "" = the sites do, as far as it shows."""
+    where = f"sites.port={port}"
+    if status in _WRONG_KEY:
+        return (
+            f"the sites on {where} were started with another {KEY_VARIABLE}; start them and the run with the same one"
+            " in the environment, or set sites.port=null"
+        )
+    if 400 <= status < 500 or status == _NOT_IMPLEMENTED:
+        return (
+            f"another program answers on {where} (status {status} to a reset); give the port of python -m harness.demo,"
+            " or null to start the sites for the run"
+        )
+    return ""
 
 
 def build_reset_hooks(

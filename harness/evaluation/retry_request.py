@@ -53,11 +53,11 @@ def standing(
     return replace(policy, asked=asked)
 
 
-def remember(policy: PendingPolicy, run: RunFolder, tasks: Sequence[Task], *, trials: int) -> None:
+def remember(policy: PendingPolicy, run: RunFolder, tasks: Sequence[Task], outcomes: Outcomes, *, trials: int) -> None:
     """Record the request before the first task runs."""
     if policy.retry is None:
         return
-    policy = standing(policy, run.path, tasks, run.scan().outcomes, trials=trials)
+    policy = standing(policy, run.path, tasks, outcomes, trials=trials)
     if policy.retry is not None and policy.asked is not None:
         _write(run, policy.retry, policy.asked)
 

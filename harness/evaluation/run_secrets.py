@@ -3,7 +3,7 @@
 Why: docs/decisions/security.md#a-word-is-no-secret
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -41,8 +41,8 @@ class RunSecrets:
     def redactor(self) -> Redactor:
         return Redactor(self._all, readable=self.readable)
 
-    def notice(self) -> str:
-        """What the person should know of secrets that look like words, in one line; "" = nothing."""
+    def announce(self, say: Callable[[str], None]) -> None:
+        """Say what the person should know of secrets that look like words, in one line, if there is something."""
         last = {value: name for name, value in self._all.items()}
         open_ones = [f"{name} ({why})" for name, why in self.readable.items() if last[self._all[name]] == name]
         weak = [f"{name} ({why})" for value, name in last.items() if (why := self._weakness(name, value))]
@@ -57,7 +57,8 @@ class RunSecrets:
                 f"secrets that may occur by chance: {', '.join(weak)}; wherever they do, files and logs show the name"
                 " instead. Scores do not depend on it"
             )
-        return "; ".join(said)
+        if said:
+            say("; ".join(said))
 
     def _weakness(self, name: str, value: str) -> str:
         """Why a secret that is hidden may be met where it is none."""

@@ -21,8 +21,10 @@ from harness.journal.store import journal_name
 from harness.protocols import Phase, Progress, ProgressEvent
 from harness.reports.summary import Invocation
 from harness.runner.executors.slurm import SlurmJobs, SlurmJobSpec
+from harness.runner.job import task_digest
 from harness.runner.pending import is_finished, pending_jobs
 from harness.runner.process_tree import kill_orphans
+from harness.runner.references import Outcomes, as_asked
 from harness.runner.shutdown import ShutdownRequested
 from harness.tasks.shards import shard_of
 
@@ -75,6 +77,7 @@ class Shards:
         self._progress = progress
         self._count = context.settings.executor.shards
         self._policy = context.settings.policy
+        self._digests = {task.task_id: task_digest(task) for task in context.tasks}
         self._over: set[tuple[str, int]] | None = None
         self._summaries: dict[int, int] = {}
         """Shard that was submitted now to the modification time of the summary it had, in ns; 0 = none."""
@@ -83,7 +86,7 @@ class Shards:
         """Merge the shards into the run folder, and report the episodes that have ended since the last time."""
         for folder in _shards(self._context.run.path):
             merge(folder, self._context.run.path)
-        outcomes = self._context.run.scan().outcomes
+        outcomes = self._outcomes()
         over = {key for key, became in outcomes.items() if is_finished(became, self._policy)}
         for key in sorted(over - (over if self._over is None else self._over)):
             became = outcomes[key]
@@ -101,11 +104,15 @@ class Shards:
             )
         self._over = over
 
+    def _outcomes(self) -> Outcomes:
+        """Without scores by another reference than that of the present task."""
+        return as_asked(self._context.run.scan().outcomes, self._digests)
+
     def submit(self, jobs: SlurmJobs) -> None:
         """A job for every shard that has pending tasks and no job."""
         pending: defaultdict[int, set[str]] = defaultdict(set)
         trials, run = self._context.settings.trials, self._context.run
-        outcomes = run.scan().outcomes
+        outcomes = self._outcomes()
         policy = standing(self._policy, run.path, self._context.tasks, outcomes, trials=trials)
         for job in pending_jobs(self._context.tasks, trials, outcomes, policy):
             pending[shard_of(job.task.task_id, self._count)].add(journal_name(job.task.task_id, job.trial))

@@ -60,7 +60,9 @@ def expand_suite(config: Config, compose: Compose) -> None:
     Raises:
         ConfigError: The file is missing or wrong, or its benchmarks do not go together.
     """
-    path = Path(str(config.task.path))
+    if config.task.path is None:
+        raise ConfigError("task.path is not set; give the suite file, as in task=suite task.path=suite.yaml")
+    path = Path(config.task.path)
     members, trees = {}, {}
     for name, entry in _read(path).items():
         place = f"{path}: benchmarks.{name}"
@@ -114,6 +116,7 @@ def _read(path: Path) -> dict[str, Mapping[str, Any]]:
         if not isinstance(entry or {}, dict):
             raise ConfigError(f"{path}: benchmarks.{name} must be a mapping, as in {name}: {{weight: 1}}")
         _refuse_unknown(f"{path}: benchmarks.{name}", entry or {}, _KEYS)
+        _refuse_variables(f"{path}: benchmarks.{name}", entry)
     return {name: entry or {} for name, entry in entries.items()}
 
 
@@ -123,6 +126,19 @@ def _refuse_unknown(place: str, tree: Mapping[Any, Any], known: Sequence[str]) -
             near = get_close_matches(str(key), known, 1)
             fix = f"did you mean {near[0]}" if near else f"known keys: {', '.join(known)}"
             raise ConfigError(f"{place}: unknown key {str(key)[:80]!r}; {fix}")
+
+
+def _refuse_variables(place: str, value: Any) -> None:
+    """A suite file may be somebody else's: it does not read the environment, or the settings, of who plays it."""
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            _refuse_variables(f"{place}.{str(key)[:80]}", str(key))
+            _refuse_variables(f"{place}.{str(key)[:80]}", one)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for one in value:
+            _refuse_variables(place, one)
+    elif isinstance(value, str) and "${" in value:
+        raise ConfigError(f"{place}: ${{…}} is filled in by no suite file; write the value itself")
 
 
 def _choice(place: str, name: str, entry: Mapping[str, Any]) -> str:

@@ -22,7 +22,8 @@ from harness.config.schema_fields import Tree
 from harness.journal.names import JOURNAL_SUFFIX
 from harness.journal.store import RunFolder
 from harness.reports.github import reads_annotations, wants_summary
-from harness.reports.summary import PASSED, Invocation, Summary
+from harness.reports.summary import Invocation, Summary
+from harness.runs.outcome import PASSED
 
 NAME = ".concluded.json"
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -62,12 +63,13 @@ def invalidate_summary(run: RunFolder) -> None:
     (run.path / NAME).unlink(missing_ok=True)
 
 
-def load_summary(folder: Path, *, settings: Tree) -> Summary | None:
+def load_summary(folder: Path, *, settings: Tree, begun: float | None = None) -> Summary | None:
     """The summary of the run in `folder`, without the results that passed; None without a valid cache.
 
-    `summary.json` then says that this start did nothing.
+    `summary.json` then says that this start did nothing, and how long it took since `begun` (by `time.monotonic`; None
+    = now).
     """
-    begun = time.monotonic()
+    begun = time.monotonic() if begun is None else begun
     wants_more = settings["run"]["retry"] or settings["run"]["dry"] or settings["tracking"]["kind"] != "none"
     wants_ci_files = reads_annotations(os.environ) or wants_summary(os.environ)
     if settings["task"]["path"] is None or wants_more or wants_ci_files or safe_files.status(folder / NAME) is None:

@@ -22,7 +22,6 @@ from harness.tracking.model import Model
 from harness.tracking.name_rules import path_part
 
 logger = logging.getLogger(__name__)
-KINDS = ("none", "art")
 
 
 class Tracker:
@@ -30,8 +29,6 @@ class Tracker:
 
     def __init__(self, tracking: TrackingConfig, llm: LlmConfig, dialect: Dialect, folder: Path) -> None:
         """Raises: UsageError: A setting is wrong, or the extra is missing: better now than after hours of a run."""
-        if tracking.kind not in KINDS:
-            raise ConfigError(f"tracking.kind={tracking.kind} is unknown; choose one of {', '.join(KINDS)}")
         if tracking.every < 0 or llm.step < 0:
             raise ConfigError("tracking.every and llm.step must be at least 0")
         self._settings, self._step, self._dialect = tracking, llm.step, dialect

@@ -136,9 +136,15 @@ def recorded_episode(task: Task, closed: Closed, artifacts: Artifacts) -> Record
     """The episode as its evidence tells it.
 
     Raises:
-        EvaluatorError: The trajectory among the artifacts is no trajectory.
+        EvaluatorError: The trajectory among the artifacts is no trajectory, or there is none of an attempt that this
+            version recorded.
     """
     trajectory: tuple[TrajectoryStep, ...] = ()
+    if closed.evidence.trajectory is None and closed.evidence.actions is not None:
+        raise EvaluatorError(
+            "what the episode did was not kept for a judge, as no evaluator of its task asked one when it was played;"
+            " only playing the task again can score it"
+        )
     if closed.evidence.trajectory is not None:
         try:
             kept = loads(artifacts.read(closed.evidence.trajectory))

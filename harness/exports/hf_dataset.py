@@ -17,12 +17,13 @@ from typing import Any, get_args, get_type_hints
 
 from harness import safe_files
 from harness.codec import JsonObject, dumps
-from harness.exports.run_source import DecidedAction, Request, RunSource, scores_of, why_of
+from harness.exports.events import scores_of, why_of
 from harness.journal.disk import Within, prepared, replacing, translate_os_errors, write_atomic
 from harness.pictures.task_picture import media_type
-from harness.records import Episode
+from harness.runs import Episode, Request, Run, Step, Steps, Tasks, task_row
+from harness.runs.rows import step_row
+from harness.tracking.episodes import run_at
 from harness.tracking.lazy import pyarrow
-from harness.tracking.tables import Steps, Tasks, step_rows, task_row
 
 SPLIT = "test"
 GROUP_BYTES, GROUP_ROWS = 16_000_000, 4096
@@ -67,7 +68,7 @@ def export_hf(folder: Path, into: Path, *, dialect: str) -> Path:
         TrackingError: There is no run, or pyarrow is not installed.
         JournalError: A journal is damaged.
     """
-    source = RunSource(folder)
+    run = run_at(folder, scoring=dialect)
     counts = [0, 0]
     with translate_os_errors(into):
         within = prepared(into, folder)
@@ -75,22 +76,23 @@ def export_hf(folder: Path, into: Path, *, dialect: str) -> Path:
             _table(into / "tasks.parquet", Tasks, TASK_COLUMNS, within) as add_task,
             _table(into / "steps.parquet", Steps, STEP_COLUMNS, within) as add_step,
         ):
-            for episode in source.episodes():
-                add_task(task_row(episode, dialect) | _task_columns(source, episode))
+            for episode in run.episodes():
+                add_task(task_row(episode) | _task_columns(run, episode))
                 counts[0] += 1
-                for row in _step_rows(source, episode):
+                for row in _step_rows(run, episode):
                     add_step(row)
                     counts[1] += 1
         content = [_digest(into / name, within) for name in ("tasks.parquet", "steps.parquet")]
-        write_atomic(into / "README.md", _card(source, counts, content).encode(), durable=False, within=within)
+        write_atomic(into / "README.md", _card(run, counts, content).encode(), durable=False, within=within)
     return into
 
 
-def _task_columns(source: RunSource, episode: Episode) -> Row:
-    assert episode.opened is not None
-    wanted = episode.opened.task.eval
+def _task_columns(run: Run, episode: Episode) -> Row:
+    opened = episode.record.opened
+    assert opened is not None
+    wanted = opened.task.eval
     return {
-        "images": [_image(source.artifacts.read(digest)) for digest in episode.opened.images],
+        "images": [_image(run.artifacts.read(digest)) for digest in opened.images],
         "scores": [
             {
                 "scoring": name,
@@ -104,23 +106,18 @@ def _task_columns(source: RunSource, episode: Episode) -> Row:
     }
 
 
-def _step_rows(source: RunSource, episode: Episode) -> Iterator[Row]:
-    rows = step_rows(episode)
-    request: Request | None = None
-    for move in source.moves(episode):
-        if isinstance(move, Request):
-            request = move
-            continue
-        yield dict(next(rows)) | _prompt_columns(source, request) | _page_columns(source, move)
-        request = None
+def _step_rows(run: Run, episode: Episode) -> Iterator[Row]:
+    for step in episode.steps:
+        request = step.requests[-1] if step.requests else None
+        yield dict(step_row(episode, step)) | _prompt_columns(request) | _page_columns(run, step)
 
 
-def _prompt_columns(source: RunSource, request: Request | None) -> Row:
+def _prompt_columns(request: Request | None) -> Row:
     """Of the request that the action was read from; empty for a further action of the same answer."""
     if request is None:
         return {"messages": [], "images": [], "tools": "[]", "tool_calls": [], "finish_reason": ""}
     images: dict[str, Row] = {}
-    messages = [_message(source.message(digest), images) for digest in request.prompt]
+    messages = [_message(message, images) for message in request.messages] if request.prompt else []
     return {
         "messages": messages,
         "images": list(images.values()),
@@ -130,9 +127,9 @@ def _prompt_columns(source: RunSource, request: Request | None) -> Row:
     }
 
 
-def _page_columns(source: RunSource, action: DecidedAction) -> Row:
-    seen = action.acted.observation if action.acted else None
-    screenshot = _image(source.artifacts.read(seen.screenshot)) if seen and seen.screenshot else None
+def _page_columns(run: Run, step: Step) -> Row:
+    seen = step.page
+    screenshot = _image(run.artifacts.read(seen.screenshot)) if seen and seen.screenshot else None
     return {"page": seen.text if seen else "", "screenshot": screenshot}
 
 
@@ -244,12 +241,12 @@ def _digest(path: Path, within: Within) -> str:
         return file_digest(file, "sha256").hexdigest()[:16]
 
 
-def _card(source: RunSource, counts: list[int], content: list[str]) -> str:
+def _card(run: Run, counts: list[int], content: list[str]) -> str:
     """The dataset card. The hashes are in it because `datasets` finds what it cached of a local folder by the folder's
     name and the configurations in its card, not by what the files contain.
     """
-    settings = source.settings
-    name = dumps(source.run_id).decode()
+    settings = run.settings
+    name = dumps(run.name).decode()
     made = {key: str(settings.get(key) or "unknown") for key in ("agent.name", "llm.model", "observation.type")}
     rows = "".join(f"| `{key}` | `{value.replace('`', '').replace('|', '')}` |\n" for key, value in made.items())
     return f"""---

@@ -14,11 +14,13 @@ from typing import Any
 from harness import __version__
 from harness.codec import JsonObject, digest, dumps
 from harness.errors import TrackingError
+from harness.exports.events import DIALECTS, events_of, scores_of, why_of
 from harness.exports.inspect_messages import SampleContent, error, iso, usage
-from harness.exports.run_source import DIALECTS, RunSource, bounds_of, scores_of, why_of, why_unscored
 from harness.journal.disk import prepared, replacing, translate_os_errors
 from harness.pictures.task_picture import media_type
-from harness.records import Episode, Usage
+from harness.records import Usage
+from harness.runs import Episode, Run
+from harness.tracking.episodes import run_at
 
 VERSION = 2
 _DAY_ONE = (1980, 1, 1, 0, 0, 0)
@@ -35,13 +37,13 @@ def export_inspect(folder: Path, into: Path) -> Path:
         TrackingError: There is no run, or nothing was played in it.
         JournalError: A journal is damaged.
     """
-    source = RunSource(folder)
-    path = into / f"{source.run_id}.eval"
+    run = run_at(folder)
+    path = into / f"{run.name}.eval"
     with translate_os_errors(into):
         within = prepared(into, folder)
         with replacing(path, durable=False, within=within) as file, zipfile.ZipFile(file, "w") as archive:
-            log = _Log(source)
-            for episode in source.episodes():
+            log = _Log(run)
+            for episode in run.episodes():
                 sample = log.add(episode)
                 _put(archive, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
             if not log.summaries:
@@ -64,30 +66,30 @@ def _put(archive: zipfile.ZipFile, name: str, value: Any) -> None:
 class _Log:
     """What all samples add up to."""
 
-    def __init__(self, source: RunSource) -> None:
+    def __init__(self, run: Run) -> None:
         self.summaries: list[JsonObject] = []
-        self._source = source
+        self._run = run
         self._values: dict[str, dict[str, list[float]]] = {dialect: {} for dialect in DIALECTS}
         self._usage: dict[str, Usage] = {}
         self._bounds = (float("inf"), 0.0)
         self._pending = 0
 
     def add(self, episode: Episode) -> JsonObject:
-        sample = _sample(self._source, episode)
+        sample = _sample(self._run, episode)
         summary = {key: sample[key] for key in _SUMMARY_KEYS}
-        summary |= {"completed": episode.closed is not None, "message_count": len(sample["messages"])}
+        summary |= {"completed": episode.is_finished, "message_count": len(sample["messages"])}
         summary["metadata"] = {key: sample["metadata"][key] for key in ("sites", "closed", "steps")}
-        summary["input"] = episode.opened.task.intent if episode.opened else ""
+        summary["input"] = episode.intent
         if "error" in sample:
             summary["error"] = sample["error"]["message"]
         self.summaries.append(summary)
         for dialect, scored in scores_of(episode):
             self._values[dialect].setdefault(str(sample["id"]), []).append(scored.value or 0.0)
         for model in sample["model_usage"]:
-            self._usage[model] = self._usage.get(model, Usage()) + episode.usage
-        began, ended = bounds_of(episode)
+            self._usage[model] = self._usage.get(model, Usage()) + episode.record.usage
+        began, ended = episode.bounds()
         self._bounds = min(self._bounds[0], began), max(self._bounds[1], ended)
-        self._pending += episode.closed is None and not episode.failures
+        self._pending += not episode.is_finished and not episode.record.failures
         return sample
 
     def header(self) -> JsonObject:
@@ -118,26 +120,26 @@ class _Log:
 
     @property
     def _agent(self) -> str:
-        return str(self._source.settings.get("agent.name") or "agent")
+        return str(self._run.settings.get("agent.name") or "agent")
 
     def _generation(self) -> JsonObject:
-        settings = self._source.settings
+        settings = self._run.settings
         found = {key: settings.get(f"llm.{key}") for key in ("temperature", "top_p", "max_tokens")}
         return {key: value for key, value in found.items() if value is not None}
 
     def _spec(self, created: str) -> JsonObject:
-        source, described = self._source, self._source.description
-        settings = source.settings
+        run, described = self._run, self._run.description
+        settings = run.settings
         names = list(dict.fromkeys(str(summary["id"]) for summary in self.summaries))
         spec: JsonObject = {
-            "eval_id": digest([source.run_id, created])[:22],
-            "run_id": digest([source.run_id, created, "run"])[:22],
+            "eval_id": digest([run.name, created])[:22],
+            "run_id": digest([run.name, created, "run"])[:22],
             "created": created,
-            "task": source.run_id,
+            "task": run.name,
             "task_id": digest([names, settings])[:22],
             "task_version": 0,
             "solver": self._agent,
-            "dataset": {"name": source.run_id, "samples": len(names), "sample_ids": names, "shuffled": False},
+            "dataset": {"name": run.name, "samples": len(names), "sample_ids": names, "shuffled": False},
             "model": str(settings.get("llm.model") or next(iter(self._usage), "none")),
             "model_generate_config": self._generation(),
             "config": {"epochs": max(summary["epoch"] for summary in self.summaries), "fail_on_error": False},
@@ -169,20 +171,21 @@ class _Log:
         }
 
 
-def _sample(source: RunSource, episode: Episode) -> JsonObject:
-    opened, closed = episode.opened, episode.closed
+def _sample(run: Run, episode: Episode) -> JsonObject:
+    record = episode.record
+    opened, closed = record.opened, record.closed
     assert opened is not None
-    content = SampleContent(source)
-    model = str(source.settings.get("llm.model") or "none")
-    for move in source.moves(episode):
+    content = SampleContent(run)
+    model = str(run.settings.get("llm.model") or "none")
+    for move in events_of(episode):
         content.add(move)
-    for failed in episode.failures:
+    for failed in record.failures:
         content.add_error(f"{failed.type}: {failed.message}", failed.at)
-    began, ended = bounds_of(episode)
+    began, ended = episode.bounds()
     sample: JsonObject = {
         "id": opened.task.task_id,
         "epoch": opened.trial + 1,
-        "input": _input(source, episode, content),
+        "input": _input(run, episode, content),
         "target": _target(episode),
         "messages": content.messages,
         "output": content.output or {"model": model, "choices": []},
@@ -191,25 +194,25 @@ def _sample(source: RunSource, episode: Episode) -> JsonObject:
         "store": {},
         "events": content.events,
         "events_data": {"messages": content.pool, "calls": []},
-        "model_usage": {model: usage(episode.usage)} if episode.usage.tokens or episode.usage.requests else {},
+        "model_usage": {model: usage(record.usage)} if record.usage.tokens or record.usage.requests else {},
         "role_usage": {},
         "started_at": iso(began),
         "completed_at": iso(closed.at if closed else ended),
         "total_time": (closed.at if closed else ended) - began,
-        "working_time": episode.elapsed_ms / 1000,
-        "uuid": digest([source.run_id, opened.task.task_id, opened.trial, opened.at])[:22],
+        "working_time": record.elapsed_ms / 1000,
+        "uuid": digest([run.name, opened.task.task_id, opened.trial, opened.at])[:22],
         "attachments": content.attachments,
     }
-    if why := why_unscored(episode):
+    if why := episode.why_unscored():
         sample["error"] = error(why)
     return sample
 
 
 def _score(episode: Episode, dialect: str) -> JsonObject:
-    scored = episode.scores[dialect]
+    scored, closed = episode.record.scores[dialect], episode.record.closed
     return {
         "value": scored.value,
-        "answer": episode.closed.answer if episode.closed else None,
+        "answer": closed.answer if closed else None,
         "explanation": why_of(scored),
         "metadata": {
             "evaluator_version": scored.evaluator_version,
@@ -222,14 +225,14 @@ def _score(episode: Episode, dialect: str) -> JsonObject:
     }
 
 
-def _input(source: RunSource, episode: Episode, content: SampleContent) -> Any:
+def _input(run: Run, episode: Episode, content: SampleContent) -> Any:
     """The intent, with the pictures that belong to it."""
-    assert episode.opened is not None
-    intent = episode.opened.task.intent
-    if not episode.opened.images:
-        return intent
-    pictures = [content.attached(_data_url(source.artifacts.read(digest))) for digest in episode.opened.images]
-    parts = [{"type": "text", "text": intent}, *({"type": "image", "image": picture} for picture in pictures)]
+    opened = episode.record.opened
+    assert opened is not None
+    if not opened.images:
+        return episode.intent
+    pictures = [content.attached(_data_url(run.artifacts.read(digest))) for digest in opened.images]
+    parts = [{"type": "text", "text": episode.intent}, *({"type": "image", "image": picture} for picture in pictures)]
     return [{"id": "intent", "role": "user", "content": parts}]
 
 
@@ -238,8 +241,9 @@ def _data_url(picture: bytes) -> str:
 
 
 def _target(episode: Episode) -> list[str]:
-    assert episode.opened is not None
-    wanted = episode.opened.task.eval
+    opened = episode.record.opened
+    assert opened is not None
+    wanted = opened.task.eval
     answers = [_text(value) for value in (wanted.reference_answers or {}).values()]
     return [*answers, *([wanted.reference_url] if wanted.reference_url else ())] or [""]
 
@@ -249,14 +253,15 @@ def _text(value: Any) -> str:
 
 
 def _metadata(episode: Episode) -> JsonObject:
-    opened, closed = episode.opened, episode.closed
+    record = episode.record
+    opened, closed = record.opened, record.closed
     assert opened is not None
     return {
         "sites": "+".join(opened.task.sites),
         "start_urls": list(opened.task.start_urls),
         "evaluators": list(opened.task.eval.eval_types),
-        "attempts": episode.attempt,
-        "steps": len(episode.steps) + (episode.pending is not None),
+        "attempts": record.attempt,
+        "steps": len(episode.steps),
         "closed": closed.reason.value if closed else "",
         "detail": closed.detail if closed else "",
         "task_digest": opened.task_digest,

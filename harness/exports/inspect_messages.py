@@ -10,8 +10,8 @@ from hashlib import sha256
 from typing import Any
 
 from harness.codec import CodecError, JsonObject, loads
-from harness.exports.run_source import Call, DecidedAction, Request, RunSource
 from harness.records import Usage
+from harness.runs import Request, Run, Step, ToolCall
 
 _LONGEST_TEXT = 100
 _ROLES: Mapping[str, str] = {"developer": "system", "system": "system", "assistant": "assistant", "tool": "tool"}
@@ -32,7 +32,7 @@ _SCHEMA_KEYS = (
 class SampleContent:
     """The messages and events of one sample."""
 
-    def __init__(self, source: RunSource) -> None:
+    def __init__(self, run: Run) -> None:
         self.attachments: dict[str, str] = {}
         self.pool: list[JsonObject] = []
         self.events: list[JsonObject] = []
@@ -40,13 +40,13 @@ class SampleContent:
         """The conversation, each message once."""
         self.output: JsonObject = {}
         """Of the last request."""
-        self._source = source
+        self._run = run
         self._positions: dict[str, int] = {}
         self._prompt: tuple[str, ...] = ()
         self._functions: dict[str, str] = {}
         self._working_s = 0.0
 
-    def add(self, move: Request | DecidedAction) -> None:
+    def add(self, move: Request | Step) -> None:
         if isinstance(move, Request):
             self._add_request(move)
         else:
@@ -92,20 +92,20 @@ class SampleContent:
         if not request.is_cached:
             self._working_s += request.ended - request.began
 
-    def _add_action(self, action: DecidedAction) -> None:
-        page = action.acted.observation if action.acted else None
+    def _add_action(self, action: Step) -> None:
+        page = action.page
         result = "" if page is None else f"{page.title}\n{page.url}"
         arguments = _arguments(action.call) if action.call else {"arguments": {"action": action.text}}
-        event = self._event(f"action-{action.step}", "tool", action.began) | {
+        event = self._event(f"action-{action.number}", "tool", action.began) | {
             "type": "function",
-            "id": action.call.id if action.call else f"step-{action.step}",
+            "id": action.call.id if action.call else f"step-{action.number}",
             "function": action.name,
             **arguments,
             "result": self._shortened("\n".join(filter(None, (result, *(page.notices if page else ()))))),
             "events": [],
             "completed": iso(action.ended),
             "working_time": action.ended - action.began,
-            "metadata": {"step": action.step, "action": self._shortened(action.text)},
+            "metadata": {"step": action.number, "action": self._shortened(action.text)},
         }
         event.pop("parse_error", None)
         if action.why_not:
@@ -140,7 +140,7 @@ class SampleContent:
         return str(self.pool[self._pooled(digest)]["role"])
 
     def _message(self, digest: str, name: str, *, is_pooled: bool) -> JsonObject:
-        sent = self._source.message(digest)
+        sent = self._run.message(digest)
         role = _ROLES.get(str(sent.get("role")), "user")
         message: JsonObject = {"id": name, "role": role, "content": self._content(sent.get("content"), is_pooled)}
         if isinstance(named := sent.get("name"), str):
@@ -189,16 +189,16 @@ def iso(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat()
 
 
-def _assistant(name: str, text: str, calls: Sequence[Call]) -> JsonObject:
+def _assistant(name: str, text: str, calls: Sequence[ToolCall]) -> JsonObject:
     calling = {"tool_calls": [_call(call) for call in calls]} if calls else {}
     return {"id": name, "role": "assistant", "source": "generate", "content": text, **calling}
 
 
-def _call(call: Call) -> JsonObject:
+def _call(call: ToolCall) -> JsonObject:
     return {"id": call.id, "function": call.name, "type": "function", **_arguments(call)}
 
 
-def _arguments(call: Call) -> JsonObject:
+def _arguments(call: ToolCall) -> JsonObject:
     try:
         found = loads(call.arguments)
     except CodecError:
@@ -208,10 +208,10 @@ def _arguments(call: Call) -> JsonObject:
     return {"arguments": {"text": call.arguments}, "parse_error": "the arguments are not a JSON object"}
 
 
-def _recorded(call: Any) -> Call | None:
+def _recorded(call: Any) -> ToolCall | None:
     match call:
         case {"id": str(name), "function": {"name": str(function), "arguments": str(arguments)}}:
-            return Call(id=name, name=function, arguments=arguments)
+            return ToolCall(id=name, name=function, arguments=arguments)
     return None
 
 

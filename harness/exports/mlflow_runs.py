@@ -15,10 +15,11 @@ from typing import Any
 
 from harness.codec import JsonObject, digest, dumps, plain
 from harness.errors import TrackingError
-from harness.exports.run_source import DecidedAction, Request, RunSource, bounds_of, scores_of, why_unscored
+from harness.exports.events import events_of, scores_of
 from harness.journal.disk import prepared, translate_os_errors
-from harness.records import Episode
-from harness.tracking.tables import Row, task_row
+from harness.runs import Episode, Request, Run, Step, task_row
+from harness.runs.rows import Row
+from harness.tracking.episodes import run_at
 
 EXPERIMENT = "cairn"
 RUN_TAG, EPISODE_TAG, STATE_TAG = "cairn.run", "cairn.episode", "cairn.state"
@@ -50,7 +51,7 @@ def export_mlflow(folder: Path, uri: str, *, dialect: str) -> str:
         raise TrackingError("this export needs the package mlflow, which is not installed: pip install mlflow") from exc
     with _store_errors(mlflow, uri):
         mlflow.set_tracking_uri(uri)
-        return _Store(mlflow.MlflowClient(tracking_uri=uri), RunSource(folder), uri).export(dialect)
+        return _Store(mlflow.MlflowClient(tracking_uri=uri), run_at(folder, scoring=dialect), uri).export()
 
 
 @contextmanager
@@ -69,45 +70,45 @@ def _store_errors(mlflow: Any, uri: str) -> Iterator[None]:
 class _Store:
     """The place of one run."""
 
-    def __init__(self, client: Any, source: RunSource, uri: str) -> None:
-        self._client, self._source = client, source
+    def __init__(self, client: Any, run: Run, uri: str) -> None:
+        self._client, self._run = client, run
         self._experiment = self._found_experiment(uri)
-        self._run = ""
+        self._id = ""
 
-    def export(self, dialect: str) -> str:
+    def export(self) -> str:
         rows: list[Row] = []
         last = 0.0
-        for episode in self._source.episodes():
-            began, ended = bounds_of(episode)
-            self._run = self._run or self._found_run(began)
+        for episode in self._run.episodes():
+            began, ended = episode.bounds()
+            self._id = self._id or self._found_run(began)
             last = max(last, ended)
-            rows.append(task_row(episode, dialect))
+            rows.append(task_row(episode))
             self._keep_trace(episode)
         if not rows:
             raise TrackingError(
-                f"{self._source.folder} contains no episodes; give a run folder in which a task was played"
+                f"{self._run.folder} contains no episodes; give a run folder in which a task was played"
             )
         client, at = self._client, round(last * 1000)
         entities = import_module("mlflow.entities")
-        params = [entities.Param(key, _text(value)) for key, value in self._source.settings.items()]
+        params = [entities.Param(key, _text(value)) for key, value in self._run.settings.items()]
         for first in range(0, len(params), _BATCH):
-            client.log_batch(self._run, params=params[first : first + _BATCH])
-        client.log_batch(self._run, metrics=[entities.Metric(*one, 0) for one in self._changed(_metrics(rows), at)])
+            client.log_batch(self._id, params=params[first : first + _BATCH])
+        client.log_batch(self._id, metrics=[entities.Metric(*one, 0) for one in self._changed(_metrics(rows), at)])
         columns = list(rows[0])
         table = {"columns": columns, "data": [[row[column] for column in columns] for row in rows]}
-        client.log_text(self._run, dumps(table).decode(), TABLE)
-        client.set_tag(self._run, "mlflow.loggedArtifacts", f'[{{"path": "{TABLE}", "type": "table"}}]')
-        client.set_terminated(self._run, end_time=at)
-        return self._run
+        client.log_text(self._id, dumps(table).decode(), TABLE)
+        client.set_tag(self._id, "mlflow.loggedArtifacts", f'[{{"path": "{TABLE}", "type": "table"}}]')
+        client.set_terminated(self._id, end_time=at)
+        return self._id
 
     def _changed(self, metrics: Iterator[tuple[str, float]], at: int) -> Iterator[tuple[str, float, int]]:
         """Metrics with another value than before. MLflow shows the larger of two at the same time."""
-        known = self._client.get_run(self._run).data.metrics
+        known = self._client.get_run(self._id).data.metrics
         for key, value in metrics:
             if key not in known:
                 yield key, value, at
             elif known[key] != value:
-                last = max(one.timestamp for one in self._client.get_metric_history(self._run, key))
+                last = max(one.timestamp for one in self._client.get_metric_history(self._id, key))
                 yield key, value, max(at, last + 1)
 
     def _found_experiment(self, uri: str) -> str:
@@ -120,21 +121,20 @@ class _Store:
         return str(self._client.create_experiment(name, artifact_location=place.as_uri() if place else None))
 
     def _found_run(self, began: float) -> str:
-        key = sha256(self._source.run_id.encode()).hexdigest()[:32]
+        key = sha256(self._run.name.encode()).hexdigest()[:32]
         found = self._client.search_runs([self._experiment], filter_string=f"tags.`{RUN_TAG}` = '{key}'")
         if found:
             return str(found[0].info.run_id)
-        tags = {RUN_TAG: key, "cairn.run_id": self._source.run_id}
+        tags = {RUN_TAG: key, "cairn.run_id": self._run.name}
         made = self._client.create_run(
-            self._experiment, start_time=round(began * 1000), tags=tags, run_name=self._source.run_id
+            self._experiment, start_time=round(began * 1000), tags=tags, run_name=self._run.name
         )
         return str(made.info.run_id)
 
     def _keep_trace(self, episode: Episode) -> None:
         """Have one trace of this episode, as it is now."""
-        assert episode.opened is not None
-        place = f"{self._source.run_id}/{episode.opened.task.task_id}/{episode.opened.trial}"
-        key, state = sha256(place.encode()).hexdigest()[:32], digest(plain(episode))[:32]
+        place = f"{self._run.name}/{episode.task_id}/{episode.trial}"
+        key, state = sha256(place.encode()).hexdigest()[:32], digest(plain(episode.record))[:32]
         found = self._traces(key)
         kept = [trace for trace in found if trace.info.tags.get(STATE_TAG) == state][:1]
         if old := [trace.info.trace_id for trace in found if trace not in kept]:
@@ -152,24 +152,23 @@ class _Store:
         return found
 
     def _write(self, episode: Episode, tags: dict[str, str]) -> None:
-        opened, closed, client = episode.opened, episode.closed, self._client
-        assert opened is not None
-        began, ended = bounds_of(episode)
+        client = self._client
+        began, ended = episode.bounds()
         scores = {f"cairn.score.{name}": str(scored.value) for name, scored in scores_of(episode)}
         root = client.start_trace(
-            f"task {opened.task.task_id}, trial {opened.trial}",
+            f"task {episode.task_id}, trial {episode.trial}",
             span_type="AGENT",
-            inputs={"intent": opened.task.intent},
+            inputs={"intent": episode.intent},
             tags=tags | scores,
             experiment_id=self._experiment,
             start_time_ns=_nanoseconds(began),
-            run_id=self._run,
+            run_id=self._id,
         )
-        for move in self._source.moves(episode):
+        for move in events_of(episode):
             self._write_span(root, move)
             ended = max(ended, move.ended)
-        why = why_unscored(episode)
-        outputs = {"answer": closed.answer if closed else "", "unscored": why}
+        why = episode.why_unscored()
+        outputs = {"answer": episode.answer, "unscored": why}
         client.end_trace(
             root.trace_id,
             outputs=outputs,
@@ -177,15 +176,15 @@ class _Store:
             end_time_ns=_nanoseconds(ended),
         )
 
-    def _write_span(self, root: Any, move: Request | DecidedAction) -> None:
+    def _write_span(self, root: Any, move: Request | Step) -> None:
         client, is_request = self._client, isinstance(move, Request)
         span = client.start_span(
-            f"chat {move.number}" if isinstance(move, Request) else f"{move.step}. {move.name}",
+            f"chat {move.number}" if isinstance(move, Request) else f"{move.number}. {move.name}",
             trace_id=root.trace_id,
             parent_id=root.span_id,
             span_type="CHAT_MODEL" if is_request else "TOOL",
             inputs=self._asked(move) if isinstance(move, Request) else {"action": move.text[:LONGEST_TEXT]},
-            attributes=_usage(move) if isinstance(move, Request) else {"cairn.step": move.step},
+            attributes=_usage(move) if isinstance(move, Request) else {"cairn.step": move.number},
             start_time_ns=_nanoseconds(move.began),
         )
         refused = "" if isinstance(move, Request) else move.why_not
@@ -201,7 +200,7 @@ class _Store:
         """The last message of the prompt; its pictures are named only."""
         if not request.prompt:
             return {"messages": []}
-        sent = self._source.message(request.prompt[-1])
+        sent = request.messages[-1]
         content = sent.get("content")
         parts = content if isinstance(content, list) else [{"text": content or ""}]
         text = "\n".join(str(part.get("text", "[image]")) for part in parts if isinstance(part, dict))
@@ -227,8 +226,8 @@ def _answered(request: Request) -> JsonObject:
     return {"role": "assistant", "content": request.reply[:LONGEST_TEXT], "tool_calls": calls}
 
 
-def _page(action: DecidedAction) -> JsonObject:
-    page = action.acted.observation if action.acted else None
+def _page(action: Step) -> JsonObject:
+    page = action.page
     return {"url": page.url if page else "", "title": page.title if page else "", "refused": action.why_not}
 
 

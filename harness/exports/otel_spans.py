@@ -14,18 +14,12 @@ from typing import Any
 
 from harness import __version__
 from harness.codec import JsonObject, dumps
-from harness.exports.run_source import (
-    PROVIDERS,
-    DecidedAction,
-    Request,
-    RunSource,
-    bounds_of,
-    scores_of,
-    why_of,
-    why_unscored,
-)
+from harness.exports.events import events_of, scores_of, why_of
 from harness.journal.disk import prepared, replacing, translate_os_errors
-from harness.records import Episode, Usage
+from harness.llm.providers import maker_of
+from harness.records import Usage
+from harness.runs import Episode, Request, Run, Step
+from harness.tracking.episodes import run_at
 
 INTERNAL, CLIENT, ERROR = 1, 3, 2
 """Numbers of span kinds and of a status in OTLP."""
@@ -52,13 +46,13 @@ def export_otel(folder: Path, into: Path) -> Path:
 
 def trace_requests(folder: Path) -> Iterator[bytes]:
     """The body of an OTLP/HTTP request for each episode of a run."""
-    source = RunSource(folder)
-    settings, described = source.settings, source.description
+    run = run_at(folder)
+    settings, described = run.settings, run.description
     resource = {"service.name": "cairn", "service.version": str(described.get("harness", __version__))}
-    resource["cairn.run.id"] = source.run_id
+    resource["cairn.run.id"] = run.name
     scope = {"name": "cairn", "version": __version__}
-    for episode in source.episodes():
-        spans = list(_Trace(source, settings, episode).spans())
+    for episode in run.episodes():
+        spans = list(_Trace(run, settings, episode).spans())
         scoped = {"scope": scope, "spans": spans}
         yield dumps({"resourceSpans": [{"resource": {"attributes": _attributes(resource)}, "scopeSpans": [scoped]}]})
 
@@ -66,29 +60,28 @@ def trace_requests(folder: Path) -> Iterator[bytes]:
 class _Trace:
     """The spans of one episode."""
 
-    def __init__(self, source: RunSource, settings: JsonObject, episode: Episode) -> None:
-        assert episode.opened is not None
-        self._source, self._settings, self._episode = source, settings, episode
-        self._name = f"{source.run_id}/{episode.opened.task.task_id}/{episode.opened.trial}"
+    def __init__(self, run: Run, settings: JsonObject, episode: Episode) -> None:
+        self._run, self._settings, self._episode = run, settings, episode
+        self._name = f"{run.name}/{episode.task_id}/{episode.trial}"
         self._trace = sha256(self._name.encode()).hexdigest()[:32]
         self._root = self._id("root")
         api = str(settings.get("llm.api") or "chat")
         self._model = {
-            "gen_ai.provider.name": PROVIDERS.get(api, api),
+            "gen_ai.provider.name": maker_of(api),
             "gen_ai.request.model": str(settings.get("llm.model") or "unknown"),
         }
 
     def spans(self) -> Iterator[JsonObject]:
-        first, last = bounds_of(self._episode)
+        first, last = self._episode.bounds()
         children = []
-        for move in self._source.moves(self._episode):
+        for move in events_of(self._episode):
             children.append(self._chat(move) if isinstance(move, Request) else self._tool(move))
             first, last = min(first, move.began), max(last, move.ended)
         yield self._agent(first, last)
         yield from children
 
     def _agent(self, began: float, ended: float) -> JsonObject:
-        episode, agent = self._episode, str(self._settings.get("agent.name") or "agent")
+        episode, agent = self._episode.record, str(self._settings.get("agent.name") or "agent")
         opened, closed = episode.opened, episode.closed
         assert opened is not None
         span = self._span("root", f"invoke_agent {agent}", INTERNAL, (began, ended))
@@ -121,9 +114,9 @@ class _Trace:
                     }
                 ),
             }
-            for dialect, scored in scores_of(episode)
+            for dialect, scored in scores_of(self._episode)
         ]
-        if why := why_unscored(episode):
+        if why := self._episode.why_unscored():
             kind = episode.failures[-1].type if episode.failures and closed is None else "unscored"
             _fail(span, kind, why)
         return span
@@ -152,16 +145,16 @@ class _Trace:
         span["attributes"] = _attributes(attributes)
         return span
 
-    def _tool(self, action: DecidedAction) -> JsonObject:
-        span = self._child(f"action-{action.step}", f"execute_tool {action.name}", INTERNAL, action)
-        page = action.acted.observation if action.acted else None
+    def _tool(self, action: Step) -> JsonObject:
+        span = self._child(f"action-{action.number}", f"execute_tool {action.name}", INTERNAL, action)
+        page = action.page
         attributes = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": action.name,
             "gen_ai.tool.type": "function",
             "gen_ai.tool.call.id": action.call.id if action.call else None,
             "gen_ai.tool.call.arguments": action.call.arguments if action.call else None,
-            "cairn.step": action.step,
+            "cairn.step": action.number,
             "cairn.action": action.text,
             "cairn.page.url": page.url if page else None,
             "cairn.page.title": page.title if page else None,
@@ -172,7 +165,7 @@ class _Trace:
             _fail(span, "refused", action.why_not)
         return span
 
-    def _child(self, key: str, name: str, kind: int, move: Request | DecidedAction) -> JsonObject:
+    def _child(self, key: str, name: str, kind: int, move: Request | Step) -> JsonObject:
         return self._span(key, name, kind, (move.began, move.ended)) | {"parentSpanId": self._root}
 
     def _span(self, key: str, name: str, kind: int, bounds: tuple[float, float]) -> JsonObject:

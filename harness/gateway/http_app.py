@@ -27,9 +27,9 @@ from harness.gateway.mcp_server import McpServer
 from harness.gateway.model_boundary import ModelBoundary
 from harness.gateway.violations import Violations
 from harness.llm.passthrough import ForeignRequest, NotARequest, kept_headers
+from harness.llm.providers import names, provider_of
 from harness.records import Guarded
 
-_INTERFACES = {"/v1/chat/completions": "chat", "/v1/responses": "responses", "/v1/messages": "messages"}
 _SHARE = "cairn.share"
 """Where a request has its share of what the process may have under way; it counts until its answer is sent."""
 _LONGEST_NAME = 64
@@ -48,13 +48,14 @@ def gateway_app(
         task: The message to the process, JSON.
     """
     doors = _Doors(deps, model, browser, task)
+    spoken = {f"/v1{provider_of(name).path}": name for name in names()}
 
     def route(path: str, handler: Handler, method: str = "POST") -> Route:
         return Route(path, _answering(handler, deps.violations), methods=[method])
 
     routed = Starlette(
         routes=[
-            *(route(path, doors.interface(name)) for path, name in _INTERFACES.items()),
+            *(route(path, doors.interface(name)) for path, name in spoken.items()),
             route("/v1/models", doors.models, "GET"),
             route("/mcp", doors.mcp),
             route("/actions/{name}", doors.act),
@@ -65,7 +66,7 @@ def gateway_app(
     routed.router.redirect_slashes = False  # the address in a redirect is the client's, and may be none
     # Requests to the model are many: they do not go through the layers of an application, which take half as long
     # again as reading them.
-    asked = {("POST", path): _answering(doors.interface(name), deps.violations) for path, name in _INTERFACES.items()}
+    asked = {("POST", path): _answering(doors.interface(name), deps.violations) for path, name in spoken.items()}
     return _Guard(routed, token, deps, asked)
 
 
@@ -109,8 +110,8 @@ class _Doors:
         """Requests to the model, in one interface."""
 
         async def ask(request: Request) -> Response:
-            headers = {name.lower(): value for name, value in request.headers.items()}
-            foreign = ForeignRequest(interface=name, body=await body_of(request), headers=kept_headers(headers))
+            headers = {header.lower(): value for header, value in request.headers.items()}
+            foreign = ForeignRequest(interface=name, body=await body_of(request), headers=kept_headers(headers, name))
             answer = await self._deps.inbox.work(self._model.ask(foreign))
             return Response(answer.body, status_code=answer.status, headers=dict(answer.headers))
 

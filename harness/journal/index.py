@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness import safe_files
+from harness.actions.truncate import cut
 from harness.codec import CodecError, build, dumps, loads, seal, unseal
 from harness.errors import ActionInDoubt, EnvironmentDiverged, JournalError, UnsafeFile
 from harness.journal.log import read
@@ -25,6 +26,7 @@ from harness.records.optional import optional
 
 INDEX_NAME = ".index.jsonl"
 _LONGEST_SUM_MS = MAX_DURATION_MS * 1e6
+_MOST_OF_A_REPLY = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +42,8 @@ class Score:
     """Name of the judge that was asked for it; "" = none was, or its name is not recorded."""
     prompt: str = optional("")
     """Digest of the prompt that judge was asked with."""
+    reference: str = optional("")
+    """Digest of the task with the corrected reference that it was scored with; "" = with the one that was played."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +116,8 @@ class EpisodeResult:
     """Pages that a checkpoint would open again and that an action may have changed a site by opening: canonical URLs
     without their queries.
     """
+    unread: str = optional("")
+    """Of an episode that ended by unreadable replies: the last of them, cut; "" = it did not."""
     resends: bool = optional(False)
     """Whether one of the pages that a checkpoint would open again is known to have sent what may change a site."""
 
@@ -190,7 +196,15 @@ def result_of(episode: Episode) -> EpisodeResult | None:
         is_unconfined=episode.is_unconfined,
         reopens=tuple(dict.fromkeys(page.url.partition("?")[0] for page in reopened if not page.sent)),
         resends=any(page.sent for page in reopened),
+        unread=_unread(episode),
     )
+
+
+def _unread(episode: Episode) -> str:
+    last = episode.pending or (episode.steps[-1].decided if episode.steps else None)
+    if episode.closed is None or episode.closed.reason is not CloseReason.PARSE_FAILURES or last is None:
+        return ""
+    return cut(" ".join(last.reply.split()), _MOST_OF_A_REPLY)
 
 
 def _pages(episode: Episode) -> tuple[str, ...]:
@@ -208,6 +222,7 @@ def _score(scored: Scored) -> Score:
         why=_why(scored),
         judge="" if judged is None else judged.judge,
         prompt="" if judged is None else judged.prompt,
+        reference="" if scored.reference is None else scored.reference.task_digest,
     )
 
 

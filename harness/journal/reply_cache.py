@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from stat import S_ISREG
+from stat import S_IMODE, S_ISREG, S_IWOTH
 
 from harness import safe_files
 from harness.codec import CodecError, dumps, loads
@@ -178,6 +178,7 @@ def check_folder(folder: Path, setting: str, *, writes: bool) -> None:
         ConfigError: It cannot.
     """
     try:
+        _refuse_open(folder)
         if not writes:
             if not os.access(folder / _REPLIES, os.R_OK | os.X_OK):
                 raise FileNotFoundError(errno.ENOENT, "there are no replies in it that can be read")
@@ -195,6 +196,21 @@ def check_folder(folder: Path, setting: str, *, writes: bool) -> None:
         raise ConfigError(
             f"{setting}={folder} cannot be used as reply cache: {why}; choose another folder, or set llm.cache=off"
         ) from error
+
+
+def _refuse_open(folder: Path) -> None:
+    """Replies decide what is played and how it is scored: not everybody may put some there.
+
+    Raises:
+        PermissionError: Everybody may.
+    """
+    for path in (folder, folder / _REPLIES):
+        with suppress(FileNotFoundError):
+            if (status := path.stat()).st_mode & S_IWOTH:
+                mode = f"mode {S_IMODE(status.st_mode):o}"
+                raise PermissionError(
+                    errno.EACCES, f"everybody may put replies into it ({mode}); take that away by chmod o-w {path}"
+                )
 
 
 def statistics(folder: Path) -> CacheStatistics:

@@ -31,7 +31,7 @@ from harness.journal.disk import Within, sync_file, translate_os_errors, write_a
 from harness.journal.index import INDEX_NAME, Scan, index_of, note, scan
 from harness.journal.lock import RunLock
 from harness.journal.log import LOCK_NAME, Journal
-from harness.journal.names import can_name, name_of
+from harness.journal.names import JOURNAL_SUFFIX, can_name, name_of
 from harness.journal.redaction import NO_SECRETS, Redactor
 from harness.protocols import StagedArtifact
 
@@ -190,6 +190,8 @@ class RunFolder:
         self.lock = lock
         self._durability = durability
         self.redactor = redactor
+        self._is_new = False
+        """Whether it was empty when it was opened, by the one who holds it."""
         self._staging = path / _STAGING
         durable = durability is not Durability.none
         self.artifacts = ArtifactStore(path / "artifacts", staging=self._staging, redactor=redactor, durable=durable)
@@ -222,6 +224,7 @@ class RunFolder:
         with ExitStack() as undo:
             with translate_os_errors(path):
                 path.mkdir(parents=True, exist_ok=True)
+                is_new = not any(path.iterdir())
                 with safe_files.open_folder(path / _STAGING, path, make=0o777):
                     pass
             lock = RunLock.acquire(path / LOCK_NAME, redactor) if held else None
@@ -230,7 +233,9 @@ class RunFolder:
                 with translate_os_errors(path):
                     _empty(path / _STAGING, path)
             undo.pop_all()
-        return cls(path, lock, durability=durability, redactor=redactor)
+        run = cls(path, lock, durability=durability, redactor=redactor)
+        run._is_new = is_new and lock is not None
+        return run
 
     def journal(self, task_id: str, trial: int = 0) -> Journal:
         """Open the journal of one task and trial; locked until closed."""
@@ -284,19 +289,31 @@ class RunFolder:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, UsageError) and self.lock is not None:
-            self._discard_unused()
+        if self.lock is not None and (why := _refusal(error)) is not None:
+            self._discard_unused(why)
         self.close()
 
-    def _discard_unused(self) -> None:
-        """Remove what a start has left that was refused before it recorded anything; another folder stays."""
-        if set(safe_files.names_in(self.path, self.path)) <= _OF_A_REFUSED_START:
+    def _discard_unused(self, why: str) -> None:
+        """Remove what a start has left that was refused before it recorded anything; another folder stays, and so does
+        one that the refusal names, for its logs.
+        """
+        if self._is_new and str(self.path) not in why and not any(self.path.glob(f"*{JOURNAL_SUFFIX}")):
+            shutil.rmtree(self.path, ignore_errors=True)  # it was empty when this start took it
+        elif set(safe_files.names_in(self.path, self.path)) <= _OF_A_REFUSED_START:
             with suppress(OSError):  # what cannot be removed is clutter, and hides the reason if it is an error
                 for name in ("artifacts", _STAGING):
                     shutil.rmtree(self.path / name, ignore_errors=True)
                 for name in (INDEX_NAME, LOCK_NAME):
                     (self.path / name).unlink(missing_ok=True)
                 self.path.rmdir()
+
+
+def _refusal(error: BaseException | None) -> str | None:
+    """What a refused start says; None = it ended in another way."""
+    if isinstance(error, BaseExceptionGroup):
+        said = [_refusal(one) for one in error.exceptions]
+        return None if None in said else "\n".join(filter(None, said))
+    return str(error) if isinstance(error, UsageError) else None
 
 
 def lock_token(folder: Path) -> str:

@@ -9,8 +9,7 @@ from typing import Any
 
 from httpx2 import AsyncClient, HTTPError, Request, Response
 
-from harness.codec import CodecError, loads
-from harness.llm.interface import SdkErrors, plain_options
+from harness.llm.connection import SdkErrors, error_body, plain_options
 
 _MOST_KINDS = 16
 """Sets of headers for which a request is kept."""
@@ -37,7 +36,7 @@ class CopiedRequests:
         self._made: dict[_Headers, Request] = {}
 
     async def send(self, body: bytes, headers: Mapping[str, str]) -> Response:
-        """See `Interface.pass_on`."""
+        """See `Connection.pass_on`."""
         kind = tuple(sorted(headers.items()))
         if (made := self._made.get(kind)) is not None:
             return await self._copy(made, body)
@@ -55,14 +54,5 @@ class CopiedRequests:
         except HTTPError as error:
             raise self._errors.connection(request=request) from error
         if not response.is_success:
-            raise self._errors.status(f"HTTP {response.status_code}", response=response, body=_said(response))
+            raise self._errors.status(f"HTTP {response.status_code}", response=response, body=error_body(response))
         return response
-
-
-def _said(response: Response) -> Any:
-    """What the packages make of an error: the object in it, or the text."""
-    try:
-        tree = loads(response.content)
-    except CodecError:
-        return response.text.strip()
-    return tree.get("error", tree) if isinstance(tree, dict) else tree

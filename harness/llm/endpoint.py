@@ -71,6 +71,11 @@ class Endpoint:
                 )
 
     @property
+    def key(self) -> str:
+        """The key as it is sent; "" without one."""
+        return (self.api_key or "").strip()
+
+    @property
     def label(self) -> str:
         """The address for messages: without credentials, query or trailing slash."""
         return re.sub(r"//[^/@]*@", "//", (self.base_url or OPENAI_URL).partition("?")[0]).rstrip("/")

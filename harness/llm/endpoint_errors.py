@@ -2,7 +2,8 @@
 
 Retried (an allow-list): timeouts, connection errors, 408, 409, 429, redirects and 5xx but 501. 400, 413, 422 and 501
 reject one request, because its prompt is too long or was filtered, or asks for what the endpoint does not have; if the
-cause is a setting, no request is ever answered, which the rate limiter detects. A redirect is never followed; several
+cause is a setting, no request is ever answered: one whose parameter the endpoint names rejects all at once, any other
+is detected by the rate limiter. A redirect is never followed; several
 in a row mean a wrong address (`exchange`). Every other status rejects all requests, and so does a 429 for an exhausted
 account (`insufficient_quota`): the user must act. The key never gets into a message.
 """
@@ -14,8 +15,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from harness.errors import ModelRejected, RequestRefused
+from harness.llm.connection import SdkErrors
 from harness.llm.endpoint import Endpoint
-from harness.llm.interface import SdkErrors
 from harness.llm.rate_limit_headers import read_headers
 from harness.llm.retry import RetryableError
 from harness.llm.retry_after import retry_after_s
@@ -26,6 +27,21 @@ _READ = 10_000
 _EXHAUSTED = {"insufficient_quota", "billing_hard_limit_reached"}
 _OF_THE_REQUEST = {400, 413, 422, 501}
 _FIX = {401: "check {}.api_key", 403: "check {}.api_key", 404: "check {}.model and {}.base_url"}
+_UNSUPPORTED_CODES = {"unsupported_parameter", "unsupported_value", "unknown_parameter"}
+_UNSUPPORTED = re.compile(
+    r"(?i)\b(?:unsupported|unrecognized|unknown|unexpected)\b.*\b(?:parameter|argument|field|value|key)\b"
+    r"|\b(?:not supported|does not support|not permitted|deprecated)\b"
+)
+_INSTEAD = {
+    "max_tokens": "set {0}.max_tokens_field=max_completion_tokens, or {0}.max_tokens=null to send no limit",
+    "max_completion_tokens": "set {0}.max_tokens_field=max_tokens, or {0}.max_tokens=null to send no limit",
+    "max_output_tokens": "set {0}.max_tokens=null",
+    "temperature": "set {0}.temperature=null to send none",
+    "top_p": "set {0}.top_p=null to send none",
+    "seed": "set {0}.seed=null",
+    "reasoning_effort": "set {0}.reasoning_effort=null",
+}
+"""What to do about a parameter that an endpoint does not take: no request with it is ever answered."""
 
 
 class ReplyRefused(Exception):
@@ -60,6 +76,11 @@ def _translated(exc: Any, endpoint: Endpoint, model: str) -> Exception:
     """The error of ours that an answer with an error status is."""
     status, said = exc.status_code, _said(exc, endpoint)
     exhausted = status == 402 or getattr(exc, "code", None) in _EXHAUSTED
+    if status in _OF_THE_REQUEST and (parameter := _unsupported(exc, said)):
+        return ModelRejected(
+            f"{endpoint.label} does not take {parameter} for model {model!r} (HTTP {status}: {said});"
+            f" {_INSTEAD[parameter].format(endpoint.settings)}, then run again"
+        )
     if status in _OF_THE_REQUEST and not exhausted:
         return RequestRefused(f"{endpoint.label} rejected this request to model {model!r} with HTTP {status} ({said})")
     if not exhausted and (status in _RETRIED or status >= 500):
@@ -79,6 +100,17 @@ def _translated(exc: Any, endpoint: Endpoint, model: str) -> Exception:
         f"{endpoint.label} rejected model {model!r} with HTTP {status} ({said});"
         f" {fix.format(*[endpoint.settings] * 2)}, then run again"
     )
+
+
+def _unsupported(exc: Any, said: str) -> str:
+    """The parameter of the settings that the endpoint takes from nobody, or not with this model; "" = it is none."""
+    body: dict[str, Any] = exc.body if isinstance(exc.body, dict) else {}
+    error: dict[str, Any] = body["error"] if isinstance(body.get("error"), dict) else body
+    code, named = error.get("code"), error.get("param")
+    if not (isinstance(code, str) and code in _UNSUPPORTED_CODES) and not _UNSUPPORTED.search(said):
+        return ""
+    found = re.search(rf"\b({'|'.join(_INSTEAD)})\b", said)
+    return named if isinstance(named, str) and named in _INSTEAD else found[1] if found else ""
 
 
 def _said(exc: Any, endpoint: Endpoint) -> str:

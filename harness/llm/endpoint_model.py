@@ -10,43 +10,18 @@ from types import TracebackType
 from typing import Any, Self
 
 from harness.codec import JsonObject
-from harness.errors import ConfigError
-from harness.llm.chat_completion import ChatCompletions
 from harness.llm.chat_settings import ChatSettings
 from harness.llm.endpoint import Endpoint
 from harness.llm.exchange import Exchanger, ReceivedAnswer, Sending
-from harness.llm.interface import Interface
 from harness.llm.permits import RateLimiter, Unlimited
 from harness.llm.prices import Price
+from harness.llm.providers import provider_of
 from harness.llm.request_frame import frame_of
-from harness.llm.responses import Responses
 from harness.llm.retry import Retrier, RetryableError
 from harness.protocols import StoredReply
 from harness.records import ComputerTool, Message, Reply, Tool
 
 PICTURE_TOKENS = 1000
-
-
-def connect(endpoint: Endpoint, settings: ChatSettings) -> Interface:
-    """The interface that `settings.api` names; a package that only one of them needs is imported with it.
-
-    Raises:
-        ConfigError: That package is not installed.
-    """
-    match settings.api:
-        case "chat":
-            return ChatCompletions(endpoint, settings)
-        case "responses":
-            return Responses(endpoint, settings)
-        case "messages":
-            try:
-                from harness.llm.anthropic_messages import AnthropicMessages
-            except ImportError as error:
-                raise ConfigError(
-                    "llm.api=messages needs the package anthropic: pip install 'cairn-harness[anthropic]'"
-                ) from error
-            return AnthropicMessages(endpoint, settings)
-    raise ConfigError(f"llm.api={settings.api} is unknown; choose one of chat, responses, messages")
 
 
 class EndpointModel:
@@ -68,8 +43,9 @@ class EndpointModel:
         """
         self._exchanger = Exchanger(endpoint, settings, retrier=retrier, prices=prices, turns=turns or Unlimited())
         self.endpoint = endpoint
-        self._api, self._model = settings.api, settings.model
-        self._interface = connect(endpoint, settings)
+        self._settings = settings
+        self._provider = provider_of(settings.api)
+        self._connection = self._provider.connect(endpoint, settings)
 
     async def __aenter__(self) -> Self:
         return self
@@ -77,31 +53,32 @@ class EndpointModel:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._interface.close()
+        await self._connection.close()
 
     async def ask(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> Reply:
         """See `ChatModel.ask`."""
-        body = self._interface.body(messages, tools)
+        body = self._provider.body(messages, tools, self._settings)
         sending = Sending(
-            send=lambda: self._interface.send(body),
-            read=self._interface.read,
-            errors=self._interface.errors,
-            model=self._model,
+            send=lambda: self._connection.send(body),
+            read=self._provider.read_any,
+            errors=self._connection.errors,
+            model=self._settings.model,
             tokens=guessed_tokens(body),
         )
         return self._reply(await self._exchanger.exchange(sending))
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> JsonObject:
         """What `ask` would send, apart from address and credentials."""
-        return {"api": self._api, "model": self._model, "body": self._interface.body(messages, tools)}
+        body = self._provider.body(messages, tools, self._settings)
+        return {"api": self._provider.name, "model": self._settings.model, "body": body}
 
     def kept_reply(self, kept: StoredReply) -> Reply | None:
         """The reply in an answer that was received before; it cost nothing. None if it is no answer."""
         try:
-            answer = self._interface.read(kept.raw)
+            answer = self._provider.read_any(kept.raw)
         except RetryableError:
             return None
-        used = self._exchanger.usage(answer, self._model, 0)
+        used = self._exchanger.usage(answer, self._settings.model, 0)
         usage = replace(used, cost_usd=0.0, saved_usd=0.0, priced=True, from_cache=1)
         received = ReceivedAnswer(
             answer=answer, request=b"", body=kept.raw, status=200, headers={}, usage=usage, waited_s=0.0
@@ -112,7 +89,7 @@ class EndpointModel:
         answer = received.answer
         return Reply(
             text=answer.text,
-            model=answer.model or self._model,
+            model=answer.model or self._settings.model,
             usage=received.usage,
             waited_s=received.waited_s,
             tool_calls=answer.tool_calls,
@@ -121,7 +98,7 @@ class EndpointModel:
             reasoning=answer.reasoning,
             items=answer.items,
             raw=received.body,
-            request=frame_of(self._api, received.request),
+            request=frame_of(self._provider.name, received.request),
             request_id=received.request_id,
         )
 

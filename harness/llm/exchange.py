@@ -12,9 +12,9 @@ from typing import Any
 from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
 from harness.llm.answer import Answer
 from harness.llm.chat_settings import ChatSettings
+from harness.llm.connection import SdkErrors
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_errors import translate_errors
-from harness.llm.interface import SdkErrors
 from harness.llm.permits import Permit, PermitRequest, RateLimiter, RequestOutcome, RequestResult, Unlimited
 from harness.llm.prices import Price, with_cost
 from harness.llm.rate_limit_headers import read_headers

@@ -15,7 +15,7 @@ from openai import NotFoundError
 from tenacity import AsyncRetrying, retry_if_result, wait_exponential
 
 from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
-from harness.llm.chat_completion import openai_errors
+from harness.llm.connection import openai_errors
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_errors import translate_errors
 from harness.llm.retry import Retrier, RetryableError, RetryPolicy, Timing

@@ -13,18 +13,16 @@ from typing import Any
 from harness.codec import CodecError, JsonObject, dumps, loads
 from harness.errors import ConfigError, ModelRejected, RequestRefused
 from harness.llm.circuit_breaker import OutageWaiter
+from harness.llm.connection import Connection
 from harness.llm.endpoint import Endpoint
-from harness.llm.endpoint_model import connect, guessed_tokens
+from harness.llm.endpoint_model import guessed_tokens
 from harness.llm.event_stream import is_event_stream
 from harness.llm.exchange import Exchanger, Sending
-from harness.llm.interface import Interface
+from harness.llm.providers import provider_of
 from harness.records import Usage
 
 logger = logging.getLogger(__name__)
 
-INTERFACES = ("chat", "responses", "messages")
-SENT_ON = ("anthropic-beta", "anthropic-version", "openai-beta")
-"""Headers of a request that say what its body means."""
 PASSED_BACK = ("content-type", "retry-after", "x-request-id", "request-id", "openai-processing-ms", "openai-version")
 _JSON = "application/json"
 _REJECTED_BY_BOUNDS = 502
@@ -43,10 +41,10 @@ class ForeignRequest:
     """A request as its writer made it."""
 
     interface: str
-    """One of `INTERFACES`."""
+    """Name of the provider whose wire format it has."""
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Those of `SENT_ON`."""
+    """Those that say what its body means, see `ModelProvider.request_headers`."""
 
     @cached_property
     def tree(self) -> JsonObject:
@@ -87,7 +85,7 @@ class Passthrough:
         self._exchanger = exchanger
         self._waiter = waiter
         self._model = model
-        self._interfaces: dict[str, Interface] = {}
+        self._connections: dict[str, Connection] = {}
         self._logged: set[str] = set()
 
     async def send(self, request: ForeignRequest) -> ForeignAnswer:
@@ -103,13 +101,13 @@ class Passthrough:
             body = body | {"model": self._model}
             content = dumps(body)
         try:
-            interface = self._interface(request.interface)
+            connection, spoken = self._connection(request.interface), provider_of(request.interface)
         except ConfigError as error:  # its package is not installed, which another process may not need
             return _refused(_NOT_IMPLEMENTED, str(error), Usage())
         sending = Sending(
-            send=lambda: interface.pass_on(content, request.headers),
-            read=lambda answer: (interface.read_events if is_event_stream(answer) else interface.read)(answer),
-            errors=interface.errors,
+            send=lambda: connection.pass_on(content, request.headers),
+            read=lambda answer: spoken.read_any(answer, streamed=is_event_stream(answer)),
+            errors=connection.errors,
             model=str(body.get("model") or "")[:_LONGEST_NAME],
             tokens=guessed_tokens(body),
         )
@@ -129,14 +127,14 @@ class Passthrough:
         )
 
     async def close(self) -> None:
-        for interface in self._interfaces.values():
-            await interface.close()
+        for connection in self._connections.values():
+            await connection.close()
 
-    def _interface(self, name: str) -> Interface:
-        if name not in self._interfaces:
+    def _connection(self, name: str) -> Connection:
+        if name not in self._connections:
             settings = replace(self._exchanger.settings, api=name)
-            self._interfaces[name] = connect(self._endpoint, settings)
-        return self._interfaces[name]
+            self._connections[name] = provider_of(name).connect(self._endpoint, settings)
+        return self._connections[name]
 
     @property
     def _endpoint(self) -> Endpoint:
@@ -170,13 +168,13 @@ def _kept(headers: Mapping[str, str], names: Sequence[str] = PASSED_BACK) -> dic
     return {name: headers[name][:1000] for name in names if name in headers}
 
 
-def kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Of the headers of a request, with names in lower case, those that are sent on.
+def kept_headers(headers: Mapping[str, str], interface: str) -> dict[str, str]:
+    """Of the headers of a request, with names in lower case, those that are sent on to a provider.
 
     Raises:
         NotARequest: One of them cannot be sent.
     """
-    kept = _kept(headers, SENT_ON)
+    kept = _kept(headers, provider_of(interface).request_headers)
     for name, value in kept.items():
         if not (value.isascii() and value.isprintable()):
             raise NotARequest(f"the header {name} contains characters that are not allowed in one")

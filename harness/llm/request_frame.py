@@ -5,19 +5,13 @@ parameters are the same in every request of a run: their artifact is one.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from harness.codec import CodecError, JsonObject, dumps, loads
-from harness.errors import ConfigError, JournalError
+from harness.errors import JournalError
+from harness.llm.providers import provider_of
 from harness.records import Message
-
-_CONVERSATION: Mapping[str, tuple[str, ...]] = {
-    "chat": ("messages",),
-    "responses": ("input",),
-    "messages": ("system", "messages"),
-}
-"""By interface, the keys of a body that are made of the messages."""
 
 
 def frame_of(api: str, body: bytes) -> bytes:
@@ -28,7 +22,8 @@ def frame_of(api: str, body: bytes) -> bytes:
         return b""
     if not isinstance(sent, dict):
         return b""
-    return dumps({"api": api, "body": {key: None if key in _CONVERSATION[api] else sent[key] for key in sent}})
+    made = provider_of(api).conversation_keys
+    return dumps({"api": api, "body": {key: None if key in made else sent[key] for key in sent}})
 
 
 def body_of(frame: bytes, messages: Sequence[Message]) -> bytes:
@@ -36,23 +31,24 @@ def body_of(frame: bytes, messages: Sequence[Message]) -> bytes:
 
     Raises:
         JournalError: The frame is damaged.
-        ConfigError: The package of its interface is not installed.
+        ConfigError: Its provider is not installed.
     """
     api, kept = kept_of(frame)
-    said = _conversation(api, messages)
-    body = {key: said.get(key) if key in _CONVERSATION[api] else value for key, value in kept.items()}
+    asked = provider_of(api)
+    said = asked.conversation(messages)
+    body = {key: said.get(key) if key in asked.conversation_keys else value for key, value in kept.items()}
     # As the providers' packages write it.
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def kept_of(frame: bytes) -> tuple[str, JsonObject]:
-    """The interface and the body of a frame, null in the place of the conversation.
+    """The provider's name and the body of a frame, null in the place of the conversation.
 
     Raises:
         JournalError: The frame is damaged.
     """
     match _loaded(frame):
-        case {"api": str(api), "body": dict(kept)} if api in _CONVERSATION:
+        case {"api": str(api), "body": dict(kept)}:
             return api, kept
     raise JournalError("the artifact of a request has no api and body; restore the run folder from its source")
 
@@ -62,21 +58,3 @@ def _loaded(frame: bytes) -> Any:
         return loads(frame)
     except CodecError as error:
         raise JournalError(f"the artifact of a request is not JSON: {error}") from error
-
-
-def _conversation(api: str, messages: Sequence[Message]) -> JsonObject:
-    if api == "chat":
-        from harness.llm.chat_completion import conversation as of_chat
-
-        return of_chat(messages)
-    if api == "responses":
-        from harness.llm.responses import conversation as of_responses
-
-        return of_responses(messages)
-    try:
-        from harness.llm.anthropic_messages import conversation as of_messages
-    except ImportError as error:
-        raise ConfigError(
-            "a request to the Messages API needs the package anthropic: pip install 'cairn-harness[anthropic]'"
-        ) from error
-    return of_messages(messages)

@@ -48,7 +48,7 @@ from harness.records.process_lines import (
     PolicyViolation,
 )
 from harness.records.reopening import ReopenedPage, reopened_pages
-from harness.records.task import EpisodeLimits, Eval, HtmlTarget, Login, Site, Task, benchmark_of
+from harness.records.task import EpisodeLimits, Eval, HtmlTarget, Login, Reference, Site, Task, benchmark_of
 from harness.records.trajectory_step import TrajectoryStep
 from harness.records.usage import Usage
 
@@ -90,6 +90,7 @@ __all__ = [
     "PolicyViolation",
     "ProcessRecord",
     "Record",
+    "Reference",
     "Refused",
     "ReopenedPage",
     "Reply",

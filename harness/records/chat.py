@@ -29,7 +29,9 @@ class Tool:
     """A function that the model may call."""
 
     name: str
+    """By which it is called."""
     description: str
+    """What it does, for the model."""
     parameters: Mapping[str, Any]
     """JSON Schema of an object."""
     strict: bool = False
@@ -41,7 +43,9 @@ class ComputerTool:
     """The provider's own tool for a screen; `width` and `height` in px of the screenshots it is sent."""
 
     width: int
+    """Of the screen, in pixels."""
     height: int
+    """Of the screen, in pixels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +71,7 @@ class Message:
     content: str | tuple[Mapping[str, Any], ...]
     """Text, or content parts (`{"type": "text"…}`, `{"type": "image_url"…}`)."""
     name: str | None = None
+    """Name of the speaker, as of an example; None = none."""
     tool_calls: tuple[ToolCall, ...] = optional(())
     """Of an assistant's turn."""
     tool_call_id: str | None = optional(None)
@@ -80,11 +85,15 @@ class Reply:
     """A model's answer and what it cost."""
 
     text: str = ""
+    """What it says; "" where it only calls functions."""
     model: str = ""
+    """As the endpoint names it."""
     usage: Usage = field(default_factory=Usage)
+    """Tokens and cost."""
     waited_s: float = 0.0
     """For the right to ask, before it was asked: no latency of the model's."""
     tool_calls: tuple[ToolCall, ...] = ()
+    """Functions that it calls, in order."""
     finish_reason: str = ""
     """One of `FINISH_REASONS`, whatever the provider calls it; "" = it did not say."""
     refusal: str = ""

@@ -15,7 +15,7 @@ class DoubtReason(StrEnum):
     EARLIER_ATTEMPT = "earlier_attempt"
     """An earlier attempt changed, or may have changed, a site that was not reset since."""
     REOPENED = "reopened"
-    """A page was opened again by a restore, and doing so changed its site, or may have."""
+    """A page was opened again by a restore, and doing so changed its site, or may have, or what it sends later."""
 
 
 class DoubtResolution(StrEnum):

@@ -38,7 +38,9 @@ class Step:
     """A whole step: decided, then acted."""
 
     decided: Decided
+    """What the agent decided."""
     acted: Acted
+    """What came of it."""
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots, so that `fold` can copy it fast
@@ -46,14 +48,17 @@ class Episode:
     """The current attempt as the journal tells it, and sums over all attempts."""
 
     opened: Opened | None = None
+    """The beginning of the latest attempt; None = nothing is recorded yet."""
     arrival: Acted | None = None
     """Step 0."""
     steps: tuple[Step, ...] = ()
+    """Its whole steps."""
     pending: Decided | None = None
     """Decided and not yet acted."""
     is_unsent: bool = False
     """Whether it is known that the pending action reached no site, see `Failed.unsent`."""
     resumed: tuple[Resumed, ...] = ()
+    """How often, and where, it was led back."""
     late: tuple[Late, ...] = ()
     """Of this attempt."""
     doubts: tuple[Doubt, ...] = ()
@@ -73,6 +78,7 @@ class Episode:
     violations: tuple[PolicyViolation, ...] = ()
     """What they were seen to try that they may not do; in this attempt."""
     closed: Closed | None = None
+    """How it ended; None = it has not."""
     failures: tuple[Failed, ...] = ()
     """Since the person last asked for an attempt: an `Opened` with why `retry` clears them."""
     judged: Mapping[str, Judged] = field(default_factory=dict)
@@ -88,6 +94,7 @@ class Episode:
     total_judge_usage: Usage = field(default_factory=Usage)
     """What judging all attempts cost, in every dialect; in no other sum."""
     total_elapsed_ms: float = 0.0
+    """Working time of all attempts."""
     inherited_usage: Usage = field(default_factory=Usage)
     """What the inherited steps of this attempt cost the run that they are from; in no other sum."""
     total_violations: int = 0

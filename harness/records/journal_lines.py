@@ -10,16 +10,23 @@ from harness.records.doubts import Doubt
 from harness.records.observation import Observation
 from harness.records.optional import optional
 from harness.records.process_lines import Answered, Asked, Commanded, Diverged, Exited, Landed, PolicyViolation
-from harness.records.task import Task
+from harness.records.task import HtmlTarget, Reference, Task
 from harness.records.usage import Usage
 
 
 class CloseReason(StrEnum):
+    """Why the agent's work on an attempt has ended."""
+
     STOPPED = "STOPPED"
+    """The agent said so."""
     MAX_STEPS = "MAX_STEPS"
+    """`limits.max_steps`."""
     PARSE_FAILURES = "PARSE_FAILURES"
+    """`limits.parsing_failures` unreadable replies in a row."""
     REPEATED = "REPEATED"
+    """`limits.repeated_actions` equal actions."""
     BUDGET = "BUDGET"
+    """A limit of tokens, cost, time or disk."""
     DONE = "DONE"
     """The benchmark ended the episode."""
 
@@ -132,6 +139,7 @@ class Refused:
 
     kind: ClassVar[str] = "refused"
     why: str
+    """In a sentence for the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,9 +247,11 @@ class Evidence:
     url: str
     """Canonical URL of the agent's page."""
     title: str
+    """Of the page after the last action."""
     html: str | None
     """Artifact hash of the page's HTML."""
     selected: tuple[Selected, ...] = ()
+    """What the `program_html` targets of the task selected from pages."""
     trace: str | None = None
     """Artifact hash of the network trace, a HAR; None when none was recorded (`browser.har`)."""
     reward: float | None = optional(None)
@@ -256,6 +266,8 @@ class Evidence:
     """Captcha and block pages that a live site answered with, a sentence each: such a failure is no failure."""
     actions: int | None = optional(None)
     """Actions that the attempt performed before it ended; None = not recorded, as by older versions."""
+    targets: tuple[HtmlTarget, ...] | None = optional(None)
+    """The `program_html` that `selected` was gathered for; None = that of the attempt's task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,11 +276,15 @@ class Closed:
 
     kind: ClassVar[str] = "closed"
     reason: CloseReason
+    """Why."""
     detail: str
     """The stop reason in WebArena's words when it was not the agent's own, else ""."""
     answer: str
+    """The agent's; "" = none."""
     evidence: Evidence
+    """What the episode is scored by."""
     at: float
+    """Unix time in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -347,6 +363,8 @@ class Scored:
     value: float | None
     """In [0, 1]; None exactly when `status` is ERROR."""
     verdicts: tuple[Verdict, ...]
+    reference: Reference | None = optional(None)  # noqa: RUF009 (a field)
+    """What it was scored with in place of the reference of the attempt's task; None = that one."""
     at: float
 
 

@@ -12,7 +12,9 @@ class Node:
     """An addressable element of an observation."""
 
     role: str
+    """Accessibility role, as `button`."""
     name: str
+    """Accessible name; "" = it has none."""
     nth: int
     """0-based position among the nodes of the same role and name, in document order."""
     line: str
@@ -35,8 +37,11 @@ class Observation:
     """What the agent is shown, and what a replay is compared with."""
 
     url: str
+    """Canonical address of the current tab."""
     title: str
+    """Of the current tab."""
     tabs: tuple[TabRecord, ...]
+    """All tabs, in the order in which they were opened."""
     text: str
     """Tabs header, blank line, body."""
     fingerprint: str
@@ -64,6 +69,7 @@ class LiveObservation:
     """A live observation: what is recorded, and what only lasts until the next step."""
 
     observation: Observation
+    """What is recorded of the page."""
     nodes: Mapping[str, Node]
     """Element id to node."""
     image: bytes | None = None

@@ -40,24 +40,44 @@ class Task:
     task_id: str
     """Path-safe; WebArena's integers as decimal text."""
     sites: tuple[str, ...]
+    """Names of the sites that it needs."""
     intent: str
+    """The objective, as the agent is given it."""
     start_urls: tuple[str, ...]
     """Opened in order, one tab each; the first is current."""
     eval: Eval
+    """How it is scored; empty in what an agent is given."""
     require_login: bool = False
+    """Whether its start needs somebody logged in."""
     storage_state: str | None = None
     """Absolute path of a storage state file, whose name also says which sites to log in to."""
     geolocation: Mapping[str, float] | None = None
+    """Where the browser says it is; None = as `browser.geolocation`."""
     intent_template: str = ""
+    """The sentence that the intent was made of; None = unknown."""
     intent_template_id: str = ""
+    """Tasks with the same one are made of one template."""
     instantiation_dict: Mapping[str, Any] = field(default_factory=dict)
+    """What was filled into the template."""
     require_reset: bool = False
+    """Whether its sites must be reset before it."""
     mutates: bool | tuple[str, ...] | None = None
     """Whether the task may change its sites, or which of them; None = not said."""
     images: tuple[str, ...] = optional(())
     """Pictures that belong to the intent, in order: canonical http(s) addresses or absolute paths of files."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """Keys of the file we do not know, kept as they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """How a task is judged, where that was corrected after an attempt was opened."""
+
+    eval: Eval
+    metadata: Mapping[str, Any] = optional(factory=dict)
+    """Those of the task's whose keys begin with `eval.`: what `eval` has beyond WebArena's keys."""
+    task_digest: str
+    """Of the task with this reference."""
 
 
 def benchmark_of(task_id: str) -> str:

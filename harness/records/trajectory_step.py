@@ -16,6 +16,7 @@ class TrajectoryStep:
     url: str
     """Canonical address of the page after it."""
     title: str
+    """Of the page after the step."""
     screenshot: str | None = optional(None)
     """Artifact hash of a PNG or JPEG of the page after it; None = there is none."""
     thought: str = optional("")

@@ -10,10 +10,13 @@ class Usage:
     """What one decision, or a sum of them, cost."""
 
     prompt_tokens: int = 0
+    """Of all requests, cached ones included."""
     completion_tokens: int = 0
+    """Of all replies, reasoning included."""
     cost_usd: float = 0.0
     """0.0 also when the model has no price; `priced` tells the two apart."""
     priced: bool = True
+    """Whether the price of every request is known."""
     requests: int = 0
     """HTTP requests made, retries included."""
     cached_tokens: int = optional(0)
@@ -29,6 +32,7 @@ class Usage:
 
     @property
     def tokens(self) -> int:
+        """Prompt and completion together."""
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: "Usage") -> "Usage":

@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.errors import HarnessError
 from harness.journal.index import scan
 from harness.reports.rows import Row, rows_of, run_info, selected_rows
-from harness.reports.summary import PASSED, UNSCORED
+from harness.runs.outcome import PASSED, UNSCORED
 
 AGENTS = ("null", "random")
 NO_BASELINE = "no baseline: play the same tasks with agent=null and agent=random"
@@ -59,10 +59,10 @@ def baselines_of(folder: Path, rows: Iterable[Row], dialect: str) -> tuple[Basel
         rows: Those whose rate is shown.
         dialect: Scoring.
     """
-    asked = {row.task_id: row.digest for row in rows if row.digest}
+    asked = asked_of(rows)
     found: dict[str, Baseline] = {}
     for other in _beside(folder) if asked else ():
-        known = _agent_of(other)
+        known = agent_of(other)
         if known in AGENTS and known not in found and (made := _baseline(other, known, asked, dialect)) is not None:
             found[known] = made
     return tuple(found[agent] for agent in AGENTS if agent in found)
@@ -70,15 +70,22 @@ def baselines_of(folder: Path, rows: Iterable[Row], dialect: str) -> tuple[Basel
 
 def baselines_of_run(folder: Path, dialect: str) -> tuple[Baseline, ...]:
     """Those of all tasks of a run; its journals are read only when there is a baseline beside it."""
-    if not any(_agent_of(other) in AGENTS for other in _beside(folder)):
+    if not any(agent_of(other) in AGENTS for other in _beside(folder)):
         return ()
     known = run_info(folder, dialect)
     return baselines_of(folder, selected_rows(rows_of(scan(folder).entries, known), known), dialect)
 
 
-def sentence(baselines: Collection[Baseline]) -> str:
-    """The sentence beside a rate."""
-    return f"baselines on these tasks: {said(baselines)}" if baselines else NO_BASELINE
+def sentence(baselines: Collection[Baseline], agent: str = "") -> str:
+    """The sentence beside a rate; "" without baselines where the agent of the run is one itself."""
+    if baselines:
+        return f"baselines on these tasks: {said(baselines)}"
+    return "" if is_baseline(agent) else NO_BASELINE
+
+
+def is_baseline(agent: str) -> bool:
+    """Whether runs of this agent are baselines themselves."""
+    return agent in AGENTS
 
 
 def rate_of(shares: Mapping[str, Share], name: str) -> str:
@@ -100,10 +107,11 @@ def _beside(folder: Path) -> Iterator[Path]:
     yield from sorted(others)[:_MOST_FOLDERS]
 
 
-def _agent_of(folder: Path) -> str:
+def agent_of(folder: Path) -> str:
+    """Name of the agent of a run; "" where it is not known or cannot be read."""
     try:
         return run_info(folder).agent
-    except HarnessError:
+    except (HarnessError, ValueError):  # a name that no folder can have
         return ""
 
 
@@ -111,21 +119,39 @@ def _baseline(folder: Path, agent: str, asked: Mapping[str, str], dialect: str) 
     """None when it was not asked all of them, or cannot be read."""
     try:
         known = run_info(folder, dialect)
-        rows = [row for row in rows_of(scan(folder).entries, known) if row.task_id in asked]
+        rows = rows_of(scan(folder).entries, known)
     except HarnessError:
         return None
+    return baseline_of_rows(rows, folder.name, agent, asked)
+
+
+def baseline_of_rows(rows: Iterable[Row], run: str, agent: str, asked: Mapping[str, str]) -> Baseline | None:
+    """What the run with these rows comes to as a baseline; None when it was not asked all of the tasks.
+
+    Args:
+        rows: All of the run.
+        run: Its name.
+        agent: Which baseline it is.
+        asked: Task ids and digests of the tasks whose rate is shown.
+    """
+    rows = [row for row in rows if row.task_id in asked]
     if {row.task_id: row.digest for row in rows} != asked:
         return None
     statuses = [row.status for row in rows]
     return Baseline(
         agent=agent,
-        run=folder.name,
+        run=run,
         passed=statuses.count(PASSED),
         unscored=statuses.count(UNSCORED),
         episodes=len(rows),
         sites=_shares(rows, lambda row: row.site),
         templates=_shares((row for row in rows if row.template), lambda row: row.template),
     )
+
+
+def asked_of(rows: Iterable[Row]) -> dict[str, str]:
+    """Task ids and digests of the tasks of these rows that were begun."""
+    return {row.task_id: row.digest for row in rows if row.digest}
 
 
 def _shares(rows: Iterable[Row], key: Callable[[Row], str]) -> Mapping[str, Share]:

@@ -1,7 +1,7 @@
 """What a reader must know to believe a rate, in one place: with what it was made, and what it leaves out.
 
 Read from `run.json` and `drift.jsonl`, in which anything may be missing, damaged or forged, and from the counts of the
-run. `summary.json`, `summary.md`, the table and the report say the same.
+run. `summary.json` and `summary.md` hold all of it; the line below the table holds what is read first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from harness.records import Usage
 from harness.reports.escape import one_line
 from harness.reports.format import percent
 from harness.reports.judge_error import JudgeUse, judge_sentence, with_errors
-from harness.reports.made_by import package_versions
+from harness.reports.made_by import package_versions, undeclared
 
 _LONGEST = 120
 _SHORT = 12
@@ -68,7 +68,8 @@ def basis(folder: Path, counts: Counts) -> dict[str, object]:
 
 def facts(found: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     """Name and value of each fact of `basis`, as they are shown."""
-    sites = {name: version or "not declared" for name, version in _tree(found["sites"]).items()}
+    sites = _tree(found["sites"])
+    declared = ", ".join(f"{name} {version}" for name, version in sites.items() if version)
     earlier, drifts, judges = found["earlier_environments"], found["accepted_drifts"], found["judges"]
     dirty = {True: ", with uncommitted changes", None: ""}.get(found["dirty"], "")  # type: ignore[call-overload]
     commit = found["revision"]
@@ -76,7 +77,7 @@ def facts(found: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
         ("Cairn", f"{found['harness'] or UNKNOWN}, revision {str(commit)[:_SHORT] if commit else UNKNOWN}{dirty}"),
         ("browser", str(found["browser"] or UNKNOWN)),
         ("packages", _short(found["packages"])),
-        ("sites", ", ".join(f"{name} {version}" for name, version in sites.items()) or UNKNOWN),
+        ("sites", "; ".join(filter(None, (declared, undeclared(sites.items())))) or UNKNOWN),
         ("agent", f"{found['agent'] or UNKNOWN}, model {found['model'] or UNKNOWN}, prompt {_short(found['prompt'])}"),
         ("scoring", str(found["scoring"])),
         ("from the reply cache", percent(_number(found["cached_share"]))),
@@ -89,8 +90,23 @@ def facts(found: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
 
 
 def sentence(found: Mapping[str, object]) -> str:
-    """All of them in one line."""
-    return "made with: " + "; ".join(f"{name}: {one_line(value)}" for name, value in facts(found))
+    """Those that a reader of the table looks for first, in one line: nothing that is zero, unknown or a digest."""
+    commit, sites = found["revision"], _tree(found["sites"])
+    revision = f" ({str(commit)[:_SHORT]}{', uncommitted changes' if found['dirty'] else ''})" if commit else ""
+    cached, divergences = _number(found["cached_share"]), found["divergences"]
+    earlier, drifts = found["earlier_environments"], found["accepted_drifts"]
+    said = (
+        f"Cairn {found['harness'] or UNKNOWN}{revision}",
+        found["browser"],
+        *(f"{name} {version}" for name, version in sites.items() if version),
+        found["agent"] and f"agent {found['agent']}",
+        found["model"] and f"model {found['model']}",
+        cached and f"{percent(cached)} from the reply cache",
+        divergences and f"divergences: {divergences}",
+        earlier and f"earlier environments: {earlier}",
+        drifts and f"accepted drifts: {drifts}",
+    )
+    return f"made with: {', '.join(one_line(str(one)) for one in said if one)}; summary.json has the digests"
 
 
 def _drifts(path: Path) -> int:

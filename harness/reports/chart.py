@@ -1,4 +1,7 @@
-"""Numbers as geometry: histograms whose bars templates draw as inline SVG. Knows no markup and no colours."""
+"""Numbers as geometry: histograms whose bars templates draw as inline SVG. Knows no markup and no colours.
+
+All bins of a histogram are equally wide and the first begins at 0, so that lengths can be compared between runs.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,11 +9,13 @@ from itertools import pairwise
 from math import floor, log10, sqrt
 
 from harness.reports.statistics import quantile
-from harness.reports.summary import FAILED, PASSED, UNSCORED
+from harness.runs.outcome import FAILED, PASSED, UNSCORED
 
-WIDTH, HEIGHT = 320, 88
+WIDTH, HEIGHT = 300, 96
 _MOST_BINS = 20
 _GAP = 1.5
+_ACROSS = 4
+"""Numbers on an axis, besides 0, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +35,19 @@ class Bin:
 
     low: float
     high: float
+    """The first value that is not in it any more."""
     count: int
+    x: float
+    width: float
     bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """A number on an axis, and where it stands."""
+
+    at: float
+    value: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,48 +55,69 @@ class Histogram:
     name: str
     unit: str
     """`count`, `usd` or `seconds`: how to write its numbers."""
-    low: float
     high: float
+    """Where the axis ends; it begins at 0."""
+    is_whole: bool
+    """A bin holds one whole number."""
     median: float
+    median_x: float
     p90: float
     bins: tuple[Bin, ...]
+    across: tuple[Tick, ...]
+    """Of the horizontal axis."""
+    upwards: tuple[Tick, ...]
+    """Of the vertical axis, which counts."""
 
 
 def histogram(name: str, unit: str, values: Sequence[tuple[float, str]]) -> Histogram:
-    """Count `(value, status)` pairs, at least one, in bins of equal width with round edges."""
+    """Count `(value, status)` pairs, at least one, none negative, in bins of equal width with round edges from 0."""
     ordered = sorted(value for value, _ in values)
-    start, width, count = _bins(ordered, whole=unit == "count")
+    width, count = _bins(ordered, whole=unit == "count")
     columns: list[dict[str, int]] = [dict.fromkeys((PASSED, FAILED, UNSCORED), 0) for _ in range(count)]
     for value, status in values:
-        columns[min(count - 1, int((value - start) / width))][status] += 1
-    tallest = max(sum(column.values()) for column in columns)
+        columns[max(0, min(count - 1, int(value / width)))][status] += 1
+    step = max(1.0, _round_up(max(sum(column.values()) for column in columns) / 2))
+    top = step * -(-max(sum(column.values()) for column in columns) // step)
+    every, wide, is_whole = -(-count // _ACROSS), WIDTH / count, unit == "count" and width == 1
+    middle = 0.5 if is_whole else 0.0
+    median = quantile(ordered, 0.5)
     return Histogram(
         name=name,
         unit=unit,
-        low=start,
-        high=start + width * count,
-        median=quantile(ordered, 0.5),
+        high=width * count,
+        is_whole=is_whole,
+        median=median,
+        median_x=round(min(float(WIDTH), (median / width + middle) * wide), 2),
         p90=quantile(ordered, 0.9),
         bins=tuple(
             Bin(
-                low=start + width * number,
-                high=start + width * (number + 1),
+                low=width * number,
+                high=width * (number + 1),
                 count=sum(column.values()),
-                bars=_stack(column, WIDTH / count, number, HEIGHT / tallest),
+                x=round(number * wide, 2),
+                width=round(wide, 2),
+                bars=_stack(column, wide, number, HEIGHT / top),
             )
             for number, column in enumerate(columns)
+        ),
+        across=tuple(
+            Tick(at=round((number + middle) * wide, 2), value=width * number)
+            for number in range(0, count + (not is_whole), every)
+        ),
+        upwards=tuple(
+            Tick(at=round(HEIGHT - HEIGHT * step * number / top, 2), value=step * number)
+            for number in range(int(top / step) + 1)
         ),
     )
 
 
-def _bins(ordered: Sequence[float], *, whole: bool) -> tuple[float, float, int]:
-    """Start, width and number of bins."""
-    low, high = ordered[0], ordered[-1]
-    width = _round_up((high - low) / min(_MOST_BINS, max(5, 2 * sqrt(len(ordered)))))
+def _bins(ordered: Sequence[float], *, whole: bool) -> tuple[float, int]:
+    """Width and number of bins."""
+    high = ordered[-1]
+    width = _round_up(high / min(_MOST_BINS, max(5, 2 * sqrt(len(ordered)))))
     if whole:
         width = max(1.0, width)
-    start = floor(low / width) * width
-    return start, width, max(1, int((high - start) / width) + 1)
+    return width, max(1, int(high / width) + 1)
 
 
 def _round_up(width: float) -> float:

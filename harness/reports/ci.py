@@ -25,8 +25,8 @@ from harness.reports.judge_error import judge_sentence
 from harness.reports.overview import Overview
 from harness.reports.rows import Row, RunInfo
 from harness.reports.statistics import Interval
-from harness.reports.summary import FAILED, PASSED, UNSCORED
 from harness.reports.trials import amount
+from harness.runs.outcome import FAILED, PASSED, UNSCORED
 
 MOST_ANNOTATIONS = 10
 """GitHub shows no more of them for one step."""
@@ -71,9 +71,10 @@ def markdown(
         + (f"; judge: {said}" if (said := judging(view.judge)) else "")
         + (f"; {in_doubt(view.doubts)}." if view.doubts else "."),
         "",
-        f"{sentence(baselines)}.",
+        *((f"{compared}.",) if (compared := sentence(baselines, known.agent)) else ()),
         "",
         *(f"{_cell(judge_sentence(use), 600)}.\n" for use in view.judges),
+        *(f"{_cell(note, 600)}.\n" for note in view.notes),
         *_suite(view),
         *_sites(view, baselines),
         *_trials(view),

@@ -31,6 +31,9 @@ def print_comparison(console: Console, found: Comparison) -> None:
             _say(console, f"scorer of webarena-verified on these tasks, {where}: {own}")
     if found.doubts_before or found.doubts_after:
         _say(console, f"scores that carry a doubt: {found.doubts_before} before, {found.doubts_after} after")
+    if found.corrected_before or found.corrected_after:
+        counts = f"{found.corrected_before} before, {found.corrected_after} after"
+        _say(console, f"scores with a corrected reference (eval), not the one that was played: {counts}")
     if found.weighted is not None:
         low, high = points(found.weighted.low), points(found.weighted.high)
         _say(console, f"weighted difference of the suite {points(found.weighted.value)} (95% from {low} to {high})")

@@ -16,9 +16,9 @@ from harness.reports.format import cost, measure
 from harness.reports.overview import agreed, doubtful, repeated
 from harness.reports.rows import Row, RunInfo
 from harness.reports.statistics import Interval, clustered_bootstrap, sign_test, weighted_mean
-from harness.reports.summary import PASSED, UNSCORED
 from harness.reports.trials import Trials, counted
 from harness.reports.verified import VerifiedAgreement
+from harness.runs.outcome import PASSED, UNSCORED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +111,9 @@ class Comparison:
     doubts_before: int
     """Scores of these tasks that carry a doubt; so `doubts_after`."""
     doubts_after: int
+    corrected_before: int
+    """Scores of these tasks with a corrected reference, not the one that was played; so `corrected_after`."""
+    corrected_after: int
     trials_before: Trials | None
     trials_after: Trials | None
     baselines: tuple[Baseline, ...] = ()
@@ -170,6 +173,8 @@ def compare(before: Side, after: Side) -> Comparison:
         unscored_after=tuple(task for task in same if not _scored(new[task])),
         doubts_before=doubtful(row for task in paired for row in old[task]),
         doubts_after=doubtful(row for task in paired for row in new[task]),
+        corrected_before=sum(row.is_corrected for task in paired for row in old[task]),
+        corrected_after=sum(row.is_corrected for task in paired for row in new[task]),
         trials_before=repeated(before.rows),
         trials_after=repeated(after.rows),
         baselines=_baselines(after, [row for task in paired for row in new[task]]),

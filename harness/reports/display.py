@@ -18,6 +18,8 @@ from harness.llm.limiter import LimiterStats
 from harness.protocols import Phase, ProgressEvent
 from harness.records import Usage
 from harness.reports.escape import flat
+from harness.reports.format import duration
+from harness.reports.trials import amount
 
 
 @dataclass
@@ -32,12 +34,18 @@ class LiveStats:
     """Lanes that have no task now because others are on the sites, and who is."""
     what: str = "tasks"
     """What jobs are called."""
+    starting: str = ""
+    """What has to be there before the first task begins; "" = it is not said."""
+    clock: Callable[[], float] = time.monotonic
+    """In seconds."""
 
     def __post_init__(self) -> None:
         self.lanes: dict[int, ProgressEvent] = {}
         self.ended = self.passed = self.scored = 0
         self.usage = Usage()
-        self.begun = time.monotonic()
+        self.created = self.clock()
+        self.first: float | None = None
+        """When a lane had something to do for the first time."""
         self._noticed: set[str] = set()
 
     def is_new(self, notice: str) -> bool:
@@ -55,6 +63,9 @@ class LiveStats:
         elif news.phase == Phase.spending and (known := self.lanes.get(news.lane)):
             news = replace(known, usage=news.usage)
         self.lanes[news.lane] = news
+        if self.first is None and news.phase != Phase.idle:
+            # Lanes on other machines tell only what has ended, which then began at some time since the start.
+            self.first = self.created if news.phase == Phase.ended else self.clock()
         if news.phase == Phase.ended:
             self.ended += 1
             self.usage += news.usage
@@ -81,10 +92,27 @@ class LiveStats:
         parts.append(f"${usage.cost_usd:.4f}" if usage.priced else f"at least ${usage.cost_usd:.4f}")
         if idle := len(self.waits()):
             parts.append(f"{idle} lane{'s' * (idle > 1)} waiting for sites")
-        if self.ended:
-            left = (time.monotonic() - self.begun) / self.ended * (self.jobs - self.ended)
-            parts.append(f"{_clock(left)} left")
+        if (left := self.left_s()) is not None:
+            parts.append(f"about {_roughly(left)} left")
         return " · ".join(parts)
+
+    def left_s(self) -> float | None:
+        """Seconds that the rest will take at the pace since the first task began; None = too little is known, or
+        nothing is left.
+
+        A task that a lane is at counts as half done. Until every lane has ended one, a pace would be that of the
+        shortest tasks.
+        """
+        if self.first is None or self.ended >= self.jobs or self.ended < max(2, len(self.lanes)):
+            return None
+        busy = sum(news.phase not in (Phase.ended, Phase.idle) for news in self.lanes.values())
+        done = min(self.ended + busy / 2, self.jobs)
+        return (self.clock() - self.first) / done * (self.jobs - done)
+
+    def start_up(self) -> str:
+        """What is waited for before any lane has a task; "" from then on."""
+        played = amount(self.jobs, self.what.removesuffix("s"))
+        return f"starting {self.starting} for {played}" if self.starting and not self.lanes else ""
 
 
 class LiveDisplay:
@@ -116,6 +144,9 @@ class LiveDisplay:
         for news in self._board.doings():
             doing = news.phase + (f": {news.note}" if news.note else "")
             table.add_row(str(news.lane), news.task_id, str(news.step or ""), Text(doing), Text(news.action))
+        if said := self._board.start_up():
+            waited = self._board.clock() - self._board.created
+            return Text(f"{said} ({duration(waited)})")
         model = Text(f"model: {self._board.flow()}")
         return Group(table, model, Text(self._board.headline(), style="bold"))
 
@@ -149,6 +180,8 @@ class PlainDisplay:
         self._console.print(flat(text), markup=False, highlight=False, soft_wrap=True)
 
     def __enter__(self) -> Self:
+        if said := self._board.start_up():
+            self._line(said)
         return self
 
     def __exit__(
@@ -157,7 +190,8 @@ class PlainDisplay:
         return None
 
 
-def _clock(seconds: float) -> str:
-    minutes, second = divmod(int(seconds), 60)
-    hours, minute = divmod(minutes, 60)
-    return f"{hours}:{minute:02d}:{second:02d}"
+def _roughly(seconds: float) -> str:
+    """An estimate, no more exact than it is: in steps of ten seconds, of minutes, or of tenths of an hour."""
+    if seconds < 95:
+        return f"{max(10, round(seconds / 10) * 10)} s"
+    return f"{round(seconds / 60)} min" if seconds < 3_570 else f"{seconds / 3600:.1f} h"

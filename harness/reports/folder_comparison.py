@@ -7,7 +7,8 @@ from harness.journal.disk import write_atomic
 from harness.journal.index import scan
 from harness.reports.comparison import Comparison, Side, compare
 from harness.reports.pages import Pages
-from harness.reports.rows import rows_of, run_folder, run_info
+from harness.reports.rows import rows_of, run_info
+from harness.runs.run import run_folder
 
 
 def compare_folders(before: Path, after: Sequence[Path], dialect: str | None = None) -> tuple[Comparison, ...]:

@@ -80,6 +80,17 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minute:02d} h"
 
 
+def ago(seconds: float) -> str:
+    """How long ago something was, as a person says it: `just now`, `3 min ago`, `2 days ago`."""
+    if seconds < 60:
+        return "just now"
+    for size, name in ((86_400, "day"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            count = int(seconds // size)
+            return f"{count} {name}{'s' * (name == 'day' and count > 1)} ago"
+    raise AssertionError("a minute is the smallest")
+
+
 def _count(value: float) -> str:
     if value < 10_000:
         return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:,.1f}"

@@ -23,8 +23,9 @@ from harness.reports.baselines import Baseline, baselines_of
 from harness.reports.fork_tree import fork_tree
 from harness.reports.overview import overview
 from harness.reports.pages import Pages, RunView, TaskView, style, version
-from harness.reports.rows import Row, RunInfo, page_name, row_of, rows_of, run_info, side_file
+from harness.reports.rows import Row, RunInfo, page_name, row_of, rows_of, run_info
 from harness.reports.task_page import TaskPageBuilder
+from harness.runs.run import side_file
 
 MADE = ".made.json"
 """What each page was made from."""
@@ -90,6 +91,7 @@ def write_report(folder: Path, *, dialect: str | None = None, found: Scan | None
     whole = overview(rows, folder, known.benchmarks)
     branches = fork_tree(folder)
     facts = _facts(found, known, rows, baselines) | {"judges": [plain(one) for one in whole.judges]}
+    facts["notes"] = list(whole.notes)
     facts["branches"] = [plain(one) for one in branches]
     made = side_file(target / MADE)
     if made == facts and (target / "index.html").exists():

@@ -1,18 +1,29 @@
 """The origin of a run as a page shows it; read from `run.json`, in which anything may be missing or damaged."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from harness.codec import digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MadeFact:
+    """One of the things that a start was made with."""
+
+    name: str
+    text: str = ""
+    digest: str = ""
+    """In full, before the text; a page abbreviates it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MadeBy:
     """By what a start was made."""
 
-    facts: tuple[tuple[str, str], ...] = ()
-    """Name and value, as they are shown."""
+    facts: tuple[MadeFact, ...] = ()
     packages: tuple[tuple[str, str], ...] = ()
+    packages_digest: str = ""
+    """Of all of them; "" without any."""
 
 
 def made_by(run: Mapping[str, object]) -> tuple[MadeBy, ...]:
@@ -27,27 +38,37 @@ def package_versions(run: Mapping[str, object]) -> dict[str, str]:
     return {name: version for name, version in _tree(run.get("packages")).items() if isinstance(version, str)}
 
 
+def undeclared(sites: Iterable[tuple[str, object]]) -> str:
+    """Which sites do not say their version, as `no version declared: code, forum`; "" = all do."""
+    silent = [name for name, version in sites if not version]
+    return f"no version declared: {', '.join(silent)}" if silent else ""
+
+
 def _made(run: Mapping[str, object]) -> MadeBy:
     packages = package_versions(run)
-    return MadeBy(facts=tuple(_facts(run, packages)), packages=tuple(packages.items()))
+    return MadeBy(
+        facts=tuple(_facts(run)),
+        packages=tuple(packages.items()),
+        packages_digest=digest(dict(packages)) if packages else "",
+    )
 
 
-def _facts(run: Mapping[str, object], packages: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _facts(run: Mapping[str, object]) -> Iterator[MadeFact]:
     revision, browser, fonts, sites = (_tree(run.get(name)) for name in ("revision", "browser", "fonts", "sites"))
-    changed = ", with uncommitted changes" if revision.get("dirty") else ""
-    for name, value in (
-        ("Cairn", run.get("harness")),
-        ("Revision", f"{revision['commit']}{changed}" if revision.get("commit") else None),
-        ("Browser", browser.get("version") or browser.get("program")),
-        ("Packages", f"sha256 {digest(dict(packages))}" if packages else None),
-        ("Sites", ", ".join(f"{name} {version or 'not declared'}" for name, version in sites.items())),
-        ("Prompt", run.get("prompt")),
-        ("Python", run.get("python")),
-        ("Platform", run.get("platform")),
-        ("Fonts", f"{fonts.get('files')} files, {fonts['sha256']}" if fonts.get("sha256") else None),
+    changed = "with uncommitted changes" if revision.get("dirty") and revision.get("commit") else ""
+    declared = ", ".join(f"{name} {version}" for name, version in sites.items() if version)
+    for name, text, full in (
+        ("Cairn", run.get("harness"), None),
+        ("Revision", changed, revision.get("commit")),
+        ("Browser", browser.get("version") or browser.get("program"), None),
+        ("Prompt", None, run.get("prompt")),
+        ("Sites", "; ".join(filter(None, (declared, undeclared(sites.items())))), None),
+        ("Python", run.get("python"), None),
+        ("Platform", run.get("platform"), None),
+        ("Fonts", f"{fonts.get('files')} files" if fonts.get("sha256") else None, fonts.get("sha256")),
     ):
-        if value:
-            yield name, str(value)
+        if text or full:
+            yield MadeFact(name=name, text=str(text or ""), digest=str(full or ""))
 
 
 def _tree(value: object) -> Mapping[str, object]:

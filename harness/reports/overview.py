@@ -11,13 +11,15 @@ from types import MappingProxyType
 from harness.records import Usage
 from harness.reports.chart import Histogram, histogram
 from harness.reports.confinement import unconfined_notes
+from harness.reports.corrected import corrected_notes
 from harness.reports.judge_error import JudgeUse, counted_uses, with_errors
+from harness.reports.rescored import rescored_notes
 from harness.reports.rows import Row
 from harness.reports.statistics import Interval, clustered_rate, wilson
 from harness.reports.suite_rates import SuiteEpisode, SuiteRates, suite_rates
-from harness.reports.summary import FAILED, PASSED, UNSCORED
 from harness.reports.trials import Trials, counted, trials_of
 from harness.reports.verified import VerifiedAgreement, agreement
+from harness.runs.outcome import FAILED, PASSED, UNSCORED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +86,7 @@ class Overview:
     divergences: int
     policy_violations: int
     notes: tuple[str, ...]
-    """See `Summary.notes`; those that journals tell."""
+    """See `Summary.notes`; those that journals tell, and what `rescored-*.json` says beside them."""
     doubts: int
     """Scores that carry one."""
     retries: int
@@ -102,7 +104,7 @@ def overview(
 
     Args:
         rows: All of them.
-        folder: Beside which the errors of its judges are looked up.
+        folder: Beside which the errors of its judges are looked up; None = nor is `rescored-*.json`.
         weights: Of the benchmarks of a suite.
     """
     judges = counted_uses(row.judged for row in rows if row.judged is not None)
@@ -127,7 +129,11 @@ def overview(
         resumes=sum(row.resumes for row in rows),
         divergences=sum(row.divergences for row in rows),
         policy_violations=sum(row.policy_violations for row in rows),
-        notes=unconfined_notes(sum(row.is_unconfined for row in rows)),
+        notes=(
+            *unconfined_notes(sum(row.is_unconfined for row in rows)),
+            *corrected_notes(sum(row.is_corrected for row in rows)),
+            *(() if folder is None else rescored_notes(folder, rows)),
+        ),
         doubts=doubtful(rows),
         retries=sum(max(0, row.attempts - 1) for row in rows),
         verified=agreed(rows),

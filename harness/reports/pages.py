@@ -22,12 +22,13 @@ import jinja2
 from markupsafe import Markup
 
 from harness.codec import dumps
-from harness.reports.baselines import NO_BASELINE, Baseline, rate_of
+from harness.reports.baselines import NO_BASELINE, Baseline, is_baseline, rate_of
 from harness.reports.confinement import UNCONFINED
+from harness.reports.decisive_step import cause_step, ending_step, refusals, verdict_step
 from harness.reports.escape import one_line, visible
 from harness.reports.fork_tree import Branch
-from harness.reports.format import caching, cost, duration, inheriting, judging, measure, percent, points, reply_caching
-from harness.reports.judge_error import judge_sentence
+from harness.reports.format import ago, cost, duration, judging, measure, percent, points
+from harness.reports.key_figures import columns, judge_notes, key_figures
 from harness.reports.overview import Overview
 from harness.reports.rows import Row, RunInfo
 from harness.reports.task_page import TEXT_LIMIT, TaskPageModel
@@ -117,7 +118,10 @@ class Pages:
         self.policy = policy("" if style_url else style(), script, served=served)
         self._environment.globals.update(css=Markup(style()), style_url=style_url, js=Markup(script))
         self._environment.globals.update(policy=self.policy, served=served)
-        self._environment.globals.update(rate_of=rate_of, no_baseline=NO_BASELINE, unconfined=UNCONFINED)
+        self._environment.globals.update(rate_of=rate_of, no_baseline=NO_BASELINE, is_baseline=is_baseline)
+        self._environment.globals.update(ending_step=ending_step, verdict_step=verdict_step, refusals=refusals)
+        self._environment.globals.update(cause_step=cause_step)
+        self._environment.globals.update(unconfined=UNCONFINED)
 
     def prepare(self) -> None:
         """Compile all templates now instead of when they are first asked for."""
@@ -184,13 +188,14 @@ def _environment() -> jinja2.Environment:
         points=points,
         cost=cost,
         measure=measure,
-        caching=caching,
-        reply_caching=reply_caching,
-        inheriting=inheriting,
+        key_figures=key_figures,
+        columns=columns,
+        judge_notes=judge_notes,
         judging=judging,
-        judge_error=judge_sentence,
+        ago=lambda at: ago(time.time() - at),
         ms=lambda elapsed: duration(elapsed / 1000),
         clock=_clock,
+        iso=lambda at: _clock(at, "%Y-%m-%dT%H:%M:%SZ"),
         line=one_line,
         cut=_cut,
         pre=_pre,
@@ -200,9 +205,9 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def _clock(at: float) -> str:
+def _clock(at: float, form: str = "%Y-%m-%d %H:%M:%S UTC") -> str:
     try:
-        return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at))
+        return time.strftime(form, time.gmtime(at))
     except (OverflowError, ValueError, OSError):  # the time of a file can be any
         return "at no time"
 

@@ -9,32 +9,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness import safe_files
-from harness.codec import CodecError, JsonObject, loads
-from harness.errors import ConfigError
-from harness.evaluators.result import BLOCKED
 from harness.journal.index import EpisodeResult, IndexEntry
-from harness.journal.names import is_run_folder
-from harness.records import CloseReason, Status, Usage
+from harness.records import Usage
 from harness.reports.fork_tree import ForkOrigin, fork_origin
 from harness.reports.made_by import MadeBy, made_by
-from harness.reports.summary import PASSED, UNSCORED, judge, judged_by
 from harness.reports.verified import OwnVerdict, OwnVerdicts, key_of, read_verdicts
+from harness.runs.outcome import FAILED, UNSCORED, judged_by, said_instead, score_of
+from harness.runs.run import recorded_scoring, side_file
 
-DEFAULT_DIALECT = "corrected"
 NOT_BEGUN = "not begun"
-NOT_FINISHED = "not finished"
 _MOST_ROWS = 1_000_000
 """Rows for episodes without a journal, at most; `run.json` may be wrong or hostile."""
 _LONGEST_NAME, _LONGEST_ID = 300, 2000
 _MOST_WEIGHT = 1e9
-_CLOSED = {
-    CloseReason.MAX_STEPS: "step limit reached",
-    CloseReason.PARSE_FAILURES: "unreadable replies",
-    CloseReason.REPEATED: "same action repeated",
-    CloseReason.BUDGET: "budget spent",
-    CloseReason.DONE: "ended by the benchmark",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +66,9 @@ class Row:
     """What they cost that run; in none of the figures above."""
     elapsed_ms: float = 0.0
     digest: str = ""
-    """Of the task, so that runs can tell whether they asked the same."""
+    """Of the task with the reference that scored it, so that runs can tell whether they asked the same."""
+    is_corrected: bool = False
+    """Whether that reference is not the one that was played."""
     judged: tuple[str, str] | None = None
     """Judge and prompt that decided its score; None = no judge did."""
     verified: OwnVerdict | None = None
@@ -131,10 +120,9 @@ def run_info(folder: Path, dialect: str | None = None) -> RunInfo:
     run, summary = side_file(folder / "run.json"), side_file(folder / "summary.json")
     tasks, trials = _tasks(run.get("tasks")), run.get("trials")
     trials = trials if isinstance(trials, int) and 0 < trials < 10_000 else 1
-    recorded = summary.get("scoring") or run.get("scoring")
     return RunInfo(
         name=folder.resolve().name,
-        dialect=dialect or (recorded if recorded in ("corrected", "webarena") else DEFAULT_DIALECT),
+        dialect=dialect or recorded_scoring(summary, run),
         model=_text(run.get("model")),
         agent=_text(run.get("agent")),
         tasks=tasks if len(tasks) * trials <= _MOST_ROWS else (),
@@ -163,7 +151,7 @@ def rows_of(entries: Iterable[IndexEntry], known: RunInfo) -> tuple[Row, ...]:
 
 def row_of(entry: IndexEntry, known: RunInfo) -> Row:
     outcome, dialect = entry.outcome, known.dialect
-    judged = judge(outcome, dialect)
+    score = score_of(outcome, dialect)
     usage = outcome.usage
     return Row(
         task_id=outcome.task_id,
@@ -173,10 +161,10 @@ def row_of(entry: IndexEntry, known: RunInfo) -> Row:
         intent=outcome.intent,
         template=outcome.template,
         cluster=outcome.template_id or f"task {outcome.task_id}",
-        status=judged.status,
-        score=judged.score,
-        cause="" if judged.status == PASSED else _cause(outcome, dialect),
-        why=judged.why,
+        status=score.status,
+        score=score.value,
+        cause=score.cause,
+        why=said_instead(score.why, outcome.unread if score.status == FAILED else ""),
         steps=outcome.steps,
         attempts=outcome.attempt,
         resumes=outcome.resumes,
@@ -193,7 +181,8 @@ def row_of(entry: IndexEntry, known: RunInfo) -> Row:
         inherited_steps=outcome.fork.step if outcome.fork else 0,
         inherited=outcome.inherited_usage,
         elapsed_ms=outcome.elapsed_ms,
-        digest=outcome.task_digest,
+        digest=score.reference or outcome.task_digest,
+        is_corrected=bool(score.reference),
         judged=judged_by(outcome, dialect),
         verified=_verified(outcome, known),
     )
@@ -226,24 +215,6 @@ def select(
     )
 
 
-def is_judgeable(outcome: EpisodeResult, dialect: str) -> bool:
-    """Whether an evaluator failed on an episode that has ended, so that its evidence can be scored again."""
-    score = outcome.scores.get(dialect)
-    is_error = score is not None and score.status is Status.ERROR and not score.why.startswith(BLOCKED)
-    return is_error and outcome.closed is not None
-
-
-def _cause(outcome: EpisodeResult, dialect: str) -> str:
-    score = outcome.scores.get(dialect)
-    if score is not None and score.status is Status.ERROR:
-        return BLOCKED if score.why.startswith(BLOCKED) else "evaluator error"
-    if score is None:
-        return outcome.failure_type or NOT_FINISHED
-    if outcome.closed in _CLOSED:
-        return _CLOSED[outcome.closed]
-    return f"wrong result ({' + '.join(outcome.evaluators)})"
-
-
 def _not_begun(task_id: str, trial: int) -> Row:
     return Row(task_id=task_id, trial=trial, cluster=f"task {task_id}", status=UNSCORED, cause=NOT_BEGUN, why=NOT_BEGUN)
 
@@ -252,15 +223,6 @@ def _natural(task_id: str) -> tuple[tuple[int, int, str], ...]:
     """Numbers in a task id in their own order: 2 before 10."""
     parts = re.findall(r"[0-9]{1,18}|[^0-9]+", task_id)
     return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts)
-
-
-def side_file(path: Path) -> JsonObject:
-    """A small JSON object of a run folder; {} when it is missing or none."""
-    try:
-        found = loads(safe_files.read(path, most=safe_files.MAX_SIDE_FILE_BYTES))
-    except (OSError, CodecError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _text(value: object) -> str:
@@ -276,16 +238,3 @@ def _tasks(value: object) -> tuple[str, ...]:
     """Task ids, each once; what is far longer than a name of a file can be is none."""
     found = value if isinstance(value, list) else ()
     return tuple(dict.fromkeys(task for task in found if isinstance(task, str) and len(task) <= _LONGEST_ID))
-
-
-def run_folder(path: Path) -> Path:
-    """`path`, when it is the folder of a run.
-
-    Raises:
-        ConfigError: It is not, with what it is.
-    """
-    if not path.is_dir():
-        raise ConfigError(f"{path} is not a folder; give the folder of a run, like results/NAME")
-    if not is_run_folder(path):
-        raise ConfigError(f"{path} contains no run: neither run.json nor a journal (*.traj.jsonl); give results/NAME")
-    return path

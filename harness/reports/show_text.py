@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from harness.codec import dumps
 from harness.records import Scored
 from harness.reports.baselines import Baseline, sentence
 from harness.reports.confinement import UNCONFINED
@@ -52,7 +53,8 @@ def show_run(
         + (f"; inherited: {said}" if (said := inheriting(view.inherited_steps, view.inherited)) else "")
         + (f"; judge: {said}" if (said := judging(view.judge)) else ""),
     )
-    _say(console, sentence(baselines))
+    if compared := sentence(baselines, known.agent):
+        _say(console, compared)
     for note in view.notes:
         _say(console, note)
     if view.policy_violations:
@@ -114,7 +116,9 @@ def show_step(console: Console, moment: StepView, notices: Sequence[str] = ()) -
     spent = "from the reply cache" if decided.is_cached else f"{duration(decided.elapsed_ms / 1000)} deciding"
     if moment.acted is not None:
         spent += f", {duration(moment.acted.elapsed_ms / 1000)} acting"
-    _say(console, f"{decided.model}, {spent}, {moment.usage.prompt_tokens} + {moment.usage.completion_tokens} tokens")
+    asked = moment.usage.prompt_tokens + moment.usage.completion_tokens
+    tokens = f"{moment.usage.prompt_tokens} + {moment.usage.completion_tokens} tokens" if asked else ""
+    _say(console, ", ".join(filter(None, (decided.model, spent, tokens))))
     if moment.seen is not None:
         _block(console, "page", f"{moment.seen.title}\n{moment.seen.url}")
         _block(console, "observation", moment.seen.text)
@@ -128,7 +132,7 @@ def show_step(console: Console, moment: StepView, notices: Sequence[str] = ()) -
     if moment.commands:
         _block(console, "browser commands", "\n".join(moment.commands))
     _block(console, "reply", decided.reply)
-    done = "performed" if moment.acted else "not performed"
+    done = "performed" if moment.acted and not moment.is_unreadable else "not performed"
     _block(console, "outcome", (f"refused: {moment.refused}" if moment.refused else done) + moment.earned)
     if moment.effects:
         lines = [f"{effect.method} {effect.url} {effect.status or 'no answer'}" for effect in moment.effects]
@@ -144,7 +148,10 @@ def _notices(console: Console, notices: Sequence[str]) -> None:
 
 def _verdicts(console: Console, scored: Scored) -> None:
     value = "not scored" if scored.value is None else f"{scored.value:g}"
-    _say(console, f"{scored.dialect} scoring: {value}")
+    reference = "" if scored.reference is None else " with a corrected reference (eval), not the one that was played"
+    _say(console, f"{scored.dialect} scoring: {value}{reference}")
+    if scored.reference is not None:
+        _say(console, f"  reference: {one_line(dumps(scored.reference.eval).decode(), 600)}")
     for verdict in scored.verdicts:
         found = "error" if verdict.value is None else f"{verdict.value:g}"
         _say(console, f"  {verdict.evaluator}: {found} {one_line(verdict.why, 300)}".rstrip())

@@ -6,19 +6,19 @@ episode is one trial of one task; tasks and episodes are counted separately.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from harness.evaluators.result import BLOCKED
-from harness.journal.index import EpisodeResult, Score
-from harness.records import Status, Task, Usage
+from harness.journal.index import EpisodeResult
+from harness.records import Task, Usage
+from harness.records.optional import optional
 from harness.reports.basis import Counts
 from harness.reports.confinement import unconfined_notes
+from harness.reports.corrected import corrected_notes
 from harness.reports.judge_error import JudgeUse, counted_uses
 from harness.reports.suite_rates import SuiteRates
 from harness.reports.trials import Trials, counted, trials_of
-
-PASSED, FAILED, UNSCORED = "passed", "failed", "unscored"
+from harness.runs.outcome import FAILED, PASSED, UNSCORED, judged_by, said_instead, score_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,16 +43,15 @@ class Result:
     """How often a resume did not lead to what is recorded."""
     policy_violations: int = 0
     """Different things that the agent's process was seen to try and may not do, in all attempts."""
+    reference: str = optional("")
+    """Digest of the task with the corrected reference that scored it; "" = the one that was played did."""
+    unread: str = optional("")
+    """See `EpisodeResult.unread`; not in `summary.json`."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedResult:
-    """What one dialect makes of an outcome."""
-
-    status: str
-    """`passed`, `failed` or `unscored`."""
-    score: float | None
-    why: str
+    @property
+    def reason(self) -> str:
+        """Why it did not pass, for people: where the agent could not be understood, what it said."""
+        return said_instead(self.why, self.unread)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,45 +152,22 @@ class SummaryEntry:
 def result_of(entry: SummaryEntry, dialect: str) -> Result:
     """Classify one (task, trial)."""
     outcome = entry.outcome
-    judged = judge(outcome, dialect)
+    score = score_of(outcome, dialect)
     return Result(
         task_id=entry.task.task_id,
         trial=entry.trial,
-        status=judged.status,
-        score=judged.score,
+        status=score.status,
+        score=score.value,
         steps=outcome.steps if outcome else 0,
         attempts=outcome.attempt if outcome else 0,
         resumed_from=outcome.resumed_from if outcome else None,
-        why=judged.why,
+        why=score.why,
         doubts=outcome.doubts if outcome else (),
         divergences=outcome.divergences if outcome else 0,
         policy_violations=outcome.violations if outcome else 0,
+        reference=score.reference,
+        unread=outcome.unread if outcome and score.status == FAILED else "",
     )
-
-
-def judge(outcome: EpisodeResult | None, dialect: str) -> JudgedResult:
-    """Passed, failed or unscored, and why."""
-    score = outcome.scores.get(dialect) if outcome else None
-    value = score.value if score is not None and score.status is Status.OK else None
-    status = UNSCORED if value is None else PASSED if value == 1.0 else FAILED
-    return JudgedResult(status=status, score=value, why=_why(outcome, score))
-
-
-def _why(outcome: EpisodeResult | None, score: Score | None) -> str:
-    if score is not None:
-        is_fault = score.status is Status.ERROR and not score.why.startswith(BLOCKED)
-        return f"evaluator error: {score.why}" if is_fault else score.why
-    if outcome is not None and outcome.failure:
-        return f"infrastructure: {outcome.failure}"
-    return "not finished"
-
-
-def judged_by(outcome: EpisodeResult, dialect: str) -> tuple[str, str] | None:
-    """Judge and prompt that decided a score, "" where an older version did not record them; None = none did."""
-    score = outcome.scores.get(dialect)
-    if score is None or score.status is not Status.OK or not (score.judge or outcome.judge_usage.requests):
-        return None
-    return score.judge, score.prompt
 
 
 def summarize(
@@ -232,7 +208,11 @@ def summarize(
         priced=priced,
         trials=_trials(results),
         judges=counted_uses(judged),
-        notes=(*notes, *unconfined_notes(unconfined)),
+        notes=(
+            *notes,
+            *unconfined_notes(unconfined),
+            *corrected_notes(sum(bool(result.reference) for result in results)),
+        ),
         divergences=divergences,
         invocation=invocation,
     )
@@ -299,7 +279,7 @@ def as_json(summary: Summary, *, made_with: Mapping[str, object] | None = None) 
         "judges": [{"judge": one.judge, "prompt": one.prompt, "episodes": one.episodes} for one in summary.judges],
         "notes": summary.notes,
         **({} if made_with is None else {"made_with": made_with}),
-        "results": summary.results,
+        "results": [replace(one, unread="") for one in summary.results],
         "invocation": summary.invocation,
     }
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from harness.errors import ExitCode
 from harness.records import Usage
-from harness.reports.baselines import Baseline, rate_of, sentence
+from harness.reports.baselines import Baseline, agent_of, rate_of, sentence
 from harness.reports.basis import basis
 from harness.reports.basis import sentence as made_with
 from harness.reports.escape import flat, one_line
@@ -57,14 +57,13 @@ def print_summary(
         print_suite(console, summary.suite)
     for result in summary.results:
         if result.status != "passed":
-            _say(console, f"{result.status}: task {result.task_id}{_trial(result.trial)}: {one_line(result.why)}")
+            _say(console, f"{result.status}: task {result.task_id}{_trial(result.trial)}: {one_line(result.reason)}")
     for result in summary.results:
         for doubt in result.doubts if result.status != "unscored" else ():
             _say(console, f"in doubt: task {result.task_id}{_trial(result.trial)}: {one_line(doubt)}")
     if summary.disagreements:
         _say(console, f"the two scoring dialects disagree on: {', '.join(summary.disagreements)}")
-    _say(console, sentence(baselines))
-    _caches(console, summary.overall.usage)
+    _baselines_and_caches(console, summary.overall.usage, baselines, agent_of(Path(folder)))
     if said := inheriting(summary.overall.inherited_steps, summary.overall.inherited):
         _say(console, f"inherited (not included above): {said}")
     _judges_and_notes(console, summary, Path(folder))
@@ -73,15 +72,17 @@ def print_summary(
     now, played = summary.invocation, "task" if summary.overall.tasks == summary.overall.episodes else "episode"
     _say(
         console,
-        f"this invocation: {amount(now.episodes_run, played)}, {now.model_requests} model requests{_limited(now)},"
-        f" {now.browser_starts} browser starts, {now.wall_s:.1f} s; total: {summary.working_s:.1f} s of"
-        f" work{_doubts(summary.overall)}; {folder}",
+        f"this invocation: {amount(now.episodes_run, played)}, {amount(now.model_requests, 'model request')}"
+        f"{_limited(now)}, {amount(now.browser_starts, 'browser start')}, {now.wall_s:.1f} s;"
+        f" total: {summary.working_s:.1f} s of work{_doubts(summary.overall)}; {folder}",
     )
     for advice in _advice(summary.overall.unscored, left, folder):
         _say(console, advice)
 
 
-def _caches(console: Console, usage: Usage) -> None:
+def _baselines_and_caches(console: Console, usage: Usage, baselines: Collection[Baseline], agent: str) -> None:
+    if said := sentence(baselines, agent):
+        _say(console, said)
     if said := caching(usage):
         _say(console, f"prompt cache: {said}")
     if said := reply_caching(usage):

@@ -118,6 +118,11 @@ class StepView:
     """Restores that led back to the page this step decided upon."""
 
     @property
+    def is_unreadable(self) -> bool:
+        """The reply held no action."""
+        return isinstance(self.decided.action, InvalidAction)
+
+    @property
     def effects(self) -> tuple[SideEffect, ...]:
         return self.acted.effects if self.acted else ()
 
@@ -151,9 +156,11 @@ class TaskPageModel:
     trial: int
     episode: Episode
     moments: tuple[StepView, ...]
+    final: Observation | None
+    """The page after the last action; None = there was never a page."""
+    final_shot: StoredScreenshot | None
     last: Observation | None
-    """The page at the end, when no step shows it."""
-    last_shot: StoredScreenshot | None
+    """The same, when no step shows it."""
     past: tuple[PastAttempt, ...]
     failures: tuple[Failed, ...]
     """Of all attempts."""
@@ -188,8 +195,9 @@ class TaskPageBuilder:
             episode=episode,
             moments=moments,
             outputs=tuple(self._outputs(one) for one in episode.exited),
+            final=last,
+            final_shot=self._shot(last),
             last=last if last is not shown else None,
-            last_shot=self._shot(last) if last is not shown else None,
             past=tuple(_past(old, new) for old, new in pairwise(attempts)),
             failures=tuple({id(failed): failed for old in attempts for failed in old.failures}.values()),
             scores=tuple(

@@ -45,11 +45,12 @@ from harness.runner.attempts import check_actions, new_attempt_reason
 from harness.runner.background import running
 from harness.runner.cancellation import cancellation_as_error
 from harness.runner.decisions import checked_decision
-from harness.runner.job import Job, task_digest
+from harness.runner.job import Job, recorded_task, task_digest
 from harness.runner.judge_replies import JournalJudgeReplies
 from harness.runner.persist import store_evidence, store_response
 from harness.runner.public_task import public_episode, public_task
 from harness.runner.recorder import EpisodeDeps, JournalWriter, Recorder
+from harness.runner.references import is_scored_with, realigned, reference_for
 from harness.runner.scoring import Case, cannot_be_scored, resumed, score
 from harness.runner.shown_page import with_shown
 from harness.runner.termination import Termination
@@ -98,7 +99,7 @@ class EpisodeRunner:
             raise InfraError(f"unexpected {type(error).__name__}: {error}") from error
 
     async def score(self) -> None:
-        """Judge a closed episode from its evidence, in every dialect not yet judged.
+        """Judge a closed episode from its evidence, in every dialect not yet judged with the task's reference.
 
         A judge that would be asked twice, differently, is asked in the run's own scoring only.
         """
@@ -106,17 +107,21 @@ class EpisodeRunner:
         if closed is None:
             return
         self._tell(Phase.scoring)
-        missing = Symbols(missing=True)
+        opened, missing = self._journal.episode.opened, Symbols(missing=True)
+        assert opened is not None
+        reference = reference_for(self._job.task, opened)
         case = Case(task=self._job.task, closed=closed, artifacts=self._kit.artifacts)
         case = self._said or resumed(case, missing)
+        case = replace(case, closed=realigned(case.closed, opened.task, case.task))
         scope = self._scope(judged.asked for judged in self._journal.episode.judged.values())
         hearing = JournalJudgeReplies(lambda: self._journal.episode, self._recorder, self._recorder.artifacts, scope)
         scorers = list(self._kit.evaluators.items())
         for dialect, evaluator in scorers[-1:] if self._kit.asks_apart(self._job.task) else scorers:
-            if dialect not in self._journal.episode.scores:
+            if not is_scored_with(self._journal.episode.scores.get(dialect), reference):
                 with requests_of(scope):
                     scored = await score(evaluator, case, self._kit.redactor, hearing)
-                await self._recorder.append(cannot_be_scored(scored, missing) if missing.names else scored)
+                scored = cannot_be_scored(scored, missing) if missing.names else scored
+                await self._recorder.append(replace(scored, reference=reference))
 
     async def _play_in(self, opening: AbstractAsyncContextManager[Environment]) -> None:
         env: Environment | None = None
@@ -162,7 +167,7 @@ class EpisodeRunner:
             attempt=episode.attempt + 1,
             why=why,
             trial=self._job.trial,
-            task=self._job.task,
+            task=recorded_task(self._job.task),
             task_digest=task_digest(self._job.task),
             config_digest=self._kit.config_digest,
             seed=episode.opened.seed if fork and episode.opened else self._kit.seed + self._job.trial,
@@ -352,8 +357,8 @@ class EpisodeRunner:
             landed = await env.act(action)
             landed = replace(landed, view=with_shown(landed.view, self._kit.renderer))
         took_ms = elapsed_ms()
-        if landed.repeated:
-            await self._recorder.accept(DoubtReason.REOPENED, landed.repeated)
+        if landed.doubt:
+            await self._recorder.accept(DoubtReason.REOPENED, landed.doubt)
         await self._recorder.keep(
             lambda: Acted(
                 step=pending.step,
@@ -374,6 +379,8 @@ class EpisodeRunner:
         with self._timed("gather"):
             gathered = await env.gather(self._job.task)
         await self._record_late(env)
+        if gathered.doubt:
+            await self._recorder.accept(DoubtReason.REOPENED, gathered.doubt)
         said = MemoryArtifacts(over=self._kit.artifacts)
 
         def closed(artifacts: Artifacts) -> Closed:
@@ -382,6 +389,7 @@ class EpisodeRunner:
                 artifacts,
                 episode=self._journal.episode,
                 keeps_trajectory=self._kit.keeps_trajectory(self._job.task),
+                task=self._job.task,
             )
             return Closed(
                 reason=end.reason, detail=end.detail, answer=end.answer, evidence=evidence, at=self._kit.clock()

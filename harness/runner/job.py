@@ -35,13 +35,18 @@ class Job:
 
 
 def task_digest(task: Task) -> str:
-    """The digest of a task, without the paths of its files on this machine."""
+    """The digest of a task, as it is recorded."""
+    return digest(recorded_task(task))
+
+
+def recorded_task(task: Task) -> Task:
+    """The task without the folders of its files: where they are on this machine is not for a journal to say."""
     state = task.storage_state
     if state is not None:
         task = replace(task, storage_state=PurePath(state).name)
     if task.images:
         task = replace(task, images=tuple(one if "://" in one else PurePath(one).name for one in task.images))
-    return digest(task)
+    return task
 
 
 def unplaced(job: Job) -> Job:

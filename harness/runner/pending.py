@@ -7,8 +7,6 @@ from harness.journal.index import EpisodeResult
 from harness.records import Status, Task
 from harness.runner.job import Job
 
-RETRIES = ("infra", "failed", "all")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingPolicy:

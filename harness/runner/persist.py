@@ -3,7 +3,7 @@
 from harness.api import Artifacts
 from harness.codec import dumps
 from harness.protocols import RawEvidence, TargetValue
-from harness.records import Acted, Decided, Done, Episode, Evidence, Selected, TrajectoryStep
+from harness.records import Acted, Decided, Done, Episode, Evidence, Selected, Task, TrajectoryStep
 
 
 def store_response(raw: bytes, artifacts: Artifacts) -> str | None:
@@ -12,9 +12,13 @@ def store_response(raw: bytes, artifacts: Artifacts) -> str | None:
 
 
 def store_evidence(
-    gathered: RawEvidence, artifacts: Artifacts, *, episode: Episode, keeps_trajectory: bool = False
+    gathered: RawEvidence, artifacts: Artifacts, *, episode: Episode, task: Task, keeps_trajectory: bool = False
 ) -> Evidence:
-    """The record of `gathered`, everything large put among the artifacts, with what the attempt itself adds to it."""
+    """The record of `gathered`, everything large put among the artifacts, with what the attempt itself adds to it.
+
+    `task`: what it was gathered for.
+    """
+    targets, opened = task.eval.program_html, episode.opened
     return Evidence(
         url=gathered.url,
         title=gathered.title,
@@ -27,6 +31,7 @@ def store_evidence(
         blocked=gathered.blocked,
         kept=tuple(map(artifacts.put, gathered.kept)),
         actions=sum(isinstance(step.acted.outcome, Done) for step in episode.steps),
+        targets=None if opened is None or opened.task.eval.program_html == targets else targets,
     )
 
 

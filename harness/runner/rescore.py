@@ -1,15 +1,17 @@
 """Scores a run again from its evidence: needs no browser and no site, and does not change the run.
 
 The result is a file derived from the journals, one per dialect. Without a judge, the recorded replies of the run's
-judge are used again, so a changed rule also applies to judged tasks; a task without a recorded reply is
-unscored. A judge that is given has the reply cache of its settings, under the keys that the run's judge had. Where the
-evidence holds a secret and gives another score without it, the task is unscored, too, and the reason names the secret.
+judge are used again, so a changed rule also applies to judged tasks; a task without a recorded reply is unscored. With
+a corrected reference, a recorded reply counts where its question is asked again. A judge that is given has the reply
+cache of its settings, under the keys that the run's judge had. Where the evidence holds a secret and gives another
+score without it, the task is unscored, too, and the reason names the secret.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from harness.api import (
     NO_EVALUATORS,
@@ -23,6 +25,7 @@ from harness.api import (
     RecordedEpisode,
     Reply,
 )
+from harness.codec import digest, plain
 from harness.errors import ModelUnavailable
 from harness.evaluators.scorer import Scorer
 from harness.journal.final_state import FinalState, read_final_state
@@ -30,12 +33,16 @@ from harness.journal.names import journals_in
 from harness.journal.store import ArtifactStore
 from harness.journal.symbols import Symbols
 from harness.llm.request_scope import RequestScope, requests_of
-from harness.records import Scored
+from harness.records import Reference, Scored
 from harness.records.optional import optional
+from harness.runner.references import is_scored_with, newest_reference, realigned, with_reference
 from harness.runner.scoring import Case, cannot_be_scored, score_stored
 
 _AT_ONCE = 8
 """Episodes judged by a model at the same time."""
+References = Mapping[tuple[str, int], Reference | None]
+"""By task id and trial; None = the reference that was played."""
+NO_REFERENCES: References = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +64,15 @@ class RescoreResult:
         return (now and (now.status, now.value)) != (then and (then.status, then.value))
 
 
+def references_of(results: Iterable[RescoreResult]) -> dict[str, str]:
+    """Of results by a corrected reference: task id to the digest of the task with it."""
+    return {
+        one.task_id: one.scored.reference.task_digest
+        for one in results
+        if one.scored is not None and one.scored.reference is not None
+    }
+
+
 class _Recorded:
     """A `Judge` that says again what one said."""
 
@@ -64,11 +80,32 @@ class _Recorded:
 
     def __init__(self, replies: Sequence[str]) -> None:
         self._replies = list(replies)
+        self.said: dict[str, str] = {}
+        """Question to reply."""
 
     async def judge(self, question: JudgeQuestion, /) -> Reply:
         if not self._replies:
             raise ModelUnavailable("the recorded judge has no reply to this question; give a model with --judge")
-        return Reply(text=self._replies.pop(0), model=self.name)
+        reply = self.said[_key(question)] = self._replies.pop(0)
+        return Reply(text=reply, model=self.name)
+
+
+class _RecordedByQuestion:
+    """A `Judge` that says again what one said to the same question, and to no other."""
+
+    name = _Recorded.name
+
+    def __init__(self, said: Mapping[str, str]) -> None:
+        self._said = said
+
+    async def judge(self, question: JudgeQuestion, /) -> Reply:
+        if (reply := self._said.get(_key(question))) is None:
+            raise ModelUnavailable("the recorded judge was not asked this question; give a model with --judge")
+        return Reply(text=reply, model=self.name)
+
+
+def _key(question: JudgeQuestion) -> str:
+    return digest([plain(one) for one in question.messages])
 
 
 async def rescore(
@@ -76,6 +113,8 @@ async def rescore(
     dialects: Sequence[str],
     judge: Judge | None = None,
     evaluators: Mapping[str, Evaluator] = NO_EVALUATORS,
+    *,
+    references: References = NO_REFERENCES,
 ) -> dict[str, list[RescoreResult]]:
     """Score every episode of a run again.
 
@@ -84,6 +123,7 @@ async def rescore(
         dialects: Each is scored separately.
         judge: Who judges; None = the recorded replies do.
         evaluators: By eval type, those that are no shipped ones.
+        references: By task id and trial, to score with; an episode that is not named has the one of its newest score.
     Returns:
         By dialect, in the order of the journals' names.
     Raises:
@@ -96,14 +136,42 @@ async def rescore(
     for start in range(0, len(paths), _AT_ONCE):
         ended = [one for path in paths[start : start + _AT_ONCE] if (one := read_final_state(path)) is not None]
         for dialect in dialects:
-            scorers = (_scorer(one.scores.get(dialect), dialect, judge, evaluators) for one in ended)
-            scoring = (rescored(one, dialect, scorer, artifacts) for one, scorer in zip(ended, scorers, strict=True))
+            scoring = []
+            for one in ended:
+                place = one.opened.task.task_id, one.opened.trial
+                reference = references[place] if place in references else newest_reference(one, dialect)
+                again = _Again(dialect=dialect, judge=judge, evaluators=evaluators, artifacts=artifacts)
+                scoring.append(again.scored(one, reference))
             found[dialect] += await asyncio.gather(*scoring)
     return found
 
 
-def _scorer(before: Scored | None, dialect: str, judge: Judge | None, evaluators: Mapping[str, Evaluator]) -> Scorer:
-    return recorded_scorer(before, dialect, evaluators) if judge is None else Scorer(dialect, judge, further=evaluators)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Again:
+    """With what episodes are scored again."""
+
+    dialect: str
+    judge: Judge | None
+    evaluators: Mapping[str, Evaluator]
+    artifacts: Artifacts
+
+    async def scored(self, ended: FinalState, reference: Reference | None) -> RescoreResult:
+        scorer = await self._scorer(ended, reference)
+        return await rescored(ended, self.dialect, scorer, self.artifacts, reference=reference)
+
+    async def _scorer(self, ended: FinalState, reference: Reference | None) -> Scorer:
+        before = ended.scores.get(self.dialect)
+        if self.judge is not None:
+            return Scorer(self.dialect, self.judge, further=self.evaluators)
+        if before is None or ended.closed is None or is_scored_with(before, reference):
+            return recorded_scorer(before, self.dialect, self.evaluators)
+        recorded = _recorded_judge(before)
+        if recorded is not None:  # asked with the reference of the time, it is known what it replied to
+            further = _as_asked(before, self.evaluators)
+            then = Scorer(self.dialect, recorded, further=further)
+            await rescored(ended, self.dialect, then, self.artifacts, reference=before.reference)
+            return Scorer(self.dialect, _RecordedByQuestion(recorded.said), further=further)
+        return Scorer(self.dialect, further=self.evaluators)
 
 
 def recorded_scorer(before: Scored | None, dialect: str, evaluators: Mapping[str, Evaluator]) -> Scorer:
@@ -132,14 +200,16 @@ class _InOneWay(JudgedEvaluator):
         return await self._evaluator.evaluate_judged(recorded, judge)
 
 
-def _recorded_judge(before: Scored | None) -> Judge | None:
+def _recorded_judge(before: Scored | None) -> _Recorded | None:
     """The judge that gave a score, as far as it replied; None = it did not."""
     replies = [] if before is None else [reply for verdict in before.verdicts for reply in verdict.replies]
     return _Recorded(replies) if replies else None
 
 
-async def rescored(ended: FinalState, dialect: str, scorer: Scorer, artifacts: Artifacts) -> RescoreResult:
-    """Score one episode again.
+async def rescored(
+    ended: FinalState, dialect: str, scorer: Scorer, artifacts: Artifacts, *, reference: Reference | None = None
+) -> RescoreResult:
+    """Score one episode again; `reference`: a corrected one, None = the one that was played.
 
     Raises:
         JournalError: An artifact that an evaluator asks for is missing or damaged.
@@ -151,9 +221,10 @@ async def rescored(ended: FinalState, dialect: str, scorer: Scorer, artifacts: A
     )
     if ended.closed is None:
         return result
-    case = Case(task=opened.task, closed=ended.closed, artifacts=artifacts)
+    task = with_reference(opened.task, reference)
+    case = Case(task=task, closed=realigned(ended.closed, opened.task, task), artifacts=artifacts)
     with requests_of(RequestScope(opened.task.task_id, opened.trial)):
-        scored = await score_stored(scorer, case, missing)
+        scored = replace(await score_stored(scorer, case, missing), reference=reference)
     result = replace(result, scored=scored)
     if not missing.names or not result.changed:
         return result

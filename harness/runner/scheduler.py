@@ -97,6 +97,11 @@ class Scheduler:
         self._pending = deque(await asyncio.gather(*map(change, self._pending)))
 
     @property
+    def pending(self) -> tuple[Job, ...]:
+        """The jobs that no lane has taken."""
+        return tuple(self._pending)
+
+    @property
     def believed(self) -> int:
         """The number of jobs that lock sites only because nothing is known about their tasks."""
         return 0 if self._sharing is None else sum(map(self._sharing.is_believed, self._pending))

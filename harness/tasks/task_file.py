@@ -95,6 +95,8 @@ def _bytes(file: Path) -> bytes:
 
 
 def _parse(data: bytes, place: str) -> Any:
+    if not data.strip():
+        raise TaskError(f"{place}: is empty; a task file is a JSON array of tasks")
     try:
         return loads(data)
     except ValueError as exc:

@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from harness.api import Artifacts
-from harness.codec import JsonObject, loads
-from harness.errors import JournalError, TrackingError
-from harness.journal.index import EpisodeResult, Scan, scan
-from harness.journal.log import read
+from harness.codec import JsonObject
+from harness.errors import TrackingError
 from harness.journal.names import is_run_folder
 from harness.journal.prompt_store import read_message
-from harness.journal.store import ArtifactStore, journal_name
 from harness.llm.recorded_answer import calls_of, tools_of
 from harness.records import Decided, Episode, Scored, Status
+from harness.runs import Episode as Attempted
+from harness.runs import Run
 from harness.tracking.trajectory import RolloutError, Scalar, Trajectory, TrajectoryGroup
 
 DIALECT = "corrected"
@@ -78,57 +77,39 @@ def run_groups(folder: Path, *, dialect: str = DIALECT) -> Iterator[TrajectoryGr
         TrackingError: There is no run.
         JournalError: A journal is damaged.
     """
-    artifacts = ArtifactStore(folder / "artifacts")
-    ended = sorted((outcome for outcome in _undamaged(folder).outcomes.values() if _has_ended(outcome)), key=_order)
-    for task_id, trials in groupby(ended, key=lambda outcome: outcome.task_id):
-        items = [_trial(folder, outcome, artifacts, dialect) for outcome in trials]
+    run = run_at(folder, scoring=dialect)
+    ended = sorted((episode for episode in run.episodes() if _has_ended(episode)), key=_order)
+    for task_id, trials in groupby(ended, key=lambda episode: episode.task_id):
+        items = [
+            trajectory_of(episode.record, artifacts=run.artifacts, dialect=dialect, run_id=run.name)
+            for episode in trials
+        ]
         yield TrajectoryGroup(items, metadata={"task_id": task_id, "scenario_id": task_id})
 
 
-def episodes_in(folder: Path) -> Iterator[Episode]:
-    """The episodes of a run, by file name; one at a time is read.
+def run_at(folder: Path, *, scoring: str | None = None) -> Run:
+    """A run whose journals are whole.
 
     Raises:
         TrackingError: There is no run.
         JournalError: A journal is damaged.
     """
-    entries = _undamaged(folder).entries
-    return (read(folder / journal_name(entry.outcome.task_id, entry.outcome.trial)) for entry in entries)
-
-
-def settings_of(folder: Path) -> JsonObject:
-    """The measuring settings a run was made with, by dotted key; {} when they are not there any more."""
-    for outcome in scan(folder).outcomes.values():
-        try:
-            found = loads(ArtifactStore(folder / "artifacts").read(outcome.config_digest))
-        except (JournalError, ValueError):
-            return {}
-        return found if isinstance(found, dict) else {}
-    return {}
-
-
-def _undamaged(folder: Path) -> Scan:
     if not is_run_folder(folder):
         raise TrackingError(f"{folder} is not a run folder; give a folder under results/")
-    found = scan(folder)
-    if found.damaged:
-        raise found.damaged[0]
-    return found
+    run = Run(folder, scoring=scoring)
+    if run.damaged:
+        raise run.damaged[0]
+    return run
 
 
-def _trial(folder: Path, outcome: EpisodeResult, artifacts: Artifacts, dialect: str) -> Trajectory | RolloutError:
-    episode = read(folder / journal_name(outcome.task_id, outcome.trial))
-    return trajectory_of(episode, artifacts=artifacts, dialect=dialect, run_id=folder.resolve().name)
+def _has_ended(episode: Attempted) -> bool:
+    return episode.is_finished or episode.result.failures > 0
 
 
-def _has_ended(outcome: EpisodeResult) -> bool:
-    return outcome.closed is not None or outcome.failures > 0
-
-
-def _order(outcome: EpisodeResult) -> tuple[int, int, str, int]:
+def _order(episode: Attempted) -> tuple[int, int, str, int]:
     """Numbers as numbers, so that task 10 follows task 9."""
-    number = int(outcome.task_id) if outcome.task_id.isdecimal() else -1
-    return (number < 0, number, outcome.task_id, outcome.trial)
+    number = int(episode.task_id) if episode.task_id.isdecimal() else -1
+    return (number < 0, number, episode.task_id, episode.trial)
 
 
 def _raised(episode: Episode, scored: Scored | None, place: str) -> RolloutError:

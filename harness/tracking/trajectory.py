@@ -26,10 +26,15 @@ class Trajectory:
     """Chat messages; replies of the trained model are OpenAI's `Choice` objects or dicts with `finish_reason`.
     """
     tools: Sequence[Any] | None = None
+    """Functions that the model was offered, as the endpoint takes them; None = none."""
     reward: float = 0.0
+    """What the rollout was worth; NaN and infinity are kept, and warned of."""
     metrics: dict[str, float | int | bool] = field(default_factory=dict)
+    """Further figures by name; their means are logged."""
     metadata: dict[str, Scalar] = field(default_factory=dict)
+    """What identifies the rollout, as a task's id: text, number, truth value or None by name."""
     logs: list[str] = field(default_factory=list)
+    """Lines of `log`."""
     seen: Sequence[Sequence[int]] | None = None
     """For each choice, in order, the positions of the messages it answered; None = all before it.
 
@@ -37,8 +42,10 @@ class Trajectory:
     """
 
     start_time: datetime = field(default_factory=lambda: datetime.now(UTC), compare=False, repr=False)
+    """When it was made, in UTC."""
 
     def log(self, message: str) -> None:
+        """Keep a line of text with the rollout."""
         self.logs.append(message)
 
     def messages(self) -> list[JsonObject]:
@@ -72,11 +79,15 @@ class RolloutError:
     """An exception that took the place of a trajectory."""
 
     type: str
+    """Dotted name of the exception's class."""
     message: str
+    """Its text."""
     traceback: str = ""
+    """As Python prints it; "" = unknown."""
 
     @classmethod
     def of(cls, error: BaseException) -> "RolloutError":
+        """Of an exception that was caught."""
         kind = type(error)
         name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
         lines = traces.format_exception(kind, error, error.__traceback__)
@@ -91,10 +102,15 @@ class TrajectoryGroup:
     """
 
     trajectories: list[Trajectory]
+    """Rollouts that ended well, in the order given."""
     exceptions: list[RolloutError]
+    """What the others failed with."""
     metadata: dict[str, Scalar]
+    """Of the scenario."""
     metrics: dict[str, float | int | bool]
+    """Of the group as a whole; logged as `group_NAME`."""
     logs: list[str]
+    """Lines of `log`."""
     pending: list[Awaitable[Trajectory]] = field(repr=False, compare=False)
     """Rollouts that have not been awaited yet."""
 
@@ -124,6 +140,7 @@ class TrajectoryGroup:
         return run_pending(self).__await__()
 
     def log(self, message: str) -> None:
+        """Keep a line of text with the group."""
         self.logs.append(message)
 
     def __iter__(self) -> Iterator[Trajectory]:

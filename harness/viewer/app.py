@@ -18,12 +18,14 @@ from starlette.types import ASGIApp
 from harness.errors import HarnessError
 from harness.journal.names import JOURNAL_SUFFIX
 from harness.journal.store import ArtifactStore
+from harness.reports.baselines import Baseline, is_baseline
 from harness.reports.fork_tree import fork_tree
 from harness.reports.html_report import selected_text, story_of
 from harness.reports.pages import Filters, Page, Pages, RunView
 from harness.reports.rows import select
 from harness.viewer.request_guard import RequestGuard
-from harness.viewer.run_watcher import ResultsWatcher, RunWatcher, stamp_of
+from harness.viewer.run_list import baselines_among, listed
+from harness.viewer.run_watcher import ResultsWatcher, RunStatus, RunWatcher, stamp_of
 from harness.viewer.server_sent_events import PAUSE_S, stream
 
 PAGE_SIZE = 100
@@ -99,11 +101,14 @@ class Viewer:
         catalogues = self._library.runs()
         for catalogue in catalogues.values():
             catalogue.refresh(BUDGET_S / len(catalogues))
-        shown = [(ServerUrls(request, catalogue), catalogue.standing()) for catalogue in catalogues.values()]
+        places = [ServerUrls(request, catalogue) for catalogue in catalogues.values()]
+        rows = listed([catalogue.standing() for catalogue in catalogues.values()])
         return self._page(
             request,
             "runs.html",
-            runs=shown,
+            runs=tuple(zip(places, rows, strict=True)),
+            agents=sorted({row.status.about.agent for row in rows} - {""}),
+            models=sorted({row.status.about.model for row in rows} - {""}),
             results=str(self._library.results),
             events=f"{_root(request)}/news?seen={_all(catalogues)}",
         )
@@ -135,11 +140,20 @@ class Viewer:
             page=Page(number=number, count=count),
             chosen=chosen,
             branches=fork_tree(catalogue.folder),
+            baselines=self._baselines(catalogue, standing),
         )
         events = f"{_root(request)}/news/{quote(catalogue.folder.name, safe='')}?seen={version}"
         return HTMLResponse(
             self._pages.run(view, ServerUrls(request, catalogue, query), events=events), headers=self._headers
         )
+
+    def _baselines(self, catalogue: RunWatcher, standing: RunStatus) -> tuple[Baseline, ...]:
+        """Of the tasks of this run; the other runs are read a little further for it, as everywhere here."""
+        others = self._library.runs().values()
+        for other in others:
+            if other is not catalogue and is_baseline(other.agent):
+                other.refresh(BUDGET_S / len(others))
+        return baselines_among(standing, [other.standing() for other in others if is_baseline(other.agent)])
 
     def task(self, request: Request) -> Response:
         catalogue, stem = self._library.run(request.path_params["run"]), request.path_params["stem"]

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import HarnessError, JournalError
+from harness.evaluators.result import CORRECTED
 from harness.journal.index import IndexEntry, read_entry, read_index
 from harness.journal.names import JOURNAL_SUFFIX, journals_in
 from harness.reports.overview import Overview, overview
-from harness.reports.rows import DEFAULT_DIALECT, Row, RunInfo, rows_of, run_info
+from harness.reports.rows import Row, RunInfo, rows_of, run_info
 from harness.reports.verified import VERIFIED_NAME
 
 Stamp = tuple[int, int]
@@ -59,6 +60,11 @@ class RunWatcher:
     def unread(self) -> int:
         """Journals not looked at yet."""
         return max(0, self._listed - len(self._entries) - len(self._damaged) - len(self._empty))
+
+    @property
+    def agent(self) -> str:
+        """Name of the agent of the run; "" = it is not known."""
+        return self._about().agent
 
     def refresh(self, budget_s: float) -> int:
         """Look at journals for about `budget_s` seconds; gives the version, which grows with every change seen."""
@@ -126,9 +132,7 @@ class RunWatcher:
             return run_info(self.folder)
         except JournalError as exc:
             self._beside["about"] = str(exc)
-            return RunInfo(
-                name=self.folder.resolve().name, dialect=DEFAULT_DIALECT, model="", agent="", tasks=(), trials=1
-            )
+            return RunInfo(name=self.folder.resolve().name, dialect=CORRECTED, model="", agent="", tasks=(), trials=1)
 
     def _look(self) -> Iterator[None]:
         """One look at all journals; pauses after each."""

@@ -195,7 +195,7 @@ def test_further_actions_are_measured_and_none_leave_the_digest_as_it_was() -> N
     ("actions", "why"),
     [
         (["no_such_module.Tap"], "no_such_module.Tap cannot be imported: No module named"),
-        (["Tap"], "Tap cannot be imported"),
+        (["Tap"], "Tap is no dotted path of a class; give module.Class"),
         ([f"{HERE}.Nothing"], "has no attribute 'Nothing'"),
         (["pathlib.Path"], "pathlib.Path is no action"),
         ([f"{HERE}.NoDataclass"], "is no dataclass; put @dataclass"),

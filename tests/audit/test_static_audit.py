@@ -9,9 +9,14 @@ import pytest
 from harness.audit.catalogue import EXPLOITS
 from harness.audit.findings import Tried
 from harness.audit.static_audit import audit
+from harness.choices import Durability
+from harness.codec import dumps
+from harness.journal.store import RunFolder
+from harness.main import main
 from harness.records import Task
 from harness.tasks import load
 from tests.evaluators.evidence import task
+from tests.scored_runs import a_task, play, scored
 
 pytestmark = pytest.mark.integration
 PROJECT = Path(__file__).resolve().parents[2]
@@ -65,3 +70,14 @@ async def test_a_recorded_page_is_what_an_exploit_dumps() -> None:
     whole = await audit([asked], [EXPLOITS["page-dump"]], pages={"1": "made of leather " + "and sold in shops " * 80})
     assert (short[0].scores["corrected"], whole[0].scores["corrected"]) == (1.0, 0.0)
     assert json.dumps(whole[0].scores) == '{"webarena": 1.0, "corrected": 0.0}'
+
+
+def test_of_a_run_an_exploit_sees_where_the_task_begins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On the page where an agent ended, the answer stands because the agent had looked for it."""
+    asked = a_task("1", reference_answers={"must_include": ["the compartment door"]})
+    with RunFolder.open(tmp_path / "run", durability=Durability.none) as run:
+        ended_on = run.artifacts.put(dumps("<h1>the compartment door that would not lock</h1>"))
+        play(run, asked, "the compartment door", scored("corrected", 1.0), html=ended_on)
+    assert main(["audit", str(tmp_path / "run"), "--exploit", "page-dump", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["exploits"]
+    assert (row["tried"], row["passed"]["corrected"]) == (1, [])

@@ -3,6 +3,7 @@ the end.
 """
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ from harness.actions import Click, Scroll
 from harness.browser.session.chromium import ChromiumPool
 from harness.errors import BrowserCrashed
 from harness.protocols import Environment
-from harness.records import Episode, SideEffect
+from harness.records import Episode, Eval, HtmlTarget, SideEffect
 from tests.browser.conftest import QUICK, Answer, Asked, Visit, Web, a_task, html
 from tests.journal.episodes import acted, decided
 
@@ -107,6 +108,40 @@ async def test_evidence_waits_for_requests_under_way_and_nothing_is_sent_after_i
                     await begun(env)
                     assert all(effect.status is None for effect in env.take_effects()), "refused by the browser"
         assert [asked.path for asked in web.asked].count("/tick") == ticks
+
+
+async def test_nothing_is_sent_between_what_is_read_for_the_score_and_its_end(web: Web) -> None:
+    """A page that sends all the time: what the site has when it is scored is what it has got, and all of it is recorded."""
+
+    async def tick(_: Asked) -> Answer:
+        nonlocal ticks
+        ticks += 1
+        came.set()
+        return html("")
+
+    async def state(_: Asked) -> Answer:
+        before = ticks
+        came.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1.0):  # ten, if there were any
+                await came.wait()
+        return html(f"<p id=state>{before}</p>")
+
+    ticks, came = 0, asyncio.Event()
+    web.pages["/"] = html("<button onclick=\"setInterval(() => fetch('/tick', {method: 'POST'}), 100)\">Go</button>")
+    web.pages |= {"/tick": tick, "/state": state}
+    target = HtmlTarget(url="http://shop.localhost/state", locator="document.querySelector('#state').outerText")
+    task = a_task(web, eval=Eval(eval_types=("program_html",), program_html=(target,)))
+    async with web.pool() as pool, pool.open(task, 0) as env:
+        visit = Visit(env, (await env.restore(task, Episode())).view)
+        await visit.act(Click(target=visit.target("button", "Go")))
+        assert visit.landed is not None
+        await begun(env)
+        evidence = await env.gather(task)
+        effects = [*visit.landed.effects, *env.take_effects()]
+    (value,) = evidence.selections
+    assert value.value == f"{ticks}" and ticks > 0
+    assert [effect.url.removeprefix("http://shop.localhost") for effect in effects].count("/tick") >= ticks
 
 
 async def _answer(orders: list[str]) -> Answer:

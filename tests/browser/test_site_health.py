@@ -104,6 +104,28 @@ async def test_a_site_that_comes_back_is_waited_for_and_the_episode_goes_on_wher
             assert "'Home'" in await visit.act(home)
 
 
+async def test_a_site_that_was_never_there_is_waited_for_once_and_one_that_was_each_time(frail: Frail) -> None:
+    task, tell = a_task(frail.web), lambda lane, note: frail.said.append((lane, note))
+    async with ChromiumPool(IMPATIENT, sites=lambda _: (frail.web.site,), tell=tell) as pool:
+
+        async def begin() -> None:
+            async with pool.open(task, 0) as env:
+                await env.restore(task, Episode())
+
+        await frail.down()
+        for _ in range(3):
+            with pytest.raises(SiteUnavailable):
+                await begin()
+        assert len(frail.said) == 1, "the attempts after the first one do not wait"
+        await frail.up()
+        await begin()
+        await frail.down()
+        for _ in range(2):
+            with pytest.raises(SiteUnavailable):
+                await begin()
+        assert len(frail.said) == 3, "it was there, so it may come back"
+
+
 async def _raises(visit: Visit, action: Action) -> None:
     with pytest.raises(SiteUnavailable):
         await visit.act(action)

@@ -1,6 +1,7 @@
 """`harness bundle` and `harness verify`: a run in one file, and what can be wrong with such a file."""
 
 import io
+import os
 import random
 import resource
 import subprocess
@@ -20,6 +21,7 @@ from harness.bundles.verification import AS_RECORDED
 from harness.choices import Durability
 from harness.codec import dumps, loads
 from harness.errors import ConfigError, StorageError
+from harness.journal.secret_detection import secrets_in
 from harness.journal.store import RunFolder
 from harness.main import main
 from tests.e2e.conftest import environment
@@ -343,6 +345,35 @@ def test_a_secret_in_a_file_stops_the_bundle(
     assert main(["bundle", str(folder)]) == 0
 
 
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({}, "no text has the form of a credential; settings and environment hold no key or password to look for"),
+        (
+            {"ONE_API_KEY": "correct-horse-battery"},
+            "neither the key or password in settings and environment, nor text that",
+        ),
+        (
+            {"ONE_API_KEY": "correct-horse-battery", "TWO_API_KEY": "staple-lantern-77"},
+            "neither any of the 2 keys and passwords in settings and environment, nor text that has the form of",
+        ),
+    ],
+)
+def test_it_says_what_was_looked_for(
+    folder: Path,
+    variables: dict[str, str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in secrets_in(os.environ):
+        monkeypatch.delenv(name.partition("[")[0], raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert main(["bundle", str(folder)]) == 0
+    assert f"no secret found: {said}" in capsys.readouterr().out
+
+
 def test_an_active_run_is_not_bundled(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with RunFolder.open(folder):
         assert main(["bundle", str(folder)]) == 2
@@ -377,3 +408,14 @@ def test_what_is_absent_is_one_sentence(arguments: list[str], capsys: pytest.Cap
     assert main(arguments) == 2
     said = capsys.readouterr().err
     assert said.startswith("harness: absent") and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [("show",), ("report",), ("compare", ".")])
+def test_a_bundle_that_is_not_there_is_said_to_be_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
+) -> None:
+    missing = tmp_path / "first.cairn"
+    assert main([command[0], str(missing), *command[1:]]) == 2
+    assert capsys.readouterr().err == (
+        f"harness: {missing} does not exist; give the folder of a run, like results/NAME, or a bundle (NAME.cairn)\n"
+    )

@@ -756,7 +756,7 @@ def test_the_report_and_a_comparison_show_the_score_that_the_evidence_gives(
     path = forged(honest, JOURNALS["blanks behind colons"], tmp_path)
     sentence = f"differs: {FAILED}: corrected: scored 1, but its evidence gives 0"
     page = Path(harness("report", path).text.strip()).read_text()
-    assert '<p class="rate">50.0<span>%</span></p>' in page
+    assert '<p class="rate">50.0<span>%</span>' in page
     assert page.count(sentence) == 2, "on the first page, and on that of the task"
     compared = harness("compare", honest, path, "--fail-if-regressed", "0.9").text
     assert f"{path}: {sentence}" in compared and "gained 0, lost 0" in compared

@@ -11,7 +11,7 @@ from tests.e2e.conftest import PROJECT, environment
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("kind", ["agent", "benchmark", "evaluator", "site", "agent --process"])
+@pytest.mark.parametrize("kind", ["action", "agent", "benchmark", "evaluator", "site", "agent --process"])
 def test_a_new_package_passes_its_test(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kind, *flags = kind.split()
     name = f"my_{kind}_x"

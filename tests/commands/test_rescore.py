@@ -76,7 +76,7 @@ def test_replies_are_read_as_they_were_asked_for(tmp_path: Path) -> None:
             play(run, task, "twelve", replace(one, verdicts=(verdict,)), trajectory=trajectory)
         run.write("run.json", dumps({"scoring": "webarena", "tasks": ["1", "2"], "trials": 1}))
     rows = tmp_path / "rows.jsonl"
-    rows.write_text('{"web_name": "Shop", "id": "1", "ques": "how many?", "web": "http://shop.localhost/"}')
+    rows.write_text('{"web_name": "Shop", "id": "other", "ques": "how many?", "web": "http://shop.localhost/"}')
     assert main(["score", str(tmp_path / "run"), "task=webvoyager", f"task.path={rows}", "--dialect", "published"]) == 0
     assert results(tmp_path / "run", "webarena") == {"1": 1.0, "2": 1.0}
 

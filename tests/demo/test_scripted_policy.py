@@ -1,14 +1,16 @@
 """The scripted policy as what it is: a function from a request to a reply."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.actions import InvalidAction
+from harness.actions import CairnActionSet, InvalidAction
+from harness.cli import configured
 from harness.demo.model.scripted_policy import MAX_SEARCHES, reply
-from harness.demo.model.scripts import Scripts, read_plans
+from harness.demo.model.scripts import _FORMS, Scripts, read_plans
 from harness.errors import TaskError
 from harness.evaluation.action_classes import ACTION_SETS
 
@@ -281,3 +283,63 @@ def test_two_plans_for_one_task_are_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps([{"task_id": n, "steps": [{"do": "stop"}]} for n in (1, "1")]))
     with pytest.raises(TaskError, match="entry 2: task_id 1"):
         read_plans(path, {})
+
+
+@pytest.mark.parametrize(
+    ("step", "written"),
+    [
+        ({"do": "dblclick", "name": "Tea", "nth": 1}, "dblclick [3]"),
+        ({"do": "check", "role": "textbox"}, "check [4]"),
+        ({"do": "uncheck", "role": "textbox"}, "uncheck [4]"),
+        ({"do": "upload", "role": "textbox", "file": "plan.txt"}, "upload [4] [plan.txt]"),
+        ({"do": "drag", "name": "Tea", "to_role": "combobox", "to_name": "Col", "to_exact": False}, "drag [2] [5]"),
+        ({"do": "wait"}, "wait"),
+    ],
+)
+def test_every_action_that_the_prompt_offers_can_be_planned(tmp_path: Path, step: dict[str, Any], written: str) -> None:
+    known = plans(tmp_path, step, {"do": "stop"})
+    assert action(reply(messages(), known).text) == written
+    assert action(reply(messages(written), known).text) == "stop []"
+    assert CairnActionSet().parse(written).render() == written
+    if step["do"] in ("check", "uncheck"):
+        assert action(reply(messages(system=WEBARENA), known).text) == "click [4]"
+    else:
+        told = reply(messages(system=WEBARENA), known).text
+        assert "```" not in told and f"the action set id_accessibility_tree has no {step['do']}" in told
+
+
+@pytest.mark.integration
+def test_the_prompt_offers_no_action_that_a_plan_cannot_say() -> None:
+    described = configured([]).agent.actions["cairn"]
+    offered = {verb for one in CairnActionSet().actions for verb in one.verbs() if re.search(rf"\b{verb}\b", described)}
+    assert {"upload", "dblclick", "uncheck", "close_tab"} <= offered
+    assert offered - {"clear"} <= set(_FORMS)  # a plan says `type` with `clear`
+
+
+@pytest.mark.parametrize(
+    ("step", "hint"),
+    [
+        (
+            {"do": "click", "role": "button", "name": "Tea"},
+            "there is no button named 'Tea'{}; in sight: link 'Tea', link 'Tea'",
+        ),
+        (
+            {"do": "click", "role": "textbox", "name": "Tea?"},
+            "there is no textbox named 'Tea?'{}; in sight: textbox \"Cook's choice\"",
+        ),
+        ({"do": "drag", "name": "Tea", "to_name": "Basket"}, "there is no element named 'Basket'{}."),
+    ],
+)
+def test_what_is_missing_is_named_with_what_is_there(tmp_path: Path, step: dict[str, Any], hint: str) -> None:
+    known = plans(tmp_path, step)
+    history: list[str] = []
+    while "```" in (text := reply(messages(*history), known).text):
+        history.append(action(text))
+    assert len(history) == MAX_SEARCHES and hint.format(f", even after scrolling {MAX_SEARCHES} times") in text
+
+
+def test_a_drag_without_a_place_to_drop_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TaskError, match=r"step 1: drag needs the field to_role or to_name"):
+        plans(tmp_path, {"do": "drag", "name": "Tea"})
+    with pytest.raises(TaskError, match=r"step 1: upload needs the field file"):
+        plans(tmp_path, {"do": "upload", "name": "Tea"})

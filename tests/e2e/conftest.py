@@ -70,7 +70,10 @@ def harness_here(
 
     def call(*arguments: str) -> Start:
         capsys.readouterr()
-        code = main(arguments)
+        try:
+            code = main(arguments)
+        except SystemExit as ended:  # of argparse
+            code = int(ended.code or 0)
         said = capsys.readouterr()
         return Start(code, said.out, said.err, tmp_path / "results" / "run")
 

@@ -89,7 +89,7 @@ def test_agents_that_call_pass_all_demo_tasks(start: Starter, settings: tuple[st
 def test_a_computer_is_not_offered_by_chat_completions(start_here: Starter) -> None:
     done = start_here("agent=computer", *QUICK, "task=demo", "task.ids=[0]")
     assert done.code == 2
-    assert "chat completions have no computer tool; choose llm.api=responses or llm.api=messages" in done.err
+    assert "llm.api=chat has no computer tool; choose llm.api=responses or llm.api=messages" in done.err
     assert not done.folder.exists(), "it is refused before anything is started"
 
 

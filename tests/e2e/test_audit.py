@@ -39,7 +39,7 @@ def test_wrong_input_is_one_sentence(tmp_path: Path, audit: Audit) -> None:
     for given, said in (
         (("nothing.json",), "nothing.json: cannot be read"),
         ((str(DEMO), "--exploit", "magic"), "there is no such exploit"),
-        ((str(DEMO), "--root", "x", "sites.nowhere=1"), "unrecognized arguments"),
+        ((str(DEMO), "--root", "x", "sites.nowhere=1"), "sites.nowhere does not exist yet"),
     ):
         code, _, error = audit(*given)
         assert code == 2 and said in error and "Traceback" not in error

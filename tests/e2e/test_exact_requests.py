@@ -1,6 +1,7 @@
 """The exact request of each decision, made again from the run folder alone and held against what the endpoint received."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from contextlib import closing
 from http.client import HTTPConnection
@@ -76,5 +77,9 @@ async def test_the_exact_request_of_each_decision_is_in_the_run_folder(
     assert done.summary["passed"] == 2 and len(recorder.sent) >= 4
     assert sorted(rebuilt(done.folder)) == sorted(sent.body for sent in recorder.sent)
     capsys.readouterr()
+    assert main(["show", str(done.folder), "0", "1", "--request", "--raw"]) == 0
+    raw = capsys.readouterr().out
+    assert raw.encode() in [sent.body + b"\n" for sent in recorder.sent]
     assert main(["show", str(done.folder), "0", "1", "--request"]) == 0
-    assert capsys.readouterr().out.encode() in [sent.body + b"\n" for sent in recorder.sent]
+    pretty = capsys.readouterr().out
+    assert json.loads(pretty) == json.loads(raw) and pretty.startswith("{\n  ") and pretty.count("\n") > 10

@@ -118,5 +118,6 @@ async def test_without_a_hook_an_interrupted_click_on_a_link_of_a_safe_site_is_r
 
 
 async def test_without_a_hook_an_order_that_may_have_been_received_is_still_in_doubt(tmp_path: Path) -> None:
-    case, ended = await struck("order", NONE, strike("parent", EFFECT, 0, at_once=True), tmp_path)
+    # The worker, which records: killed with its parent, it would sometimes have recorded the answer before.
+    case, ended = await struck("order", NONE, strike("worker", EFFECT, 0, at_once=True), tmp_path)
     assert len(ended.site.effects) == 1 and case.has_doubt

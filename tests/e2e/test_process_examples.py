@@ -1,5 +1,6 @@
 """The examples of docs/examples/agents: at most 40 lines each, and each plays 15 demo tasks with its own packages."""
 
+import ast
 import json
 import re
 from collections.abc import Callable
@@ -9,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from harness.evaluation.shipped_agents import AGENTS, is_current
 from tests.e2e.conftest import PROJECT, Start
 
-ENVIRONMENTS = PROJECT / ".venv-agents"
 EXAMPLES = sorted(path for path in (PROJECT / "docs" / "examples" / "agents").iterdir() if path.is_file())
 
 pytestmark = [pytest.mark.browser, pytest.mark.integration]
@@ -21,31 +22,18 @@ pytestmark = [pytest.mark.browser, pytest.mark.integration]
 class Example:
     """One agent, and what is known of it before it plays."""
 
-    environment: str
-    """Its folder of `.venv-agents`."""
+    agent: str
     interface: str
     """Of its requests to the model."""
-    agent: str = "process"
-    server: str = ""
-    """A folder of `.venv-agents` whose server it starts."""
     overrides: tuple[str, ...] = ()
-
-    def command(self, name: str) -> list[str]:
-        """The program, and what it is given."""
-        python = ENVIRONMENTS / self.environment / "bin" / "python"
-        script = PROJECT / "docs" / "examples" / "agents" / name
-        server = [str(ENVIRONMENTS / self.server / "node_modules" / ".bin" / self.server)] if self.server else []
-        return [str(python), str(script), *server]
 
 
 PLAYED = {
-    "browser_use_agent.py": Example(agent="browser-use", environment="browser-use", interface="chat"),
-    "mcp_loop.py": Example(environment="clients", interface="messages"),
-    "openai_agents.py": Example(environment="openai-agents", interface="responses", overrides=("llm.api=responses",)),
-    "playwright_mcp.py": Example(
-        agent="playwright-mcp", environment="clients", server="playwright-mcp", interface="chat"
-    ),
-    "tool_loop.py": Example(environment="clients", interface="chat"),
+    "browser_use_agent.py": Example(agent="browser-use", interface="chat"),
+    "mcp_loop.py": Example(agent="mcp-loop", interface="messages"),
+    "openai_agents.py": Example(agent="openai-agents", interface="responses", overrides=("llm.api=responses",)),
+    "playwright_mcp.py": Example(agent="playwright-mcp", interface="chat"),
+    "tool_loop.py": Example(agent="tool-loop", interface="chat"),
 }
 
 
@@ -54,8 +42,17 @@ def test_an_example_is_short(example: Path) -> None:
     assert example.read_text().count("\n") <= 40
 
 
-def test_every_example_is_played() -> None:
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_gives_no_token_as_an_argument(example: Path) -> None:
+    """Arguments are in the process list, which everybody on the machine sees; variables are not."""
+    lists = [node for node in ast.walk(ast.parse(example.read_text())) if isinstance(node, ast.List)]
+    held = {leaf.value for one in lists for leaf in ast.walk(one) if isinstance(leaf, ast.Constant)}
+    assert not held & {"CAIRN_CDP_URL", "CAIRN_TOKEN"}
+
+
+def test_every_example_is_played_and_can_be_installed() -> None:
     assert {path.name for path in EXAMPLES} == PLAYED.keys()
+    assert {example.agent for example in PLAYED.values()} == AGENTS.keys()
 
 
 _ACTION = re.compile(
@@ -67,9 +64,8 @@ _ACTION = re.compile(
 
 def check_installed(example: Example) -> None:
     """Skip a test whose packages are missing."""
-    for folder in filter(None, (example.environment, example.server)):
-        if not (ENVIRONMENTS / folder / "installed").exists():
-            pytest.skip(f"make test-agents has not installed {folder}, or cannot install it")
+    if not is_current(example.agent):
+        pytest.skip(f"harness agents install {example.agent} was not run, or cannot install it")
 
 
 def lines_of(done: Start) -> list[dict[str, Any]]:
@@ -80,8 +76,7 @@ def lines_of(done: Start) -> list[dict[str, Any]]:
 def test_steps_in_a_browser_of_its_own_name_element_and_value(start: Callable[..., Start], name: str) -> None:
     example = PLAYED[name]
     check_installed(example)
-    command = f"agent.command=[{','.join(example.command(name))}]"
-    done = start(f"agent={example.agent}", command, "llm=scripted", "task.ids=['0','2']", timeout_s=600)
+    done = start(f"agent={example.agent}", "llm=scripted", "task.ids=['0','2']", timeout_s=600)
     assert done.code == 0, done.err
     titles = [line["title"] for line in lines_of(done) if line["kind"] == "landed"]
     assert titles and [title for title in titles if not _ACTION.fullmatch(title)] == []
@@ -95,8 +90,7 @@ def test_steps_in_a_browser_of_its_own_name_element_and_value(start: Callable[..
 def test_an_example_plays_and_is_scored_like_any_agent(start: Callable[..., Start], name: str) -> None:
     example = PLAYED[name]
     check_installed(example)
-    command = f"agent.command=[{','.join(example.command(name))}]"
-    chosen = (f"agent={example.agent}", command, "llm=scripted", "task.limit=15", *example.overrides)
+    chosen = (f"agent={example.agent}", "llm=scripted", "task.limit=15", *example.overrides)
     done = start(*chosen, timeout_s=900)
     assert done.code == 0, done.err
     assert (done.summary["passed"], done.summary["divergences"]) == (15, 0)

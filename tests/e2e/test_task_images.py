@@ -146,7 +146,7 @@ def test_every_agent_that_sees_is_sent_them_over_every_interface(
         assert labels(messages) == ["PICTURE 1 OF THE OBJECTIVE:", "PICTURE 2 OF THE OBJECTIVE:"]
     opened = read(done.folder / "0.traj.jsonl").opened
     assert opened is not None and opened.images == tuple(sha256(one).hexdigest() for one in (RED, BLUE))
-    assert opened.task.images == (f"{url}/static/red.png", str(tmp_path / "blue.jpg"))
+    assert opened.task.images == (f"{url}/static/red.png", "blue.jpg")
     stored = [path.read_bytes() for path in (done.folder / "artifacts").rglob("*") if path.is_file()]
     assert stored.count(RED) == stored.count(BLUE) == 1
 

@@ -57,6 +57,18 @@ def test_a_refused_start_leaves_no_folder(start_here: Starter) -> None:
     assert not done.folder.exists()
 
 
+@pytest.mark.parametrize("setting", ["llm.plans", "llm.prices", "llm.faults"])
+def test_a_start_that_is_refused_after_it_has_written_leaves_no_folder(
+    start: Starter, tmp_path: Path, setting: str
+) -> None:
+    (tmp_path / "llm.plans").write_text('[{"task_id": 0, "steps": [{"do": "wave"}]}]')
+    (tmp_path / "llm.prices").write_text("m: {prompt: 1}")
+    value = "[{do: nonsense}]" if setting == "llm.faults" else tmp_path / setting
+    done = start("task.limit=1", f"{setting}={value}")
+    assert done.code == 2 and len(done.err.splitlines()) == 1
+    assert not done.folder.exists()
+
+
 def test_a_task_without_a_field_is_named(start_here: Starter, tmp_path: Path) -> None:
     task = {"task_id": 7, "sites": ["shop"], "start_url": "__SHOP__", "eval": {"eval_types": ["url_match"]}}
     path = tmp_path / "tasks.json"

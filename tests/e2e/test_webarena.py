@@ -210,7 +210,7 @@ def test_tasks_run_through_logins_and_helpers_in_both_dialects(start: Starter, d
         "http://gitlab.com/settings/profile",
         "http://reddit.com/settings",
     ]
-    assert str(deployment.port) not in (done.folder / "1.traj.jsonl").read_text()
+    assert f":{deployment.port}" not in (done.folder / "1.traj.jsonl").read_text()
 
 
 @pytest.mark.slow

@@ -1,8 +1,13 @@
-"""A confined process reads no results of other runs, wherever they are in its folders."""
+"""A confined process reads no results of other runs, wherever they are in its folders, and reaches no other program
+through a socket or a pipe in them.
+"""
 
 import asyncio
+import contextlib
+import io
 import json
 import os
+import socket
 import sys
 from pathlib import Path
 
@@ -113,3 +118,43 @@ async def test_a_confined_process_reads_none_of_them_and_its_tries_are_recorded(
     assert set(found) == set(map(os.fspath, results)) and not any(ANSWER in text for text in found.values())
     tried = " ".join(one.what for one in episode.violations)
     assert all(path.name in tried for path in (results[0], results[3], results[5])), tried
+
+
+DOORS = """
+import json, os, socket
+def connect():
+    with socket.socket(socket.AF_UNIX) as one: one.connect("deep/socket")
+def write():
+    os.write(os.open("deep/pipe", os.O_WRONLY | os.O_NONBLOCK), b"x")
+def said(way):
+    try: way()
+    except OSError as error: return type(error).__name__
+    return "through"
+print(json.dumps({"answer": json.dumps([said(connect), said(write)])}))
+"""
+
+
+@pytest.mark.integration
+@pytest.mark.skipif(SANDBOX is None, reason=WHY_NOT or "-")
+async def test_a_confined_process_reaches_no_program_through_a_socket_or_a_pipe_of_its_folder(tmp_path: Path) -> None:
+    made = settings(tmp_path / "agent")
+    write(tmp_path / "agent" / "reads.py", DOORS.encode())
+    (deep := tmp_path / "agent" / "deep").mkdir()
+    os.mkfifo(deep / "pipe")
+    with socket.socket(socket.AF_UNIX) as listener, _read(deep / "pipe") as reading:
+        listener.setblocking(False)
+        with contextlib.chdir(deep):  # the path of a socket is short
+            listener.bind("socket")
+        listener.listen()
+        assert set(results_in([tmp_path / "agent"])) == {deep / "pipe", deep / "socket"}
+        episode = await play(build_process_agent(made, None, asyncio.Event().wait), "[1] link 'one'")
+        assert (
+            episode.closed is not None and "Error" in episode.closed.answer and "through" not in episode.closed.answer
+        )
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+        assert not reading.read(1)
+
+
+def _read(pipe: Path) -> io.FileIO:
+    return io.FileIO(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))

@@ -3,15 +3,14 @@ anew.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
 from harness.errors import JournalError
 from harness.evaluation.retry_request import RETRY_NAME, remember, settle, standing
-from harness.journal.index import EpisodeResult, IndexEntry, Scan
-from harness.journal.names import name_of
+from harness.journal.index import EpisodeResult
 from harness.journal.store import RunFolder
 from harness.runner.pending import PendingPolicy, pending_jobs
 from tests.runner.test_pending import FAILED, PASSED, TASK, outcome
@@ -33,18 +32,6 @@ def came_to(**states: str | tuple[int, str]) -> dict[tuple[str, int], EpisodeRes
     return found
 
 
-def remembered(policy: PendingPolicy, run: RunFolder, outcomes: Mapping[tuple[str, int], EpisodeResult]) -> None:
-    """As if the journals said so."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "scan", lambda: Scan(entries=tuple(entries(outcomes)), damaged=(), fresh=True))
-        remember(policy, run, TASKS, trials=1)
-
-
-def entries(outcomes: Mapping[tuple[str, int], EpisodeResult]) -> Iterator[IndexEntry]:
-    for one in outcomes.values():
-        yield IndexEntry(name=name_of(one.task_id, one.trial), size=0, mtime_ns=0, outcome=one)
-
-
 class Runs:
     """Starts of one command."""
 
@@ -55,7 +42,7 @@ class Runs:
         """Its pending jobs, as in `1+ 2` (+ = opened anew)."""
         jobs = pending_jobs(TASKS, 1, outcomes, standing(self.policy, self.run.path, TASKS, outcomes, trials=1))
         if jobs:
-            remembered(self.policy, self.run, outcomes)
+            remember(self.policy, self.run, TASKS, outcomes, trials=1)
         return " ".join(job.task.task_id + "+" * job.reopen for job in jobs)
 
     def end(self, outcomes: Mapping[tuple[str, int], EpisodeResult]) -> bool:
@@ -98,7 +85,7 @@ def test_another_way_of_asking_is_another_request(run: RunFolder) -> None:
 
 def test_tasks_left_out_of_the_command_keep_their_request(run: RunFolder) -> None:
     everything, one = came_to(t1="passed", t2="passed", t3="passed"), TASKS[:1]
-    remembered(a_policy(), run, everything)
+    remember(a_policy(), run, TASKS, everything, trials=1)
     after = came_to(t1=(2, "passed"), t2="passed", t3="passed")
     settle(a_policy(), run, one, after, trials=1)
     kept = json.loads((run.path / RETRY_NAME).read_bytes())

@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -91,6 +92,12 @@ def test_the_same_is_said_again_and_this_start_did_nothing(run: Run) -> None:
     assert after.pop("invocation") == {**loads(dumps(Invocation())), "wall_s": pytest.approx(0, abs=60)}
     assert before.pop("invocation")["episodes_run"] == 2
     assert after == before
+
+
+def test_the_time_is_that_of_the_whole_command(run: Run) -> None:
+    begun = time.monotonic() - 1000  # a thousand seconds of imports
+    found = load_summary(run.folder, settings=run.config.tree(), begun=begun)
+    assert found is not None and found.invocation.wall_s >= 1000
 
 
 def test_the_exit_code_is_that_of_the_results(tmp_path: Path, run: Run) -> None:

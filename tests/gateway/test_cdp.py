@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from harness.browser.session.chromium import ChromiumPool
 from harness.errors import EnvironmentDiverged
 from harness.records import Acted, Commanded, Done, Episode
 from harness.testing import MemoryJournal
+from tests import waiting
 from tests.browser.conftest import Answer, Asked, Web, html
 from tests.gateway.driven import RAW, SHOP, bought, driving, play_driven, serve_shop, shop_browser
 from tests.gateway.processes import HEAD, Model
@@ -199,6 +201,40 @@ async def test_a_page_is_not_left_by_a_replay_before_it_has_sent_what_is_recorde
     assert episode.closed is not None and episode.closed.answer == "r1 r2 r3" and episode.diverged == ()
     assert [asked.path for asked in bought(web)] == ["/late"]
     assert sum(len(one.effects) for one in episode.late) + sum(len(one.acted.effects) for one in episode.steps) == 1
+
+
+async def test_a_page_is_as_old_as_it_was_when_its_process_goes_on(tmp_path: Path, shop: Shop) -> None:
+    """What the page sent is in no record: the kill came before it was told of."""
+
+    class Thinking(Model):
+        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+            if len(self.seen) == 1:
+                await waiting.until(lambda: bool(bought(web)))
+            await super().__call__(scope, receive, send)
+
+    web, pool = shop
+    send = "setTimeout(() => fetch('/late', {method: 'POST'}), 2000)"
+    web.page("/", SHOP + f"<button style='top:240px' onclick=\"{send}\">Later</button>", title="Shop")
+    web.page("/late", "done")
+    try:
+        calm = MemoryJournal()
+        async with driving(LATER, tmp_path, model=Thinking()) as agent:
+            await play_driven(agent, pool, calm)
+        assert [asked.path for asked in bought(web)] == ["/late"]
+        (end,) = [at for at, one in enumerate(calm.records, 1) if one.kind == "answered" and one.number == 2]
+        web.asked.clear()  # the site was reset
+        journal = MemoryJournal(
+            replace(one, effects=()) if isinstance(one, Acted) else one
+            for one in calm.records[:end]
+            if one.kind != "late"
+        )
+        journal.artifacts = calm.artifacts
+        async with driving(LATER, tmp_path, model=Model(seen=[b""] * len(journal.episode.answered))) as agent:
+            episode = await play_driven(agent, pool, journal)
+    finally:
+        serve_shop(web)
+    assert episode.closed is not None and episode.closed.answer == "r1 r2 r3" and episode.diverged == ()
+    assert [asked.path for asked in bought(web)] == ["/late"]
 
 
 TABS = (
@@ -408,6 +444,26 @@ async def test_a_hostile_client_reaches_nothing_but_its_own_episode(tmp_path: Pa
     assert episode.closed is not None
     answer = episode.closed.answer
     assert answer.startswith("[]") and int(answer[2:]) >= 45, answer
+
+
+HABIT = (
+    RAW
+    + """
+cdp = Cdp(); page = cdp.attach()
+said = ["error" in cdp.call(method) for method in ("Page.enable", "Network.enable", "Log.disable")]
+said += ["error" in cdp.call("Page.enable", "0123456789ABCDEF"), "error" in cdp.call("Debugger.enable"), "error" in cdp.call("Page.reload")]
+act("stop", answer=json.dumps(said))
+"""
+)
+
+
+async def test_habits_of_clients_are_refused_and_no_violation_and_tries_are_one(tmp_path: Path, shop: Shop) -> None:
+    _, pool = shop
+    async with driving(HABIT, tmp_path) as agent:
+        episode = await play_driven(agent, pool, MemoryJournal())
+    assert episode.closed is not None and episode.closed.answer == json.dumps([True] * 6)
+    tries = [one.what.partition(":")[0] for one in episode.violations]
+    assert tries == ["Page.enable", "Debugger.enable", "Page.reload"], "the first of another's session"
 
 
 FORGED = (

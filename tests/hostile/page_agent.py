@@ -122,6 +122,34 @@ SCRIPTS = {
     "security policy that reports": "return frame({src: `/reports?${url}`}).then(() => later(500))",
     "speculation, prefetch": "document.head.insertAdjacentHTML('beforeend', ''); const s = document.createElement('script'); s.type = 'speculationrules'; s.textContent = JSON.stringify({prefetch: [{urls: [url], eagerness: 'immediate'}]}); document.head.append(s); return later(500).then(() => fetch(url, {mode: 'no-cors'}).then(() => 'answered', () => ''))",
     "speculation, prerender": "const s = document.createElement('script'); s.type = 'speculationrules'; s.textContent = JSON.stringify({prerender: [{urls: [url], eagerness: 'immediate'}]}); document.head.append(s); return later(500).then(() => fetch(url, {mode: 'no-cors'}).then(() => 'answered', () => ''))",
+    "paint worklet": "return CSS.paintWorklet ? CSS.paintWorklet.addModule(url).then(() => 'answered', () => '') : import(url).then(() => 'answered', () => '')",
+    "audio worklet": "return new AudioContext().audioWorklet.addModule(url).then(() => 'answered', () => '')",
+    "compression dictionary": "return Promise.race([tag('link', {rel: 'compression-dictionary', href: url}), later(500)]).then(() => fetch(url, {mode: 'no-cors'}).then(() => 'answered', () => ''))",
+    "attribution source": "return markup(`<img attributionsrc=${url} src=${url}>`)",
+    "cursor": "return style(`body { cursor: url(${url}), auto; background: image-set(url(${url}) 1x) }`)",
+    "mask": "return style(`body { -webkit-mask-image: url(${url}); mask: url(${url}#x) }`)",
+    "content of a style": "return style(`body::before { content: url(${url}) }`)",
+    "border image": "return style(`body { border: 9px solid; border-image: url(${url}) 30 }`)",
+    "filter of SVG": "return markup(`<svg width=9 height=9><filter id=f><feImage href='${url}'/></filter><rect filter='url(#f)' width=9 height=9 /></svg>`)",
+    "style sheet of XML": "return frame({src: URL.createObjectURL(new Blob([`<?xml-stylesheet type='text/css' href='${url}'?><a/>`], {type: 'text/xml'}))}).then(() => later(300))",
+    "transformation of XML": "return frame({src: URL.createObjectURL(new Blob([`<?xml-stylesheet type='text/xsl' href='${url}'?><a/>`], {type: 'text/xml'}))}).then(() => later(300)).then(() => fetch(url, {mode: 'no-cors'}).then(() => 'answered', () => ''))",
+    "stream of a socket": "if (!window.WebSocketStream) return new Promise(r => { const w = new WebSocket(ws); w.onopen = () => r('open'); w.onerror = () => r('') }); return new WebSocketStream(ws).opened.then(() => 'open', () => '')",
+    "event source of a worker": "return worker(`const e = new EventSource(${JSON.stringify(url)}); e.onopen = () => postMessage('open'); e.onerror = () => { e.close(); postMessage('') }`)",
+    "request of a worker": "return worker(`const x = new XMLHttpRequest(); x.open('GET', ${JSON.stringify(url)}, false); try { x.send(); postMessage(x.responseText) } catch { postMessage('') }`)",
+    "worker of a worker": 'return worker(`const w = new Worker(URL.createObjectURL(new Blob([\'fetch(\' + ${JSON.stringify(JSON.stringify(url))} + \', {mode: "no-cors"}).then(() => postMessage("answered"), () => postMessage(""))\']))); w.onmessage = (e) => postMessage(e.data)`)',
+    "download": "document.body.innerHTML = `<a id=d download=x href=${url}>x</a>`; document.getElementById('d').click(); return later(400)",
+    "written window": "const w = open('about:blank'); w.document.write(`<img src=${url}>`); return later(500)",
+    "window of a blob": "const w = open(URL.createObjectURL(new Blob([`<img src=${url}>`], {type: 'text/html'}))); return later(500)",
+    "window of data": "document.body.innerHTML = `<iframe src=\"data:text/html,<iframe src='data:text/html,<img src=${url}>'></iframe>\"></iframe>`; return later(600)",
+    "synchronous request": "try { const x = new XMLHttpRequest(); x.open('GET', url, false); x.send(); return x.responseText } catch { return '' }",
+    "user in the address": "return fetch(url.replace('http://', 'http://user:pw@'), {mode: 'no-cors'}).then(() => 'answered', () => fetch(url, {mode: 'no-cors'}).then(() => 'answered', () => ''))",
+    "identity provider": "return (window.IdentityCredential ? navigator.credentials.get({identity: {providers: [{configURL: url, clientId: 'x'}]}}).then(() => 'answered', () => '') : Promise.resolve()).then(() => fetch(url, {mode: 'no-cors'}).then(() => 'answered', () => ''))",
+    "document in a parser": "const d = new DOMParser().parseFromString(`<img src=${url}>`, 'text/html'); document.body.append(document.adoptNode(d.images[0])); return later(300)",
+    "template": "const e = document.createElement('template'); e.innerHTML = `<img src=${url}>`; document.body.append(e.content.cloneNode(true)); return later(300)",
+    "frame after navigation": "return frame({src: '/more'}).then(() => new Promise(r => { const f = document.createElement('iframe'); f.src = '/more'; f.onload = () => { f.contentWindow.location.replace(url); setTimeout(() => r(''), 400) }; document.body.append(f) }))",
+    "history": "history.pushState(1, '', '/x'); const b = document.createElement('base'); b.href = url; document.head.append(b); const i = new Image(); i.src = 'y'; return later(300)",
+    "noopener form": "document.body.innerHTML = `<form target=_blank rel=noopener method=post action=${url}><input name=a></form>`; document.forms[0].submit(); return later(500)",
+    "port of the site's host": "return fetch(location.origin.replace(/:\\d+$/, '') + ':1', {mode: 'no-cors'}).then(() => 'answered', () => '').then(() => fetch(url, {mode: 'no-cors'}).then(() => 'answered', () => ''))",
     "TURN over TCP": "return call(`turn:127.0.0.1:${port}?transport=tcp`, {username: 'a', credential: 'b'})",
     "TURN over TLS": "return call(`turns:127.0.0.1:${port}?transport=tcp`, {username: 'a', credential: 'b'})",
 }
@@ -250,6 +278,7 @@ def document(url):
 
 
 CONTINUED = "window.got = ''; fetch('/more').then(r => r.text()).then(t => window.got = t, () => 0); return ''"
+FRAMED = "const f = document.createElement('iframe'); f.src = '/more'; document.body.append(f); return ''"
 COMMANDS = {
     "navigation": lambda browser, url: (browser.call("Page.navigate", browser.page, url=url), browser.text())[1],
     "tab": lambda browser, url: value(browser.call("Target.createTarget", url=url).get("result", "")),
@@ -303,6 +332,33 @@ COMMANDS = {
         browser.call("Page.removeScriptToEvaluateOnNewDocument", browser.page, identifier="1"),
         browser.call("Page.disable", browser.page),
     )[3],
+    "refresh that is forged": lambda browser, url: browser.intercepted(
+        FRAMED,
+        method="Fetch.fulfillRequest",
+        responseCode=200,
+        responseHeaders=[{"name": "content-type", "value": "text/html"}, {"name": "refresh", "value": "0;url=" + url}],
+        body=base64.b64encode(b"<p>x</p>").decode(),
+    ),
+    "link that is forged": lambda browser, url: browser.intercepted(
+        FRAMED,
+        method="Fetch.fulfillRequest",
+        responseCode=200,
+        responseHeaders=[
+            {"name": "content-type", "value": "text/html"},
+            {"name": "link", "value": f"<{url}>; rel=preload; as=image"},
+        ],
+        body=base64.b64encode(b"<p>x</p>").decode(),
+    ),
+    "service worker that is forged": lambda browser, url: (
+        browser.intercepted(
+            "window.got = ''; navigator.serviceWorker.register('/sw.js').then(() => 0, () => 0); return ''",
+            method="Fetch.fulfillRequest",
+            responseCode=200,
+            responseHeaders=[{"name": "content-type", "value": "text/javascript"}],
+            body=base64.b64encode(f"oninstall = () => fetch({value(url)}, {{mode: 'no-cors'}})".encode()).decode(),
+        )
+        or browser.script(f"return fetch({value(url)}, {{mode: 'no-cors'}}).then(() => 'answered', () => '')")
+    ),
 }
 """Each is tried with some spellings of a host, and with addresses that are none of the web."""
 
@@ -348,6 +404,41 @@ OTHERS = {
     "page of another episode": lambda browser: browser.call("Page.navigate", browser.page, url=KNOWN["devtools"]).get(
         "result"
     ),
+    "cookies of its context": lambda browser: [
+        one
+        for one in browser.result("Storage.getCookies", browserContextId=KNOWN["context"]).get("cookies", [])
+        if one["name"] == "of-another"
+    ],
+    "tab in its context": lambda browser: [
+        browser.result("Target.createTarget", url="about:blank", browserContextId=KNOWN["context"]),
+        [one for one in browser.targets() if one.get("browserContextId") == KNOWN["context"]],
+    ][1],
+    "all kinds of targets": lambda browser: [
+        one
+        for one in browser.result("Target.getTargets", filter=[{"exclude": False}]).get("targetInfos", [])
+        if one.get("browserContextId") == KNOWN["context"] or one["type"] == "browser"
+    ],
+    "its window": lambda browser: browser.result("Browser.getWindowForTarget", targetId=KNOWN["other"]),
+    "bounds of a window": lambda browser: browser.result("Browser.getWindowBounds", windowId=1),
+    "downloads": lambda browser: browser.result(
+        "Browser.setDownloadBehavior", behavior="allow", downloadPath="/tmp", browserContextId=KNOWN["context"]
+    ),
+    "resolved blob": lambda browser: browser.result("IO.resolveBlob", browser.page, objectId="1"),
+    "file of an element": lambda browser: browser.result("DOM.getFileInfo", browser.page, objectId="1"),
+    "extension": lambda browser: browser.result("Extensions.loadUnpacked", path="/tmp"),
+    "data of all": lambda browser: browser.call(
+        "Storage.clearDataForOrigin", browser.page, origin="*", storageTypes="all"
+    ).get("result"),
+    "histograms": lambda browser: browser.result("Browser.getHistograms"),
+    "command of the browser": lambda browser: browser.call(
+        "Browser.executeBrowserCommand", commandId="openTabSearch"
+    ).get("result"),
+    "remote locations": lambda browser: browser.call(
+        "Target.setRemoteLocations", locations=[{"host": "127.0.0.1", "port": KNOWN["free"]}]
+    ).get("result"),
+    "heap": lambda browser: browser.call("HeapProfiler.takeHeapSnapshot", browser.page).get("result"),
+    "debugger": lambda browser: browser.call("Debugger.enable", browser.page).get("result"),
+    "crash a page": lambda browser: browser.call("Page.crash", browser.page).get("result"),
 }
 """Other episodes, and the browser as a whole."""
 

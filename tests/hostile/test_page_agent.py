@@ -145,7 +145,9 @@ async def tried(ways: Sequence[str], folder: Path, monkeypatch: pytest.MonkeyPat
         listeners() as listening,
     ):
         await other.restore(task, Episode())
-        whose = (await other._window.tabs.current.cdp.send("Target.getTargetInfo"))["targetInfo"]
+        its = other._window.tabs.current.cdp
+        whose = (await its.send("Target.getTargetInfo"))["targetInfo"]
+        await its.send("Network.setCookie", {"name": "of-another", "value": SECRET, "url": site.url})
         known = {
             "site": site.url + "/",
             "ports": machine.ports,

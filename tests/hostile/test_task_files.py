@@ -38,8 +38,8 @@ def judged(**fields: Any) -> bytes:
 
 
 FILES: dict[str, tuple[bytes, str]] = {
-    "empty": (b"", "not valid JSON"),
-    "blanks": (b" \n\t ", "not valid JSON"),
+    "empty": (b"", "is empty; a task file is a JSON array of tasks"),
+    "blanks": (b" \n\t ", "is empty; a task file is a JSON array of tasks"),
     "binary": (bytes(range(256)), "not valid JSON"),
     "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(100), "not valid JSON"),
     "UTF-8 with BOM": (b"\xef\xbb\xbf" + one(), "save it as UTF-8 without one"),

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from harness.actions import InvalidAction
 from harness.errors import JournalCorrupt, JournalError
 from harness.journal.final_state import read_final_state
 from harness.journal.index import INDEX_NAME, EpisodeResult, result_of, scan
 from harness.journal.redaction import Redactor
 from harness.journal.store import RunFolder
 from harness.records import CloseReason, Record, Usage
-from tests.journal.episodes import acted, decided, failed, folded, opened, task, whole_episode
+from tests.journal.episodes import acted, closed, decided, failed, folded, opened, task, whole_episode
 
 
 def fill(run: RunFolder, task_id: str, records: tuple[Record, ...] | None = None) -> Path:
@@ -58,6 +59,15 @@ def test_an_outcome_tells_where_an_attempt_goes_on() -> None:
     for records in ((begun,), (begun, acted(0), diverged), whole_episode()):
         outcome = result_of(folded(records))
         assert outcome is not None and not outcome.goes_on
+
+
+def test_an_outcome_tells_the_reply_that_could_not_be_read() -> None:
+    said = "I cannot go on:\n" + "x" * 1000
+    records = (opened(), acted(0), decided(1, InvalidAction(), reply=said), acted(1))
+    unread = result_of(folded((*records, closed(CloseReason.PARSE_FAILURES))))
+    assert unread is not None and unread.unread.startswith("I cannot go on: xxx") and len(unread.unread) == 300
+    other = result_of(folded((*records, closed(CloseReason.MAX_STEPS))))
+    assert other is not None and other.unread == ""
 
 
 def test_usage_and_time_are_those_of_all_attempts() -> None:

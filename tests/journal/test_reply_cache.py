@@ -231,3 +231,16 @@ def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
         check_folder(tmp_path / "file", "llm.cache_dir", writes=True)
     with pytest.raises(ConfigError, match="there are no replies in it that can be read"):
         check_folder(tmp_path / "none", "llm.cache_dir", writes=False)
+
+
+@pytest.mark.parametrize("writes", [True, False])
+@pytest.mark.parametrize("inner", ["", "replies"])
+def test_a_folder_into_which_everybody_may_put_replies_is_refused(folder: Path, inner: str, writes: bool) -> None:
+    (folder / inner).chmod(0o1777)
+    sentence = (
+        rf"llm\.cache_dir={folder} .*everybody may put replies into it \(mode 1777\).*chmod o-w {folder / inner};"
+    )
+    with pytest.raises(ConfigError, match=sentence):
+        check_folder(folder, "llm.cache_dir", writes=writes)
+    (folder / inner).chmod(0o775)
+    check_folder(folder, "llm.cache_dir", writes=writes)

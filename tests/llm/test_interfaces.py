@@ -175,6 +175,50 @@ async def test_the_key_is_in_the_providers_header_and_in_no_message(api: str) ->
 
 
 @each_api
+@pytest.mark.parametrize(
+    ("status", "error", "fix"),
+    [
+        (
+            400,
+            {
+                "message": "Unsupported parameter: 'max_tokens' is not supported with this model. Use"
+                " 'max_completion_tokens' instead.",
+                "param": "max_tokens",
+                "code": "unsupported_parameter",
+            },
+            "set llm.max_tokens_field=max_completion_tokens",
+        ),
+        (
+            400,
+            {
+                "message": "Only the default (1) value is supported.",
+                "param": "temperature",
+                "code": "unsupported_value",
+            },
+            "set llm.temperature=null",
+        ),
+        (400, {"message": "`temperature` is deprecated for this model."}, "set llm.temperature=null"),
+        (400, {"message": "Unrecognized request argument supplied: seed"}, "set llm.seed=null"),
+        (422, {"message": "body.top_p: Extra inputs are not permitted"}, "set llm.top_p=null"),
+        (400, {"message": "max_tokens is too large: 4096. Your request has 5000 input tokens."}, ""),
+        (400, {"message": "image_url is not supported by this model"}, ""),
+        (400, {"message": "the prompt about temperature was filtered"}, ""),
+    ],
+)
+async def test_a_parameter_that_is_not_taken_stops_all_requests_and_names_its_setting(
+    api: str, status: int, error: dict[str, str], fix: str
+) -> None:
+    waits = Waits()
+    answer = lambda request: httpx2.Response(status, json={"error": error})  # noqa: E731
+    async with chat(mocked(answer, api_key=KEY), waits, api=api) as model:
+        with pytest.raises(ModelRejected if fix else RequestRefused) as rejected:
+            await model.ask(ASKED)
+    said = str(rejected.value)
+    assert fix in said and error["message"][:20] in said and "\n" not in said
+    assert waits.slept == []
+
+
+@each_api
 async def test_a_call_and_its_result_go_round(api: str) -> None:
     async with scripted(waits=Waits(), api=api) as (model, _):
         first = await model.ask(ASKED, [GO_BACK])
@@ -226,7 +270,7 @@ async def test_reasoning_models_are_sent_what_they_take(api: str, model_name: st
 @pytest.mark.parametrize("name", ["claude-opus-4-7", "claude-sonnet-5-5", "gpt-5"])
 async def test_a_temperature_is_refused_where_the_provider_does(name: str) -> None:
     async with scripted(waits=Waits(), api="messages", model=name, temperature=0.0) as (model, _):
-        with pytest.raises(RequestRefused, match="temperature"):
+        with pytest.raises(ModelRejected, match=r"does not take temperature .* set llm\.temperature=null"):
             await model.ask(ASKED)
 
 

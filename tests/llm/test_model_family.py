@@ -2,9 +2,9 @@
 
 import pytest
 
-from harness.llm.chat_completion import parameters
 from harness.llm.chat_settings import ChatSettings
 from harness.llm.model_family import REASONING_TOKENS, is_reasoning_model
+from harness.llm.providers.chat import ChatCompletions
 
 
 @pytest.mark.parametrize(
@@ -51,10 +51,14 @@ def test_others_are_not(model: str) -> None:
 
 def test_a_reasoning_model_is_sent_what_it_takes() -> None:
     settings = ChatSettings(model="gpt-5", temperature=0.0, top_p=0.9, max_tokens=9, reasoning_effort="low", seed=3)
-    assert parameters(settings) == {"max_completion_tokens": 9 + REASONING_TOKENS, "reasoning_effort": "low", "seed": 3}
-    assert parameters(ChatSettings(model="gpt-5")) == {}
+    assert ChatCompletions().parameters(settings) == {
+        "max_completion_tokens": 9 + REASONING_TOKENS,
+        "reasoning_effort": "low",
+        "seed": 3,
+    }
+    assert ChatCompletions().parameters(ChatSettings(model="gpt-5")) == {}
 
 
 def test_naming_the_field_sends_everything_as_it_is() -> None:
     settings = ChatSettings(model="gpt-5", temperature=1.0, max_tokens=9, max_tokens_field="max_completion_tokens")
-    assert parameters(settings) == {"temperature": 1.0, "max_completion_tokens": 9}
+    assert ChatCompletions().parameters(settings) == {"temperature": 1.0, "max_completion_tokens": 9}

@@ -230,7 +230,7 @@ async def test_a_package_that_is_not_installed_is_the_answer_to_the_process(monk
     def missing(*_: object) -> None:
         raise ConfigError("llm.api=messages needs the package anthropic")
 
-    monkeypatch.setattr("harness.llm.passthrough.connect", missing)
+    monkeypatch.setattr("harness.llm.providers.messages.Messages.connect", missing)
     async with passing(Server()) as passthrough:
         answer = await passthrough.send(ForeignRequest(interface="messages", body=ODD))
     assert answer.status == 501 and b"needs the package anthropic" in answer.body and answer.usage.requests == 0

@@ -45,10 +45,10 @@ def test_a_baseline_that_lacks_a_task_is_not_shown_and_one_of_more_tasks_counts_
 
 
 def test_the_report_is_made_again_when_a_baseline_appears(tmp_path: Path) -> None:
-    run = fill(tmp_path / "run", [PASS, replace(FAIL, steps=3)], screenshots=False)
+    run = fill(tmp_path / "run", [PASS, PASS, PASS, replace(FAIL, steps=3)], screenshots=False)
     page = write_report(run).index
     assert NO_BASELINE in page.read_text()
-    fill(tmp_path / "n", [FAIL, PASS], screenshots=False, agent="null")
+    fill(tmp_path / "n", [FAIL, PASS, FAIL, PASS], screenshots=False, agent="null")
     assert write_report(run).pages == 0
     text = page.read_text()
     assert NO_BASELINE not in text and "agent=null</code>: <b>50.0%</b>" in text
@@ -78,6 +78,20 @@ def test_where_there_is_no_baseline_it_is_said(tmp_path: Path, capsys: pytest.Ca
     assert "<dt>Baselines</dt><dd>none</dd>" in html.read_text()
     rows = rows_of(scan(after).entries, run_info(after))
     assert f"{NO_BASELINE}." in markdown(run_info(after), rows, overview(rows))
+
+
+def test_a_baseline_is_not_asked_to_play_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = fill(tmp_path / "n", [FAIL, PASS], screenshots=False, agent="null")
+    assert main(["show", str(run)]) == 0
+    rows = rows_of(scan(run).entries, run_info(run))
+    said = StringIO()
+    print_summary(Console(file=said, width=200), summarize("n", [], "corrected", Invocation()), str(run))
+    pages = (write_report(run).index.read_text(), markdown(run_info(run), rows, overview(rows)))
+    assert not any(NO_BASELINE in text for text in (capsys.readouterr().out, said.getvalue(), *pages))
+    assert "this invocation: " in said.getvalue()
+    fill(tmp_path / "r", [PASS, PASS], screenshots=False, agent="random")
+    assert main(["show", str(run)]) == 0
+    assert "baselines on these tasks: random 100.0% (2 of 2)" in capsys.readouterr().out
 
 
 def test_each_site_has_the_rate_of_each_baseline_beside_its_own(

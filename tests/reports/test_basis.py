@@ -34,7 +34,7 @@ def test_it_names_everything(tmp_path: Path) -> None:
     (tmp_path / "drift.jsonl").write_bytes(b"{}\n{}\n")
     said = dict(facts(basis(tmp_path, COUNTS)))
     assert said["Cairn"] == "1.0, revision abcdef012345, with uncommitted changes"
-    assert said["browser"] == "Chromium 140" and said["sites"] == "shop sha256:aa, forum not declared"
+    assert said["browser"] == "Chromium 140" and said["sites"] == "shop sha256:aa; no version declared: forum"
     assert said["agent"] == "prompt, model m-1, prompt 0123456789ab" and said["scoring"] == "corrected"
     assert (said["from the reply cache"], said["divergences"], said["unscored"]) == ("25.0%", "2", "4")
     assert "its error is not known" in said["judge"] and len(said["packages"]) == 12
@@ -50,6 +50,21 @@ def test_what_is_missing_or_forged_is_unknown(tmp_path: Path, content: bytes | N
         (tmp_path / "run.json").write_bytes(content)
     said = dict(facts(basis(tmp_path, COUNTS)))
     assert said["browser"] == "unknown" and said["Cairn"].startswith("unknown, revision unknown")
+
+
+def test_the_line_below_the_table_is_short_and_leaves_out_what_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_bytes(dumps(RUN | {"sites": {"forum": None}, "earlier": []}))
+    nothing = Counts(dialect="corrected", usage=Usage(requests=3), divergences=0, unscored=0)
+    said = sentence(basis(tmp_path, nothing))
+    assert said == (
+        "made with: Cairn 1.0 (abcdef012345, uncommitted changes), Chromium 140, agent prompt, model m-1;"
+        " summary.json has the digests"
+    )
+    (tmp_path / "run.json").write_bytes(dumps(RUN))
+    said = sentence(basis(tmp_path, COUNTS))
+    for part in ("shop sha256:aa", "25.0% from the reply cache", "divergences: 2", "earlier environments: 1"):
+        assert part in said
+    assert "forum" not in said
 
 
 def test_it_stays_on_a_line_of_bounded_length(tmp_path: Path) -> None:

@@ -61,3 +61,50 @@ def test_without_a_terminal_a_site_that_is_gone_is_one_line_with_its_task() -> N
         display.tell(ProgressEvent(lane=0, task_id="", phase=Phase.waiting, note=AWAY))
         display.tell(ProgressEvent(lane=0, task_id="", phase=Phase.restoring))
     assert console.export_text().splitlines() == [f"lane 0, task 7: {AWAY}"]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_time_left_is_not_said_before_every_lane_has_ended_a_task_and_start_up_is_no_part_of_the_pace() -> None:
+    clock = Clock()
+    board = LiveStats(20, clock=clock)
+    clock.now = 90.0  # Ray was starting
+    for lane in (0, 1):
+        board.tell(ProgressEvent(lane=lane, task_id=str(lane), phase=Phase.acting))
+    clock.now = 100.0
+    board.tell(ProgressEvent(lane=0, task_id="0", phase=Phase.ended, score=1.0))
+    assert "left" not in board.headline(), "the shortest task alone is no pace"
+    board.tell(ProgressEvent(lane=0, task_id="2", phase=Phase.acting))
+    clock.now = 120.0
+    board.tell(ProgressEvent(lane=0, task_id="2", phase=Phase.ended, score=1.0))
+    # Two are done and one is half done in 30 s; 17.5 are left.
+    assert board.left_s() == 30 / 2.5 * 17.5
+    assert board.headline().endswith("about 4 min left")
+    for task in range(3, 21):
+        board.tell(ProgressEvent(lane=0, task_id=str(task), phase=Phase.ended, score=1.0))
+    assert "left" not in board.headline()
+
+
+def test_of_lanes_that_tell_only_what_has_ended_the_pace_is_that_since_the_start() -> None:
+    clock = Clock()
+    board = LiveStats(10, clock=clock)
+    clock.now = 60.0
+    for task in range(2):
+        board.tell(ProgressEvent(lane=0, task_id=str(task), phase=Phase.ended, score=1.0))
+    assert board.left_s() == 60 / 2 * 8
+
+
+def test_before_the_first_task_it_says_what_it_waits_for() -> None:
+    board = LiveStats(3, starting="Ray and its workers")
+    assert any("starting Ray and its workers for 3 tasks (" in line for line in frame(board))
+    assert not any("starting" in line for line in frame(board, ProgressEvent(lane=0, task_id="1", phase=Phase.acting)))
+    console = Console(record=True, width=200)
+    with PlainDisplay(console, LiveStats(1, starting="the browsers")):
+        pass
+    assert console.export_text().splitlines() == ["starting the browsers for 1 task"]

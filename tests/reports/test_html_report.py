@@ -36,7 +36,7 @@ def test_a_judge_is_counted_apart_on_the_pages(tmp_path: Path) -> None:
     folder = fill(tmp_path / "run", [Shape(), Shape(judge_tokens=300)], screenshots=False)
     main(["report", str(folder)])
     pages = {path.name: path.read_text() for path in (folder / "report").rglob("*.html")}
-    assert "<dt>Judge, besides</dt><dd>600 tokens, $6.00</dd>" in pages["index.html"]
+    assert "<dt>Judge&#39;s tokens</dt><dd>600 <small>$6.00, not included</small></dd>" in pages["index.html"]
     assert "judge: 600 tokens, $6.00" in pages["1.html"] and "judge:" not in pages["0.html"]
 
 
@@ -93,7 +93,8 @@ def test_tasks_not_begun_count_as_unscored(tmp_path: Path) -> None:
     (folder / "2.traj.jsonl").unlink()
     index = write_report(folder).index.read_text()
     assert "not begun" in index
-    assert re.search(r"2</b> passed.*0</b> failed.*1</b> unscored", index)
+    assert re.search(r"2</b> passed.*1</b> unscored", index) and "</b> failed" not in index
+    assert 'aria-label="2 passed, 0 failed, 1 unscored"' in index
     assert "66.7%" in index
 
 
@@ -146,9 +147,11 @@ def test_the_first_page_says_what_made_the_run(small: Path) -> None:
         dumps({**known, **made, "earlier": [{"browser": {"version": "Chromium 149.0.7"}}]})
     )
     index = write_report(small).index.read_text()
-    assert "<dt>Revision</dt><dd>abc123, with uncommitted changes</dd>" in index
-    assert "<dt>Browser</dt><dd>Chromium 150.0.1</dd>" in index and f"3 files, {'f' * 64}" in index
-    assert "playwright 1.60.0, openai 3.0.0" in index
+    assert 'title="abc123">abc123</code>, with uncommitted changes</dd>' in index
+    assert "<dt>Browser</dt><dd>Chromium 150.0.1</dd>" in index
+    assert f'title="{"f" * 64}">{"f" * 64}</code>, 3 files</dd>' in index, "copied in full, shown abbreviated"
+    assert "<summary>2 packages</summary>" in index and "<li>playwright 1.60.0</li>" in index
+    assert "<dt>Packages</dt>" not in index
     assert "An earlier invocation used other versions" in index and "Chromium 149.0.7" in index
 
 

@@ -2,15 +2,18 @@
 network.
 """
 
+import re
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
+from harness.codec import dumps, loads
 from harness.reports.html_report import write_report
 from harness.reports.single_file import write_single_file
 from tests.looking import fits, keep_picture, serious_violations
+from tests.reports.runs import Shape, fill
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -47,6 +50,75 @@ async def test_the_target_is_framed_where_it_is_in_the_screenshot(page: Page, ru
     wanted = (shown["x"] + 96 * scale, shown["y"] + 240 * scale, 180 * scale, 40 * scale)
     found = (around["x"], around["y"], around["width"], around["height"])
     assert found == pytest.approx(wanted, abs=8)
+
+
+async def test_a_screenshot_is_enlarged_by_keys_alone_and_without_a_server(page: Page, run: Path) -> None:
+    await page.goto((run / "report" / "tasks" / "0.html").as_uri())
+    small, dialog = page.locator("#step-1 .frame img"), page.get_by_role("dialog", name="Screenshot, enlarged")
+    await page.get_by_role("button", name="Enlarge: Page before step 1", exact=True).focus()
+    await page.keyboard.press("Enter")
+    await expect(dialog).to_be_visible()
+    shown, enlarged = await small.bounding_box(), await dialog.locator("img").bounding_box()
+    assert shown and enlarged and enlarged["width"] > 1.8 * shown["width"]
+    await expect(dialog.locator("rect.hit")).to_be_visible()
+    assert await serious_violations(page) == []
+    await keep_picture(page, "report-enlarged")
+    await page.keyboard.press("Escape")
+    await expect(dialog).to_be_hidden()
+    await expect(page.get_by_role("button", name="Enlarge: Page before step 1", exact=True)).to_be_focused()
+    await page.keyboard.press("j")
+    for is_open in (True, False):
+        await page.keyboard.press("z")
+        await expect(dialog).to_be_visible(visible=is_open)
+
+
+async def test_a_failed_verdict_leads_to_its_step_and_the_final_page_stands_beside_the_answer(
+    browser: Browser, tmp_path: Path
+) -> None:
+    folder = fill(tmp_path / "run", [Shape(steps=3, score=0.0)])
+    page = await browser.new_page(viewport={"width": 1280, "height": 900})
+    await page.goto((write_report(folder).index.parent / "tasks" / "0.html").as_uri())
+    final = page.get_by_role("button", name="Enlarge: Page after the last action")
+    await expect(final.locator("img")).to_have_attribute("src", await source(page, "#step-4 .frame img"))
+    await expect(page.locator("#result")).to_contain_text("lanterns?page=3")
+    link = page.locator("#result .to").first
+    await expect(link).to_have_text("step 4: the answer was given here")
+    await link.get_by_role("link").click()
+    await expect(page.locator("#step-4")).to_be_in_viewport()
+    cut = "[...document.querySelectorAll('.contents a span')].filter((one) => one.scrollWidth > one.clientWidth + 1).length"
+    assert await page.evaluate(cut) == 0, "titles of steps are whole"
+
+
+async def source(page: Page, selector: str) -> str:
+    found = await page.locator(selector).get_attribute("src")
+    assert found
+    return found
+
+
+async def test_a_digest_is_abbreviated_and_copied_in_full(browser: Browser, tmp_path: Path) -> None:
+    folder = fill(tmp_path / "run", [Shape()], screenshots=False)
+    known = loads((folder / "run.json").read_bytes())
+    (folder / "run.json").write_bytes(dumps({**known, "prompt": "0123456789abcdef" * 4, "packages": {"rich": "14"}}))
+    page = await browser.new_page(viewport={"width": 1280, "height": 900})
+    await page.goto(write_report(folder).index.as_uri())
+    digest = page.locator(".made .digest")
+    narrow = await digest.bounding_box()
+    await digest.click()
+    assert await page.evaluate("getSelection().toString().trim()") == "0123456789abcdef" * 4
+    wide = await digest.bounding_box()
+    assert narrow and wide and narrow["width"] < 130 < wide["width"], "the focus shows all of it"
+    await expect(page.get_by_text("rich 14")).to_be_hidden()
+    await page.get_by_text("1 package", exact=True).click()
+    await expect(page.get_by_text("rich 14")).to_be_visible()
+
+
+async def test_the_number_of_tasks_in_a_bar_is_told_on_hover(page: Page) -> None:
+    bars = page.locator(".hist").first.locator("g")
+    titles = [await one.locator("title").text_content() or "" for one in await bars.all()]
+    counts = [int(re.search(r": (\d+) task", title)[1]) for title in titles]  # type: ignore[index]
+    assert sum(counts) == 60 and await bars.first.locator(".over").get_attribute("height") == "96"
+    axis = [int(text) for text in await page.locator(".hist").first.locator("text.up").all_text_contents()]
+    assert axis[0] == 0 and axis[-1] >= max(counts)
 
 
 async def test_filters_and_search_narrow_the_list(page: Page) -> None:
@@ -101,6 +173,13 @@ async def test_a_phone_sees_everything_without_scrolling_sideways(browser: Brows
     await page.goto(index.as_uri())
     assert await fits(page)
     await keep_picture(page, "report-index-375")
+    rows = page.locator(".tasks tbody tr:not([hidden])")
+    await expect(rows).to_have_count(30)
+    await page.get_by_role("searchbox").fill("pending ORDERS")
+    await expect(rows).to_have_count(12)
+    await page.get_by_role("searchbox").fill("")
+    await page.get_by_role("button", name="Show all 60").click()
+    await expect(rows).to_have_count(60)
     await page.goto((index.parent / "tasks" / "0.html").as_uri())
     await page.keyboard.press("e")
     assert await fits(page)

@@ -8,8 +8,9 @@ import pytest
 from harness.choices import Durability
 from harness.journal.store import RunFolder
 from harness.main import main
-from harness.records import Acted
+from harness.records import Acted, Decided, Usage
 from harness.reports.escape import one_line, visible
+from harness.reports.html_report import write_report
 from tests.reports.runs import Shape, episode, fill, task, write
 
 Output = pytest.CaptureFixture[str]
@@ -46,6 +47,20 @@ def test_a_task_is_its_steps_answer_and_verdicts(folder: Path, capsys: Output) -
     assert "refused: no element [29] on this page" in out
     assert "answer: It costs $44.50." in out
     assert "corrected scoring: 0" in out
+
+
+def test_a_step_of_an_agent_without_a_model_names_none(tmp_path: Path, capsys: Output) -> None:
+    folder = tmp_path / "run"
+    with RunFolder.open(folder, durability=Durability.none) as run:
+        of = task(0)
+        records = episode(run, of, Shape(steps=1), screenshots=False)
+        free = [replace(one, model="", usage=Usage()) if isinstance(one, Decided) else one for one in records]
+        write(run, of, free)
+        run.write("run.json", b'{"tasks": ["0"]}')
+    assert main(["show", str(folder), "0", "1"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == "1.8 s deciding, 0.4 s acting"
+    page = (write_report(folder).index.parent / "tasks" / "0.html").read_text()
+    assert '<p class="by"><small>2026-' in page and "> · " not in page and "0 tokens</p>" not in page
 
 
 def test_a_step_is_shown_whole(folder: Path, capsys: Output) -> None:

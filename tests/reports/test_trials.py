@@ -84,7 +84,7 @@ def test_a_summary_of_repeated_trials_says_so_everywhere(tmp_path: Path) -> None
     text = markdown(known, rows, overview(rows))
     assert "unscored of 4 tasks × 3 trials = 12 episodes" in text and "| site | tasks | episodes | passed |" in text
     assert "| 2 | 100.0% | 33.3% |" in text
-    assert "<dt>Episodes</dt><dd>4 tasks × 3 trials = 12 episodes</dd>" in write_report(folder).index.read_text()
+    assert "<dt>Episodes</dt><dd>12 <small>4 tasks × 3 trials</small></dd>" in write_report(folder).index.read_text()
 
 
 def test_one_trial_of_each_task_is_not_called_anything_else(tmp_path: Path) -> None:

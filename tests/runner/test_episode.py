@@ -2,17 +2,21 @@
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from harness.actions import Action, Stop, Wait
+from harness.api import Decision, Reply
 from harness.errors import SiteUnavailable
 from harness.journal.store import RunFolder
-from harness.protocols import RestoreResult
-from harness.records import Episode, EpisodeLimits, LiveObservation, SideEffect, Task
+from harness.protocols import RawEvidence, RestoreResult, StepResult
+from harness.records import DoubtReason, Episode, EpisodeLimits, LiveObservation, SideEffect, Task, Usage
 from harness.runner.episode import EpisodeRunner
 from harness.runner.job import Job
 from harness.runner.recorder import EpisodeDeps
+from harness.testing import MemoryJournal, ScriptedPages, play
 from tests.journal.episodes import acted
 from tests.runner.sites import a_job
 
@@ -34,6 +38,14 @@ class Slow:
 
     def take_effects(self) -> tuple[SideEffect, ...]:
         return ()
+
+
+class Waits:
+    """An agent that waits once, and stops."""
+
+    async def decide(self, task: Task, episode: Episode, view: LiveObservation) -> Decision:
+        action = Stop(answer="") if episode.steps else Wait()
+        return Decision(action=action, reply=Reply(text="", model="m", usage=Usage()), messages=())
 
 
 class Nobody:
@@ -64,3 +76,20 @@ async def test_a_job_that_is_withheld_is_recorded_as_a_failure_and_opens_no_brow
         (failed,) = journal.episode.failures
         assert (failed.boundary, failed.type, failed.message) == ("restore", "SiteUnavailable", "shop is down")
         assert journal.episode.closed is None and sites.opened == 0
+
+
+async def test_what_an_action_or_the_end_leaves_in_doubt_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Unsure(ScriptedPages):
+        async def act(self, action: Action) -> StepResult:
+            return replace(await super().act(action), doubt="left too early")
+
+        async def gather(self, task: Task) -> RawEvidence:
+            return replace(await super().gather(task), doubt="ended too early")
+
+    monkeypatch.setattr("harness.testing.ScriptedPages", Unsure)
+    journal = MemoryJournal()
+    episode = await play(Waits(), "[1] link 'Tea'", journal=journal)
+    assert [(one.reason, one.why) for one in episode.doubts] == [
+        (DoubtReason.REOPENED, "left too early"), (DoubtReason.REOPENED, "ended too early"),
+    ]  # fmt: skip
+    assert episode.closed is not None and not any(one.is_settled for one in episode.doubts)

@@ -334,7 +334,7 @@ def test_a_single_task_is_a_file_too(tmp_path: Path) -> None:
     ("content", "complaint"),
     [
         (b"[", "is not valid JSON"),
-        (b"", "is not valid JSON"),
+        (b"", "is empty; a task file is a JSON array of tasks"),
         (b"\xff\xfe[]", "is not valid JSON"),
         (b"3", "contains a number; a task file is a JSON array"),
         (b"[[]]", "entry 0: contains an array; a task is a JSON object"),

@@ -1,16 +1,20 @@
 """Decisions from the reply cache in figures: tokens count, time does not."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from harness.actions import Stop
 from harness.journal.index import result_of
+from harness.journal.store import ArtifactStore
 from harness.records import Episode, Usage
 from harness.reports.format import reply_caching
 from harness.runner.forecast import episode_profile
+from harness.runs import Episode as Played
+from harness.runs import step_rows
+from harness.runs.episode import RunFiles
 from harness.tracking.episodes import trajectory_of
-from harness.tracking.tables import step_rows
 from harness.tracking.trajectory import Trajectory
 from tests.journal.episodes import acted, closed, decided, folded, opened, scored
 
@@ -25,9 +29,11 @@ def episode(*cached: bool) -> Episode:
     return folded([*records, closed(), scored(1.0, dialect="corrected")])
 
 
-def test_times_leave_cached_decisions_out() -> None:
+def test_times_leave_cached_decisions_out(tmp_path: Path) -> None:
     played = episode(True, False, True)
-    assert [row["deciding_ms"] for row in step_rows(played)] == [None, 100.0, None]
+    assert (result := result_of(played)) is not None
+    files = RunFiles(path=tmp_path, scoring="corrected", artifacts=ArtifactStore(tmp_path))
+    assert [row["deciding_ms"] for row in step_rows(Played(files, result, played))] == [None, 100.0, None]
     found = trajectory_of(played)
     assert isinstance(found, Trajectory)
     assert found.metrics["deciding_s"] == pytest.approx(0.1) and found.metrics["tokens"] == 36

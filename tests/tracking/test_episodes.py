@@ -16,7 +16,8 @@ from harness.journal.index import INDEX_NAME
 from harness.journal.store import RunFolder
 from harness.main import main
 from harness.records import Episode, Record, Status, Usage
-from harness.tracking.episodes import RunTrajectories, run_groups, settings_of, trajectory_of
+from harness.runs import Run
+from harness.tracking.episodes import RunTrajectories, run_groups, trajectory_of
 from harness.tracking.sft_samples import samples
 from harness.tracking.trajectory import RolloutError, Trajectory
 from tests.journal.episodes import acted, closed, decided, failed, folded, opened, scored, task, whole_episode
@@ -234,7 +235,7 @@ def test_reading_writes_nothing_into_the_run_folder(run: Path) -> None:
     (run / INDEX_NAME).unlink()
     before = sorted((path, path.stat().st_mtime_ns) for path in run.rglob("*"))
     list(run_groups(run))
-    assert settings_of(run) == SETTINGS
+    assert Run(run).settings == SETTINGS
     assert sorted((path, path.stat().st_mtime_ns) for path in run.rglob("*")) == before
 
 

@@ -12,6 +12,7 @@ from harness.choices import Durability
 from harness.codec import dumps, seal
 from harness.journal.store import RunFolder
 from harness.loopback_server import serving
+from harness.reports.baselines import NO_BASELINE
 from harness.viewer.app import Viewer
 from harness.viewer.request_guard import place_of
 from harness.viewer.run_watcher import ResultsWatcher, RunWatcher
@@ -37,6 +38,28 @@ async def test_the_pages_lead_from_runs_to_steps_and_write_nothing(client: httpx
     picture = await client.get(shot[1])
     assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
     assert tree(results) == before
+
+
+@in_session
+async def test_the_list_says_who_ran_how_sure_the_rate_is_and_what_doing_nothing_gets(
+    results: Path, client: httpx.AsyncClient
+) -> None:
+    fill(results / "zero", [Shape(score=0.0)] * 12, screenshots=False, agent="null")
+    fill(results / "one", [Shape()], screenshots=False)
+    os.utime(results / "one" / "0.traj.jsonl", (1_800_000_000, 1_800_000_000))
+    async with asyncio.timeout(60):  # journals are read a few at a time
+        while "reading" in (page := (await client.get("/")).text):
+            pass
+    rows = {name: row for row in page.split("<tr ")[1:] if (name := re.findall(r'href="/run/(\w+)"', row)[0])}
+    assert "<td>prompt</td><td>gpt-4o</td>" in rows["demo"] and "95% interval" in rows["demo"]
+    assert "null 0.0%</td>" in rows["demo"] and "null 0.0%</td>" in rows["one"] and "null 0.0%" not in rows["zero"]
+    assert 'datetime="2027-01-15T08:00:00Z" title="2027-01-15 08:00:00 UTC">just now</time>' in rows["one"]
+    lengths = {name: float(re.findall(r'class="stack" viewBox="0 0 ([\d.]+) ', row)[0]) for name, row in rows.items()}
+    assert lengths["demo"] == 12 and lengths["one"] == pytest.approx(12**0.5, abs=1e-3), "a short bar of one task"
+    for mark in ("passed", "failed", "unscored"):
+        assert f'<span class="mark {mark}">{mark}</span>' in page, "every colour is in the legend"
+    assert "agent=null</code>: <b>0.0%</b> of the same tasks (0 of 12)" in (await client.get("/run/demo")).text
+    assert NO_BASELINE not in (await client.get("/run/zero")).text
 
 
 @in_session

@@ -8,7 +8,7 @@ from playwright.async_api import Browser, expect
 
 from harness.journal.store import RunFolder
 from tests.looking import fits, keep_picture, serious_violations
-from tests.reports.runs import Shape, episode, task, write
+from tests.reports.runs import Shape, episode, fill, task, write
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -55,6 +55,31 @@ async def test_the_run_page_counts_along(base: str, results: Path, browser: Brow
     await page.keyboard.press("j")
     await page.keyboard.press("o")
     await expect(page.locator("#step-1 details.observation")).to_have_attribute("open", "")
+
+
+async def test_the_list_of_runs_is_filtered_and_sorted_and_stays_so_while_runs_grow(
+    base: str, results: Path, browser: Browser
+) -> None:
+    fill(results / "short", [Shape(steps=1)], screenshots=False, agent="tools")
+    fill(results / "zero", [Shape(steps=1, score=0.0)] * 12, screenshots=False, agent="null")
+    page = await browser.new_page()
+    await page.goto(base)
+    names = page.locator(".runs tbody tr:not([hidden]) td:first-child a")
+    await expect(names).to_have_count(3)
+    await page.get_by_role("button", name="Tasks").click()
+    await expect(names.first).to_have_text("short")
+    await page.get_by_label("Agent").select_option("tools")
+    await expect(names).to_have_text(["short"])
+    await expect(page.get_by_text("1 of 3 runs")).to_be_visible()
+    await expect(page.get_by_text("live", exact=True)).to_be_visible()
+    with RunFolder.open(results / "short") as run:
+        of = task(1)
+        write(run, of, episode(run, of, Shape(steps=1), screenshots=False))
+    await expect(page.locator(".runs tr:not([hidden]) [data-label^=task]")).to_have_text("2")
+    await expect(names).to_have_text(["short"])
+    await page.get_by_label("Agent").select_option("")
+    await expect(page.locator(".runs th[aria-sort=ascending]")).to_have_text("Tasks")
+    await keep_picture(page, "viewer-runs-sorted")
 
 
 @pytest.mark.sample(1)

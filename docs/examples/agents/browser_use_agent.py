@@ -1,6 +1,6 @@
-"""An agent of your own: browser-use, in the browser of the episode. Needs `pip install browser-use`.
+"""An agent of your own: browser-use, in the browser of the episode. Needs `harness agents install browser-use`.
 
-python run.py agent=browser-use llm=openai llm.model=NAME
+harness run agent=browser-use llm=openai llm.model=NAME
 """
 
 import asyncio
@@ -8,7 +8,7 @@ import json
 import os
 import sys
 
-os.environ["ANONYMIZED_TELEMETRY"] = "false"
+os.environ |= {"ANONYMIZED_TELEMETRY": "false", "BROWSER_USE_VERSION_CHECK": "false"}  # no hosts but the gateway
 
 from browser_use import Agent, BrowserSession, ChatOpenAI
 from browser_use.dom.serializer.serializer import DOMTreeSerializer

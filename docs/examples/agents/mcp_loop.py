@@ -1,6 +1,6 @@
-"""An agent of your own: a tool loop with Anthropic's client and an MCP client. Needs `pip install anthropic mcp`.
+"""An agent of your own: a tool loop with Anthropic's client and an MCP client. Needs `harness agents install mcp-loop`.
 
-python run.py agent=process 'agent.command=[python3,docs/examples/agents/mcp_loop.py]' llm=anthropic llm.model=NAME
+harness run agent=mcp-loop llm=anthropic
 """
 
 import asyncio

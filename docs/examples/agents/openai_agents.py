@@ -1,6 +1,6 @@
-"""An agent of your own: OpenAI's Agents SDK with an MCP server over stdio. Needs `pip install openai-agents`.
+"""An agent: OpenAI's Agents SDK with an MCP server over stdio. Needs `harness agents install openai-agents`.
 
-python run.py agent=process 'agent.command=[python3,docs/examples/agents/openai_agents.py]' llm=openai llm.model=NAME
+harness run agent=openai-agents llm=responses llm.model=NAME
 """
 
 import asyncio

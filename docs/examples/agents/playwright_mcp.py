@@ -1,6 +1,6 @@
-"""An agent of your own: a tool loop with Playwright's MCP server (`pip install openai mcp`, `npm i @playwright/mcp`).
+"""An agent of your own: a tool loop with Playwright's MCP server (`harness agents install playwright-mcp`).
 
-python run.py agent=playwright-mcp llm=openai llm.model=NAME
+harness run agent=playwright-mcp llm=openai llm.model=NAME
 """
 
 import asyncio
@@ -30,8 +30,8 @@ async def play(task, browser):
 
 
 async def main():
-    options = ["--cdp-endpoint", os.environ["CAIRN_CDP_URL"], "--snapshot-mode", "none"]
-    server = stdio_client(StdioServerParameters(command=sys.argv[1], args=options))
+    given = {"PLAYWRIGHT_MCP_CDP_ENDPOINT": os.environ["CAIRN_CDP_URL"]}  # holds a token: no argument, which others see
+    server = stdio_client(StdioServerParameters(command=sys.argv[1], args=["--snapshot-mode", "none"], env=given))
     async with server as streams, ClientSession(*streams) as browser:
         await browser.initialize()
         print(json.dumps({"answer": await play(json.load(sys.stdin), browser)}))

@@ -1,6 +1,6 @@
-"""An agent of your own: a tool loop with OpenAI's client and plain HTTP calls. Needs `pip install openai`.
+"""An agent: a tool loop with OpenAI's client and plain HTTP calls. Needs `harness agents install tool-loop`.
 
-python run.py agent=process 'agent.command=[python3,docs/examples/agents/tool_loop.py]' llm=openai llm.model=gpt-4o
+harness run agent=tool-loop llm=openai llm.model=gpt-4o
 """
 
 import json

@@ -5,7 +5,7 @@ gathered. What the package would end with an exception for leaves the task unsco
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.api import (
@@ -19,6 +19,7 @@ from harness.api import (
     Task,
 )
 from harness.benchmarks.visualwebarena import text_rules as rules
+from harness.benchmarks.visualwebarena.places import place_of
 from harness.benchmarks.visualwebarena.questions import PROMPT_DIGEST, gives_the_reason, look, means_the_same
 from harness.codec import CodecError, loads
 from harness.evaluators.result import finding, shown
@@ -38,8 +39,31 @@ def data_of(task: Task, name: str) -> Any:
     return task.metadata.get(f"eval.{name}")
 
 
+def entries_of(recorded: RecordedEpisode, part: str) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Each entry of the task, with what was gathered for it.
+
+    Raises:
+        EvaluatorError: Nothing was.
+    """
+    gathered = evidence_of(recorded.closed, recorded.artifacts, part)
+    entries: Sequence[Mapping[str, Any]] = data_of(recorded.task, part)
+    for index, entry in enumerate(entries):
+        if all("of" in one for one in gathered):
+            place = place_of(entry)
+            found = [one for one in gathered if one["of"] == place][:1]
+        else:  # of an older version, which gathered for the task that was played
+            found = list(gathered[index : index + 1]) if len(gathered) == len(entries) else []
+        if not found:
+            name = part.removeprefix(PREFIX)
+            raise EvaluatorError(
+                f"{name}[{index}] looks at what was not looked at when the episode ended; only playing the task again"
+                " can score it"
+            )
+        yield entry, found[0]
+
+
 def evidence_of(closed: Closed, artifacts: Artifacts, part: str) -> Sequence[Mapping[str, Any]]:
-    """What was gathered for each entry of the task.
+    """What was gathered, entry by entry.
 
     Raises:
         EvaluatorError: Nothing was.
@@ -147,9 +171,8 @@ class ProgramHtml(JudgedEvaluator):
     prompt_digest = PROMPT_DIGEST
 
     async def evaluate_judged(self, recorded: RecordedEpisode, judge: JudgeAccess, /) -> Finding:
-        gathered = evidence_of(recorded.closed, recorded.artifacts, HTML)
         misses: list[str] = []
-        for index, (target, found) in enumerate(zip(data_of(recorded.task, HTML), gathered, strict=True)):
+        for index, (target, found) in enumerate(entries_of(recorded, HTML)):
             if "error" in found:
                 raise EvaluatorError(f"program_html[{index}]: {found['error']}")
             value = found["value"]
@@ -204,9 +227,8 @@ class PageImageQuery(JudgedEvaluator):
     prompt_digest = PROMPT_DIGEST
 
     async def evaluate_judged(self, recorded: RecordedEpisode, judge: JudgeAccess, /) -> Finding:
-        gathered = evidence_of(recorded.closed, recorded.artifacts, IMAGE)
         misses: list[str] = []
-        for index, (query, found) in enumerate(zip(data_of(recorded.task, IMAGE), gathered, strict=True)):
+        for index, (query, found) in enumerate(entries_of(recorded, IMAGE)):
             if "error" in found:
                 raise EvaluatorError(f"page_image_query[{index}]: {found['error']}")
             kept = [recorded.artifacts.read(digest) for digest in found["images"]]

@@ -11,6 +11,7 @@ from urllib.parse import urljoin
 
 from harness.api import BenchmarkPage, EvaluatorError, PluginFailed
 from harness.benchmarks.visualwebarena.package_functions import Scene, call, run
+from harness.benchmarks.visualwebarena.places import place_of
 from harness.errors import TaskError
 
 FUNC, LAMBDA, SCRIPTS = "func:", "lambda:", ("document.", "[...document.")
@@ -31,6 +32,8 @@ class Gathered(TypedDict, total=False):
 
     value: Any
     error: str
+    of: Mapping[str, Any]
+    """What was looked at, see `place_of`."""
 
 
 class FoundPictures(TypedDict, total=False):
@@ -42,11 +45,13 @@ class FoundPictures(TypedDict, total=False):
     """Hashes."""
     error: str
     """Why there is nothing else."""
+    of: Mapping[str, Any]
+    """What was looked at, see `place_of`."""
 
 
 async def gather_html(page: BenchmarkPage, targets: Sequence[Mapping[str, Any]], shop: str) -> list[Gathered]:
     """For each target its value, or an error."""
-    return [await _gathered(page, target["url"], shop, target) for target in targets]
+    return [{**await _gathered(page, target["url"], shop, target), "of": place_of(target)} for target in targets]
 
 
 async def gather_images(
@@ -57,10 +62,10 @@ async def gather_images(
     for query, known in zip(queries, references, strict=True):
         one = await _gathered(page, query["eval_image_url"], shop, query)
         if "error" in one:
-            found.append({"error": one["error"]})
+            found.append({"error": one["error"], "of": place_of(query)})
         else:
             pictures: FoundPictures = one["value"]
-            found.append({**pictures, "references": list(known)})
+            found.append({**pictures, "references": list(known), "of": place_of(query)})
     return found
 
 

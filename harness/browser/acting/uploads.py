@@ -1,4 +1,4 @@
-"""Finds the file that an agent names: a file in the configured folder, and no other.
+"""The files that an agent may upload: those directly in the configured folder, and no others.
 
 The folder comes from the settings; the model gives only a plain name. A path, or a link that leads out of the folder,
 is refused like a missing file.
@@ -19,12 +19,22 @@ def upload_path(name: str, folder: str | None) -> str:
     """
     if folder is None:
         raise ActionFailed("file uploads are not enabled")
-    root = Path(folder).resolve()
-    files = {path.name: path for path in sorted(root.iterdir()) if _is_inside(path, root)} if root.is_dir() else {}
+    files = _files(folder)
     if name not in files:
-        known = ", ".join(repr(one) for one in list(files)[:_LISTED]) or "none"
-        raise ActionFailed(f"there is no file {name!r} to upload; available files: {known}")
+        raise ActionFailed(f"there is no file {name!r} to upload; {available_files(folder)}")
     return str(files[name].resolve())
+
+
+def available_files(folder: str) -> str:
+    """What a model is told: the names, of which there may be more than are listed."""
+    names = [repr(name) for name in _files(folder)]
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"available files: {', '.join(names[:_LISTED]) or 'none'}{more}"
+
+
+def _files(folder: str) -> dict[str, Path]:
+    root = Path(folder).resolve()
+    return {path.name: path for path in sorted(root.iterdir()) if _is_inside(path, root)} if root.is_dir() else {}
 
 
 def _is_inside(path: Path, root: Path) -> bool:

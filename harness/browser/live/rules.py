@@ -2,24 +2,26 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from urllib.parse import urlsplit
+
+from harness.choices import ValueRange
 
 _PATTERN = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9])?|\[[0-9a-f:.]+\]|\*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveRules:
-    """What pages of live sites may be opened, and how fast."""
+    """`sites.live`: what pages of live sites may be opened, and how fast."""
 
     allow: tuple[str, ...] = ()
     """Hosts whose pages may be opened, each with its subdomains; () = all public ones. `*.name` = subdomains only."""
     deny: tuple[str, ...] = ()
     """Hosts that nothing is asked of, not even a picture; these win."""
-    pages_per_minute: float = 12.0
+    pages_per_minute: float = field(default=12.0, metadata={"bounds": ValueRange(0, 6000, above=True)})
     """Pages opened on one host, over all episodes on this machine."""
-    pages_per_host: int = 200
+    pages_per_host: int = field(default=200, metadata={"bounds": ValueRange(0, 1_000_000, above=True)})
     """Pages that one episode may open on one host."""
     robots: bool = True
     """Whether robots.txt is honoured."""

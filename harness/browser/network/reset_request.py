@@ -24,6 +24,8 @@ class Hook:
     name: str
     """What the person calls it."""
     headers: Mapping[str, str] = field(default_factory=dict)
+    foreign: Callable[[int], str] = lambda status: ""
+    """Why an answer with this status is none of the site, for the person; "" = it may be."""
 
 
 async def post_until_ok(hook: Hook, *, timeout_s: float, patience: WaitPolicy) -> float:
@@ -78,6 +80,8 @@ async def _failure(hook: Hook, *, timeout_s: float) -> str | None:
         answer = await fetch(hook.url, method="POST", headers=hook.headers, body=b"", timeout_s=timeout_s)
     except SiteUnavailable as error:
         return f"{shown(hook.url)} does not answer ({error.__cause__ or error})"
+    if why := hook.foreign(answer.status):
+        raise ConfigError(why)
     if 400 <= answer.status < 500:
         raise ConfigError(
             f"{hook.name}: {shown(hook.url)} answers {answer.status}; fix it and run the same command to continue"

@@ -49,8 +49,8 @@ async def check(failed: Iterable[str], sites: Iterable[Site], *, timeout_s: floa
             raise SiteUnavailable(f"{why} does not answer")
 
 
-async def wait(sites: Iterable[Site], patience: WaitPolicy) -> None:
-    """Until all of them answer, but no longer than so many seconds."""
+async def wait(sites: Iterable[Site], patience: WaitPolicy) -> bool:
+    """Until all of them answer, but no longer than so many seconds; whether they do."""
     noticed = False
     try:
         async with asyncio.timeout(patience.limit_s):
@@ -61,4 +61,5 @@ async def wait(sites: Iterable[Site], patience: WaitPolicy) -> None:
                         noticed = True
                     await patience.sleep(_ASKED_EVERY_S)
     except TimeoutError:
-        return
+        return False
+    return True

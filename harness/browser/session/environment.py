@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from playwright.async_api import Browser
+from playwright.async_api import Browser, Page
 
 from harness.actions import Action, Cdp, Goto
 from harness.api import Artifacts, Benchmark
@@ -20,6 +20,7 @@ from harness.browser.network.trace import Trace
 from harness.browser.session import checkpoint, evidence, in_doubt, login, restoration
 from harness.browser.session.benchmark_page import BenchmarkCalls
 from harness.browser.session.browser_session import BrowserSession, InitialState, SiteBinding
+from harness.browser.session.page_age import PageAge
 from harness.browser.session.restore_doubts import RestoreDoubts
 from harness.browser.session.restored_effects import RestoredEffects
 from harness.browser.session.shared_browser import SharedWindow
@@ -55,6 +56,12 @@ class EnvironmentDeps:
     logins: login.LoginCache = field(default_factory=login.LoginCache)
     tell: Callable[[int, str], None] = lambda lane, note: None
     """Hears what a lane waits for, see `outage.Patience`."""
+    reached: set[str] = field(default_factory=set)
+    """Addresses of sites on which an episode has begun in this process."""
+    in_vain: set[str] = field(default_factory=set)
+    """Addresses of sites that were waited for in vain and never reached: the address is wrong rather than the site
+    away, and no further attempt waits for it.
+    """
 
 
 class BrowserEnvironment:
@@ -79,6 +86,8 @@ class BrowserEnvironment:
         self._effects: RestoredEffects | None = None
         """What the restore has caused; None = what pages send is the agent's doing."""
         self._is_restoring = False
+        self._age: PageAge | None = None
+        """What is not known of the timers of pages that a replay led to; None = there was no replay."""
         self._repeats: Episode | None = None
         """Where the pending action, which opens a page, may have been performed before."""
         self._has_begun = False
@@ -104,21 +113,30 @@ class BrowserEnvironment:
         else:
             plan = restoration.plan(task, episode, sites=self._lane.sites, settings=settings, clean=clean)
         self._go_on()
+        self._age = None
         if episode.arrival is not None:
             compares = is_driven or plan.sends_again
             waiting = partial(self._watched, "waiting for recorded requests", limit_s=math.inf)  # it knows how long
             self._effects = RestoredEffects(episode, compares=compares, was_reset=self._facts.was_reset, guard=waiting)
+            self._age = self._effects.age
         self._is_restoring = True
         try:
             await self._shut()
             async with self._patient():
-                if self._effects is None:
-                    return await self._begun(task, episode)
-                if is_driven:
-                    return await self._anew(task, episode, self._effects)
-                return await self._led_back(task, episode, plan, self._effects)
+                restored = await self._restored(task, episode, plan, is_driven=is_driven)
+            self._gear.reached.update(site.url for site in self._sites)
+            return restored
         finally:
             self._is_restoring = False
+
+    async def _restored(
+        self, task: Task, episode: Episode, plan: restoration.Plan, *, is_driven: bool
+    ) -> RestoreResult:
+        if self._effects is None:
+            return await self._begun(task, episode)
+        if is_driven:
+            return await self._anew(task, episode, self._effects)
+        return await self._led_back(task, episode, plan, self._effects)
 
     async def _begun(self, task: Task, episode: Episode) -> RestoreResult:
         view = await self._arrive(task, image=self._settings.screenshots)
@@ -131,6 +149,9 @@ class BrowserEnvironment:
         view = await self._arrive(task, episode=episode)
         assert episode.arrival is not None
         alike = restoration.compare(view, episode.arrival, least=self._gear.restoring.min_similarity, step=0)
+        if not episode.steps:
+            await effects.finish(is_strict=False)
+        effects.passed(1)
         return RestoreResult(view=view, strategy="reset", similarity=(alike,), sent=effects.take_aside())
 
     async def _led_back(
@@ -170,7 +191,9 @@ class BrowserEnvironment:
         self._window.storage.checkpoint()
         alike = restoration.compare(view, recorded, least=self._gear.restoring.min_similarity, step=recorded.step)
         if effects is not None:
-            await effects.complete(recorded.step, is_strict=False)
+            finish = effects.finish if is_last else partial(effects.complete, recorded.step)
+            await finish(is_strict=False)
+            effects.passed(recorded.step + 1)
         if is_last:
             view = await self._final(view, recorded)
         return RestoreResult(view=view, strategy="replay", similarity=(alike,))
@@ -215,7 +238,13 @@ class BrowserEnvironment:
             error.unsent = not self._has_begun or (is_down and self._window.traffic.sent_nothing())
             raise
         before, self._repeats = self._repeats, None
-        return replace(landed, repeated=in_doubt.repeated(before, landed.effects, self._facts))
+        doubt = in_doubt.repeated(before, landed.effects, self._facts) or self._lost_timers(
+            self._window.tabs.documents()
+        )
+        return replace(landed, doubt=doubt)
+
+    def _lost_timers(self, documents: Mapping[Page, int]) -> str:
+        return "" if self._age is None else self._age.lost(documents)
 
     async def gather(self, task: Task) -> RawEvidence:
         self._go_on()
@@ -230,7 +259,7 @@ class BrowserEnvironment:
             if self._benchmark is not None:
                 gathered = replace(gathered, benchmark=await self._benchmark.evidence(), kept=self._benchmark.kept)
             await self._window.cut_off()
-            return gathered
+            return replace(gathered, doubt=self._lost_timers({}))
 
     async def close(self) -> None:
         """End the episode's use of the browser."""
@@ -264,7 +293,9 @@ class BrowserEnvironment:
         try:
             yield
         except SiteUnavailable:
-            await site_health.wait(self._sites, self._patience)
+            unknown = {site.url for site in self._sites} - self._gear.reached
+            if not unknown & self._gear.in_vain and not await site_health.wait(self._sites, self._patience):
+                self._gear.in_vain.update(unknown)
             raise
 
     async def _check_sites(self) -> None:
@@ -289,7 +320,7 @@ class BrowserEnvironment:
                 self._browser, self._lane, settings=self._settings, state=state, watch=self._watch
             )
         if self._effects is not None:
-            self._effects.listen(self._open.traffic)
+            self._effects.listen(self._open.traffic, self._open.tabs)
         if self._lane.gate is not None:
             tell = partial(self._gear.tell, self._lane.number)
             self._live = LiveVisit(self._lane.gate, self._open.context, self._open.tabs, tell)

@@ -11,7 +11,7 @@ from harness.browser.session.browser_session import BrowserSession
 from harness.browser.session.restored_effects import RestoredEffects
 from harness.errors import EnvironmentDiverged
 from harness.protocols import InDoubt, RestoreResult
-from harness.records import Episode, Site
+from harness.records import DoubtResolution, Episode, Site
 
 
 class RestoreDoubts:
@@ -88,7 +88,8 @@ class RestoreDoubts:
         if doubt is not None and doubt.resolution in restoration.NOT_REPEATED:
             return replace(restored, doubt=doubt)  # the page may differ by what the action did, if it did it
         pending = None if self._episode.pending is None else self._episode.pending.action
-        restoration.check_end(restored.view, last, pending=pending, step=len(self._episode.steps))
+        if doubt is None or doubt.resolution is not DoubtResolution.SAFE:
+            restoration.check_end(restored.view, last, pending=pending, step=len(self._episode.steps))
         if pending is not None:
             pending = restoration.aim_pending(pending, restored.view, last.observation)
         return replace(restored, pending=pending, doubt=doubt)
@@ -105,14 +106,17 @@ class RestoreDoubts:
         )
 
     async def _safe_link(self, restored: RestoreResult, window: BrowserSession) -> str:
-        """Where a click leads, if all it does is to open an address that changes nothing; "" = this is not known."""
-        last, pending, step = self._episode.last, self._episode.pending, len(self._episode.steps)
+        """Where a click leads, if all it does is to open an address that changes nothing; "" = this is not known.
+
+        The page need not be alike: a link leaves it, so what it had of its own (a draft, a banner) does not matter.
+        """
+        last, pending = self._episode.last, self._episode.pending
         assert last is not None and pending is not None
         if not isinstance(pending.action, Click) or pending.action.target.role != "link":
             return ""
+        if restored.view.observation.url != last.observation.url:
+            return ""
         try:
-            restoration.compare(restored.view, last, least=self._plan.least, step=step)
-            restoration.check_end(restored.view, last, pending=pending.action, step=step)
             aimed = restoration.aim_pending(pending.action, restored.view, last.observation)
         except EnvironmentDiverged:
             return ""

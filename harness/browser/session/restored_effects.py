@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlsplit
 
 from harness.browser.network.traffic import SentEffect, Traffic
+from harness.browser.session.page_age import LONGEST_S, PageAge, pending_timers
+from harness.browser.tabs.tabs import Tabs
 from harness.errors import EnvironmentDiverged
 from harness.records import Acted, Decided, Episode, SideEffect
 
@@ -22,8 +24,6 @@ _REPEATING = 3
 """A request sent so often in an attempt counts as repeating: how often it is sent depends on the time that passes."""
 GRACE_S = 10.0
 """How much longer than recorded a request may take to come."""
-_LONGEST_S = 120.0
-"""Of a pause that only two clock times tell of: there may be a kill between them."""
 _SLICE_S = 0.5
 """A wait is made of such pieces: time in which this process was frozen counts as one at most."""
 _DIGIT = re.compile("[0-9]")
@@ -88,6 +88,7 @@ class RestoredEffects:
         self._compares = compares
         self._was_reset = was_reset
         self._traffic: Traffic | None = None
+        self._tabs: Tabs | None = None
         self._happened = asyncio.Event()
         self._set_aside = asyncio.Event()
         self._aside: list[SideEffect] = []
@@ -101,10 +102,12 @@ class RestoredEffects:
         self._recorded = [_recorded(episode, step) for step in range(len(episode.steps) + 1)] if compares else []
         self._recorded_totals = sum((one.all for one in self._recorded), Counter[Kind]())
         self._began_at = self._action_began_at = _now()
+        self.age = PageAge(episode) if compares else None
+        """None = what pages would do later is not made up for."""
 
-    def listen(self, traffic: Traffic) -> None:
+    def listen(self, traffic: Traffic, tabs: Tabs) -> None:
         """Hear what the pages of a window send."""
-        self._traffic = traffic
+        self._traffic, self._tabs = traffic, tabs
         traffic.listener = self._heard
 
     def stop(self) -> tuple[SideEffect, ...]:
@@ -139,6 +142,12 @@ class RestoredEffects:
         self._first = step
         self._seen.clear()
         self._action_began_at = _now()
+        self.passed(step)
+
+    def passed(self, step: int) -> None:
+        """What pages do from here on is of this step."""
+        if self.age is not None:
+            self.age.begin(step)
 
     async def at_once(self, step: int) -> bool:
         """Wait for what the action of a step sent before the page was observed; whether anything came meanwhile.
@@ -173,19 +182,20 @@ class RestoredEffects:
             self._check_number(wanted, step)
         self._check_refused(wanted, step)
 
-    async def finish(self) -> None:
-        """As `complete` after the last step.
-
-        If the browser was gone while the model thought, the journal does not tell what the pages would have sent
-        meanwhile: they are given that time.
-        """
-        await self.complete(len(self._episode.steps))
-        pending = self._episode.pending
-        if not self._compares or pending is None or not self._episode.is_unsent:
+    async def finish(self, *, is_strict: bool = True) -> None:
+        """As `complete` after the last step; then the timers of the pages are given the time that they had."""
+        last = len(self._episode.steps)
+        await self.complete(last, is_strict=is_strict)
+        if self.age is None or (tabs := self._tabs) is None:
             return
-        left_s = min(self._action_began_at + pending.elapsed_ms / 1000 - _now(), _LONGEST_S)
-        while left_s > 0:
-            left_s -= await self._wait(min(left_s, _SLICE_S))
+
+        async def wait(limit_s: float) -> None:
+            await self._wait(min(limit_s, _SLICE_S))
+
+        before = self._totals.total()
+        await self.age.catch_up(lambda: pending_timers(tabs), wait=wait, sent=self._totals.total)
+        if self._totals.total() > before:
+            await self._until_answered(last)
 
     def _heard(self, effect: SentEffect) -> None:
         assert self._traffic is not None
@@ -304,7 +314,7 @@ def _recorded(episode: Episode, step: int) -> _Recorded:
         late=later,
         refused=_counted(effect for effect in acted.effects if effect.refused),
         effects={kind_of(effect.method, effect.url): effect for effect in episode.sent_after(step)},
-        lasted_s=max(measured_s, *(min(one.at - acted.at, _LONGEST_S) for one in late), 0.0),
+        lasted_s=max(measured_s, *(min(one.at - acted.at, LONGEST_S) for one in late), 0.0),
     )
 
 

@@ -9,6 +9,8 @@
   const PATIENCE = 1500; // ms after the document was parsed in which slow images and scripts may still arrive
   const WORN = 1000; // budget of a document that already used up a whole one
   const HOPS = 32; // microtask hops for which the continuation of a callback counts as its own
+  const LINKS = 3; // a timer that was set again so often repeats itself
+  const MOST = 100; // timers that `due` tells of
   if (window.__cairn) return window.__cairn.watch(); // the window outlived its first, empty document
 
   const now = performance.now.bind(performance);
@@ -23,6 +25,7 @@
   };
 
   let spent = null; // ms of delay the chain running now has asked for; null = it was begun by an event
+  let from = null; // the timer that runs now, or has led here: { born, links, at, every }
   let turn = 0;
   const pending = new Map(); // token -> { what, url } awaited
   let changes = 0;
@@ -35,14 +38,15 @@
     try { return new URL(url, document.baseURI).href.split("?")[0]; } catch { return String(url); }
   };
   // Run as part of a chain. The chain is kept for some microtasks, because `await` continues there.
-  const enter = (age) => {
+  const enter = (age, timer) => {
     spent = age;
+    from = timer;
     const mine = ++turn;
     let hops = HOPS;
     const hop = () => {
       if (mine !== turn) return;
       if (hops-- > 0) native.microtask(hop);
-      else spent = null;
+      else spent = from = null;
     };
     native.microtask(hop);
   };
@@ -68,26 +72,40 @@
   };
 
   const timers = new Map(); // id -> token
+  const dues = new Map(); // id -> timer
+  // `born`: when the first timer of its chain was set; `every`: ms, 0 = it fires once.
+  const timer = (delay, every) => ({
+    born: from ? from.born : now(),
+    links: from ? from.links + 1 : 1,
+    at: now() + Math.max(Number(delay) || 0, 0),
+    every,
+  });
   replace(window, "setTimeout", () => function (handler, delay, ...args) {
     if (typeof handler !== "function") return native.setTimeout(handler, delay, ...args);
     const age = timed(delay, 1);
     const token = follow("a timer", age);
+    const mine = timer(delay, 0);
     const id = native.setTimeout(() => {
       timers.delete(id);
+      dues.delete(id);
       pending.delete(token);
-      enter(age);
+      enter(age, mine);
       handler.apply(window, args);
     }, delay);
     if (token) timers.set(id, token);
+    if (mine.links <= LINKS) dues.set(id, mine);
     return id;
   });
   replace(window, "setInterval", () => function (handler, delay, ...args) {
     if (typeof handler !== "function") return native.setInterval(handler, delay, ...args);
     let age = timed(delay, 4);
     const token = follow("a timer", age);
+    const mine = timer(delay, Math.max(Number(delay) || 0, 4));
     const id = native.setInterval(() => {
-      enter(age);
-      age += Math.max(Number(delay) || 0, 4);
+      mine.at = now() + mine.every;
+      if (++mine.links > LINKS) dues.delete(id);
+      enter(age, mine);
+      age += mine.every;
       if (age > HORIZON) {
         pending.delete(token);
         overrun = true;
@@ -95,11 +113,13 @@
       handler.apply(window, args);
     }, delay);
     if (token) timers.set(id, token);
+    if (mine.links <= LINKS) dues.set(id, mine);
     return id;
   });
   const clear = (stop) => function (id) {
     pending.delete(timers.get(id));
     timers.delete(id);
+    dues.delete(id);
     stop(id);
   };
   replace(window, "clearTimeout", () => clear(native.clearTimeout));
@@ -109,10 +129,11 @@
   replace(window, "requestAnimationFrame", () => function (handler) {
     const age = timed(16, 16);
     const token = follow("an animation", age);
+    const mine = from;
     const id = native.frame((time) => {
       frames.delete(id);
       pending.delete(token);
-      enter(age);
+      enter(age, mine);
       handler(time);
     });
     if (token) frames.set(id, token);
@@ -126,9 +147,10 @@
   replace(window, "requestIdleCallback", (was) => function (handler, options) {
     const age = timed(16, 16);
     const token = follow("idle work", age);
+    const mine = from;
     return was.call(window, (deadline) => {
       pending.delete(token);
-      enter(age);
+      enter(age, mine);
       handler(deadline);
     }, options);
   });
@@ -148,10 +170,11 @@
   const ages = new WeakMap(); // Response -> age of the chain that asked for it
   const awaited = (promise, url, age, keep) => {
     const token = follow("a request", age, url);
+    const mine = from;
     const done = (value) => {
       pending.delete(token);
       if (keep) ages.set(value, age);
-      enter(age);
+      enter(age, mine);
       return value;
     };
     return promise.then(done, (error) => { done({}); throw error; });
@@ -272,5 +295,7 @@
     await rest?.frame;
     return rest !== null && rest.changes === changes && !busy(ignored);
   };
-  Object.defineProperty(window, "__cairn", { value: { quiet, rested, watch } });
+  // Timers that are still to fire and do not repeat themselves: ms since their chain began, ms until they fire, and `every`.
+  const due = () => [...dues.values()].slice(0, MOST).map(({ born, at, every }) => [now() - born, at - now(), every]);
+  Object.defineProperty(window, "__cairn", { value: { quiet, rested, watch, due } });
 })();

@@ -25,14 +25,19 @@ class CannotWrite(Exception):
     """The set has no way of writing the step; the message says why in one sentence."""
 
 
-AIMED = frozenset({"click", "hover", "type", "select"})
+AIMED = frozenset({"click", "dblclick", "hover", "type", "select", "check", "uncheck", "drag", "upload"})
 SEARCHES: Mapping[Syntax, tuple[str, ...]] = {
     **dict.fromkeys((Syntax.CAIRN, Syntax.IDS), ("scroll [down]", "scroll [down]", "press [PageDown]")),
     Syntax.PLAYWRIGHT: ('page.scroll("down")', 'page.scroll("down")', 'page.press("PageDown")'),
 }
 _BY_ID: Mapping[str, str] = {
     "click": "click [{id}]",
+    "dblclick": "dblclick [{id}]",
     "hover": "hover [{id}]",
+    "check": "check [{id}]",
+    "uncheck": "uncheck [{id}]",
+    "drag": "drag [{id}] [{onto}]",
+    "upload": "upload [{id}] [{step.file}]",
     "type": "type [{id}] [{step.text}] [{step.enter:d}]",
     "clear": "clear [{id}] [{step.text}] [{step.enter:d}]",
     "select": "select [{id}] [{step.option}]",
@@ -43,6 +48,8 @@ _BY_ID: Mapping[str, str] = {
     "stop": "stop [{step.answer}]",
 }
 """Verb to its form; a verb that is not here takes no argument."""
+_ONLY_CAIRN = frozenset({"dblclick", "drag", "upload", "wait"})
+"""Verbs that neither of WebArena's sets has."""
 _CALLS: Mapping[str, str] = {
     "scroll": 'scroll("{step.direction}")',
     "tab_focus": "page_focus({step.index})",
@@ -67,6 +74,8 @@ def units(steps: Sequence[ScriptStep], syntax: Syntax) -> Iterator[ScriptStep]:
     for step in steps:
         if step.do == "select" and syntax is Syntax.IDS:
             yield replace(step, do="type", text=step.option, enter=True)
+        elif (step.do == "check" and syntax is Syntax.IDS) or (step.do == "uncheck" and syntax is not Syntax.CAIRN):
+            yield replace(step, do="click")
         elif step.do == "type" and syntax is not Syntax.CAIRN:
             if step.clear:
                 yield replace(step, do="click", clear=False)
@@ -80,7 +89,9 @@ def units(steps: Sequence[ScriptStep], syntax: Syntax) -> Iterator[ScriptStep]:
             yield step
 
 
-def written(step: ScriptStep, element: PromptElement | None, nth: int, syntax: Syntax) -> str:
+def written(
+    step: ScriptStep, element: PromptElement | None, nth: int, syntax: Syntax, *, onto: PromptElement | None = None
+) -> str:
     """The action.
 
     Args:
@@ -88,13 +99,16 @@ def written(step: ScriptStep, element: PromptElement | None, nth: int, syntax: S
         element: What it is aimed at; None = at nothing.
         nth: 0-based position of the element among those in sight of its role and name.
         syntax: The set.
+        onto: Of a drag: what the element is dropped on.
     Raises:
         CannotWrite: The set cannot say this.
     """
+    if step.do in _ONLY_CAIRN and syntax is not Syntax.CAIRN:
+        raise CannotWrite(f"the action set {syntax.value} has no {step.do}")
     if syntax is Syntax.PLAYWRIGHT:
         return _call(step, element, nth)
     verb = "clear" if step.clear else step.do
-    return _BY_ID.get(verb, verb).format(id=element.id if element else "", step=step)
+    return _BY_ID.get(verb, verb).format(id=element.id if element else "", onto=onto.id if onto else "", step=step)
 
 
 def _call(step: ScriptStep, element: PromptElement | None, nth: int) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.codec import dumps
 from harness.demo.model.action_writer import AIMED
-from harness.demo.model.element_choice import NotShown, ShownElement, aimed_at
+from harness.demo.model.element_choice import CLICKS, NotShown, ShownElement, aimed_at, cannot
 from harness.demo.model.scripted_policy import MAX_SEARCHES, ScriptedAnswer
 from harness.demo.model.scripts import Scripts, ScriptStep
 
@@ -68,9 +68,9 @@ def reply_to_browser_use(messages: Sequence[Mapping[str, Any]], plans: Scripts) 
     try:
         taken, actions = _actions(plan.steps[done:], _section(text, "browser_state"))
         memory = f"Done so far: {done + taken} of {len(plan.steps)} actions; 0 searches."
-    except NotShown:
+    except NotShown as error:
         memory = f"Done so far: {done} of {len(plan.steps)} actions; {searches + 1} searches."
-        actions = [_search(text) if searches < MAX_SEARCHES else _give_up()]
+        actions = [_search(text) if searches < MAX_SEARCHES else _give_up(str(error))]
     return ScriptedAnswer(text=_answer(memory, actions), task_id=plan.task_id, step=number)
 
 
@@ -96,7 +96,9 @@ def _actions(steps: Sequence[ScriptStep], state: str) -> tuple[int, list[dict[st
             return 1, [typed, {"send_keys": {"keys": "Enter"}}] if step.enter else [typed]
         case "select":
             return 1, [{"select_dropdown": {"index": index, "text": step.option}}]
-    return 1, [{"click": {"index": index}}]  # there is no hovering: a menu that opens under the pointer takes a click
+    # There is no hovering: a menu that opens under the pointer takes a click.
+    can = step.do in CLICKS | {"hover"}
+    return int(can), [{"click": {"index": index}} if can else _give_up(str(cannot(step)))]
 
 
 def _on_page(step: ScriptStep, state: str) -> dict[str, Any]:
@@ -113,7 +115,7 @@ def _on_page(step: ScriptStep, state: str) -> dict[str, Any]:
             raise NotShown(f"there is no tab {step.index}")
         return {"switch" if step.do == "tab_focus" else "close": {"tab_id": tabs[step.index]}}
     said = _ON_PAGE.get(step.do)
-    return _give_up() if said is None else said(step)
+    return _give_up(str(cannot(step))) if said is None else said(step)
 
 
 def _elements(state: str) -> list[ShownElement]:
@@ -168,8 +170,9 @@ def _search(text: str) -> dict[str, Any]:
     return {"scroll": {"down": True, "pages": 1.0, "index": None}}
 
 
-def _give_up() -> dict[str, Any]:
-    return {"done": {"text": "I cannot go on.", "success": False, "files_to_display": []}}
+def _give_up(why: str = "") -> dict[str, Any]:
+    said = f"I cannot go on: {why}." if why else "I cannot go on."
+    return {"done": {"text": said, "success": False, "files_to_display": []}}
 
 
 def _section(text: str, name: str) -> str:

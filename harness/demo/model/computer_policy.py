@@ -119,8 +119,10 @@ def legend_of(messages: Sequence[Mapping[str, Any]]) -> list[tuple[tuple[int, in
 
 def _deeds(step: ScriptStep) -> Iterator[Deed]:
     match step.do:
-        case "click":
+        case "click" | "check" | "uncheck":
             yield Deed(do="click", step=step)
+        case "dblclick" | "drag" | "upload" | "wait":
+            raise Misfit(f"a plan for the computer tool cannot say {step.do}")
         case "hover":
             yield Deed(do="move", step=step)
         case "type":

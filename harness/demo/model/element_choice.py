@@ -35,6 +35,15 @@ def aimed_at(step: ScriptStep, elements: Sequence[ShownElement]) -> ShownElement
     return found[step.nth]
 
 
+CLICKS = frozenset({"click", "check", "uncheck"})
+"""What agents that have only a click do by it."""
+
+
+def cannot(step: ScriptStep) -> NotShown:
+    """Of a step that the agent's tools have no action for."""
+    return NotShown(f"the agent's tools have no {step.do} that a plan could call")
+
+
 def misfit(why: str, plan: Script | None, step: int) -> ScriptedAnswer:
     """A reply without an action."""
     text = f"I cannot go on: {why}."

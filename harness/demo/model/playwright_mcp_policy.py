@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.demo.model.action_writer import AIMED
 from harness.demo.model.conversation import ScriptedCall
-from harness.demo.model.element_choice import NotShown, ShownElement, aimed_at, misfit
+from harness.demo.model.element_choice import CLICKS, NotShown, ShownElement, aimed_at, cannot, misfit
 from harness.demo.model.scripted_policy import ScriptedAnswer
 from harness.demo.model.scripts import Script, Scripts, ScriptStep
 
@@ -79,6 +79,8 @@ def _call(step: ScriptStep, elements: Sequence[ShownElement]) -> ScriptedCall:
         NotShown: Of the element it is aimed at.
     """
     if step.do not in AIMED:
+        if step.do not in _ON_PAGE:
+            raise cannot(step)
         name, arguments = _ON_PAGE[step.do](step)
         return ScriptedCall(name=name, arguments=arguments)
     element = aimed_at(step, elements)
@@ -89,7 +91,13 @@ def _call(step: ScriptStep, elements: Sequence[ShownElement]) -> ScriptedCall:
             return ScriptedCall(name="browser_type", arguments=aim | {"text": step.text} | submit)
         case "select":
             return ScriptedCall(name="browser_select_option", arguments=aim | {"values": [step.option]})
-    return ScriptedCall(name=f"browser_{step.do}", arguments=aim)
+        case "dblclick":
+            return ScriptedCall(name="browser_click", arguments=aim | {"doubleClick": True})
+        case "hover":
+            return ScriptedCall(name="browser_hover", arguments=aim)
+        case do if do in CLICKS:
+            return ScriptedCall(name="browser_click", arguments=aim)
+    raise cannot(step)
 
 
 def _called(messages: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -13,7 +13,7 @@ counts as either.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.demo.model.action_writer import AIMED, SEARCHES, CannotWrite, Syntax, done_by, syntax_of, units, written
@@ -21,15 +21,21 @@ from harness.demo.model.conversation import ScriptedCall
 from harness.demo.model.prompt_parser import ParsedPrompt, PromptElement, read_request
 from harness.demo.model.scripts import Script, Scripts, ScriptStep
 
-MAX_SEARCHES = 12
+MAX_SEARCHES = 6
 """Scrolls in search of one target before it counts as absent."""
 _VERBS: Mapping[str, frozenset[str]] = {
     # do: the verbs a history may tell it by
     "click": frozenset({"click"}),
+    "dblclick": frozenset({"dblclick"}),
     "hover": frozenset({"hover"}),
+    "check": frozenset({"check"}),
+    "uncheck": frozenset({"uncheck"}),
+    "drag": frozenset({"drag"}),
+    "upload": frozenset({"upload"}),
     "type": frozenset({"type", "clear"}),
     "select": frozenset({"select"}),
     "press": frozenset({"press"}),
+    "wait": frozenset({"wait"}),
     "scroll": frozenset({"scroll"}),
     "goto": frozenset({"goto"}),
     "go_back": frozenset({"go_back"}),
@@ -106,20 +112,45 @@ def next_action(asked: ParsedPrompt, plan: Script) -> str:
     said = f"Action {position + 1} of the {len(steps)} in the plan is to {_described(step)}"
     if step.do not in AIMED:
         return _with_action(said, _written(step, None, 0, syntax))
-    matches = [element for element in asked.elements if _matches(step, element)]
-    if len(matches) > step.nth:
-        element = matches[step.nth]
+    aims = (step, step.drop) if step.do == "drag" else (step,)
+    found = [_found(aim, asked.elements) for aim in aims]
+    if (element := found[0]) is not None and None not in found:
         alike = [one.id for one in asked.elements if (one.role, one.name) == (element.role, element.name)]
-        return _with_action(said, _written(step, element, alike.index(element.id), syntax))
+        onto = found[1] if len(found) > 1 else None
+        return _with_action(said, _written(step, element, alike.index(element.id), syntax, onto=onto))
     if searches >= MAX_SEARCHES:
-        raise Misfit(f"there is no {_aim(step)} in sight, even after scrolling {searches} times")
+        missing = aims[found.index(None)]
+        raise Misfit(
+            f"there is no {_aim(missing)}, even after scrolling {searches} times{_hint(missing, asked.elements)}"
+        )
     search = SEARCHES[syntax][searches % len(SEARCHES[syntax])]
     return _with_action(f"{said}, which is not in sight, so I scroll on", search)
 
 
-def _written(step: ScriptStep, element: PromptElement | None, nth: int, syntax: Syntax) -> str:
+def _found(step: ScriptStep, elements: Sequence[PromptElement]) -> PromptElement | None:
+    """What the step is aimed at; None = it is not in sight."""
+    matches = [element for element in elements if _matches(step, element)]
+    return matches[step.nth] if len(matches) > step.nth else None
+
+
+def _hint(step: ScriptStep, elements: Sequence[PromptElement]) -> str:
+    """What in sight has the name, but another role; or the role, but another name."""
+    named = [one for one in elements if _matches(replace(step, role=None), one)] if step.name is not None else []
+    alike = named or [one for one in elements if step.role is not None and one.role == step.role]
+    shown = ", ".join(f"{one.role} {_plain(one.name)[:80]!r}" for one in alike[:3])
+    return f"; in sight: {shown}" if shown else ""
+
+
+def _written(
+    step: ScriptStep,
+    element: PromptElement | None,
+    nth: int,
+    syntax: Syntax,
+    *,
+    onto: PromptElement | None = None,
+) -> str:
     try:
-        return written(step, element, nth, syntax)
+        return written(step, element, nth, syntax, onto=onto)
     except CannotWrite as exc:
         raise Misfit(str(exc)) from exc
 

@@ -6,7 +6,7 @@ meets steps it can write as actions. Plans are found by the task's intent, becau
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,18 @@ class ScriptStep:
     url: str = ""
     index: int = 0
     answer: str = ""
+    file: str = ""
+    """Plain name of a file in the folder `browser.uploads`."""
+    to_role: str | None = None
+    """Of a drag: what the element is dropped on, named like the element itself."""
+    to_name: str | None = None
+    to_exact: bool = True
+    to_nth: int = 0
+
+    @property
+    def drop(self) -> "ScriptStep":
+        """Of a drag: the same, aimed at what the element is dropped on."""
+        return replace(self, role=self.to_role, name=self.to_name, exact=self.to_exact, nth=self.to_nth)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +75,16 @@ _AIM = frozenset({"role", "name", "exact", "nth"})
 _FORMS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     # do: (required fields, further fields)
     "click": (frozenset(), _AIM),
+    "dblclick": (frozenset(), _AIM),
     "hover": (frozenset(), _AIM),
+    "check": (frozenset(), _AIM),
+    "uncheck": (frozenset(), _AIM),
+    "drag": (frozenset(), _AIM | {f"to_{name}" for name in _AIM}),
+    "upload": (frozenset({"file"}), _AIM),
     "type": (frozenset({"text"}), _AIM | {"enter", "clear"}),
     "select": (frozenset({"option"}), _AIM),
     "press": (frozenset({"key"}), frozenset()),
+    "wait": (frozenset(), frozenset()),
     "scroll": (frozenset({"direction"}), frozenset()),
     "goto": (frozenset({"url"}), frozenset()),
     "go_back": (frozenset(), frozenset()),
@@ -76,10 +94,11 @@ _FORMS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "close_tab": (frozenset(), frozenset()),
     "stop": (frozenset(), frozenset({"answer"})),
 }
-_TYPES: Mapping[str, type] = {"exact": bool, "enter": bool, "clear": bool, "nth": int, "index": int} | {
-    one.name: str for one in fields(ScriptStep) if one.name not in {"exact", "enter", "clear", "nth", "index"}
+_TYPES: Mapping[str, type] = {one.name: str for one in fields(ScriptStep)} | {
+    **dict.fromkeys(("exact", "to_exact", "enter", "clear"), bool),
+    **dict.fromkeys(("nth", "to_nth", "index"), int),
 }
-_MAY_BE_EMPTY = frozenset({"answer", "name"})
+_MAY_BE_EMPTY = frozenset({"answer", "name", "to_name"})
 _KINDS = {str: "a text", bool: "true or false", int: "a whole number of at least 0"}
 
 
@@ -164,6 +183,8 @@ def _step(step: Any, place: str, placeholders: Mapping[str, str]) -> ScriptStep:
     do = step["do"]
     required, further = _FORMS[do]
     given = set(step) - {"do"}
+    if do == "drag" and not given & {"to_role", "to_name"}:
+        raise TaskError(f"{place}: drag needs the field to_role or to_name")
     if missing := sorted(required - given):
         raise TaskError(f"{place}: {do} needs the field {missing[0]}")
     if unknown := sorted(given - required - further):

@@ -26,7 +26,7 @@ from harness.gateway.cdp.client import Client
 from harness.gateway.cdp.clipboard_commands import grants_clipboard, uses_clipboard
 from harness.gateway.cdp.command import recorded
 from harness.gateway.cdp.input_events import SCRIPT, read_event
-from harness.gateway.cdp.rules import Treatment, treatment
+from harness.gateway.cdp.rules import Treatment, is_harmless, treatment
 from harness.gateway.cdp.scripts import clicks, disturbs
 from harness.gateway.cdp.target_commands import EVERYTHING, TargetCommands
 from harness.gateway.cdp.targets import Session, TabNumbers, Targets
@@ -158,7 +158,8 @@ class Connection:
             if request.session and (repeated := self._target_commands.repeated_event(request.session)) is not None:
                 await self.pass_on(repeated)
         except (NotAllowed, ActionFailed, CodecError) as error:
-            self._driven.refuse(f"{request.method[:_SHOWN]}: {str(error)[:_SHOWN]}")
+            if request.session or not is_harmless(request.method):
+                self._driven.refuse(f"{request.method[:_SHOWN]}: {str(error)[:_SHOWN]}")
             code = error.code if isinstance(error, NotAllowed) else wire.SERVER_ERROR
             await self.pass_on(wire.failure(str(error), code=code, request=request))
         except (CommandFailed, SessionOver) as error:

@@ -118,6 +118,14 @@ def treatment(method: str, *, page: bool) -> Treatment | None:
     return _by_prefix(method) if page else None
 
 
+def is_harmless(method: str) -> bool:
+    """Whether a command that is refused only asks for events, or for their end, in a session that has none of them.
+
+    Clients send `Page.enable` to the browser itself; that is a habit, and no try to get out.
+    """
+    return method.endswith((".enable", ".disable")) and treatment(method, page=True) is Treatment.PASS
+
+
 def _by_prefix(method: str) -> Treatment | None:
     return next((kind for prefix, kind in _PREFIXES if method.startswith(prefix)), None)
 

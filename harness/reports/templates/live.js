@@ -37,6 +37,8 @@
       busy = false;
     };
     const pulse = (text, on) => all(".pulse").forEach((mark) => { mark.textContent = text; mark.classList.toggle("on", on); });
+    // "3 min ago" grows old where nothing changes.
+    setInterval(() => { if (!document.hidden && document.querySelector("time")) changed(); }, 60000);
     const stream = new EventSource(source);
     stream.addEventListener("changed", changed);
     stream.addEventListener("open", () => { pulse("live", true); });

@@ -16,9 +16,10 @@ from harness.choices import Dialect
 from harness.journal.index import result_of
 from harness.protocols import Phase, ProgressEvent
 from harness.records import Episode, Failed, Record, Scored, Status, Usage, Verdict
-from harness.runner.job import Job
+from harness.runner.job import Job, task_digest
 from harness.runner.pending import PendingPolicy, is_finished
 from harness.runner.recorder import JournalWriter
+from harness.runner.references import is_scored_with, reference_for, with_asked_scores
 
 _Key = tuple[str, int]
 _ACTING = (Phase.acting,)
@@ -88,7 +89,7 @@ class WorkerLosses:
         elif loss.count > 1:
             note += " again; it runs alone on a worker until it gets further"
         became = result_of(journal.episode)
-        over = became is not None and is_finished(became, self._policy)
+        over = became is not None and is_finished(with_asked_scores(became, task_digest(job.task)), self._policy)
         usage = episode.usage if over else Usage()
         return LossVerdict(note=note, begun=True, over=over, step=len(episode.steps), usage=usage)
 
@@ -162,6 +163,8 @@ def _unjudged(job: Job, episode: Episode, *, lost: int, at: float) -> tuple[Scor
     """That there is no score, in every dialect there is none in yet."""
     from harness.evaluators.scorer import EVALUATOR_VERSION  # evaluators' libraries: supervisors do without
 
+    assert episode.opened is not None
+    reference = reference_for(job.task, episode.opened)
     why = f"{lost} workers were lost while they scored only this task"
     return tuple(
         Scored(
@@ -172,10 +175,11 @@ def _unjudged(job: Job, episode: Episode, *, lost: int, at: float) -> tuple[Scor
             verdicts=tuple(
                 Verdict(evaluator=name, status=Status.ERROR, value=None, why=why) for name in job.task.eval.eval_types
             ),
+            reference=reference,
             at=at,
         )
         for dialect in Dialect
-        if dialect.value not in episode.scores
+        if not is_scored_with(episode.scores.get(dialect.value), reference)
     )
 
 

@@ -5,13 +5,19 @@
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from harness.benchmarks.visualwebarena.visualwebarena import VisualWebArena
+from harness.codec import dumps
+from harness.evaluators.scorer import Scorer
+from harness.records import Evidence
+from harness.testing import MemoryArtifacts, closed
 from tests.benchmarks.visualwebarena import reference
 from tests.benchmarks.visualwebarena.cases import Case, cases
-from tests.benchmarks.visualwebarena.ours import score
+from tests.benchmarks.visualwebarena.ours import SHOP, score, task_of
 
 RECORDED = Path(__file__).parent / "outcomes.json"
 """What the package's code (0.0.15) gave for `cases()`: `reference.py` wrote it. Null = an exception."""
@@ -47,3 +53,35 @@ async def test_scores_are_those_that_the_package_gives(seed: int) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
     theirs = json.loads(done.stdout)
     assert len(theirs) == 4200 and await differing(chosen, theirs) == []
+
+
+PAGES = [
+    {"value": "in the cart", "of": {"url": "last", "locator": ""}},
+    {"value": "sent", "of": {"url": f"{SHOP}/sent"}},
+]
+
+
+def target(place: dict[str, str], text: str) -> dict[str, object]:
+    return {**place, "required_contents": {"must_include": [text]}}
+
+
+@pytest.mark.parametrize(
+    ("targets", "pages", "wanted"),
+    [
+        ([target({"url": f"{SHOP}/sent"}, "sent"), target({"url": "last", "locator": ""}, "cart")], PAGES, 1.0),
+        ([target({"url": "last", "locator": ""}, "no such words")], PAGES, 0.0),
+        ([target({"url": f"{SHOP}/other"}, "sent")], PAGES, None),
+        ([target({"url": "last", "locator": ""}, "cart")], [{"value": "in the cart"}], 1.0),
+        ([target({"url": "last", "locator": ""}, "cart")] * 2, [{"value": "in the cart"}], None),
+    ],
+)
+async def test_a_corrected_task_finds_its_pages_wherever_they_stood(
+    targets: list[object], pages: list[object], wanted: float | None
+) -> None:
+    """By what was looked at; evidence of older versions, which does not say that, only by its place."""
+    artifacts, task = MemoryArtifacts(), task_of({"eval": {"eval_types": ["program_html"], "program_html": targets}})
+    evidence = Evidence(url=SHOP, title="", html=None, benchmark=artifacts.put(dumps({"vwa_program_html": pages})))
+    scorer = Scorer("corrected", None, further=VisualWebArena(shop=SHOP).evaluators())
+    scored = await scorer.score(task, replace(closed(""), evidence=evidence), artifacts)
+    assert scored.value == wanted
+    assert (wanted is None) == ("was not looked at" in scored.verdicts[0].why)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -125,13 +126,12 @@ class _Watch:
     """Command lines of all processes below one, and environments of browsers and drivers, as often as can be looked."""
 
     def __init__(self) -> None:
-        self._own = b""
+        self._typed: set[bytes] = set()
         self._lines: dict[bytes, str] = {}
         self._environments: dict[bytes, str] = {}
         self._over = threading.Event()
 
     def begin(self, pid: int) -> None:
-        self._own = Path("/proc", str(pid), "cmdline").read_bytes()
         self._thread = threading.Thread(target=self._look_again, args=(pid,), daemon=True)
         self._thread.start()
 
@@ -155,15 +155,21 @@ class _Watch:
                 children = psutil.Process(pid).children(recursive=True)
             except psutil.Error:
                 return
+            self._note_typed(pid)
             for child in children:
                 self._note(child.pid)
+
+    def _note_typed(self, pid: int) -> None:
+        """Looked up each time: at first a process still has the line of the one that starts it, which is ours."""
+        with suppress(OSError):
+            self._typed.add(Path("/proc", str(pid), "cmdline").read_bytes())
 
     def _note(self, pid: int) -> None:
         try:
             folder = Path("/proc", str(pid))
             program = (folder / "exe").readlink().name
             line = (folder / "cmdline").read_bytes()
-            if line == self._own:
+            if line in self._typed:
                 return  # between fork and exec a child still has the line that the person typed
             self._lines[line] = program
             if any(word in program for word in _BROWSERS):

@@ -13,83 +13,99 @@ from typing import Any
 from harness.codec import JsonObject, dumps
 from harness.errors import ConfigError
 from harness.llm.answer import Answer, count, excerpt, mappings, parsed, short, token_details, whole
-from harness.llm.chat_completion import openai_errors
 from harness.llm.chat_settings import ChatSettings, given
+from harness.llm.connection import Connection, openai_errors
 from harness.llm.endpoint import Endpoint
-from harness.llm.event_stream import events_in, response_of, was_streamed
-from harness.llm.interface import example_role, text_of
 from harness.llm.model_family import REASONING_TOKENS, is_computer_preview, is_reasoning_model
+from harness.llm.providers.provider import ModelProvider, example_role, text_of
 from harness.llm.retry import RetryableError
 from harness.records import ComputerTool, Message, Tool, ToolCall
 from harness.records.chat import COMPUTER
 
 _NO_ANSWER = ("failed", "cancelled", "queued", "in_progress")
+_ENDED = ("response.completed", "response.incomplete", "response.failed")
 _LIMITS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
-class Responses:
-    """Fits `Interface`."""
+class Responses(ModelProvider):
+    """OpenAI's Responses API, at OpenAI, Azure and compatible servers."""
+
+    name = "responses"
+    path = "/responses"
+    conversation_keys = ("input",)
+    maker = "openai"
+    request_headers = ("openai-beta",)
+    has_computer_tool = True
+
+    def conversation(self, messages: Sequence[Message]) -> JsonObject:
+        """See `ModelProvider.conversation`."""
+        return {"input": _items(messages)}
+
+    def parameters(self, settings: ChatSettings) -> JsonObject:
+        """See `ModelProvider.parameters`."""
+        if settings.seed is not None:
+            raise ConfigError("the Responses API has no seed; unset llm.seed, or choose llm.api=chat")
+        reasons, limit = is_reasoning_model(settings.model), settings.max_tokens
+        asked: JsonObject = {"store": False}
+        if reasons:
+            asked["include"] = ["reasoning.encrypted_content"]
+        if limit is not None:
+            asked["max_output_tokens"] = limit + REASONING_TOKENS * reasons
+        if not reasons:
+            asked |= given(temperature=settings.temperature, top_p=settings.top_p)
+        if settings.reasoning_effort is not None:
+            asked["reasoning"] = {"effort": settings.reasoning_effort}
+        if is_computer_preview(settings.model):
+            asked["truncation"] = "auto"  # that model takes no other
+        return {**asked, **settings.extra_body}
+
+    def offered(self, tools: Sequence[Tool | ComputerTool], settings: ChatSettings) -> list[JsonObject]:
+        """See `ModelProvider.offered`."""
+        return [_tool(tool, settings.model) for tool in tools]
+
+    def function(self, tool: Mapping[str, Any]) -> JsonObject | None:
+        """See `ModelProvider.function`."""
+        match tool:
+            case {"type": "function", "name": str()}:
+                return {"type": "function", "function": {key: tool[key] for key in tool if key != "type"}}
+        return None
+
+    def read(self, content: bytes) -> Answer:
+        """See `ModelProvider.read`."""
+        return read_response(content)
+
+    def joined(self, events: Sequence[JsonObject]) -> bytes:
+        """See `ModelProvider.joined`."""
+        return response_of(events)
+
+    def connect(self, endpoint: Endpoint, settings: ChatSettings) -> Connection:
+        """See `ModelProvider.connect`."""
+        return _ResponsesConnection(endpoint, settings)
+
+
+class _ResponsesConnection:
+    """Through the package openai."""
 
     def __init__(self, endpoint: Endpoint, settings: ChatSettings) -> None:
         from harness.llm.copied_request import CopiedRequests  # needs the client, which reading does not
 
-        self._settings = settings
         endpoint = endpoint.with_client()
+        self._model = settings.model
         self._client = endpoint.connect()
         self.errors = openai_errors()
-        self._copied = CopiedRequests(self._client, endpoint.http_client, "/responses", self.errors)
-
-    def body(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool]) -> JsonObject:
-        """See `Interface.body`."""
-        model = self._settings.model
-        offered = {"tools": [_tool(tool, model) for tool in tools]} if tools else {}
-        return {**conversation(messages), **offered, **_parameters(self._settings)}
+        self._copied = CopiedRequests(self._client, endpoint.http_client, Responses.path, self.errors)
 
     async def send(self, body: JsonObject) -> Any:
-        """See `Interface.send`."""
-        answer = await self._client.responses.with_raw_response.create(
-            model=self._settings.model, input=[], extra_body=body
-        )
+        """See `Connection.send`."""
+        answer = await self._client.responses.with_raw_response.create(model=self._model, input=[], extra_body=body)
         return answer.http_response
 
     async def pass_on(self, body: bytes, headers: Mapping[str, str]) -> Any:
-        """See `Interface.pass_on`."""
+        """See `Connection.pass_on`."""
         return await self._copied.send(body, headers)
-
-    def read(self, content: bytes) -> Answer:
-        """See `Interface.read`."""
-        return self.read_events(content) if was_streamed(content) else read_response(content)
-
-    def read_events(self, content: bytes) -> Answer:
-        """See `Interface.read_events`."""
-        return read_response(response_of(events_in(content)))
 
     async def close(self) -> None:
         await self._client.close()
-
-
-def conversation(messages: Sequence[Message]) -> JsonObject:
-    """The part of a body that is made of the messages."""
-    return {"input": _items(messages)}
-
-
-def _parameters(settings: ChatSettings) -> JsonObject:
-    """The request's keys other than model, input and tools."""
-    if settings.seed is not None:
-        raise ConfigError("the Responses API has no seed; unset llm.seed, or choose llm.api=chat")
-    reasons, limit = is_reasoning_model(settings.model), settings.max_tokens
-    asked: JsonObject = {"store": False}
-    if reasons:
-        asked["include"] = ["reasoning.encrypted_content"]
-    if limit is not None:
-        asked["max_output_tokens"] = limit + REASONING_TOKENS * reasons
-    if not reasons:
-        asked |= given(temperature=settings.temperature, top_p=settings.top_p)
-    if settings.reasoning_effort is not None:
-        asked["reasoning"] = {"effort": settings.reasoning_effort}
-    if is_computer_preview(settings.model):
-        asked["truncation"] = "auto"  # that model takes no other
-    return {**asked, **settings.extra_body}
 
 
 def _tool(tool: Tool | ComputerTool, model: str) -> JsonObject:
@@ -231,3 +247,11 @@ def _calls(item: Mapping[str, Any]) -> list[ToolCall]:
                 for action in single or mappings(item.get("actions"))
             ]
     return []
+
+
+def response_of(events: Sequence[JsonObject]) -> bytes:
+    """The response that the last event holds."""
+    whole_response = next((event.get("response") for event in events if event.get("type") in _ENDED), None)
+    if whole_response is None:
+        raise RetryableError("the streamed answer was cut off")
+    return dumps(whole_response)

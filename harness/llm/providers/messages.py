@@ -2,7 +2,7 @@
 
 What Anthropic's cache may keep is marked at two places: after the system prompt (and the tools before it), and before
 the newest message, so that a step reads what the step before wrote. Thinking blocks have signatures and are given back
-unchanged (`Message.items`). Needs the package `anthropic`, an optional extra.
+unchanged (`Message.items`). Sending needs the package `anthropic`, an optional extra; reading does not.
 
 Source: https://docs.anthropic.com/en/api/messages.
 """
@@ -10,17 +10,14 @@ Source: https://docs.anthropic.com/en/api/messages.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anthropic import APIConnectionError, APIStatusError, APITimeoutError, AsyncAnthropic
-
 from harness.codec import CodecError, JsonObject, dumps, loads
 from harness.errors import ConfigError
 from harness.llm.answer import Answer, count, excerpt, mappings, parsed, short, whole
 from harness.llm.chat_settings import ChatSettings, given
-from harness.llm.copied_request import CopiedRequests
+from harness.llm.connection import Connection, SdkErrors
 from harness.llm.endpoint import ANTHROPIC_URL, Endpoint, without_variables
-from harness.llm.event_stream import events_in, message_of
-from harness.llm.interface import SdkErrors, example_role, text_of
 from harness.llm.model_family import anthropic_computer_tool
+from harness.llm.providers.provider import ModelProvider, example_role, text_of
 from harness.llm.retry import RetryableError
 from harness.records import ComputerTool, Message, Tool, ToolCall
 from harness.records.chat import COMPUTER
@@ -41,30 +38,91 @@ _FINISHES = {
 _PLAIN = ("text", "tool_use")
 
 
-class AnthropicMessages:
-    """Fits `Interface`."""
+class Messages(ModelProvider):
+    """Anthropic's Messages API."""
 
-    errors = SdkErrors(timeout=APITimeoutError, connection=APIConnectionError, status=APIStatusError)
+    name = "messages"
+    path = "/messages"
+    conversation_keys = ("system", "messages")
+    default_url = ANTHROPIC_URL
+    maker = "anthropic"
+    request_headers = ("anthropic-beta", "anthropic-version")
+    has_computer_tool = True
 
-    def __init__(self, endpoint: Endpoint, settings: ChatSettings) -> None:
-        self._settings = settings
+    def conversation(self, messages: Sequence[Message]) -> JsonObject:
+        """See `ModelProvider.conversation`; with the marks for the cache."""
+        system, turns = _conversation(messages)
+        if system:
+            system[-1] |= _CACHED
+        _mark_before_newest(turns)
+        return given(system=system or None, messages=turns)
+
+    def parameters(self, settings: ChatSettings) -> JsonObject:
+        """See `ModelProvider.parameters`."""
+        if settings.seed is not None:
+            raise ConfigError("the Messages API has no seed; unset llm.seed")
+        asked = given(temperature=settings.temperature, top_p=settings.top_p)
+        asked["max_tokens"] = settings.max_tokens or DEFAULT_MAX_TOKENS
+        if settings.reasoning_effort is not None:
+            asked |= {"thinking": {"type": "adaptive"}, "output_config": {"effort": settings.reasoning_effort}}
+        return {**asked, **settings.extra_body}
+
+    def offered(self, tools: Sequence[Tool | ComputerTool], settings: ChatSettings) -> list[JsonObject]:
+        """See `ModelProvider.offered`."""
+        return [_tool(tool, settings.model) for tool in tools]
+
+    def function(self, tool: Mapping[str, Any]) -> JsonObject | None:
+        """See `ModelProvider.function`."""
+        match tool:
+            case {"name": str(name), "input_schema": dict(parameters)}:
+                described = {"name": name, "description": tool.get("description", ""), "parameters": parameters}
+                return {"type": "function", "function": described}
+        return None
+
+    def body(
+        self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool], settings: ChatSettings
+    ) -> JsonObject:
+        """See `ModelProvider.body`."""
+        said, offered = self.conversation(messages), self.offered(tools, settings)
+        if offered and "system" not in said:
+            offered[-1] |= _CACHED
+        return given(model=settings.model, **said, tools=offered or None) | self.parameters(settings)
+
+    def read(self, content: bytes) -> Answer:
+        """See `ModelProvider.read`."""
+        return read_message(content)
+
+    def joined(self, events: Sequence[JsonObject]) -> bytes:
+        """See `ModelProvider.joined`; calls of functions are left out."""
+        return message_of(events)
+
+    def connect(self, endpoint: Endpoint, settings: ChatSettings) -> Connection:
+        """See `ModelProvider.connect`."""
+        return _MessagesConnection(endpoint)
+
+
+class _MessagesConnection:
+    """Through the package anthropic."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        try:
+            from anthropic import APIConnectionError, APIStatusError, APITimeoutError, AsyncAnthropic
+        except ImportError as error:
+            raise ConfigError(
+                "llm.api=messages needs the package anthropic: pip install 'cairn-harness[anthropic]'"
+            ) from error
+        from harness.llm.copied_request import CopiedRequests
+
+        self.errors = SdkErrors(timeout=APITimeoutError, connection=APIConnectionError, status=APIStatusError)
         url = (endpoint.base_url or ANTHROPIC_URL).rstrip("/").removesuffix("/v1")
         endpoint = endpoint.with_client()
         with without_variables():
             # No spans: their content would leave this process unredacted.
             self._client = AsyncAnthropic(base_url=url, open_telemetry=False, **endpoint.client_options())
-        self._copied = CopiedRequests(self._client, endpoint.http_client, "/v1/messages", self.errors)
-
-    def body(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool]) -> JsonObject:
-        """See `Interface.body`."""
-        said = conversation(messages)
-        offered = [_tool(tool, self._settings.model) for tool in tools]
-        if offered and "system" not in said:
-            offered[-1] |= _CACHED
-        return given(model=self._settings.model, **said, tools=offered or None) | _parameters(self._settings)
+        self._copied = CopiedRequests(self._client, endpoint.http_client, f"/v1{Messages.path}", self.errors)
 
     async def send(self, body: JsonObject) -> Any:
-        """See `Interface.send`."""
+        """See `Connection.send`."""
         betas = [_BETA[kind] for tool in body.get("tools", ()) if (kind := tool.get("type")) in _BETA]
         answer = await self._client.messages.with_raw_response.create(
             model="",  # in the body: the package warns of models by their names
@@ -76,39 +134,11 @@ class AnthropicMessages:
         return answer.http_response
 
     async def pass_on(self, body: bytes, headers: Mapping[str, str]) -> Any:
-        """See `Interface.pass_on`."""
+        """See `Connection.pass_on`."""
         return await self._copied.send(body, headers)
-
-    def read(self, content: bytes) -> Answer:
-        """See `Interface.read`."""
-        return read_message(content)
-
-    def read_events(self, content: bytes) -> Answer:
-        """See `Interface.read_events`."""
-        return read_message(message_of(events_in(content)))
 
     async def close(self) -> None:
         await self._client.close()
-
-
-def conversation(messages: Sequence[Message]) -> JsonObject:
-    """The part of a body that is made of the messages, with the marks for the cache."""
-    system, turns = _conversation(messages)
-    if system:
-        system[-1] |= _CACHED
-    _mark_before_newest(turns)
-    return given(system=system or None, messages=turns)
-
-
-def _parameters(settings: ChatSettings) -> JsonObject:
-    """The request's keys other than model, system, messages and tools."""
-    if settings.seed is not None:
-        raise ConfigError("the Messages API has no seed; unset llm.seed")
-    asked = given(temperature=settings.temperature, top_p=settings.top_p)
-    asked["max_tokens"] = settings.max_tokens or DEFAULT_MAX_TOKENS
-    if settings.reasoning_effort is not None:
-        asked |= {"thinking": {"type": "adaptive"}, "output_config": {"effort": settings.reasoning_effort}}
-    return {**asked, **settings.extra_body}
 
 
 def _tool(tool: Tool | ComputerTool, model: str) -> JsonObject:
@@ -231,3 +261,30 @@ def _call(block: Mapping[str, Any]) -> ToolCall:
     if block.get("toolset_name") == COMPUTER and isinstance(arguments, dict):
         name, arguments = COMPUTER, {"action": name, **arguments}
     return ToolCall(id=whole(block.get("id")), name=name, arguments=dumps(arguments).decode())
+
+
+def message_of(events: Sequence[JsonObject]) -> bytes:
+    """The message that the events add up to; calls of functions are left out."""
+    message: JsonObject = {}
+    usage: JsonObject = {}
+    text, ended = "", False
+    for event in events:
+        match event:
+            case {"type": "message_start", "message": dict(begun)}:
+                message = begun
+                usage |= _counts(begun)
+            case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(more)}}:
+                text += more
+            case {"type": "message_delta", "delta": dict(changed)}:
+                message = {**message, **changed}
+                usage |= _counts(event)
+            case {"type": "message_stop"}:
+                ended = True
+    if not ended:
+        raise RetryableError("the streamed answer was cut off")
+    return dumps({**message, "content": [{"type": "text", "text": text}], "usage": usage})
+
+
+def _counts(event: JsonObject) -> JsonObject:
+    counts = event.get("usage")
+    return counts if isinstance(counts, dict) else {}

@@ -14,10 +14,10 @@ from harness.codec import JsonObject, dumps
 from harness.errors import ConfigError
 from harness.llm.answer import Answer, count, excerpt, mappings, parsed, short, token_details, whole
 from harness.llm.chat_settings import ChatSettings, given
+from harness.llm.connection import Connection, openai_errors
 from harness.llm.endpoint import Endpoint
-from harness.llm.event_stream import completion_of, events_in, was_streamed
-from harness.llm.interface import SdkErrors
 from harness.llm.model_family import REASONING_TOKENS, is_reasoning_model
+from harness.llm.providers.provider import ModelProvider
 from harness.llm.retry import RetryableError
 from harness.records import ComputerTool, Message, Tool, ToolCall
 
@@ -35,74 +35,87 @@ _ECHOED = ("reasoning_details", "extra_content")
 """What some servers want back: OpenRouter on the message, Gemini (a signature) on each call."""
 
 
-def openai_errors() -> SdkErrors:
-    """Of the package for chat completions and responses, which is imported only to send: reading needs no client."""
-    from openai import APIConnectionError, APIStatusError, APITimeoutError
+class ChatCompletions(ModelProvider):
+    """Chat completions of OpenAI and of every compatible server."""
 
-    return SdkErrors(timeout=APITimeoutError, connection=APIConnectionError, status=APIStatusError)
+    name = "chat"
+    path = "/chat/completions"
+    conversation_keys = ("messages",)
+    maker = "openai"
+    request_headers = ("openai-beta",)
+
+    def conversation(self, messages: Sequence[Message]) -> JsonObject:
+        """See `ModelProvider.conversation`."""
+        return {"messages": [plain_message(message) for message in messages]}
+
+    def parameters(self, settings: ChatSettings) -> JsonObject:
+        """See `ModelProvider.parameters`.
+
+        A model whose family is known to reason is sent no `temperature` and no `top_p`, and its limit leaves room for
+        the reasoning; naming the field of the limit turns this off.
+        """
+        limit = settings.max_tokens
+        if settings.max_tokens_field is None and is_reasoning_model(settings.model):
+            family = given(max_completion_tokens=None if limit is None else limit + REASONING_TOKENS)
+        else:
+            field_name = settings.max_tokens_field or "max_tokens"
+            family = given(temperature=settings.temperature, top_p=settings.top_p, **{field_name: limit})
+        asked = given(reasoning_effort=settings.reasoning_effort, seed=settings.seed)
+        return {**family, **asked, **settings.extra_body}
+
+    def offered(
+        self, tools: Sequence[Tool | ComputerTool], settings: ChatSettings
+    ) -> "list[ChatCompletionFunctionToolParam]":
+        """See `ModelProvider.offered`."""
+        return plain_tools(tools)
+
+    def function(self, tool: Mapping[str, Any]) -> JsonObject | None:
+        """See `ModelProvider.function`."""
+        match tool:
+            case {"type": "function", "function": dict()}:
+                return dict(tool)
+        return None
+
+    def read(self, content: bytes) -> Answer:
+        """See `ModelProvider.read`."""
+        return read_completion(content)
+
+    def joined(self, events: Sequence[JsonObject]) -> bytes:
+        """See `ModelProvider.joined`."""
+        return completion_of(events)
+
+    def connect(self, endpoint: Endpoint, settings: ChatSettings) -> Connection:
+        """See `ModelProvider.connect`."""
+        return _ChatConnection(endpoint, settings)
 
 
-class ChatCompletions:
-    """Fits `Interface`."""
+class _ChatConnection:
+    """Through the package openai."""
 
     def __init__(self, endpoint: Endpoint, settings: ChatSettings) -> None:
         from harness.llm.copied_request import CopiedRequests  # needs the client, which reading does not
 
-        self._settings = settings
         endpoint = endpoint.with_client()
+        self._model = settings.model
         self._client = endpoint.connect()
         self._raw = self._client.chat.completions.with_raw_response  # imported now, as the browser comes up meanwhile
         self.errors = openai_errors()
-        self._copied = CopiedRequests(self._client, endpoint.http_client, "/chat/completions", self.errors)
-
-    def body(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool]) -> JsonObject:
-        """See `Interface.body`."""
-        offered = {"tools": plain_tools(tools)} if tools else {}
-        return {**conversation(messages), **offered, **parameters(self._settings)}
+        self._copied = CopiedRequests(self._client, endpoint.http_client, ChatCompletions.path, self.errors)
 
     async def send(self, body: JsonObject) -> Any:
-        """See `Interface.send`."""
+        """See `Connection.send`."""
         # Raw, because the package's own parsing accepts answers without choices and trips over bad JSON. The messages
         # have their shape already: as `messages` the package would rebuild every one of them, which takes as long as
         # all the rest of a request.
-        answer = await self._raw.create(model=self._settings.model, messages=[], extra_body=body)
+        answer = await self._raw.create(model=self._model, messages=[], extra_body=body)
         return answer.http_response
 
     async def pass_on(self, body: bytes, headers: Mapping[str, str]) -> Any:
-        """See `Interface.pass_on`."""
+        """See `Connection.pass_on`."""
         return await self._copied.send(body, headers)
-
-    def read(self, content: bytes) -> Answer:
-        """See `Interface.read`; some servers stream whether they were asked to or not."""
-        return self.read_events(content) if was_streamed(content) else read_completion(content)
-
-    def read_events(self, content: bytes) -> Answer:
-        """See `Interface.read_events`."""
-        return read_completion(completion_of(events_in(content)))
 
     async def close(self) -> None:
         await self._client.close()
-
-
-def conversation(messages: Sequence[Message]) -> JsonObject:
-    """The part of a body that is made of the messages."""
-    return {"messages": [plain_message(message) for message in messages]}
-
-
-def parameters(settings: ChatSettings) -> JsonObject:
-    """The request's keys other than model, messages and tools.
-
-    A model whose family is known to reason is sent no `temperature` and no `top_p`, and its limit leaves room for the
-    reasoning; naming the field of the limit turns this off.
-    """
-    limit = settings.max_tokens
-    if settings.max_tokens_field is None and is_reasoning_model(settings.model):
-        family = given(max_completion_tokens=None if limit is None else limit + REASONING_TOKENS)
-    else:
-        field_name = settings.max_tokens_field or "max_tokens"
-        family = given(temperature=settings.temperature, top_p=settings.top_p, **{field_name: limit})
-    asked = given(reasoning_effort=settings.reasoning_effort, seed=settings.seed)
-    return {**family, **asked, **settings.extra_body}
 
 
 def plain_message(message: Message) -> Mapping[str, Any]:
@@ -207,3 +220,33 @@ def _text(content: Any) -> str:
         parts = [part.get("text") for part in content if isinstance(part, dict)]
         return whole("".join(part for part in parts if isinstance(part, str)))
     return whole(content)
+
+
+def completion_of(events: Sequence[JsonObject]) -> bytes:
+    """The chat completion that the chunks add up to."""
+    text, ended, body = "", None, JsonObject()
+    calls: dict[str, JsonObject] = {}
+    for event in events:
+        body |= {name: event[name] for name in ("model", "usage") if event.get(name)}
+        for choice in mappings(event.get("choices"))[:1]:
+            delta = choice.get("delta")
+            if isinstance(delta, dict):
+                text += whole(delta.get("content"))
+                _add_calls(calls, delta)
+            ended = choice.get("finish_reason") or ended
+    if ended is None:
+        raise RetryableError("the streamed answer was cut off")
+    called = {"tool_calls": list(calls.values())} if calls else {}
+    choice = {"message": {"role": "assistant", "content": text, **called}, "finish_reason": ended}
+    return dumps({**body, "choices": [choice]})
+
+
+def _add_calls(calls: dict[str, JsonObject], delta: JsonObject) -> None:
+    """The parts of calls in one chunk; `index` says which call a part belongs to."""
+    for number, part in enumerate(mappings(delta.get("tool_calls"))):
+        call = calls.setdefault(str(part.get("index", number)), {"type": "function", "function": {"arguments": ""}})
+        call |= {"id": whole(part["id"])} if part.get("id") else {}
+        function = part.get("function")
+        if isinstance(function, dict):
+            call["function"] |= {"name": whole(function["name"])} if function.get("name") else {}
+            call["function"]["arguments"] += whole(function.get("arguments"))

@@ -1,0 +1,230 @@
+"""How much younger the pages of a replay are than they were when the journal ended, and what follows for their timers.
+
+A replay is faster than the model was. A timer of a page that would have fired by the last record is given the time to
+fire, and one that would still have run is given the same time left as then, so that what comes next finds the pages as
+they were. Only timers are waited for, for `CATCHES_UP_S` in all. One that would take longer is not: if its page is left
+between the moment when it would have fired and the moment when it does, that is a doubt.
+Why: docs/decisions/resume.md#a-replay-gives-timers-the-time-that-they-had
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from playwright.async_api import Error, Frame, Page
+
+from harness.actions import Stop
+from harness.browser.reading.document_client import together
+from harness.browser.tabs.tabs import Tabs
+from harness.records import Episode
+
+CATCHES_UP_S = 10.0
+"""How long a replay waits for the timers of its pages, in all."""
+LONGEST_S = 120.0
+"""Of a pause that only two clock times tell of: there may be a kill between them."""
+_SLACK_S = 0.5
+"""Two runs differ by less in when the same timer fires."""
+_OVERHEAD_S = 1.0
+"""Between two records, beside what they measured; a longer time is an interruption."""
+_POLL_S = 0.02
+_ANSWERS_WITHIN_S = 2.0
+_DUE = "() => window.__cairn ? window.__cairn.due() : []"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageTimer:
+    """A timer that is still to fire and was not set again and again; times by the loop's clock."""
+
+    page: Page
+    document: int
+    """How many documents the page had gone through."""
+    born: float
+    """When its page, or the first of the timers that set each other up to this one, set it."""
+    left_s: float
+    every_s: float
+    """0 = it fires once."""
+
+
+async def pending_timers(tabs: Tabs) -> list[PageTimer]:
+    """Of all pages; a page that does not answer, or that has broken our script, has none."""
+    documents = tabs.documents()
+    frames = [(page, frame) for page in documents for frame in page.frames]
+    answers = await together(*(_due(frame) for _, frame in frames))
+    now = _now()
+    return [
+        PageTimer(
+            page=page, document=documents[page], born=now - since / 1000, left_s=left / 1000, every_s=every / 1000
+        )
+        for (page, _), answer in zip(frames, answers, strict=True)
+        for since, left, every in answer
+    ]
+
+
+async def _due(frame: Frame) -> list[tuple[float, float, float]]:
+    answer: Any = None
+    with suppress(Error, TimeoutError):
+        async with asyncio.timeout(_ANSWERS_WITHIN_S):
+            answer = await frame.evaluate(_DUE)
+    if not isinstance(answer, list):  # the page may answer anything
+        return []
+    return [(*one,) for one in answer if isinstance(one, list) and len(one) == 3 and all(map(_is_ms, one))]
+
+
+def _is_ms(value: object) -> bool:
+    return isinstance(value, int | float) and abs(value) < 1e12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Late:
+    """A timer that fires later than it would have; times by the loop's clock."""
+
+    timer: PageTimer
+    would: float
+    will: float
+
+
+class PageAge:
+    """Of one replay."""
+
+    def __init__(self, episode: Episode) -> None:
+        self._steps = len(episode.steps)
+        pending, further = episode.pending, _further(episode)
+        goes_on = pending is not None or bool(further.times)
+        self._decided = goes_on and not (pending is not None and isinstance(pending.action, Stop))
+        # Nothing is recorded of what pages did while the browser of the pending decision was gone.
+        self._limit_s = LONGEST_S if episode.is_unsent else CATCHES_UP_S
+        self._slack_s = _SLACK_S if goes_on else 0.0
+        self._ages = _ages(episode)
+        self._begun = [(_now(), 0)]
+        self._late: tuple[_Late, ...] = ()
+        self._unclear = ""
+
+    def begin(self, step: int) -> None:
+        """The action of a step is about to be performed again."""
+        self._begun.append((_now(), step))
+
+    async def catch_up(
+        self,
+        timers: Callable[[], Awaitable[Sequence[PageTimer]]],
+        *,
+        wait: Callable[[float], Awaitable[object]],
+        sent: Callable[[], int],
+    ) -> None:
+        """Wait until every timer is where it was when the journal ended.
+
+        Args:
+            timers: Gives those that are still to fire.
+            wait: Waits at most so many seconds.
+            sent: How many requests that may change a site have been sent by now.
+        """
+        until, before, is_close = _now() + self._limit_s, sent(), False
+        while True:
+            found = await timers()
+            is_close |= any(abs(one.left_s - self._owed(one)) <= self._slack_s for one in found)
+            left_s = until - _now()
+            needed_s = max((needed for one in found if (needed := self._needed(one)) < left_s), default=0.0)
+            if needed_s <= 0.0:
+                break
+            await wait(needed_s)
+        self._late = tuple(late for one in found if (late := self._lateness(one)) is not None)
+        if is_close and self._decided and sent() > before:
+            self._unclear = (
+                f"resumed at step {self._steps}; what a page sends after a delay was sent before step"
+                f" {self._steps + 1}, and it is not recorded whether it was then"
+            )
+
+    def lost(self, documents: Mapping[Page, int]) -> str:
+        """What is in doubt about the timers from here on; "" = nothing, or it was told.
+
+        Args:
+            documents: See `Tabs.documents`; a timer of any other has not fired. {} = the episode ends.
+        """
+        now, gone = _now(), [one for one in self._late if documents.get(one.timer.page) != one.timer.document]
+        self._late = tuple(one for one in self._late if one not in gone)
+        missed = [one for one in gone if one.would <= now < one.will]
+        why, self._unclear = self._unclear, ""
+        if not why and missed:
+            late_s = missed[0].will - missed[0].would
+            why = (
+                f"resumed at step {self._steps}; a page was left before its timer fired, {late_s:.0f} s later than"
+                " without the interruption; what it would have sent is missing"
+            )
+        return why
+
+    def _owed(self, timer: PageTimer) -> float:
+        """Seconds by which the chain of a timer is younger than it was when the journal ended."""
+        at, step = max((one for one in self._begun if one[0] <= timer.born), default=self._begun[0])
+        return self._ages[step] - (_now() - at)
+
+    def _needed(self, timer: PageTimer) -> float:
+        owed_s = self._owed(timer)
+        if timer.left_s - owed_s > self._slack_s:
+            return owed_s
+        return max(timer.left_s, _POLL_S) if owed_s > -self._slack_s else 0.0
+
+    def _lateness(self, timer: PageTimer) -> _Late | None:
+        left_s, owed_s, now = timer.left_s, self._owed(timer), _now()
+        would_s = left_s - owed_s
+        if timer.every_s:
+            would_s %= timer.every_s
+        # What fired long before the end of the journal has sent what is recorded, and nothing else.
+        if owed_s <= _POLL_S or would_s >= left_s or would_s < -_SLACK_S:
+            return None
+        return _Late(timer=timer, would=now + would_s, will=now + left_s)
+
+
+def _ages(episode: Episode) -> list[float]:
+    """Of each step, and of the start page (0): seconds from the beginning of its action to the last record."""
+    spans = [_span(episode, step) for step in range(len(episode.steps) + 1)]
+    return list(accumulate(reversed(spans)))[::-1]
+
+
+def _span(episode: Episode, step: int) -> float:
+    """Seconds from the beginning of a step's action to that of the next, or to the last record."""
+    acted = episode.steps[step - 1].acted if step else episode.arrival
+    assert acted is not None
+    acting_s = acted.elapsed_ms / 1000
+    if step < len(episode.steps):
+        decided, then = episode.steps[step].decided, episode.steps[step].acted
+        return acting_s + _pause(decided.elapsed_ms / 1000, then.at - then.elapsed_ms / 1000 - acted.at)
+    pauses = [min(one.at - acted.at, LONGEST_S) for one in episode.late if one.step == step and one.replayed]
+    if episode.pending is not None:
+        pauses.append(_pause(episode.pending.elapsed_ms / 1000, episode.pending.at - acted.at))
+    elif (further := _further(episode)).times:
+        pauses.append(_pause(further.measured_s, max(further.times) - acted.at))
+    return acting_s + max(pauses, default=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Further:
+    """What an agent's process did after the last step, short of a decision."""
+
+    times: list[float]
+    """Of its records, seconds since the epoch."""
+    measured_s: float
+    """For which it waited for its model."""
+
+
+def _further(episode: Episode) -> _Further:
+    last = episode.last
+    if last is None:
+        return _Further([], 0.0)
+    answers = [
+        (max(one.at, last.at), answer.at)  # it may have asked before the page had settled
+        for one in episode.asked
+        if (answer := episode.answered.get(one.number)) is not None and answer.at > last.at
+    ]
+    commands = [one.at for one in episode.commanded if one.commands and one.at > last.at]
+    return _Further([*(at for _, at in answers), *commands], sum(at - begun for begun, at in answers))
+
+
+def _pause(measured_s: float, passed_s: float) -> float:
+    """Seconds of work between two records; the clock tells them best unless something lay between."""
+    return passed_s if measured_s <= passed_s <= measured_s + _OVERHEAD_S else measured_s
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

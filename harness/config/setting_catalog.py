@@ -1,0 +1,164 @@
+"""All settings there are, with the words, values and defaults that their fields declare. Nothing is said here itself.
+
+`NAME` in a name stands for one of the person's choosing: `sites.NAME.url` is the address of a site.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass, fields
+from enum import Enum
+from functools import cache
+from inspect import cleandoc
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from omegaconf import MISSING as NOT_GIVEN
+
+from harness.browser.live.rules import LiveRules
+from harness.choices import COUNT, TIME, ValueRange
+from harness.config import MEASURED_PLUGINS, ConfigSchema
+from harness.config.agent_settings import PluginConfig
+from harness.config.schema_fields import Declared, as_plain, declared, group_of
+from harness.config.site_settings import ResetSettings, SiteSettings, SitesSettings
+from harness.records import Login
+
+_KINDS = {str: "text", int: "whole number", float: "number", bool: "true or false", list: "list", tuple: "list"}
+_GROUPS_OF_SITES = (
+    ("sites.", SitesSettings),
+    ("sites.reset.", ResetSettings),
+    ("sites.live.", LiveRules),
+    ("sites.NAME.", SiteSettings),
+    ("sites.NAME.login.", Login),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One setting."""
+
+    name: str
+    """Dotted."""
+    words: str
+    """What it means, in Markdown; "" = nobody has said it."""
+    kind: str
+    """Of its values: `text`, `whole number`, `number`, `true or false`, `list` or `mapping`."""
+    default: Any
+    """Of the schema, as a plain value; a file in `configs/` may say another."""
+    is_required: bool
+    """It has no default."""
+    may_be_null: bool
+    bounds: ValueRange | None
+    """Of a number."""
+    choices: dict[str, str]
+    """The words that there are, each with what it means if that is said; {} = any value of its kind."""
+    is_measured: bool
+    """A run folder holds one value of it."""
+
+    @property
+    def group(self) -> str:
+        """What it stands below; "" = nothing."""
+        return self.name.partition(".")[0] if "." in self.name else ""
+
+
+def catalog() -> tuple[Setting, ...]:
+    """Every setting, group by group in the order of the schema."""
+    return tuple(_settings())
+
+
+def group_words() -> dict[str, str]:
+    """What each group is for: the docstring of its field, else the first paragraph of that of its class."""
+    kinds = get_type_hints(ConfigSchema) | {"sites": SitesSettings, "evaluators": PluginConfig}
+    found = {one.name: group_of(kinds[one.name]) for one in fields(ConfigSchema)}
+    said = words_of(ConfigSchema)
+    return {name: said.get(name) or _first_paragraph(group) for name, group in found.items() if group is not None}
+
+
+def _settings() -> Iterator[Setting]:
+    for one in declared(ConfigSchema):
+        if one.name == "sites":
+            for prefix, owner in _GROUPS_OF_SITES:
+                yield from _of_sites(prefix, owner)
+        elif one.name == "evaluators":
+            for part in fields(PluginConfig):
+                kind = get_type_hints(PluginConfig)[part.name]
+                yield _setting(Declared(f"evaluators.NAME.{part.name}", PluginConfig, part, kind, measured=True))
+        else:
+            plugin = one.field.name in ("_target_", "arguments") and one.name.partition(".")[0] in MEASURED_PLUGINS
+            yield _setting(one._replace(measured=one.measured or plugin))
+
+
+def _of_sites(prefix: str, owner: type) -> Iterator[Setting]:
+    kinds = get_type_hints(owner, localns={"Login": Login})
+    for one in fields(owner):
+        if not one.metadata.get("derived") and group_of(kinds[one.name]) is None:
+            yield _setting(Declared(prefix + one.name, owner, one, kinds[one.name], owner is LiveRules))
+
+
+def _setting(found: Declared) -> Setting:
+    one, kind = found.field, found.kind
+    kinds = [part for part in (get_args(kind) if isinstance(kind, UnionType) else (kind,)) if part is not NoneType]
+    default = one.default if one.default_factory is MISSING else one.default_factory()
+    said = _kind(kinds[0])
+    by_kind = TIME if one.name.endswith("_s") else COUNT
+    return Setting(
+        name=found.name,
+        words=words_of(found.owner).get(one.name, ""),
+        kind=said,
+        default=None if default in (MISSING, NOT_GIVEN) else as_plain(default),
+        is_required=default in (MISSING, NOT_GIVEN),
+        may_be_null=len(kinds) < len(get_args(kind)) if isinstance(kind, UnionType) else kind is Any,
+        bounds=(one.metadata.get("bounds") or by_kind) if "number" in said else None,
+        choices=_choices(found.name, kinds[0]) or dict.fromkeys(one.metadata.get("choices", ()), ""),
+        is_measured=found.measured,
+    )
+
+
+def _choices(name: str, kind: Any) -> dict[str, str]:
+    """Of an enum: settings of sites are written by its values, others by its names."""
+    if not (isinstance(kind, type) and issubclass(kind, Enum)):
+        return {}
+    said = words_of(kind)
+    return {
+        str(one.value) if name.startswith("sites.") else member: said.get(member, "")
+        for member, one in kind.__members__.items()
+    }
+
+
+def _kind(kind: Any) -> str:
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return "text"
+    return _KINDS.get(get_origin(kind) or kind, "list" if kind is Any else "mapping")
+
+
+def _first_paragraph(owner: type) -> str:
+    return " ".join(cleandoc(owner.__doc__ or "").partition("\n\n")[0].split())
+
+
+def words_of(owner: type) -> dict[str, str]:
+    """Field or member of a class to the docstring below it, in one line; those of its bases are included."""
+    found: dict[str, str] = {}
+    for one in reversed(owner.__mro__):
+        found |= _attribute_docstrings(one.__module__).get(one.__qualname__, {})
+    return found
+
+
+@cache
+def _attribute_docstrings(module: str) -> dict[str, dict[str, str]]:
+    """Class to field to docstring; Python itself does not keep them."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if file is None or not file.endswith(".py"):
+        return {}
+    classes = (node for node in ast.parse(Path(file).read_bytes()).body if isinstance(node, ast.ClassDef))
+    return {node.name: dict(_docstrings(node)) for node in classes}
+
+
+def _docstrings(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for one, after in zip(node.body, node.body[1:], strict=False):
+        match one, after:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                yield name, " ".join(text.split())

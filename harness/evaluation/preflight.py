@@ -1,0 +1,84 @@
+"""What tasks need besides settings, looked at before a browser starts and a model is paid: sites, and a judge."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from harness.api import JudgedEvaluator
+from harness.browser.driver.executable import find
+from harness.config import Config, ExecutorConfig
+from harness.evaluation.builder import build_benchmark, build_evaluators
+from harness.evaluation.site_preflight import SiteFindings, look_at_sites
+from harness.journal.index import EpisodeResult
+from harness.records import Task
+from harness.runner.job import Job
+
+
+async def check_before(
+    config: Config, jobs: Sequence[Job], outcomes: Mapping[tuple[str, int], EpisodeResult], say: Callable[[str], None]
+) -> None:
+    """Say what is missing for these jobs.
+
+    Raises:
+        ConfigError: Sites that they need cannot be reached, or there is no browser.
+    """
+    found = await _sites(config, tasks_on_sites(jobs, outcomes))
+    is_local = _is_seen_from_here(config.executor)
+    for sentence in (*found.doubtful, *(() if is_local else found.refused)):
+        say(sentence)
+    if is_local:
+        find(config.browser.executable, headless=config.browser.headless)
+        found.check()
+    if unjudged := missing_judge(config, [job.task for job in jobs]):
+        say(unjudged)
+
+
+async def what_is_missing(config: Config, tasks: Sequence[Task]) -> list[str]:
+    """The same for tasks that are not to be played now, a sentence each."""
+    found, unjudged = await _sites(config, tasks), missing_judge(config, tasks)
+    return [*found.refused, *found.doubtful, *([unjudged] if unjudged else [])]
+
+
+def missing_judge(config: Config, tasks: Iterable[Task]) -> str:
+    """The sentence about tasks that need a judge where none is set; "" = nothing is missing."""
+    if not (number := len(unjudged_tasks(config, tasks))):
+        return ""
+    needs, stay = ("1 task needs a judge", "it stays") if number == 1 else (f"{number} tasks need a judge", "they stay")
+    return (
+        f"{needs}, and none is set: {stay} unscored; set one, as in judge=openai judge.model=NAME, now or later with"
+        " harness score"
+    )
+
+
+def unjudged_tasks(config: Config, tasks: Iterable[Task]) -> set[str]:
+    """Ids of the tasks that need a judge, where none is set."""
+    if config.judge.model or config.judge._target_:
+        return set()
+    further = build_evaluators(config, build_benchmark(config.task))
+    judged = {name for name, one in further.items() if isinstance(one, JudgedEvaluator)}
+    return {task.task_id for task in tasks if _is_judged(task, judged)}
+
+
+def tasks_on_sites(jobs: Iterable[Job], outcomes: Mapping[tuple[str, int], EpisodeResult]) -> Sequence[Task]:
+    """The tasks of jobs that use their sites: those that only lack a score do not."""
+
+    def is_played(job: Job) -> bool:
+        became = outcomes.get((job.task.task_id, job.trial))
+        return job.reopen or became is None or became.closed is None
+
+    return tuple({job.task.task_id: job.task for job in jobs if is_played(job)}.values())
+
+
+async def _sites(config: Config, tasks: Sequence[Task]) -> SiteFindings:
+    if config.executor.kind == "slurm" and config.executor._target_ is None:
+        return SiteFindings()  # each job looks where it runs
+    return await look_at_sites(config.sites, tasks)
+
+
+def _is_seen_from_here(executor: ExecutorConfig) -> bool:
+    """Whether this machine reaches what the workers reach; those of a cluster may be in another network."""
+    return executor._target_ is None and not (executor.kind == "ray" and executor.address)
+
+
+def _is_judged(task: Task, judged: set[str]) -> bool:
+    kinds = task.eval.eval_types
+    fuzzy = "string_match" in kinds and "fuzzy_match" in (task.eval.reference_answers or {})
+    return fuzzy or not judged.isdisjoint(kinds)

@@ -1,0 +1,162 @@
+"""A model provider of a made-up wire format, written as a stranger would write it, at a real HTTP endpoint."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from harness.api import Message, Tool
+from harness.codec import JsonObject, loads
+from harness.config.model_settings import LlmConfig
+from harness.errors import ConfigError, ModelRejected
+from harness.evaluation.models import provider_name
+from harness.llm import providers
+from harness.llm.answer import Answer, mappings, parsed
+from harness.llm.chat_settings import ChatSettings, given
+from harness.llm.endpoint import Endpoint
+from harness.llm.endpoint_model import EndpointModel
+from harness.llm.providers.provider import ModelProvider, text_of
+from harness.llm.recorded_answer import calls_of, tools_of
+from harness.llm.request_frame import body_of
+from harness.llm.retry import RetryableError
+from harness.loopback_server import serving
+from tests.llm.test_endpoint_model import ASKED, KEY, Waits
+
+
+class Telegraph(ModelProvider):
+    """Asks `{"telegram": [line, …], "station": model}`, is answered `{"words": […], "spent": [in, out]}`."""
+
+    name = "telegraph"
+    path = "/wire"
+    conversation_keys = ("telegram",)
+
+    def conversation(self, messages: Sequence[Message]) -> JsonObject:
+        return {"telegram": [f"{message.role} STOP {text_of(message.content)}" for message in messages]}
+
+    def parameters(self, settings: ChatSettings) -> JsonObject:
+        if settings.seed is not None:
+            raise ConfigError("the telegraph has no seed; unset llm.seed")
+        return {"station": settings.model, **given(heat=settings.temperature), **settings.extra_body}
+
+    def read(self, content: bytes) -> Answer:
+        match parsed(content):
+            case {"words": [*words], "spent": [int(asked), int(said)]}:
+                return Answer(
+                    text=" ".join(map(str, words)), model="wire-1", prompt_tokens=asked, completion_tokens=said
+                )
+        raise RetryableError("malformed answer, no words")
+
+    def joined(self, events: Sequence[JsonObject]) -> bytes:
+        words = [one["word"] for one in mappings(list(events))]
+        return json.dumps({"words": words, "spent": [3, len(words)]}).encode()
+
+
+class Station:
+    """Answers with statuses and bodies in turn, the last one again and again."""
+
+    def __init__(self, *answers: tuple[int, bytes]) -> None:
+        self.answers, self.asked, self.headers, self.paths = list(answers), [], {}, set()
+
+    asked: list[bytes]
+    headers: dict[str, str]
+    paths: set[str]
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.asked.append((await receive())["body"])
+        self.paths.add(scope["path"])
+        self.headers = {name.decode(): value.decode() for name, value in scope["headers"]}
+        status, body = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        await send({"type": "http.response.start", "status": status, "headers": [(b"content-type", b"text/plain")]})
+        await send({"type": "http.response.body", "body": body})
+
+
+GOOD = b'{"words": ["go", "back"], "spent": [7, 2]}'
+
+
+@pytest.fixture(autouse=True)
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(providers, "_added", {})
+    providers.add(Telegraph(), "llm._target_")
+
+
+@asynccontextmanager
+async def asking(station: Station, waits: Waits, **settings: Any) -> AsyncIterator[EndpointModel]:
+    async with serving(station) as port:
+        endpoint = Endpoint(base_url=f"http://127.0.0.1:{port}/v2", api_key=KEY)
+        asked = ChatSettings(model="m", api="telegraph", timeout_s=5.0, **settings)
+        async with EndpointModel(endpoint, asked, retrier=waits.retrier(), prices={}) as model:
+            yield model
+
+
+async def test_it_is_asked_over_plain_http_with_our_retries_key_and_counting() -> None:
+    station, waits = Station((503, b"busy"), (200, b"{}"), (200, GOOD)), Waits()
+    async with asking(station, waits, temperature=0.5) as model:
+        reply = await model.ask(ASKED)
+    assert (reply.text, reply.model) == ("go back", "wire-1")
+    assert (reply.usage.requests, reply.usage.prompt_tokens, reply.usage.completion_tokens) == (3, 7, 2)
+    assert station.paths == {"/v2/wire"} and station.headers["authorization"] == f"Bearer {KEY}"
+    sent = loads(station.asked[-1])
+    assert sent["telegram"][0] == "system STOP click [id]" and sent["station"] == "m" and sent["heat"] == 0.5
+
+
+async def test_the_whole_request_is_kept_and_can_be_made_again() -> None:
+    station = Station((200, GOOD))
+    async with asking(station, Waits()) as model:
+        reply = await model.ask(ASKED)
+    assert loads(reply.request) == {"api": "telegraph", "body": {"telegram": None, "station": "m"}}
+    assert loads(body_of(reply.request, ASKED)) == loads(station.asked[0])
+    assert calls_of(reply.request, reply.raw) == [] and tools_of(reply.request) == []
+
+
+async def test_an_answer_that_was_streamed_is_put_together() -> None:
+    events = b'data: {"word": "go"}\n\ndata: {"word": "on"}\n\ndata: [DONE]\n\n'
+    async with asking(Station((200, events)), Waits()) as model:
+        assert (await model.ask(ASKED)).text == "go on"
+
+
+async def test_what_the_endpoint_refuses_stops_the_run_without_the_key() -> None:
+    async with asking(Station((401, f'{{"error": {{"message": "bad {KEY}"}}}}'.encode())), Waits()) as model:
+        with pytest.raises(ModelRejected, match=r"HTTP 401 \(bad \[key\]\); check llm\.api_key"):
+            await model.ask(ASKED)
+
+
+async def test_what_the_format_does_not_have_is_one_sentence() -> None:
+    async with asking(Station((200, GOOD)), Waits(), seed=1) as model:
+        with pytest.raises(ConfigError, match="the telegraph has no seed"):
+            await model.ask(ASKED)
+    async with asking(Station((200, GOOD)), Waits()) as model:
+        with pytest.raises(ConfigError, match=r"llm\.api=telegraph has no tools; choose an agent that answers in text"):
+            await model.ask(ASKED, (Tool(name="click", description="", parameters={}),))
+
+
+def test_a_provider_of_the_settings_is_known_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(providers, "_added", {})
+    assert provider_name(LlmConfig(_target_=f"{__name__}.Telegraph")) == "telegraph"
+    assert provider_name(LlmConfig(_target_=f"{__name__}.Telegraph")) == "telegraph"
+    assert providers.names()[:3] == ("chat", "responses", "messages") and "telegraph" in providers.names()
+
+
+class Impostor(Telegraph):
+    name = "chat"
+
+
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [
+        (f"{__name__}.Impostor", "Impostor.name is 'chat', which another provider has; rename it"),
+        (f"{__name__}.Station", "has no method conversation, which harness.api.ModelProvider asks for"),
+        ("no_such.Provider", "cannot be imported"),
+    ],
+)
+def test_what_is_no_provider_is_refused(target: str, why: str) -> None:
+    with pytest.raises(ConfigError, match=why.replace("(", r"\(")):
+        provider_name(LlmConfig(_target_=target))
+
+
+def test_a_name_that_no_provider_has_imports_nothing() -> None:
+    with pytest.raises(ConfigError, match=r"llm\.api=os\.system is unknown; choose one of chat, responses, messages"):
+        providers.provider_of("os.system")
+    frame = json.dumps({"api": "os.system", "body": {"tools": [{"type": "function", "function": {}}]}}).encode()
+    assert calls_of(frame, GOOD) == [] and tools_of(frame) == []
