@@ -8,13 +8,12 @@ import pytest
 from harness.actions import Cdp, Stop
 from harness.choices import Durability
 from harness.codec import dumps
-from harness.exports.run_source import DecidedAction, RunSource
 from harness.journal.store import RunFolder
 from harness.main import main
 from harness.records import BrowserCommand, Commanded, Decided, Landed, Record
 from harness.reports.html_report import write_report
 from harness.runner.persist import trajectory_of
-from harness.tracking.tables import step_rows
+from harness.runs import Run, step_rows
 from tests.reports.runs import Shape, episode, task, write
 
 RAW = "Input.dispatchMouseEvent in tab 1 type=mouseMoved x=64"
@@ -61,8 +60,7 @@ def test_a_step_is_told_in_words_everywhere(
     escaped = wanted.replace("<", "&lt;").replace(">", "&gt;")
     assert escaped in page.replace("&#39;", "'") and "<b>Search" not in page
     assert f"<h3><code>{'cdp' if not title else 'click'}" in page and RAW in page
-    (played,) = RunSource(folder).episodes()
+    (played,) = Run(folder).episodes()
     said = title or wanted
-    assert next(row["action"] for row in step_rows(played)) == said
-    assert next(one.text for one in RunSource(folder).moves(played) if isinstance(one, DecidedAction)) == said
-    assert trajectory_of(played)[1].action == said
+    assert played.steps[0].text == next(row["action"] for row in step_rows(played)) == said
+    assert trajectory_of(played.record)[1].action == said
