@@ -96,6 +96,7 @@ FOCUS: Command = ("DOM.focus", {"node": 1})
         ([*struck("t", "t"), *struck("e", "e"), *struck("a", "a")], [NOTE], ["type 'tea' into 'Note'"]),
         ([FOCUS, *characters("tea")], [NOTE], ["type 'tea' into 'Note'"]),
         ([FOCUS], [NOTE], ["focus textbox 'Note'"]),
+        ([FOCUS, FOCUS, TYPED], [SEARCH, NOTE], ["type 'board meeting' into 'Note'"]),
         (
             [*characters("tea"), *struck("Enter"), key("char", "Enter", "\r")],
             [NOTE, NOTE],

@@ -233,7 +233,6 @@ async def test_what_other_clients_do_is_told_the_same_way(tmp_path: Path, shop: 
     assert titles(episode) == [
         "goto http://shop.localhost/form",
         "type 'tea' into 'Note'",
-        "focus Date 'Day'",
         "type 'milk' into 'Note'",
         "scroll down 200 px",
         "check 'I agree'",

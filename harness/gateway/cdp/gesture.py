@@ -63,6 +63,8 @@ class Gesture:
                 return self.does in (None, Kind.MOVE) or again or self._is_down
             case Kind.WHEEL:
                 return self.does in (None, Kind.MOVE, Kind.WHEEL)
+            case Kind.FOCUS:
+                return self.does in (None, Kind.FOCUS)
             case Kind.DROP:
                 return self.does is None or self._is_down
             case Kind.TEXT:
@@ -127,7 +129,7 @@ class Gesture:
 
     def _begin(self, event: InputEvent, element: SeenElement | None) -> None:
         before, self.does = self.does, event.kind
-        self.element = self.element or element
+        self.element = element if event.kind is Kind.FOCUS else self.element or element
         match event.kind:
             case Kind.DOWN:
                 self.first = self.last = event
