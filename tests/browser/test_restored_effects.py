@@ -391,7 +391,7 @@ class TestAReplay:
             async with recording(pool, web) as record:
                 await record.act(click("button", "Later"))
                 await record.act(click("button", "Nothing"), thought_s=1.0)
-                pending = decided(3, click("link", "Next")(record.visit), elapsed_ms=1500)
+                pending = decided(3, click("link", "Next")(record.visit), elapsed_ms=5000)
             task = a_task(web)
             site.came.clear()
             async with pool.open(task, 0) as env:
@@ -399,7 +399,7 @@ class TestAReplay:
                 assert site.came == ["/late"] and found.strategy == "replay"
                 (late,) = env.take_effects()
                 assert late.url == f"{SHOP}/late", "it is in no record yet"
-                assert (await env.act(found.pending or pending.action)).doubt == "", "2.5 s are surely more than 1.8 s"
+                assert (await env.act(found.pending or pending.action)).doubt == "", "6 s are surely more than 1.8 s"
 
     async def test_a_timer_that_would_still_run_has_as_much_time_left_as_then(self, web: Web) -> None:
         site = Counted(web)

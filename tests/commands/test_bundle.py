@@ -105,7 +105,7 @@ def test_the_same_run_makes_the_same_bytes(folder: Path, bundle: Path, tmp_path:
 def test_what_a_killed_call_left_is_removed_by_the_next_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with RunFolder.open(folder, durability=Durability.none) as run:
         run.write(
-            "run.json", dumps({"tasks": ["1"], "trials": 1, "made": run.artifacts.put(random.randbytes(2 << 20))})
+            "run.json", dumps({"tasks": ["1"], "trials": 1, "made": run.artifacts.put(random.randbytes(12 << 20))})
         )
     line = [sys.executable, "-m", "harness.main", "bundle", str(folder)]
     with subprocess.Popen(line, env=environment(), stdout=subprocess.DEVNULL) as process:

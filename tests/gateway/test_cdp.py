@@ -210,6 +210,7 @@ async def test_a_page_is_as_old_as_it_was_when_its_process_goes_on(tmp_path: Pat
         async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
             if len(self.seen) == 1:
                 await waiting.until(lambda: bool(bought(web)))
+                await asyncio.sleep(2)  # the page is surely older than its timer, however its age is measured
             await super().__call__(scope, receive, send)
 
     web, pool = shop

@@ -152,6 +152,7 @@ async def test_everything_is_reached_by_keys(page: Page) -> None:
     await page.keyboard.press("j")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", name="Assign issue 14 to Maya")).to_be_visible()
+    await page.wait_for_load_state()  # its script listens for keys
     await page.keyboard.press("j")
     await expect(page.locator(".step.here")).to_have_attribute("id", "step-1")
     await page.keyboard.press("o")
