@@ -95,3 +95,17 @@ async def test_a_field_is_clicked_and_typed_into_and_looking_again_does_nothing(
         text = visit.text
         await visit.act(Screenshot(region=(0.0, 0.0, 0.5, 0.5)))
         assert (visit.outcome, visit.text) == (Done(), text)
+
+
+async def test_what_is_seen_after_keys_and_the_wheel_is_where_they_lead(web: Web, chromium: ChromiumPool) -> None:
+    """Not a part of the way there: keys scroll in one go, and the wheel is waited for."""
+    rows = "".join(f"<p style='font:60px/100px monospace;margin:0'>row {number}.</p>" for number in range(200))
+    web.page("/", rows)
+    async with visiting(chromium, web) as visit:
+        top = 0
+        down = [(RepeatKey(key_comb="PageDown", times=1), 630), (PointScroll(x=0.5, y=0.5, down=0.25), 180)]
+        for action, by in 6 * down:
+            await visit.act(action)
+            top += by
+            shown = [number for number in range(200) if f"row {number}." in visit.text]
+            assert shown[:7] == [*range(top // 100, top // 100 + 7)], action

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 SWITCHES = (
     "--disable-background-networking",
     "--disable-component-update",
+    "--disable-smooth-scrolling",  # else keys scroll for half a second, and an observation shows some part of it
     "--disable-sync",
     "--font-render-hinting=none",
     "--hide-scrollbars",

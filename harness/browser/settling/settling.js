@@ -9,6 +9,7 @@
   const PATIENCE = 1500; // ms after the document was parsed in which slow images and scripts may still arrive
   const WORN = 1000; // budget of a document that already used up a whole one
   const HOPS = 32; // microtask hops for which the continuation of a callback counts as its own
+  const FRAME = 250; // ms in which a page that is seen renders its next frame, on a machine however busy
   const LINKS = 3; // a timer that was set again so often repeats itself
   const MOST = 100; // timers that `due` tells of
   if (window.__cairn) return window.__cairn.watch(); // the window outlived its first, empty document
@@ -244,6 +245,8 @@
   const watch = () => {
     observer.observe(document, watched);
     document.addEventListener("DOMContentLoaded", () => { parsed = now(); }, { once: true, capture: true });
+    // The wheel is answered before the document has scrolled: both come with the next frame.
+    document.addEventListener("wheel", () => { changes++; }, { capture: true, passive: true });
   };
   watch();
   replace(Element.prototype, "attachShadow", (was) => function (init) {
@@ -254,7 +257,7 @@
 
   // One rendered frame and whatever it posted; a hidden page renders none, so it waits for a moment instead.
   const frame = () => new Promise((resolve) => {
-    const limit = native.setTimeout(resolve, 20);
+    const limit = native.setTimeout(resolve, document.hidden ? 20 : FRAME);
     native.frame(() => {
       native.clearTimeout(limit);
       native.setTimeout(resolve, 1);
