@@ -433,7 +433,10 @@ class TestAReplay:
             await restored(pool, web, replace(record.episode, pending=pending))
         assert site.came == ["/late"]
 
-    async def test_a_request_that_came_about_when_the_journal_ended_is_a_doubt(self, web: Web) -> None:
+    async def test_a_request_that_came_about_when_the_journal_ended_is_a_doubt(
+        self, web: Web, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(page_age, "_SLACK_S", 2.0)  # a click of a busy machine
         site = Counted(web)
         site.page("/", later(2500) + NEXT)
         site.page("/next", "Next")
