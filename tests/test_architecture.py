@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 PROJECT = Path(__file__).resolve().parent.parent
 HARNESS = PROJECT / "harness"
 
@@ -62,6 +64,9 @@ OWNERS = {
     "mlflow": {"exports"},
 }
 
+REMOVABLE = ("harness.browser.live",)
+"""What nothing but itself imports: it is found by name."""
+
 MODULES = sorted(HARNESS.rglob("*.py"))
 
 
@@ -108,6 +113,13 @@ def test_a_room_imports_only_lower_floors_and_owns_its_libraries() -> None:
             elif package in OWNERS and room not in OWNERS[package]:
                 wrong.append(f"{path.relative_to(HARNESS)} must not import {name}: it belongs to {OWNERS[package]}")
     assert wrong == []
+
+
+@pytest.mark.parametrize("package", REMOVABLE)
+def test_what_can_be_removed_is_imported_by_nobody(package: str) -> None:
+    outside = [path for path in MODULES if HARNESS.parent / package.replace(".", "/") not in path.parents]
+    found = [(str(path.relative_to(HARNESS)), name) for path in outside for name in imports_of(path)]
+    assert [one for one in found if f"{one[1]}.".startswith(f"{package}.")] == []
 
 
 def test_modules_and_functions_stay_readable() -> None:

@@ -27,7 +27,7 @@ from harness.actions import (
     resolve,
 )
 from harness.api.agent import MAX_MEMORY_BYTES, Agent, ChatModel, Decision
-from harness.api.benchmark import NO_EVALUATORS, Benchmark, BenchmarkPage, Reward, SiteAnswer
+from harness.api.benchmark import LIVE, NO_EVALUATORS, Benchmark, BenchmarkPage, Reward, SiteAnswer
 from harness.api.evaluator import (
     Artifacts,
     Evaluator,
@@ -72,6 +72,7 @@ from harness.records import (
 )
 
 __all__ = [
+    "LIVE",
     "MAX_MEMORY_BYTES",
     "NO_EVALUATORS",
     "Action",

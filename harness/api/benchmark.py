@@ -11,6 +11,8 @@ from typing import Any, Protocol
 from harness.api.evaluator import Evaluator
 from harness.records import Task
 
+LIVE = "live"
+"""The site of tasks on the live web (`sites=live`); it has no address of its own."""
 NO_EVALUATORS: Mapping[str, Evaluator] = MappingProxyType({})
 """Of a benchmark whose tasks need only the shipped ones."""
 

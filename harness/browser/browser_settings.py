@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from harness.browser.live.rules import LiveRules
+from harness.browser.visit_policy import NO_VISITS, VisitPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +45,8 @@ class BrowserSettings:
     """`sites`: pages reach the hosts of their lane's sites only; `any`: no limit."""
     geolocation: Mapping[str, float] | None = None
     """Where a browser says it is, if the task does not say."""
-    live: LiveRules | None = None
-    """Rules of a run on the live web; None = it is none."""
+    visits: VisitPolicy = NO_VISITS
+    """What pages may be opened beside the run's own sites, and how fast."""
     har: bool = False
     """Record the network trace of each episode."""
     uploads: str | None = None

@@ -317,8 +317,8 @@ class Config(_AllSettings):
     def measured(self) -> Tree:
         """The settings that change what is measured, by their dotted names; a run folder holds one value of each."""
         found = measured(self.tree(), ConfigSchema)
-        if self.sites.live is not None:
-            found["sites.live"] = asdict(self.sites.live)
+        if (visits := self.sites.visits).name:
+            found[f"sites.{visits.name}"] = asdict(visits)
         plugins = {name: getattr(self, name) for name in MEASURED_PLUGINS}
         plugins |= {f"task.members.{name}": member_task(member) for name, member in self.task.members.items()}
         for name, plugin in (plugins | {f"evaluators.{name}": one for name, one in self.evaluators.items()}).items():

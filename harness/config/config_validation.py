@@ -118,7 +118,7 @@ def settings(tree: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Every setting the schema knows by name, and its value; what is free by design is not gone into."""
     for one in fields(tree):
         value = getattr(tree, one.name)
-        if is_dataclass(value):
+        if is_dataclass(value) and not one.metadata.get("derived"):
             yield from settings(value, f"{prefix}{one.name}.")
         else:
             yield f"{prefix}{one.name}", value

@@ -16,7 +16,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from omegaconf import MISSING as NOT_GIVEN
 
-from harness.browser.live.rules import LiveRules
+from harness.browser import visit_policy
 from harness.choices import COUNT, TIME, ValueRange
 from harness.config import MEASURED_PLUGINS, ConfigSchema
 from harness.config.agent_settings import PluginConfig
@@ -25,10 +25,12 @@ from harness.config.site_settings import ResetSettings, SiteSettings, SitesSetti
 from harness.records import Login
 
 _KINDS = {str: "text", int: "whole number", float: "number", bool: "true or false", list: "list", tuple: "list"}
+_POLICIES = {name: visit_policy.policy_class(name) for name in visit_policy.SHIPPED}
+"""Of visits; all that they say is measured."""
 _GROUPS_OF_SITES = (
     ("sites.", SitesSettings),
     ("sites.reset.", ResetSettings),
-    ("sites.live.", LiveRules),
+    *((f"sites.{name}.", policy) for name, policy in _POLICIES.items()),
     ("sites.NAME.", SiteSettings),
     ("sites.NAME.login.", Login),
 )
@@ -93,7 +95,7 @@ def _of_sites(prefix: str, owner: type) -> Iterator[Setting]:
     kinds = get_type_hints(owner, localns={"Login": Login})
     for one in fields(owner):
         if not one.metadata.get("derived") and group_of(kinds[one.name]) is None:
-            yield _setting(Declared(prefix + one.name, owner, one, kinds[one.name], owner is LiveRules))
+            yield _setting(Declared(prefix + one.name, owner, one, kinds[one.name], owner in _POLICIES.values()))
 
 
 def _setting(found: Declared) -> Setting:

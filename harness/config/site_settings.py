@@ -12,9 +12,9 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.actions.truncate import cut
-from harness.browser.live.rules import LiveRules
+from harness.browser import visit_policy
+from harness.browser.visit_policy import NoVisits, VisitPolicy
 from harness.choices import ResetWhen, SiteLocking, ValueRange
-from harness.config.live_settings import read_live
 from harness.config.override_keys import misspelt
 from harness.config.schema_fields import Tree, setting
 from harness.errors import ConfigError
@@ -95,10 +95,10 @@ class SitesSettings:
     locks: SiteLocking = SiteLocking.auto
     """Whether tasks lock the sites that they may change."""
     reset: ResetSettings = field(default_factory=ResetSettings)
-    live: LiveRules | None = None
-    """Rules of a run on the live web; null = it is none."""
     version: str | None = None
     """Version of the sites that declare none of their own."""
+    visits: VisitPolicy = field(default_factory=NoVisits, metadata={"derived": True})
+    """What pages may be opened beside the sites; it has a key of its own name, `live`."""
     by_name: Mapping[str, SiteSettings] = _derived(default_factory=dict)
     given: Mapping[str, Any] = _derived(default_factory=dict)
     """The tree this was read from, to be written down and handed to worker processes."""
@@ -141,7 +141,7 @@ def keys_of(settings: type) -> set[str]:
 
 
 SITE_KEYS = keys_of(SiteSettings)
-RESERVED = keys_of(SitesSettings)
+RESERVED = keys_of(SitesSettings) | set(visit_policy.SHIPPED)
 """Settings of `sites` that are no site."""
 
 
@@ -150,11 +150,13 @@ def keys_below(place: str) -> set[str]:
     match place.split("."):
         case ["sites", "reset"]:
             return keys_of(ResetSettings)
-        case ["sites", "live"]:
-            return keys_of(LiveRules)
+        case ["sites", policy] if policy in visit_policy.SHIPPED:
+            return keys_of(visit_policy.policy_class(policy))
         case ["sites", _]:
             return SITE_KEYS
         case ["sites", _, "login"]:
+            from harness.records import Login  # `--help` must not wait for it
+
             return keys_of(Login)
     return set()
 
@@ -187,7 +189,7 @@ def read_sites(tree: Tree) -> SitesSettings:
         port=port,
         locks=_word(tree, "sites", "locks", SiteLocking.auto),
         reset=reset,
-        live=read_live(tree.get("live")),
+        visits=visit_policy.chosen(tree),
         version=_optional(tree, "sites", "version"),
         by_name=by_name,
         given=tree,

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from harness.config.live_settings import LIVE
 from harness.config.site_settings import SitesSettings
 from harness.evaluation.reset_hooks import build_reset_hooks, unresettable
 from harness.evaluation.retry_request import standing
@@ -67,8 +66,7 @@ def _missing(configured: SitesSettings, tasks: Sequence[Task]) -> Iterator[str]:
         for name in sorted(used & sites.keys()):
             if not sites[name].instances:
                 yield f"no address: set {name.upper()}=… in the environment, or sites.{name}.url=…"
-    on_the_web = set() if configured.live is None else {LIVE}
-    for name in sorted(used - sites.keys() - on_the_web):
+    for name in sorted(used - sites.keys() - {configured.visits.name}):
         yield f"unknown site: tasks name {name}, which is not among sites.*"
     unreset = unresettable(configured, tasks)
     if unreset:

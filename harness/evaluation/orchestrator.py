@@ -375,13 +375,7 @@ def _summary(config: Config, found: Scan, tasks: Sequence[Task], invocation: Inv
         for trial in range(config.trials)
         for task in tasks
     )
-    summary = summarize(config.run.id, entries, config.scoring.value, invocation, notes=_notes(config))
+    summary = summarize(config.run.id, entries, config.scoring.value, invocation, notes=config.sites.visits.remarks)
     clusters = {task.task_id: task.intent_template_id or f"task {task.task_id}" for task in tasks}
     episodes = (SuiteEpisode(one.task_id, clusters[one.task_id], one.status) for one in summary.results)
     return replace(summary, suite=suite_rates(episodes, _weights(config)))
-
-
-def _notes(config: Config) -> tuple[str, ...]:
-    """See `Summary.notes`."""
-    live = config.sites.live
-    return () if live is None or live.robots else ("robots.txt was not honoured (sites.live.robots=false)",)

@@ -20,6 +20,7 @@ from typing import Any
 import yaml
 
 from harness import safe_files
+from harness.browser.visit_policy import SHIPPED as POLICIES
 from harness.codec import JsonObject
 from harness.config import Config, LimitsConfig
 from harness.config.schema_fields import Tree, as_plain
@@ -188,7 +189,7 @@ def _sites(path: Path, trees: Mapping[str, Tree], of_run: Tree) -> Tree:
             f"{path}: the sites of {', '.join(served)} are embedded, those of {', '.join(deployed)} are your own"
             " deployment; a run has sites of one kind, so give each kind a suite of its own"
         )
-    if live := [name for name, tree in trees.items() if tree.get("live") is not None]:
+    if live := [name for name, tree in trees.items() if any(tree.get(key) is not None for key in POLICIES)]:
         raise ConfigError(f"{path}: {', '.join(live)} is played on the live web; run it apart from a suite")
     merged: Tree = {}
     whose: dict[str, str] = {}

@@ -231,7 +231,7 @@ def chromium(
         appends=context.config.action_set is ActionSetName.cairn,
         uploads=browser.uploads,
         geolocation=browser.geolocation or None,
-        live=context.config.sites.live,
+        visits=context.config.sites.visits,
         allowed=_allowed(browser.allowed, context.config.sites),
         shared=agent.kind == "process" and agent.browser == "cdp",
         max_memory_mb=browser.max_memory_mb,

@@ -63,7 +63,7 @@ def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveStub]:
 
 @asynccontextmanager
 async def live(rules: LiveRules, start: str) -> AsyncIterator[tuple[BrowserEnvironment, LiveObservation]]:
-    settings = BrowserSettings(live=rules, settle_timeout_s=2.0, navigation_timeout_s=5.0, viewport=(800, 600))
+    settings = BrowserSettings(visits=rules, settle_timeout_s=2.0, navigation_timeout_s=5.0, viewport=(800, 600))
     task = Task(task_id="1", sites=("live",), intent="x", start_urls=(start,), eval=Eval(eval_types=()))
     async with ChromiumPool(settings, sites=lambda _: ()) as pool, pool.open(task, 0) as env:
         restored = await env.restore(task, Episode())

@@ -12,7 +12,7 @@ from harness.browser.live.blocks import PageFacts, recognise
 from harness.browser.live.pace import Pace
 from harness.browser.live.robots import RobotsCache, allows, parse
 from harness.browser.live.rules import LiveRules, covers, is_private
-from harness.config.live_settings import read_live
+from harness.browser.visit_policy import NO_VISITS, chosen
 from harness.errors import ConfigError
 from tests.live_stub import Page, live_stub
 
@@ -223,11 +223,10 @@ def test_what_a_page_says_of_itself_is_bounded() -> None:
 )
 def test_a_wrong_setting_is_one_sentence(tree: object, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence.replace("*", r"\*")):
-        read_live(tree)
+        LiveRules.read(tree)
 
 
 def test_settings_become_rules() -> None:
-    assert read_live(None) is None
-    assert read_live({"allow": ["A.com."], "pages_per_minute": 60}) == LiveRules(
-        allow=("a.com",), pages_per_minute=60.0
-    )
+    assert chosen({"live": None}) == chosen({}) == NO_VISITS
+    live = {"live": {"allow": ["A.com."], "pages_per_minute": 60}}
+    assert chosen(live) == LiveRules(allow=("a.com",), pages_per_minute=60.0)

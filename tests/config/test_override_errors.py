@@ -45,6 +45,11 @@ SAID = {
 }
 
 
+def test_a_key_of_a_login_is_looked_for_among_those_of_a_login() -> None:
+    with pytest.raises(ConfigError, match=r"did you mean sites\.shop\.login\.submit"):
+        configured(["sites.shop.login.sumbit=a"])
+
+
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("override", SAID)
 def test_it_is_one_sentence_in_our_words(override: str) -> None:

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from enum import Enum
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from harness.browser.live.rules import LiveRules
 from harness.cli import configured
-from harness.config import PROJECT, Config
+from harness.config import PROJECT
 from harness.config.config_validation import settings
 from harness.config.group_files import choices, defaults
 from harness.config.setting_catalog import Setting, catalog, group_words
@@ -18,7 +17,7 @@ from harness.config.setting_reference import described
 from harness.config.site_settings import SITE_KEYS
 
 pytestmark = pytest.mark.integration
-FREE = {"sites.by_name", "sites.given", "evaluators"}
+FREE = {"sites.by_name", "sites.given", "sites.visits", "evaluators"}
 """What holds settings of any name; the catalog has them as `sites.NAME.…` and `evaluators.NAME.…`."""
 
 
@@ -26,16 +25,10 @@ def known() -> dict[str, Setting]:
     return {one.name: one for one in catalog()}
 
 
-@cache
-def with_live() -> Config:
-    config = configured([])
-    return replace(config, sites=replace(config.sites, live=LiveRules()))
-
-
 def test_every_field_is_in_the_catalog_once_and_has_words() -> None:
     names = [one.name for one in catalog()]
     assert len(names) == len(set(names))
-    assert {name for name, _ in settings(with_live())} - FREE <= set(names)
+    assert {name for name, _ in settings(configured([]))} - FREE <= set(names)
     assert {f"sites.NAME.{key}" for key in SITE_KEYS - {"login"}} <= set(names)
     assert [one.name for one in catalog() if len(one.words) < 10] == []
     assert [name for name, words in group_words().items() if len(words) < 10] == []
@@ -73,10 +66,12 @@ def changed(group: Any, path: list[str], change: Any) -> Any:
 def test_what_is_said_to_be_measured_is_measured_and_nothing_else(one: Setting) -> None:
     if one.name == "task.members":
         pytest.skip("not a setting of the command line: the limits of a suite's benchmarks are measured")
-    config = with_live()
+    config = configured([])
     if one.name.endswith(".arguments"):  # of a class, and without one they mean nothing
         config = changed(config, [one.group, "_target_"], lambda _: "some_package.Class")
-    path = one.name.split(".")
+    if one.name.startswith("sites.live."):
+        config = replace(config, sites=replace(config.sites, visits=LiveRules()))
+    path = one.name.replace("sites.live.", "sites.visits.").split(".")
     after = changed(config, path, lambda value: other(value, one))
     assert (after.measured() != config.measured()) == one.is_measured
 

@@ -4,11 +4,10 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from harness.api import Artifacts, Benchmark, Closed, Evaluator, EvaluatorError, Finding, Task
+from harness.api import LIVE, Artifacts, Benchmark, Closed, Evaluator, EvaluatorError, Finding, Task
 from harness.benchmarks.assistantbench.answer_score import check_reference, score
 from harness.benchmarks.sealed_answers import seal, unseal
 from harness.benchmarks.task_rows import id_of, needed_text, read_rows
-from harness.config.live_settings import LIVE
 
 NAME = "assistantbench"
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from harness.api import (
+    LIVE,
     Benchmark,
     Evaluator,
     Finding,
@@ -21,7 +22,6 @@ from harness.benchmarks.browsecomp.reference_answer import NAME, reference_answe
 from harness.benchmarks.sealed_answers import decrypt
 from harness.benchmarks.task_rows import needed_text, read_rows
 from harness.codec import digest
-from harness.config.live_settings import LIVE
 from harness.evaluators.judge import last_word
 from harness.evaluators.quotation import RULE, quoted
 from harness.evaluators.result import WEBARENA

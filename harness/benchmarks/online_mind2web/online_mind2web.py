@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from harness.api import Benchmark, Evaluator
+from harness.api import LIVE, Benchmark, Evaluator
 from harness.benchmarks.online_mind2web.webjudge import WebJudge
 from harness.benchmarks.task_rows import address, id_of, needed_text, read_rows
-from harness.config.live_settings import LIVE
 
 
 class OnlineMind2Web(Benchmark):

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from harness.api import Benchmark, BenchmarkPage, Evaluator, Task
+from harness.api import LIVE, Benchmark, BenchmarkPage, Evaluator, Task
 from harness.benchmarks.real.check_scripts import CheckScripts
 from harness.benchmarks.real.state_checks import NAME, StateChecks, checked_query
 from harness.benchmarks.sealed_answers import seal
 from harness.benchmarks.task_rows import address, id_of, needed_text, read_rows
 from harness.codec import CodecError, loads
-from harness.config.live_settings import LIVE
 from harness.errors import PluginFailed
 from harness.tasks.validation import Fields
 

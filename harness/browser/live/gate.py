@@ -8,17 +8,19 @@ What is refused is a network error for the page, and a notice for the agent says
 import asyncio
 import logging
 from collections import Counter
+from collections.abc import Callable
 
-from playwright.async_api import Browser, CDPSession, Error
+from playwright.async_api import Browser, BrowserContext, CDPSession, Error
 
 from harness.browser.live.pace import Pace, pace_folder
 from harness.browser.live.robots import RobotsCache
 from harness.browser.live.rules import LiveRules, host_name
+from harness.browser.live.visit import LiveVisit
+from harness.browser.tabs.tabs import Tabs
 from harness.codec import JsonObject
 
 logger = logging.getLogger(__name__)
 
-REFUSED = "net::ERR_BLOCKED_BY_CLIENT"
 _MOST_REFUSALS = 1000
 
 
@@ -47,6 +49,10 @@ class LiveGate:
         pattern = {"urlPattern": "http*", "resourceType": "Document", "requestStage": "Request"}
         await session.send("Fetch.enable", {"patterns": [pattern]})
         self._session = session
+
+    def begin(self, context: BrowserContext, tabs: Tabs, tell: Callable[[str], None]) -> LiveVisit:
+        """See `BrowserVisits`."""
+        return LiveVisit(self, context, tabs, tell)
 
     def why_refused(self, url: str) -> str:
         """What was said of an address that was refused; "" = it was not."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from playwright.async_api import BrowserContext, Error, Request, Response
 
@@ -10,12 +11,16 @@ from harness.actions import Action, Goto
 from harness.actions.navigation import GoBack, GoForward
 from harness.browser.driver.cdp_receive import fast_listener
 from harness.browser.live.blocks import FACTS, PageFacts, recognise
-from harness.browser.live.gate import REFUSED, LiveGate
 from harness.browser.live.pace import Place
 from harness.browser.live.rules import host_name
 from harness.browser.session.page_values import bounded
 from harness.browser.tabs.tabs import Tabs
 
+if TYPE_CHECKING:  # the gate begins visits
+    from harness.browser.live.gate import LiveGate
+
+_REFUSED = "net::ERR_BLOCKED_BY_CLIENT"
+"""How a request ends that the gate does not let out."""
 _LOOKED_WITHIN_S = 2.0
 _MOST_ANSWERS = 500
 
@@ -24,7 +29,7 @@ class LiveVisit:
     """Listens to one context, whose browser has the gate."""
 
     def __init__(
-        self, gate: LiveGate, context: BrowserContext, tabs: Tabs, tell: Callable[[str], None] = lambda note: None
+        self, gate: "LiveGate", context: BrowserContext, tabs: Tabs, tell: Callable[[str], None] = lambda note: None
     ) -> None:
         self._gate = gate
         self._tabs = tabs
@@ -99,7 +104,7 @@ class LiveVisit:
             self._answers[response.url.partition("#")[0]] = response
 
     def _failed(self, request: Request) -> None:
-        if request.failure == REFUSED and _is_page(request):
+        if request.failure == _REFUSED and _is_page(request):
             host = host_name(request.url)
             if host in self._opened:
                 self._opened.remove(host)

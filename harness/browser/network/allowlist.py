@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 from playwright.async_api import ProxySettings
 
-from harness.browser.live.rules import LiveRules, covers
 from harness.browser.network.addresses import host_of
 from harness.browser.network.local_addresses import Address, host_of_page, literal, why_local, why_local_name
+from harness.browser.visit_policy import NO_VISITS, VisitPolicy
 from harness.errors import ActionFailed
 from harness.records import Site
 
@@ -32,7 +32,6 @@ FAILED_BY_PROXY = frozenset(
     }
 )
 """How a request ends that the proxy does not let through."""
-_ANY_HOST = "*"
 _NET_ERRORS: Mapping[type[OSError], str] = {
     socket.gaierror: "net::ERR_NAME_NOT_RESOLVED",
     ConnectionRefusedError: "net::ERR_CONNECTION_REFUSED",
@@ -49,17 +48,16 @@ class AddressRefused(ActionFailed):
 class Allowlist:
     """Of one lane."""
 
-    def __init__(self, sites: tuple[Site, ...], *, allowed: str, live: LiveRules | None = None) -> None:
+    def __init__(self, sites: tuple[Site, ...], *, allowed: str, visits: VisitPolicy = NO_VISITS) -> None:
         """
         Args:
             allowed: `sites` or `any`.
-            live: Of a run on the live web: hosts that it names may be on this machine, too.
+            visits: Its local hosts may be reached, too.
         """
         self._names = ", ".join(site.canonical for site in sites)
         self._hosts = {host_of(site.url) for site in sites} if allowed == "sites" else None
         self._own = {host_of_page(url) for url in _pages_of(sites)} - {""}
-        self._live = live or LiveRules()
-        self._admission = "only a site of the run may be there" if live is None else "only sites.live.allow admits it"
+        self._visits = visits
         self._refused: dict[str, str] = {}
         """Host to why it was not connected to."""
         self._unreachable: dict[str, str] = {}
@@ -91,9 +89,9 @@ class Allowlist:
 
         Called in another thread, too.
         """
-        if covers(self._live.deny, host):
-            return "denied (sites.live.deny)"
-        if host in self._own or (why_local_name(host) and covers(self._live_names(), host)):
+        if denial := self._visits.denial(host):
+            return denial
+        if host in self._own or (why_local_name(host) and self._visits.admits(host)):
             return ""
         return why_local_name(host) if address is None else why_local(address)
 
@@ -149,16 +147,12 @@ class Allowlist:
         if not self.reaches(url):
             raise AddressRefused(f"{shown} is outside the sites of this task ({self._names})")
         if self.is_open and (why := self.refusal(host := host_of_page(url), None)):
-            raise AddressRefused(f"{shown} cannot be opened: {host} is {why}; {self._admission}")
-
-    def _live_names(self) -> tuple[str, ...]:
-        """Hosts that `sites.live.allow` names."""
-        return tuple(pattern for pattern in self._live.allow if pattern != _ANY_HOST)
+            raise AddressRefused(f"{shown} cannot be opened: {host} is {why}; {self._visits.admission}")
 
     def _exceptions(self) -> Iterator[str]:
         """Hosts, as Chromium writes patterns of them, that are reached without the proxy."""
         yield from (f"[{host}]" if ":" in host else host for host in self._own)
-        for pattern in self._live_names():
+        for pattern in self._visits.local_hosts:
             if why_local_name(pattern.removeprefix("*.")):
                 yield pattern
                 if not pattern.startswith("*.") and literal(pattern) is None:

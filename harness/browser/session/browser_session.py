@@ -20,7 +20,6 @@ from harness.browser.acting.clipboard import BrowserClipboard, Clipboard
 from harness.browser.browser_settings import BrowserSettings
 from harness.browser.driver.devtools_pipe import DevToolsPipe
 from harness.browser.driver.playwright_errors import Deadline, closed, misfit, moved
-from harness.browser.live.gate import LiveGate
 from harness.browser.marks.marks import find_marks
 from harness.browser.network.addresses import Addresses
 from harness.browser.network.allowlist import Allowlist
@@ -35,6 +34,7 @@ from harness.browser.tabs.screenshot import MISSING, take_screenshot
 from harness.browser.tabs.storage import Storage
 from harness.browser.tabs.tab import Tab
 from harness.browser.tabs.tabs import Tabs
+from harness.browser.visit_policy import NO_VISITS, BrowserVisits
 from harness.errors import ActionFailed, BrowserCrashed
 from harness.records import Done, LiveObservation, Observation, Outcome, Refused, Site, Unknown
 from harness.records import TabRecord as TabRecord
@@ -63,8 +63,8 @@ class SiteBinding:
     memory: Callable[[], str]
     """See `MemoryWatch.recent_reason`."""
     clipboard: BrowserClipboard
-    gate: LiveGate | None = None
-    """Of a browser on the live web."""
+    visits: BrowserVisits = NO_VISITS
+    """What pages its browser may open beside the sites."""
     devtools: DevToolsPipe | None = None
     """Where a process drives the browser beside us."""
 

@@ -30,13 +30,13 @@ from harness.browser.driver.memory_watch import MemoryWatch
 from harness.browser.driver.pipe_receiver import shared_pipe
 from harness.browser.driver.playwright_errors import first_line
 from harness.browser.driver.process_watch import ProcessWatch, browser_pid
-from harness.browser.live.gate import LiveGate
 from harness.browser.network.addresses import Addresses
 from harness.browser.network.allowlist import Allowlist
 from harness.browser.network.page_proxy import PageProxy
 from harness.browser.network.system_proxy import SystemProxies
 from harness.browser.session.browser_session import SiteBinding
 from harness.browser.session.environment import BrowserEnvironment, EnvironmentDeps
+from harness.browser.visit_policy import NO_VISITS, BrowserVisits
 from harness.errors import BrowserCrashed, BrowserLost
 from harness.records import Site, Task
 
@@ -126,7 +126,7 @@ class ChromiumPool:
         """
         life = await self._lonely() if alone else await self._running()
         sites = tuple(replace(site, url=instances.get(site.name, site.url)) for site in self._sites(lane))
-        guard = Allowlist(sites, allowed=self._settings.allowed, live=self._settings.live)
+        guard = Allowlist(sites, allowed=self._settings.allowed, visits=self._settings.visits)
         async with AsyncExitStack() as serving:
             server = await serving.enter_async_context(self._pages.serving(guard)) if guard.is_open else ""
             place = SiteBinding(
@@ -138,7 +138,7 @@ class ChromiumPool:
                 vital=life.vital.now,
                 memory=life.memory_reason,
                 clipboard=life.clipboard,
-                gate=life.gate,
+                visits=life.visits,
                 devtools=life.devtools,
             )
             async with self._episode(life, BrowserEnvironment(life.browser, place, self._gear)) as environment:
@@ -206,9 +206,7 @@ class ChromiumPool:
             await asyncio.to_thread(executable.refuse_stranger, path)
             raise BrowserCrashed(f"{path} does not start: {first_line(exc)}") from exc
         self.starts += 1
-        if self._settings.live is not None:
-            life.gate = LiveGate(self._settings.live)
-            await life.gate.attach(life.browser)
+        life.visits = await self._settings.visits.guard(life.browser)
         if (most_mb := self._settings.max_memory_mb) is not None:
             await life.bound_memory(most_mb)
         return life
@@ -224,9 +222,7 @@ class ChromiumPool:
                 env={**browser_environment(os.environ)},
                 headless=self._settings.headless,
                 slow_mo=self._settings.slow_mo_ms,
-                args=switches(
-                    resolver_rules="" if self._settings.live is None else self._settings.live.resolver_rules,
-                ),
+                args=switches(resolver_rules=self._settings.visits.resolver_rules),
                 chromium_sandbox=sandbox,
                 handle_sigint=False,
                 handle_sigterm=False,
@@ -286,8 +282,7 @@ class _Life:
         self.clipboard = BrowserClipboard(browser)
         self.vital = ProcessWatch(browser)
         self._memory: MemoryWatch | None = None
-        self.gate: LiveGate | None = None
-        """Of a run on the live web."""
+        self.visits: BrowserVisits = NO_VISITS
         self.users = 0
         """Episodes that are in it."""
         self.crowd = 0

@@ -13,7 +13,6 @@ from harness.actions import Action, Cdp, Goto
 from harness.api import Artifacts, Benchmark
 from harness.browser.browser_settings import BrowserSettings, RestoreSettings
 from harness.browser.driver.playwright_errors import Deadline
-from harness.browser.live.visit import LiveVisit
 from harness.browser.network import effects_url, site_health
 from harness.browser.network.sending import SendingWatch
 from harness.browser.network.trace import Trace
@@ -24,6 +23,7 @@ from harness.browser.session.page_age import PageAge
 from harness.browser.session.restore_doubts import RestoreDoubts
 from harness.browser.session.restored_effects import RestoredEffects
 from harness.browser.session.shared_browser import SharedWindow
+from harness.browser.visit_policy import NO_VISITS, EpisodeVisits
 from harness.errors import InfraError, SiteUnavailable
 from harness.protocols import RawEvidence, RestoreResult, StepResult
 from harness.records import (
@@ -100,7 +100,7 @@ class BrowserEnvironment:
         """The objective, where the benchmark makes it."""
         self._performing: Callable[[], Awaitable[None]] | None = None
         """Waits for the commands of a process that drives the browser; None = there is none."""
-        self._live: LiveVisit | None = None
+        self._visits: EpisodeVisits = NO_VISITS
         browser.on("disconnected", self._lost)
 
     async def restore(self, task: Task, episode: Episode, clean: Collection[str] = ()) -> RestoreResult:
@@ -253,9 +253,7 @@ class BrowserEnvironment:
             await self._window.traffic.effects_answered(limit_s=self._settings.settle_timeout_s)
             cuts_off = self._benchmark is None  # its evidence may need the agent's page as it is
             page = evidence.gather(self._window, task, settings=self._settings, trace=self._trace, cuts_off=cuts_off)
-            gathered = await page
-            if self._live is not None:
-                gathered = replace(gathered, blocked=self._live.blocked(task.start_urls))
+            gathered = replace(await page, blocked=self._visits.blocked(task.start_urls))
             if self._benchmark is not None:
                 gathered = replace(gathered, benchmark=await self._benchmark.evidence(), kept=self._benchmark.kept)
             await self._window.cut_off()
@@ -321,9 +319,8 @@ class BrowserEnvironment:
             )
         if self._effects is not None:
             self._effects.listen(self._open.traffic, self._open.tabs)
-        if self._lane.gate is not None:
-            tell = partial(self._gear.tell, self._lane.number)
-            self._live = LiveVisit(self._lane.gate, self._open.context, self._open.tabs, tell)
+        tell = partial(self._gear.tell, self._lane.number)
+        self._visits = self._lane.visits.begin(self._open.context, self._open.tabs, tell)
         if (benchmark := self._gear.benchmark) is not None:
             self._benchmark = BenchmarkCalls(benchmark, self._open, self._settings, task=task, opened=self._opened)
         async with self._watched("logging in"):
@@ -357,20 +354,19 @@ class BrowserEnvironment:
     async def _visit(self, urls: tuple[str, ...]) -> None:
         """Open each address in a tab of its own; nothing lies behind it in the tab's history."""
         for number, url in enumerate(urls):
-            if self._live is not None:
-                await self._live.wait_for(Goto(url=url))
+            await self._visits.wait_for(Goto(url=url))
             async with self._watched(f"opening {url}"):
                 if number:
                     await self._window.tabs.open()
                 outcome = await self._window.perform(Goto(url=url))
                 if isinstance(outcome, Refused):
-                    why = self._live.why_refused(url) if self._live is not None else ""
                     refused = f"{url} cannot be opened: "
-                    raise SiteUnavailable(refused + (why or outcome.why.removeprefix(refused)))
+                    raise SiteUnavailable(
+                        refused + (self._visits.why_refused(url) or outcome.why.removeprefix(refused))
+                    )
                 tab = (await self._window.settler.reach(early=True)).tab  # the observation waits for the rest
                 await tab.cdp.send("Page.resetNavigationHistory")
-            if self._live is not None:
-                await self._live.settle()
+            await self._visits.settle()
         await self._check_sites()
 
     async def _from_checkpoint(self, task: Task, episode: Episode, anchor: int) -> LiveObservation:
@@ -409,15 +405,13 @@ class BrowserEnvironment:
             return replace(landed, view=await self._window.look(image=image, recorded=seen))
 
     async def _step(self, action: Action, *, image: bool = False, recorded: Observation | None = None) -> StepResult:
-        if self._live is not None:
-            await self._live.wait_for(action)
+        await self._visits.wait_for(action)
         async with self._watched("performing an action"):
             self._watch.check()
             self._has_begun = True
             outcome = await self._perform(action)
             view = await self._window.look(image=image, recorded=recorded)
-            if self._live is not None:
-                await self._live.settle()
+            await self._visits.settle()
         await self._check_sites()
         return StepResult(
             outcome=outcome,
