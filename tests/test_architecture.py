@@ -15,7 +15,8 @@ PROJECT = Path(__file__).resolve().parent.parent
 HARNESS = PROJECT / "harness"
 
 FLOORS = (
-    {"errors", "choices"},
+    {"errors", "choices", "shelf"},
+    {"registry"},
     {"actions", "safe_files", "loopback_server"},
     {"records"},
     {"api"},

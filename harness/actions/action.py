@@ -8,14 +8,15 @@ A class of your own that derives from `Action` is an action like those of this p
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from importlib.metadata import entry_points
 from typing import ClassVar, Self
 
 from harness.actions.browser_controls import BrowserControls
 from harness.actions.syntax import form_of_fields, read_fields, written
 from harness.actions.target import Target
+from harness.errors import ConfigError
+from harness.registry import Registry
 
-ENTRY_POINTS = "cairn.actions"
+_INSTALLED = Registry(group="cairn.actions", noun="action")
 """Group of the entry points of installed packages: an action's kind = `my_package:MyAction`."""
 _KINDS: dict[str, type["Action"]] = {}
 _REQUIRED = ("kind", "perform", "may_change_sites")
@@ -71,15 +72,15 @@ class Action:
         Raises:
             LookupError: There is none; the message says what to do.
         """
-        if kind not in _KINDS:
-            for declared in entry_points(group=ENTRY_POINTS, name=kind):
-                try:
-                    declared.load()
-                except (ImportError, AttributeError, TypeError) as exc:
-                    raise LookupError(f"action {kind!r} of {declared.value} cannot be imported: {exc}") from exc
+        if kind not in _KINDS and kind in _INSTALLED.names():
+            try:
+                _INSTALLED.find(kind)
+            except ConfigError as error:
+                raise LookupError(str(error)) from error
         if kind not in _KINDS:
             raise LookupError(
-                f"unknown action {kind!r}: install the package that defines it, with an entry point in {ENTRY_POINTS}"
+                f"unknown action {kind!r}: install the package that defines it,"
+                f" with an entry point in {_INSTALLED.group}"
             )
         return _KINDS[kind]
 

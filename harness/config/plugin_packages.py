@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points, packages_distributions, version
+from importlib.metadata import EntryPoint, packages_distributions, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from harness.config.agent_settings import FIRST_PATHS
 from harness.config.schema_fields import Tree, as_plain, flat
 from harness.errors import ConfigError
 from harness.journal.secret_detection import is_secret_name
+from harness.registry import installed
 
 GROUP = "cairn.plugins"
 _NULL_AGENT = re.compile(r"(agent=(?:[\w.-]+,)*)null(?=,|$)")
@@ -40,8 +41,8 @@ def plugin_folders() -> dict[str, Path]:
 
 @cache
 def _folders_on(_: tuple[str, ...]) -> dict[str, Path]:
-    """For one `sys.path`: a file of each installed package is read to find them."""
-    return {point.name: _folder_of(point) for point in sorted(entry_points(group=GROUP))}
+    """For one `sys.path`."""
+    return {name: _folder_of(points[-1]) for name, points in sorted(installed(GROUP).items())}
 
 
 def package_file(package: str, path: str) -> str:

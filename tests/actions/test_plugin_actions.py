@@ -2,7 +2,6 @@
 
 import sys
 from dataclasses import dataclass, replace
-from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -154,20 +153,14 @@ def test_an_installed_package_is_imported_when_a_journal_holds_its_action(
 ) -> None:
     (tmp_path / "nodding_for_cairn.py").write_text(PACKAGE)
     monkeypatch.syspath_prepend(tmp_path)
-    declared = {
-        "nod": "nodding_for_cairn:Nod",
-        "shrug": "nodding_for_cairn:Shrug",
-    }
-
-    def entry_points(*, group: str, name: str) -> EntryPoints:
-        assert group == "cairn.actions"
-        return EntryPoints([EntryPoint(name, declared[name], group)] if name in declared else [])
-
-    monkeypatch.setattr(action_module, "entry_points", entry_points)
+    (info := tmp_path / "nodding-1.0.dist-info").mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: nodding\nVersion: 1.0\n")
+    declared = "[cairn.actions]\nnod = nodding_for_cairn:Nod\nshrug = nodding_for_cairn:Shrug\n"
+    (info / "entry_points.txt").write_text(declared)
     body = encode(decided(1, Stop())).body
     read_back: Any = decode(body.replace(b'{"kind":"stop","answer":""}', b'{"kind":"nod"}'))
     assert type(read_back.action).__module__ == "nodding_for_cairn"
-    with pytest.raises(UnknownKind, match=r"'shrug' of nodding_for_cairn:Shrug cannot be imported"):
+    with pytest.raises(UnknownKind, match="action=shrug: nodding_for_cairn:Shrug cannot be loaded"):
         decode(body.replace(b'{"kind":"stop","answer":""}', b'{"kind":"shrug"}'))
     action_module._KINDS.pop("nod")
     sys.modules.pop("nodding_for_cairn")

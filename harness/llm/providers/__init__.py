@@ -5,34 +5,35 @@ the settings name (`llm._target_`) is added when the run begins. A name that a r
 else.
 """
 
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
-from importlib import import_module
-from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from harness.errors import ConfigError
+from harness.registry import Registry
 
 if TYPE_CHECKING:  # the names are asked for by every start, the classes by those that ask a model
     from harness.llm.providers.provider import ModelProvider
 
-ENTRY_POINTS = "cairn.providers"
-SHIPPED: Mapping[str, str] = MappingProxyType(
-    {
-        "chat": "harness.llm.providers.chat:ChatCompletions",
-        "responses": "harness.llm.providers.responses:Responses",
-        "messages": "harness.llm.providers.messages:Messages",
-    }
+_REGISTRY = Registry(
+    group="cairn.providers",
+    noun="llm.api",
+    core=MappingProxyType(
+        {
+            "chat": "harness.llm.providers.chat:ChatCompletions",
+            "responses": "harness.llm.providers.responses:Responses",
+            "messages": "harness.llm.providers.messages:Messages",
+        }
+    ),
 )
-"""Name to module and class; importing one imports no client."""
+"""Importing a shipped one imports no client."""
 _added: "dict[str, ModelProvider]" = {}
 
 
 def names() -> tuple[str, ...]:
     """Of all providers that can be chosen, the shipped ones first."""
-    return tuple(dict.fromkeys((*SHIPPED, *_installed(), *_added)))
+    return tuple(dict.fromkeys((*_REGISTRY.names(), *_added)))
 
 
 def provider_of(name: str) -> "ModelProvider":
@@ -55,7 +56,7 @@ def add(made: "ModelProvider", place: str) -> None:
         ConfigError: Its name is that of another provider.
     """
     known = _added.get(made.name)
-    if made.name in SHIPPED or (known is not None and type(known) is not type(made)):
+    if made.name in _REGISTRY.core or (known is not None and type(known) is not type(made)):
         raise ConfigError(
             f"{place}: {type(made).__name__}.name is {made.name!r}, which another provider has; rename it"
         )
@@ -70,24 +71,20 @@ def maker_of(name: str) -> str:
 
 
 @cache
-def _installed() -> tuple[str, ...]:
-    return tuple(sorted(point.name for point in entry_points(group=ENTRY_POINTS)))
-
-
-@cache
 def _found(name: str) -> "ModelProvider":
     from harness.llm.providers.provider import ModelProvider
 
-    if name in SHIPPED:
-        module, _, kind = SHIPPED[name].partition(":")
-        made: ModelProvider = getattr(import_module(module), kind)()
-        return made
-    for point in entry_points(group=ENTRY_POINTS, name=name):
-        try:
-            made = point.load()()
-        except (ImportError, AttributeError, TypeError) as error:
-            raise ConfigError(f"llm.api={name}: {point.value} cannot be loaded: {error}") from error
-        if not isinstance(made, ModelProvider) or made.name != name:
-            raise ConfigError(f"llm.api={name}: {point.value} is no ModelProvider of that name")
-        return made
-    raise ConfigError(f"llm.api={name[:80]} is unknown; choose one of {', '.join(names())}")
+    if name not in names():
+        raise ConfigError(f"llm.api={name[:80]} is unknown; choose one of {', '.join(names())}")
+    kind = _REGISTRY.find(name)
+    if not (isinstance(kind, type) and issubclass(kind, ModelProvider)):
+        raise ConfigError(f"llm.api={name}: {kind!r:.80} is no ModelProvider; derive the class from it")
+    try:
+        made = kind()
+    except TypeError as error:
+        raise ConfigError(f"llm.api={name}: {kind.__module__}.{kind.__name__} cannot be made: {error}") from error
+    if made.name != name:
+        raise ConfigError(
+            f"llm.api={name}: {kind.__module__}.{kind.__name__}.name is {made.name!r}; make them the same"
+        )
+    return made

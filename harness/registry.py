@@ -1,0 +1,88 @@
+"""Finds by name what plug-ins bring: of the core, of the shelf (`harness.shelf`), of installed packages (entry points).
+
+Nothing is imported before it is asked for, and a name that a run folder or a setting holds never imports anything but
+what is registered under it.
+"""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
+from typing import Any
+
+from harness.errors import ConfigError
+from harness.shelf import on_shelf
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+_NOT_LOADED = (
+    *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError),
+    *(OSError, RuntimeError, SyntaxError, TypeError, ValueError),
+)
+"""What importing a stranger's module may raise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registry:
+    """One kind of plug-in. What is shipped takes precedence: no package can replace it."""
+
+    group: str
+    """Of entry points: `cairn.providers`."""
+    noun: str
+    """One of it in messages, with its setting or command: `llm.api`."""
+    core: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    """Name to `module:attribute`, or `module`, of those that are no plug-ins."""
+
+    def shipped(self) -> Mapping[str, str]:
+        """Name to `module:attribute` of the core's, then the shelf's."""
+        return {**self.core, **on_shelf(self.group)}
+
+    def names(self) -> tuple[str, ...]:
+        """All that can be chosen, in the order of their tables, then those of installed packages by name."""
+        return tuple(dict.fromkeys((*self.shipped(), *sorted(installed(self.group)))))
+
+    def find(self, name: str) -> Any:
+        """What is registered under this name, imported now.
+
+        Raises:
+            ConfigError: Nothing is, two packages claim the name, or the package cannot be imported.
+        """
+        if (place := self.shipped().get(name)) is not None:
+            module, _, attribute = place.partition(":")
+            found = import_module(module)
+            return getattr(found, attribute) if attribute else found
+        points = installed(self.group).get(name, ())
+        if not points:
+            raise ConfigError(f"{self.noun}={name[:80]} is unknown; choose one of {', '.join(self.names())}")
+        if len(points) > 1:
+            claimed = " and ".join(one.value for one in points)
+            raise ConfigError(f"{self.noun}={name}: {claimed} have the same name; uninstall one of the packages")
+        try:
+            return points[0].load()
+        except _NOT_LOADED as error:
+            why = " ".join(str(error).split())[:300]
+            raise ConfigError(
+                f"{self.noun}={name}: {points[0].value} cannot be loaded: {why}; mend or uninstall its package"
+            ) from error
+
+
+def installed(group: str) -> Mapping[str, tuple[EntryPoint, ...]]:
+    """Name to the entry points of installed packages that have it: more than one where packages are in conflict."""
+    return _installed_on(tuple(sys.path), group)
+
+
+@cache
+def _installed_on(path: tuple[str, ...], group: str) -> Mapping[str, tuple[EntryPoint, ...]]:
+    found: dict[str, tuple[EntryPoint, ...]] = {}
+    for point in _all_on(path).select(group=group):
+        others = (one for one in found.get(point.name, ()) if one.value != point.value)
+        found[point.name] = (*others, point)
+    return found
+
+
+@cache
+def _all_on(_: tuple[str, ...]) -> Any:
+    """`EntryPoints` for one `sys.path`: a file of each installed package is read, once for all groups."""
+    return entry_points()
