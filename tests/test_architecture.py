@@ -59,6 +59,7 @@ OWNERS = {
     "wandb": {"tracking"},
     "ray": {"runner"},
     "submitit": {"runner"},
+    "protego": {"browser"},
     "psutil": {"runner", "browser", "journal"},
     "PIL": {"pictures"},
     "zstandard": {"bundles"},

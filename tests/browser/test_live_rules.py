@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tracemalloc
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from harness.browser.live.blocks import PageFacts, recognise
 from harness.browser.live.pace import Pace
-from harness.browser.live.robots import RobotsCache, allows, parse
+from harness.browser.live.robots import RobotsCache, parse
 from harness.browser.live.rules import LiveRules, covers, is_private
 from harness.browser.visit_policy import NO_VISITS, chosen
 from harness.errors import ConfigError
@@ -78,16 +79,33 @@ Disallow: /late
     ],
 )
 def test_robots_txt_is_read_as_rfc_9309_says(path: str, allowed: bool) -> None:
-    assert allows(parse(ROBOTS, "cairn"), f"https://a.com{path}") is allowed
+    assert parse(ROBOTS, "cairn").can_fetch(f"https://a.com{path}", "cairn") is allowed
 
 
 def test_without_rules_for_us_those_for_all_count() -> None:
-    assert not allows(parse(ROBOTS, "nobody"), "https://a.com/")
-    assert allows(parse("", "cairn"), "https://a.com/") and allows(parse("nonsense\n:::", "cairn"), "https://a.com/")
-    assert allows(parse("User-agent: *\nDisallow:", "cairn"), "https://a.com/x")
-    assert not allows(
-        parse("Disallow: /\nUser-agent: *\nDisallow: /" + "a*" * 15, "cairn"), "https://a.com/" + "a" * 50
-    )
+    assert not parse(ROBOTS, "nobody").can_fetch("https://a.com/", "nobody")
+    for text in ("", "nonsense\n:::", "User-agent: *\nDisallow:", "User-agent: c\nDisallow: /"):
+        assert parse(text, "cairn").can_fetch("https://a.com/x", "cairn")
+    wild = "Disallow: /\nUser-agent: *\nDisallow: /" + "a*" * 15
+    assert not parse(wild, "cairn").can_fetch("https://a.com/" + "a" * 50, "cairn")
+
+
+def test_a_bomb_of_wildcards_is_no_rule() -> None:
+    bomb = f"User-agent: *\nDisallow: /{'a*' * 1000}b"
+    assert parse(bomb, "cairn").can_fetch(f"https://a.com/{'a' * 2000}b", "cairn")
+
+
+@pytest.mark.parametrize("field", ["User-agent:", "useragent :", "USER AGENT", " user-agent "])
+def test_many_agents_with_many_rules_take_little_memory(field: str) -> None:
+    named = "\n".join(f"{field} a{number}" for number in range(1000))
+    ruled = "\n".join(f"Disallow: /{number}" for number in range(2000))
+    tracemalloc.start()
+    try:
+        robots = parse(f"{named}\nUser-agent: cairn\n{ruled}", "cairn")
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+    assert not robots.can_fetch("https://a.com/1999", "cairn") and robots.can_fetch("https://a.com/x", "cairn")
 
 
 @pytest.mark.parametrize(
