@@ -27,6 +27,7 @@ _MASKS = (
     (re.compile(r"\S*results/"), "results/"),
     (re.compile(r"\b[0-9a-f]{12}\b|(?<=revision )unknown\b"), "*"),
     (re.compile(r"revision \*(?: \(dirty\))?"), "revision *"),
+    (re.compile(r"(made with: Cairn [\w.]+)(?: \(\*(?:, uncommitted changes)?\))?"), r"\1"),
     (re.compile(r"Chromium [\d.]+"), "Chromium *"),
     (re.compile(r"\$[\d.]+"), "$*"),
     (re.compile(r"\b\d{1,3}(?:,\d{3})+\b"), "*"),
