@@ -10,7 +10,14 @@ from types import MappingProxyType
 
 _PACKAGE = Path(__file__).parent
 
-SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "cairn.action_sets": {
+            "id_accessibility_tree": "harness.benchmarks.webarena.id_action_set:IdActionSet",
+            "playwright": "harness.benchmarks.webarena.playwright_action_set:PlaywrightActionSet",
+        },
+    }
+)
 """Group of entry points to name to `module:attribute`."""
 
 

@@ -13,6 +13,7 @@ from harness.actions.form_fields import Check, Select, Upload
 from harness.actions.keyboard import Keyboard, Press, Type
 from harness.actions.navigation import CloseTab, GoBack, GoForward, Goto, NewTab, TabFocus
 from harness.actions.pointer import Click, DoubleClick, Drag, Hover, Mouse
+from harness.actions.sameness import same_action
 from harness.actions.stop import InvalidAction, Stop
 from harness.actions.target import NodeLike, resolve_target
 from harness.actions.viewport import Scroll, Wait
@@ -53,6 +54,10 @@ class ActionSet(Protocol):
             reply: For `InvalidAction`, the reply that could not be read; None = just `none`.
             splitter: What the prompt wraps actions in.
         """
+        ...
+
+    def same(self, a: Action, b: Action) -> bool:
+        """Whether two actions count as the same, for `limits.repeated_actions`."""
         ...
 
 
@@ -98,6 +103,10 @@ class CairnActionSet:
         if isinstance(action, InvalidAction) and reply is not None:
             return _UNREADABLE.format(reply=reply, splitter=splitter)
         return action.render()
+
+    def same(self, a: Action, b: Action) -> bool:
+        """See `ActionSet.same`."""
+        return same_action(a, b)
 
 
 def extract(reply: str, splitter: str = "```", *, force_prefix: str = "") -> str:

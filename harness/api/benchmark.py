@@ -2,12 +2,13 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from harness.actions import Action
 from harness.api.evaluator import Evaluator
 from harness.records import Task
 
@@ -173,6 +174,19 @@ class Benchmark(ABC):
         """What the episode has earned, asked after each action; None = this action earned nothing new.
 
         It must not change the page: a replay does not ask.
+        """
+        return None
+
+    def stop(self, task: Task, actions: Sequence[Action], /) -> str | None:
+        """Why an attempt is over before the agent decides again, in a sentence for reports; None = it may go on.
+
+        A rule of the benchmark's own, beside those of the settings (`limits`), which go on to hold. The attempt is
+        closed with the reason `DONE` and is scored.
+
+        Args:
+            task: The task.
+            actions: All of this attempt that were performed, oldest first. Asked again in a resume, so the same ones
+                must lead to the same answer.
         """
         return None
 

@@ -4,11 +4,12 @@ The id of a task is `BENCHMARK.ID`: names of benchmarks have no dot, so both par
 file name. A benchmark and its evaluators see the task with the id that they gave it.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from harness.api import (
+    Action,
     Artifacts,
     Benchmark,
     BenchmarkPage,
@@ -68,6 +69,9 @@ class Suite(Benchmark):
 
     async def reward(self, page: BenchmarkPage, task: Task, /) -> Reward | None:
         return await self._of(task).reward(page, own(task))
+
+    def stop(self, task: Task, actions: Sequence[Action], /) -> str | None:
+        return self._of(task).stop(own(task), actions)
 
     async def evidence(self, page: BenchmarkPage, task: Task, /) -> Any:
         return await self._of(task).evidence(page, own(task))

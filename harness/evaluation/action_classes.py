@@ -1,27 +1,28 @@
 """The action set that the settings name, with the actions of plug-ins in it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 
 from harness.actions import Action, ActionSet, CairnActionSet
-from harness.benchmarks.webarena.id_action_set import IdActionSet
-from harness.benchmarks.webarena.playwright_action_set import PlaywrightActionSet
 from harness.codec import check_recordable
 from harness.errors import ConfigError
+from harness.registry import Registry
 
-_SETS: tuple[ActionSet, ...] = (CairnActionSet(), IdActionSet(), PlaywrightActionSet())
-ACTION_SETS: Mapping[str, ActionSet] = {one.name: one for one in _SETS}
-"""By their names in the settings."""
+ACTION_SETS = Registry(
+    group="cairn.action_sets", noun="action_set", core={CairnActionSet.name: "harness.actions:CairnActionSet"}
+)
+"""Name in the settings to a class whose constructor takes no arguments."""
 
 
-def action_set_of(name: str, actions: Sequence[str]) -> ActionSet:
+def action_set_of(name: str, actions: Sequence[str] = ()) -> ActionSet:
     """The action set of that name, with further actions; importing them lets journals that hold them be read.
 
     Raises:
         ConfigError: An action cannot be used; names the entry of `actions`.
     """
     if not actions:
-        return ACTION_SETS[name]
+        return _plain(name)
     more = [_action(path) for path in actions]
     if name != CairnActionSet.name:
         raise ConfigError(f"actions={list(actions)} needs action_set={CairnActionSet.name}, not {name}")
@@ -29,6 +30,12 @@ def action_set_of(name: str, actions: Sequence[str]) -> ActionSet:
         return CairnActionSet(more)
     except (ValueError, TypeError) as exc:
         raise ConfigError(f"actions: {exc}") from exc
+
+
+@cache
+def _plain(name: str) -> ActionSet:
+    made: ActionSet = ACTION_SETS.find(name)()
+    return made
 
 
 def prompt_lines(paths: Sequence[str]) -> tuple[str, ...]:

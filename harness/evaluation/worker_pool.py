@@ -3,20 +3,22 @@
 import asyncio
 import gc
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from harness.api import Agent, Benchmark, Evaluator, JudgedEvaluator
-from harness.benchmarks.webarena.stop_rules import stop_rules
+from harness.actions.truncate import cut
+from harness.api import Action, ActionSet, Agent, Benchmark, CloseReason, Evaluator, JudgedEvaluator, PluginFailed, Task
 from harness.browser.browser_settings import BrowserSettings, RestoreSettings
 from harness.browser.session.chromium import ChromiumPool
 from harness.choices import ActionSetName, Dialect, ObservationType
 from harness.config.deployment import Deployment
 from harness.config.observation_settings import PICTURES
 from harness.config.site_settings import SitesSettings
+from harness.evaluation.action_classes import action_set_of
 from harness.evaluation.builder import (
     agent_settings,
     build_agent,
@@ -33,6 +35,7 @@ from harness.evaluators.scorer import Scorer
 from harness.protocols import EpisodeScorer, Phase, Progress, ProgressEvent, SessionAgent
 from harness.records import EpisodeLimits, benchmark_of
 from harness.runner.recorder import EpisodeDeps
+from harness.runner.termination import StopRules, Termination, stop_rules
 from harness.runner.worker import Worker
 
 if TYPE_CHECKING:
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_LONGEST_WHY = 500
 _YOUNG = 10_000
 """Objects made before those not yet looked at are looked at; Python's own 700 are a page's worth."""
 
@@ -85,7 +89,7 @@ async def build_workers(
         kits: dict[int, EpisodeDeps] = {}
         for lane in range(numbers.start * lanes, numbers.stop * lanes):
             agent = await _agent(context, models, services.base_url, progress, lane=lane)
-            kits[lane] = _kit(context, agent, evaluators, progress, further=further)
+            kits[lane] = _kit(context, agent, evaluators, progress, benchmark=benchmark, further=further)
         workers = tuple(
             Worker(
                 kit=kits.__getitem__,
@@ -122,12 +126,13 @@ async def _models(context: WorkerContext, closing: AsyncExitStack, progress: Pro
     )
 
 
-def _kit(
+def _kit(  # noqa: PLR0913 (what an episode depends on)
     context: WorkerContext,
     agent: Agent | SessionAgent,
     evaluators: dict[str, EpisodeScorer],
     progress: Progress,
     *,
+    benchmark: Benchmark | None,
     further: Mapping[str, Evaluator],
 ) -> EpisodeDeps:
     config = context.config
@@ -145,7 +150,7 @@ def _kit(
         limits=EpisodeLimits(**vars(config.limits)),
         limits_of=lambda task: by_benchmark.get(benchmark_of(task.task_id)),
         is_run_limited=(config.run.max_tokens, config.run.max_cost_usd) != (None, None),
-        stop_rules=stop_rules,
+        stop_rules_of=_stop_rules_of(benchmark, action_set_of(config.action_set.value, config.actions)),
         config_digest=context.config_digest,
         seed=config.run.seed,
         progress=progress,
@@ -155,6 +160,19 @@ def _kit(
         keeps_trajectory=lambda task: not judged.keys().isdisjoint(task.eval.eval_types),
         asks_apart=lambda task: not apart.isdisjoint(task.eval.eval_types),
     )
+
+
+def _stop_rules_of(benchmark: Benchmark | None, action_set: ActionSet) -> Callable[[Task], StopRules]:
+    """The benchmark's own rule, then the limits of the settings."""
+
+    def ended(task: Task, actions: Sequence[Action], limits: EpisodeLimits) -> Termination | None:
+        if benchmark is not None and (why := benchmark.stop(task, actions)) is not None:
+            if not isinstance(why, str):
+                raise PluginFailed(f"{type(benchmark).__name__}.stop returned {type(why).__name__}, not a sentence")
+            return Termination(reason=CloseReason.DONE, detail=cut(" ".join(why.split()), _LONGEST_WHY))
+        return stop_rules(actions, limits, action_set.same)
+
+    return lambda task: partial(ended, task)
 
 
 async def _agent(

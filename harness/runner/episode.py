@@ -146,7 +146,7 @@ class EpisodeRunner:
         """Decide and act until the episode has ended; None = the run is stopping."""
         view, aimed = restored.view, restored.pending
         end: Termination | None
-        while (end := self._recorder.check_termination()) is None:
+        while (end := self._recorder.check_termination(self._job.task)) is None:
             if self._kit.stopping():
                 return None
             pending = self._journal.episode.pending

@@ -35,7 +35,7 @@ from harness.records import (
 from harness.runner.disk_use import CountedArtifacts
 from harness.runner.serial_writer import SerialWriter
 from harness.runner.shutdown import ShutdownRequested
-from harness.runner.termination import StopRules, Termination, check_termination, max_steps_only, overspent
+from harness.runner.termination import StopRules, Termination, check_termination, overspent, stop_rules
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -76,7 +76,8 @@ class EpisodeDeps:
     """Limits of a task's own; None = `limits`."""
     is_run_limited: bool = False
     """Whether tokens or cost of all episodes together are limited: their usage is reported with each answer."""
-    stop_rules: StopRules = max_steps_only
+    stop_rules_of: Callable[[Task], StopRules] = lambda task: stop_rules
+    """Of a task's benchmark and of the action set."""
     config_digest: str
     seed: int
     progress: Progress
@@ -125,9 +126,9 @@ class Recorder:
         written = self._journal.written
         self._before = await self._kit.write(lambda: self._counted.resume(self._journal.episode)) - written
 
-    def check_termination(self) -> Termination | None:
+    def check_termination(self, task: Task) -> Termination | None:
         """Why the episode has ended; None if it has not."""
-        return check_termination(self._limits, self._journal.episode, self._kit.stop_rules, kept=self._kept)
+        return check_termination(self._limits, self._journal.episode, self._kit.stop_rules_of(task), kept=self._kept)
 
     @property
     def _kept(self) -> int:

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from harness.actions import Action, Stop
+from harness.actions import Action, Code, InvalidAction, Stop, Type
+from harness.actions.sameness import same_action
 from harness.records import CloseReason, Episode, EpisodeLimits
 
 
@@ -21,15 +22,29 @@ StopRules = Callable[[Sequence[Action], EpisodeLimits], Termination | None]
 """Given all actions of an attempt, oldest first: why it must end before the next decision; None = it may continue."""
 
 
-def max_steps_only(actions: Sequence[Action], limits: EpisodeLimits) -> Termination | None:
-    """The stop rule of a benchmark without one of its own."""
-    if len(actions) < limits.max_steps:
-        return None
-    return Termination(reason=CloseReason.MAX_STEPS, detail=f"{limits.max_steps} steps were taken (limits.max_steps)")
+def stop_rules(
+    actions: Sequence[Action], limits: EpisodeLimits, same: Callable[[Action, Action], bool] = same_action
+) -> Termination | None:
+    """The limits of the settings, in WebArena's words, which journals have had from the first.
+
+    A limit of 0 unreadable replies means all of them, so none at all will do; None switches a rule off. Typing counts
+    anywhere in the attempt, any other action in a row.
+
+    Args:
+        same: Of the action set.
+    """
+    if len(actions) >= limits.max_steps:
+        return Termination(reason=CloseReason.MAX_STEPS, detail=f"Reach max steps {limits.max_steps}")
+    if limits.parsing_failures is not None and (detail := _unreadable(actions, limits.parsing_failures)):
+        return Termination(reason=CloseReason.PARSE_FAILURES, detail=detail)
+    if limits.repeated_actions is not None and actions:
+        if detail := _repetition(actions, limits.repeated_actions, same):
+            return Termination(reason=CloseReason.REPEATED, detail=detail)
+    return None
 
 
 def check_termination(
-    limits: EpisodeLimits, episode: Episode, rules: StopRules = max_steps_only, *, kept: int = 0
+    limits: EpisodeLimits, episode: Episode, rules: StopRules = stop_rules, *, kept: int = 0
 ) -> Termination | None:
     """Why the episode has ended; None if it has not.
 
@@ -67,3 +82,23 @@ def overspent(limits: EpisodeLimits, episode: Episode, kept: int = 0) -> str | N
         if limit is not None and value >= limit:
             return f"Budget of {limit:g} {unit} is reached ({value:g})"
     return None
+
+
+def _unreadable(actions: Sequence[Action], threshold: int) -> str:
+    tail = actions[-threshold:]
+    failed = len(tail) >= threshold and all(isinstance(action, InvalidAction) for action in tail)
+    return f"Failed to parse actions for {threshold} times" if failed else ""
+
+
+def _repetition(actions: Sequence[Action], threshold: int, same: Callable[[Action, Action], bool]) -> str:
+    last = actions[-1]
+    if _is_typing(last):
+        again = sum(same(action, last) for action in actions)
+        return f"Same typing action for {threshold} times" if again >= threshold else ""
+    tail = actions[-threshold:]
+    repeated = len(tail) >= threshold and all(same(action, last) for action in tail)
+    return f"Same action for {threshold} times" if repeated else ""
+
+
+def _is_typing(action: Action) -> bool:
+    return isinstance(action, Type) or (isinstance(action, Code) and action.verb == Type.kind)

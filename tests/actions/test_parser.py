@@ -29,7 +29,7 @@ from harness.actions import (
     resolve,
 )
 from harness.errors import ActionSyntaxError
-from harness.evaluation.action_classes import ACTION_SETS
+from harness.evaluation.action_classes import ACTION_SETS, action_set_of
 from harness.records import Node
 
 CAIRN_READS = {
@@ -100,35 +100,35 @@ CAIRN_REFUSES = [
 
 @pytest.mark.parametrize("text", CAIRN_READS)
 def test_cairn_reads(text: str) -> None:
-    assert ACTION_SETS["cairn"].parse(text) == CAIRN_READS[text]
+    assert action_set_of("cairn").parse(text) == CAIRN_READS[text]
 
 
 @pytest.mark.parametrize("text", CAIRN_REFUSES)
 def test_cairn_refuses(text: str) -> None:
     with pytest.raises(ActionSyntaxError):
-        ACTION_SETS["cairn"].parse(text)
+        action_set_of("cairn").parse(text)
 
 
 def test_cairn_says_the_form_of_what_it_cannot_read() -> None:
     with pytest.raises(ActionSyntaxError, match=r"select \[id\] \[option\]"):
-        ACTION_SETS["cairn"].parse("select [3]")
+        action_set_of("cairn").parse("select [3]")
     with pytest.raises(ActionSyntaxError, match="known actions: click, hover"):
-        ACTION_SETS["cairn"].parse("dance [3]")
+        action_set_of("cairn").parse("dance [3]")
 
 
 @given(text=st.text(), enter=st.booleans(), clear=st.booleans())
 def test_what_cairn_shows_in_its_history_can_be_written_again(text: str, enter: bool, clear: bool) -> None:
     action = Type(target=Target(id="7"), text=text.replace("\n", " "), enter=enter, clear=clear)
-    assert ACTION_SETS["cairn"].parse(ACTION_SETS["cairn"].render(action)) == action
+    assert action_set_of("cairn").parse(action_set_of("cairn").render(action)) == action
     aimed = resolve(action, {"7": Node(role="textbox", name="q", nth=0, line="textbox 'q'", box=None)})
-    assert ACTION_SETS["cairn"].parse(ACTION_SETS["cairn"].render(aimed)) == action
+    assert action_set_of("cairn").parse(action_set_of("cairn").render(aimed)) == action
 
 
-@pytest.mark.parametrize("action_set", ACTION_SETS)
+@pytest.mark.parametrize("action_set", ACTION_SETS.names())
 @given(text=st.text() | st.text("[]()\"'. 01clicktypestopfl\n"))
 def test_any_text_is_an_action_or_a_syntax_error(action_set: str, text: str) -> None:
     try:
-        ACTION_SETS[action_set].parse(text)
+        action_set_of(action_set).parse(text)
     except ActionSyntaxError:
         pass
 
@@ -144,28 +144,28 @@ def test_any_text_is_an_action_or_a_syntax_error(action_set: str, text: str) -> 
     ],
 )
 def test_webarena_quirks_are_kept(text: str, action: Action) -> None:
-    assert ACTION_SETS["id_accessibility_tree"].parse(text) == action
+    assert action_set_of("id_accessibility_tree").parse(text) == action
 
 
 @pytest.mark.parametrize("text", ["type [7] [0]", "type [7] []", "click [-7]", "click  [7]", "none", "page_focus [1]"])
 def test_webarena_refusals_are_kept(text: str) -> None:
     with pytest.raises(ActionSyntaxError):
-        ACTION_SETS["id_accessibility_tree"].parse(text)
+        action_set_of("id_accessibility_tree").parse(text)
 
 
 def test_playwright_verb_is_the_last_call_outside_parentheses() -> None:
     code = 'page.locator("a.b(c)").filter(has=page.get_by_text("x.fill(1)")).click()'
-    assert ACTION_SETS["playwright"].parse(code) == Code(verb="click", pw_code=code)
+    assert action_set_of("playwright").parse(code) == Code(verb="click", pw_code=code)
 
 
 def test_playwright_typing_is_read_even_where_webarena_stumbles() -> None:
     code = 'page.get_by_placeholder("type here").fill("™")'
-    assert ACTION_SETS["playwright"].parse(code) == Code(verb="type", pw_code=code, text="™")
+    assert action_set_of("playwright").parse(code) == Code(verb="type", pw_code=code, text="™")
 
 
 def test_playwright_code_that_is_long_and_hostile_is_read_in_time() -> None:
     with pytest.raises(ActionSyntaxError):
-        ACTION_SETS["playwright"].parse("." * 200_000 + "(" * 200_000)
+        action_set_of("playwright").parse("." * 200_000 + "(" * 200_000)
 
 
 def test_extract_takes_the_first_text_between_splitters() -> None:

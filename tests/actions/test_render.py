@@ -16,7 +16,7 @@ from harness.actions import (
     Target,
     Type,
 )
-from harness.evaluation.action_classes import ACTION_SETS
+from harness.evaluation.action_classes import action_set_of
 
 BOX = Target(id="7", role="textbox", name="q", line="textbox 'q' focused: True")
 
@@ -46,31 +46,31 @@ BOX = Target(id="7", role="textbox", name="q", line="textbox 'q' focused: True")
     ],
 )
 def test_describe(action: Action, webarena: str, cairn: str | None) -> None:
-    assert ACTION_SETS["id_accessibility_tree"].render(action) == webarena
-    assert ACTION_SETS["cairn"].render(action) == (cairn or webarena)
+    assert action_set_of("id_accessibility_tree").render(action) == webarena
+    assert action_set_of("cairn").render(action) == (cairn or webarena)
 
 
 def test_an_element_that_was_not_observed_is_said_so_in_webarenas_words() -> None:
     missing = Click(target=Target(id="99"))
-    assert "no matching element found" in ACTION_SETS["id_accessibility_tree"].render(missing)
-    assert ACTION_SETS["cairn"].render(missing) == "click [99]"
+    assert "no matching element found" in action_set_of("id_accessibility_tree").render(missing)
+    assert action_set_of("cairn").render(missing) == "click [99]"
 
 
 def test_an_unreadable_reply_is_quoted_with_the_splitter_to_use() -> None:
-    told = ACTION_SETS["cairn"].render(InvalidAction(), reply="I {click}", splitter="@@")
+    told = action_set_of("cairn").render(InvalidAction(), reply="I {click}", splitter="@@")
     assert '"I {click}"' in told and "No action could be read" in told
     assert "@@action [arg] ...@@" in told
 
 
 def test_an_unreadable_reply_is_told_of_in_webarenas_words() -> None:
-    assert ACTION_SETS["id_accessibility_tree"].render(InvalidAction(), reply="I {click}") == (
+    assert action_set_of("id_accessibility_tree").render(InvalidAction(), reply="I {click}") == (
         'The previous prediction you issued was "I {click}". However, the format was incorrect. Ensure that the action '
         "is wrapped inside a pair of ``` and enclose arguments within [] as follows: ```action [arg] ...```."
     )
-    assert "pair of @@ and" in ACTION_SETS["id_accessibility_tree"].render(InvalidAction(), reply="x", splitter="@@")
-    assert ACTION_SETS["playwright"].render(InvalidAction(), reply="x") == ""
+    assert "pair of @@ and" in action_set_of("id_accessibility_tree").render(InvalidAction(), reply="x", splitter="@@")
+    assert action_set_of("playwright").render(InvalidAction(), reply="x") == ""
 
 
 def test_the_playwright_set_knows_only_code() -> None:
-    assert ACTION_SETS["playwright"].render(Code(verb="check", pw_code="page.check()")) == "page.check()"
-    assert ACTION_SETS["playwright"].render(Scroll(direction="up")) == ""
+    assert action_set_of("playwright").render(Code(verb="check", pw_code="page.check()")) == "page.check()"
+    assert action_set_of("playwright").render(Scroll(direction="up")) == ""

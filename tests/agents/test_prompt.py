@@ -11,7 +11,7 @@ from harness.actions import InvalidAction, Stop, extract
 from harness.agents.prompt import read_prompt
 from harness.config import PROJECT
 from harness.errors import ConfigError
-from harness.evaluation.action_classes import ACTION_SETS
+from harness.evaluation.action_classes import action_set_of
 
 SHIPPED = sorted((PROJECT / "configs" / "agent").glob("*.yaml"))
 SETTINGS: dict[str, Any] = {
@@ -64,7 +64,7 @@ def shipped(path: Path) -> dict[str, Any]:
 def test_every_example_of_a_shipped_prompt_is_an_action_of_the_set_in_use(path: Path, action_set: str) -> None:
     prompt = read_prompt(shipped(path), action_set=action_set)
     for _, reply in prompt.examples:
-        assert not isinstance(ACTION_SETS[action_set].parse(extract(reply, prompt.splitter)), InvalidAction), reply
+        assert not isinstance(action_set_of(action_set).parse(extract(reply, prompt.splitter)), InvalidAction), reply
 
 
 def test_the_common_prompt_has_examples_in_every_action_set() -> None:
@@ -81,7 +81,7 @@ def test_an_example_without_a_reply_in_the_set_in_use_is_left_out() -> None:
 
 def test_the_prompt_for_webarena_verified_shows_its_form() -> None:
     prompt = read_prompt(shipped(PROJECT / "configs" / "agent" / "verified.yaml"), action_set="id_accessibility_tree")
-    stop = ACTION_SETS["id_accessibility_tree"].parse(extract(prompt.examples[0][1]))
+    stop = action_set_of("id_accessibility_tree").parse(extract(prompt.examples[0][1]))
     assert isinstance(stop, Stop)
     assert json.loads(stop.answer) == {
         "task_type": "RETRIEVE",

@@ -16,7 +16,7 @@ from harness.config import PROJECT
 from harness.demo.model.scripted_policy import reply as scripted_reply
 from harness.demo.model.scripts import Script, Scripts
 from harness.demo.model.scripts import ScriptStep as PlanStep
-from harness.evaluation.action_classes import ACTION_SETS
+from harness.evaluation.action_classes import action_set_of
 from harness.records import (
     Acted,
     Decided,
@@ -59,7 +59,7 @@ def shipped(name: str, action_set: str = "cairn", **further: Any) -> Prompt:
 
 
 def agent(model: Any, name: str = "prompt", action_set: str = "cairn", **further: Any) -> PromptAgent:
-    return PromptAgent(model=model, prompt=shipped(name, action_set), action_set=ACTION_SETS[action_set], **further)
+    return PromptAgent(model=model, prompt=shipped(name, action_set), action_set=action_set_of(action_set), **further)
 
 
 def view(body: str = "[4] link 'Tea'", *notices: str) -> LiveObservation:
@@ -250,7 +250,7 @@ def test_the_shipped_examples_hold_a_readable_action(name: str) -> None:
     assert len(prompt.examples) == 2
     for action_set in ("cairn", "id_accessibility_tree"):
         for user, assistant in prompt.examples:
-            action = ACTION_SETS[action_set].parse(extract(assistant))
+            action = action_set_of(action_set).parse(extract(assistant))
             assert user.startswith("OBSERVATION:\n") and "PREVIOUS ACTIONS:\n" in user
             if isinstance(action, Type):
                 assert f"[{action.target.id}]" in user

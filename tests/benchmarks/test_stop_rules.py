@@ -3,21 +3,22 @@
 import pytest
 
 from harness.actions import Action, Click, InvalidAction, Mouse, Select, Target, Type
-from harness.benchmarks.webarena.stop_rules import equivalent, stop_rules
+from harness.benchmarks.webarena.same_action import equivalent
 from harness.cli import configured
-from harness.evaluation.action_classes import ACTION_SETS
+from harness.evaluation.action_classes import action_set_of
 from harness.records import EpisodeLimits
+from harness.runner.termination import stop_rules
 
 
 def read(*texts: str) -> list[Action]:
     return [
-        InvalidAction(why=text) if text == "?" else ACTION_SETS["id_accessibility_tree"].parse(text) for text in texts
+        InvalidAction(why=text) if text == "?" else action_set_of("id_accessibility_tree").parse(text) for text in texts
     ]
 
 
 def stop(actions: list[Action], *, steps: int = 30, parsing: int | None = 3, repeated: int | None = 3) -> str | None:
     limits = EpisodeLimits(max_steps=steps, parsing_failures=parsing, repeated_actions=repeated)
-    found = stop_rules(actions, limits)
+    found = stop_rules(actions, limits, equivalent)
     return None if found is None else found.detail
 
 
@@ -38,7 +39,7 @@ def test_an_element_by_role_is_compared_by_role_and_name_unless_the_role_is_aler
 
 def test_all_clicks_in_playwright_code_are_one_but_checks_are_told_apart() -> None:
     code = [
-        ACTION_SETS["playwright"].parse(f'page.get_by_label("{name}").{verb}()')
+        action_set_of("playwright").parse(f'page.get_by_label("{name}").{verb}()')
         for verb in ("click", "check")
         for name in "ab"
     ]

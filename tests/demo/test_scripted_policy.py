@@ -12,7 +12,7 @@ from harness.cli import configured
 from harness.demo.model.scripted_policy import MAX_SEARCHES, reply
 from harness.demo.model.scripts import _FORMS, Scripts, read_plans
 from harness.errors import TaskError
-from harness.evaluation.action_classes import ACTION_SETS
+from harness.evaluation.action_classes import action_set_of
 
 CAIRN = "Actions: click [id], type [id] [text] [1], clear [id] [text] [1], select [id] [option], scroll [down]"
 WEBARENA = "Actions: click [id], type [id] [text] [1], press [keys], scroll [down]"
@@ -206,7 +206,8 @@ def test_what_does_not_fit_is_said_and_holds_no_action(
 def test_an_unreadable_reply_before_does_not_count_as_a_step_of_the_plan(tmp_path: Path) -> None:
     known = plans(tmp_path, {"do": "click", "name": "Tea"})
     lines = [
-        ACTION_SETS[action_set].render(InvalidAction(), reply="hm") for action_set in ("cairn", "id_accessibility_tree")
+        action_set_of(action_set).render(InvalidAction(), reply="hm")
+        for action_set in ("cairn", "id_accessibility_tree")
     ]
     assert action(reply(messages("none", *lines), known).text) == "click [2]"
 

@@ -28,10 +28,11 @@ from harness.actions import (
     resolve,
 )
 from harness.benchmarks.webarena.public_urls import to_deployed, to_public
-from harness.benchmarks.webarena.stop_rules import equivalent, stop_rules
+from harness.benchmarks.webarena.same_action import equivalent
 from harness.errors import ActionSyntaxError
-from harness.evaluation.action_classes import ACTION_SETS
+from harness.evaluation.action_classes import ACTION_SETS, action_set_of
 from harness.records import EpisodeLimits
+from harness.runner.termination import stop_rules
 from tests.golden.outcome import Case, Decision, Outcome, same
 
 ANY_CHARACTER = Decision(
@@ -77,10 +78,10 @@ def compare_action(case: Case) -> Outcome:
     if kind == "map_url_to_local":
         return same(to_deployed(text, DEPLOYED), case["parsed"])
     if kind == "none_history":
-        return same(ACTION_SETS["id_accessibility_tree"].render(InvalidAction(), reply=text), case["history"])
+        return same(action_set_of("id_accessibility_tree").render(InvalidAction(), reply=text), case["history"])
     if kind.startswith("extract:"):
         return _compare_extracted(case)
-    return _compare_parsed(case, text, kind) if kind in ACTION_SETS else f"no comparer for action set {kind!r}"
+    return _compare_parsed(case, text, kind) if kind in ACTION_SETS.names() else f"no comparer for action set {kind!r}"
 
 
 def _compare_extracted(case: Case) -> Outcome:
@@ -97,7 +98,7 @@ def _compare_extracted(case: Case) -> Outcome:
 def _compare_parsed(case: Case, text: str, action_set: str) -> Outcome:
     error = case.get("error", {}).get("type")
     try:
-        action = ACTION_SETS[action_set].parse(text)
+        action = action_set_of(action_set).parse(text)
     except ActionSyntaxError as exc:
         if error == "IndexError":
             return EMPTY_ACTION
@@ -106,7 +107,7 @@ def _compare_parsed(case: Case, text: str, action_set: str) -> Outcome:
         return _read_where_webarena_does_not(action, error)
     outcome = same(_as_webarena(action), case["parsed"])
     if outcome is None and "history" in case:
-        outcome = same(ACTION_SETS[action_set].render(resolve(action, NODES)), case["history"])
+        outcome = same(action_set_of(action_set).render(resolve(action, NODES)), case["history"])
     return outcome
 
 
@@ -159,7 +160,7 @@ def compare_early_stop(case: Case) -> Outcome:
         parsing_failures=case["parsing_failure_th"],
         repeated_actions=case["repeating_action_failure_th"],
     )
-    stop = stop_rules([_noted(note) for note in case["actions"]], limits)
+    stop = stop_rules([_noted(note) for note in case["actions"]], limits, equivalent)
     return same((stop is not None, stop.detail if stop else ""), (case["stop"], case["reason"]))
 
 
@@ -169,7 +170,7 @@ def _noted(note: str) -> Action:
     if note == "NONE":
         return InvalidAction(why="unreadable")
     if kind == "pw":
-        return ACTION_SETS["playwright"].parse(rest)
+        return action_set_of("playwright").parse(rest)
     if kind == "role":
         verb, role, name = rest.split("/", 2)
         target = Target(id="", role=role, name=name)
@@ -180,7 +181,7 @@ def _noted(note: str) -> Action:
         return Mouse(verb=pointed, x=float(x), y=float(y))
     if kind == "kbd":
         return Keyboard(text=rest)
-    action = ACTION_SETS["id_accessibility_tree"].parse(note) if note != "stop []" else Stop()
+    action = action_set_of("id_accessibility_tree").parse(note) if note != "stop []" else Stop()
     return _observed(action)
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from harness.actions import Click, InvalidAction, Stop, Target
-from harness.benchmarks.webarena.stop_rules import stop_rules
 from harness.records import CloseReason, Episode, EpisodeLimits, Record
 from harness.runner.termination import check_termination
 from tests.journal.episodes import acted, decided, failed, folded, opened, resumed
@@ -77,22 +76,13 @@ def test_a_budget_is_spent_when_it_is_reached(limits: EpisodeLimits, detail: str
         (EpisodeLimits(repeated_actions=3), clicks("a", "a", "a"), CloseReason.REPEATED),
     ],
 )
-def test_the_limits_of_webarena_end_it_in_webarenas_words(
+def test_the_limits_of_the_settings_end_it_in_webarenas_words(
     limits: EpisodeLimits, episode: Episode, reason: CloseReason
 ) -> None:
-    end = check_termination(limits, episode, stop_rules)
+    end = check_termination(limits, episode)
     assert end is not None
     assert end.reason is reason
     assert end.detail
-
-
-def test_without_rules_of_a_benchmark_only_the_number_of_steps_ends_it() -> None:
-    assert check_termination(EpisodeLimits(repeated_actions=2), clicks("a", "a", "a")) is None
-    end = check_termination(EpisodeLimits(max_steps=2), clicks("a", "b"))
-    assert end is not None and (end.reason, end.detail) == (
-        CloseReason.MAX_STEPS,
-        "2 steps were taken (limits.max_steps)",
-    )
 
 
 def test_a_budget_goes_before_the_number_of_steps() -> None:

@@ -18,6 +18,7 @@ from harness.actions.syntax import written
 from harness.actions.target import Target
 from harness.actions.viewport import Scroll
 from harness.benchmarks.webarena.linear_search import typed, up_to_last
+from harness.benchmarks.webarena.same_action import equivalent
 from harness.errors import ActionSyntaxError
 
 _PRESS, _GOTO, _STOP = (re.compile(rf"{verb} ?\[") for verb in ("press", "goto", "stop"))
@@ -41,6 +42,10 @@ class IdActionSet:
     """
 
     name = "id_accessibility_tree"
+
+    def same(self, a: Action, b: Action) -> bool:
+        """See `ActionSet.same`."""
+        return equivalent(a, b)
 
     def parse(self, text: str) -> Action:
         text = text.strip()

@@ -17,6 +17,7 @@ from harness.actions.playwright_code import Code
 from harness.actions.stop import Stop
 from harness.actions.viewport import Scroll
 from harness.benchmarks.webarena.linear_search import up_to_first, up_to_last
+from harness.benchmarks.webarena.same_action import equivalent
 from harness.errors import ActionSyntaxError
 
 _ARGUMENT_END = re.compile(r"[\"']\)")
@@ -25,6 +26,10 @@ _STOP = re.compile(r"stop\(?\"")
 
 class PlaywrightActionSet:
     name = "playwright"
+
+    def same(self, a: Action, b: Action) -> bool:
+        """See `ActionSet.same`."""
+        return equivalent(a, b)
 
     def parse(self, text: str) -> Action:
         verb = _last_call(text).split("(")[0]

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from harness.browser.session.chromium import ChromiumPool
-from harness.evaluation.action_classes import ACTION_SETS
+from harness.evaluation.action_classes import action_set_of
 from harness.records import Done, Refused
 from tests.hostile.pages.wild import QUICK, Stay, Wild, staying, wild_site
 
@@ -101,7 +101,7 @@ async def stay() -> AsyncIterator[Stay]:
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("code", [pytest.param(code, id=id) for id, code in WRONG.items()])
 async def test_a_mistake_of_the_model_is_refused(stay: Stay, code: str) -> None:
-    outcome = await stay.act(ACTION_SETS["playwright"].parse(code))
+    outcome = await stay.act(action_set_of("playwright").parse(code))
     assert isinstance(outcome, Refused), (outcome, stay.notices)
     assert outcome.why and "\n" not in outcome.why and len(outcome.why) < 600
     assert outcome.why in stay.notices and "'Heading'" in stay.text
@@ -112,18 +112,18 @@ async def test_a_mistake_of_the_model_is_refused(stay: Stay, code: str) -> None:
 async def test_what_can_be_done_is_done(chromium: ChromiumPool, wild: Wild, code: str) -> None:
     wild.pages["/"] = PAGE
     async with staying(chromium) as stay:
-        assert isinstance(await stay.act(ACTION_SETS["playwright"].parse(code)), Done), stay.notices
+        assert isinstance(await stay.act(action_set_of("playwright").parse(code)), Done), stay.notices
 
 
 async def test_a_page_that_closes_itself_under_the_click_is_no_mistake(chromium: ChromiumPool, wild: Wild) -> None:
     wild.pages["/"] = "<!doctype html><title>Page</title><button onmousedown='open(`/`); close()'>shut</button>"
     async with staying(chromium) as stay:
-        outcome = await stay.act(ACTION_SETS["playwright"].parse("page.get_by_role('button', name='shut').click()"))
+        outcome = await stay.act(action_set_of("playwright").parse("page.get_by_role('button', name='shut').click()"))
         assert isinstance(outcome, Done) and stay.text.startswith("Tab 0 (current): \n")
 
 
 async def test_a_page_that_moves_under_the_click_is_no_mistake(chromium: ChromiumPool, wild: Wild) -> None:
     wild.pages["/"] = "<!doctype html><title>Page</title><button onmousedown='location = `/new`'>go</button>"
     async with staying(chromium) as stay:
-        outcome = await stay.act(ACTION_SETS["playwright"].parse("page.get_by_role('button', name='go').click()"))
+        outcome = await stay.act(action_set_of("playwright").parse("page.get_by_role('button', name='go').click()"))
         assert isinstance(outcome, Done) and "all is calm" in stay.text
