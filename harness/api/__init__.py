@@ -1,11 +1,12 @@
-"""What a class of your own has to look like to be plugged in: agent, benchmark, evaluator, judge, executor, renderer of
-observations, sink.
+"""What a class of your own has to look like to be plugged in: agent, benchmark, evaluator, judge, executor, model
+provider, renderer of observations, sink.
 
 A class is named in the settings and nothing in this package changes: `agent._target_: my_package.MyAgent`, with its
-arguments under `agent.arguments`; likewise `task` (a benchmark), `evaluators.NAME`, `judge`, `executor`, `observation`
-(a renderer), and `tracking.report_metrics` for sinks. Only `Action`, `Benchmark` and `JudgedEvaluator` are derived
-from; anything else inherits from nothing and has the methods of a protocol. docs/pages/extending.md walks through each,
-`harness new agent NAME` writes a package to begin with, and `harness.testing` has test doubles.
+arguments under `agent.arguments`; likewise `task` (a benchmark), `evaluators.NAME`, `judge`, `executor`, `llm` (a
+provider), `observation` (a renderer), and `tracking.report_metrics` for sinks. Only `Action`, `Benchmark`,
+`JudgedEvaluator` and `ModelProvider` are derived from; anything else inherits from nothing and has the methods of a
+protocol. docs/pages/extending.md walks through each, `harness new agent NAME` writes a package to begin with, and
+`harness.testing` has test doubles.
 
 Records and actions are re-exported here, so that a plug-in imports `harness.api`, and `harness.testing` in its tests.
 """
@@ -40,6 +41,7 @@ from harness.api.evaluator import (
     RecordedEpisode,
 )
 from harness.api.executor import Executor, WorkerHandle
+from harness.api.model_provider import Answer, ChatSettings, ModelProvider, RetryableError, text_of
 from harness.api.observation_renderer import ObservationRenderer
 from harness.api.sink import Identity, Sink
 from harness.errors import (
@@ -79,12 +81,14 @@ __all__ = [
     "ActionSet",
     "ActionSyntaxError",
     "Agent",
+    "Answer",
     "Artifacts",
     "Benchmark",
     "BenchmarkPage",
     "BrowserControls",
     "CairnActionSet",
     "ChatModel",
+    "ChatSettings",
     "Click",
     "CloseReason",
     "Closed",
@@ -106,6 +110,7 @@ __all__ = [
     "JudgedEvaluator",
     "LiveObservation",
     "Message",
+    "ModelProvider",
     "ModelUnavailable",
     "Node",
     "Observation",
@@ -116,6 +121,7 @@ __all__ = [
     "Refused",
     "Reply",
     "RequestRefused",
+    "RetryableError",
     "Reward",
     "Scroll",
     "Sink",
@@ -134,4 +140,5 @@ __all__ = [
     "WorkerHandle",
     "extract",
     "resolve",
+    "text_of",
 ]

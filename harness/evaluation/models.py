@@ -11,7 +11,7 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from harness.api import ChatModel, ComputerTool, Message, Reply, Tool
+from harness.api import ChatModel, ChatSettings, ComputerTool, Message, ModelProvider, Reply, Tool
 from harness.config import PROJECT
 from harness.config.model_settings import CacheSettings, JudgeConfig, LlmConfig, ModelConfig
 from harness.config.schema_fields import Tree
@@ -22,7 +22,6 @@ from harness.journal.redaction import NO_SECRETS, Redactor
 from harness.journal.reply_cache import ReplyCache
 from harness.llm import providers
 from harness.llm.cached_model import CachedModel
-from harness.llm.chat_settings import ChatSettings
 from harness.llm.circuit_breaker import CircuitBreakerModel, OutageWaiter
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_model import EndpointModel
@@ -31,7 +30,6 @@ from harness.llm.judge_breaker import JudgeBreaker
 from harness.llm.passthrough import Passthrough
 from harness.llm.permits import Permit, PermitRequest, RateLimiter, Unlimited
 from harness.llm.prices import Price, read_prices
-from harness.llm.providers.provider import ModelProvider
 from harness.llm.retry import Retrier, RetryNotice, RetryPolicy, Timing
 from harness.runner.shutdown import ShutdownSignal
 from harness.runner.working_time import working_s

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from harness.api import RetryableError
 from harness.codec import CodecError, JsonObject, dumps, loads
 from harness.llm.answer import mappings
-from harness.llm.event_stream import events_in, was_streamed
+from harness.llm.event_stream import events_in, read_any, was_streamed
 from harness.llm.providers import provider_of
 from harness.llm.recorded_answer import tools_of
 from harness.llm.request_frame import frame_of
-from harness.llm.retry import RetryableError
 
 _THOUGHT = ("reasoning", "thinking", "redacted_thinking")
 _ENDS: Mapping[str, str] = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "tool_calls"}
@@ -57,7 +57,7 @@ def answer_of(interface: str, content: bytes) -> ForeignAnswer:
     try:
         if interface == "messages":
             return _message(_joined(events_in(content)) if was_streamed(content) else loads(content))
-        answer = provider_of(interface).read_any(content)
+        answer = read_any(provider_of(interface), content)
     except (CodecError, RetryableError, KeyError, TypeError, AttributeError) as error:
         raise Unreadable(str(error)) from error
     calls = (_call(call.id, call.name, call.arguments) for call in answer.tool_calls)

@@ -11,11 +11,11 @@ from typing import Any
 
 from harness.actions import CairnActionSet, Keyboard, Mouse
 from harness.agents.tools_agent import ToolBox
+from harness.api import ChatSettings
 from harness.codec import JsonObject, dumps
 from harness.gateway.agent_process import find_program, process_environment
 from harness.gateway.session import ProcessAgent
 from harness.gateway.settings import ProcessSettings
-from harness.llm.chat_settings import ChatSettings
 from harness.llm.circuit_breaker import OutageWaiter
 from harness.llm.endpoint import Endpoint
 from harness.llm.exchange import Exchanger

@@ -1,14 +1,12 @@
-"""What an endpoint answered, whichever interface it spoke; and reading JSON that may be wrong."""
+"""Reading JSON of an endpoint that may be wrong."""
 
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from harness.codec import CodecError, loads
-from harness.llm.retry import RetryableError
-from harness.records import ToolCall
+from harness.api import RetryableError
+from harness.codec import CodecError, JsonObject, loads
 
 _HALF = re.compile("[\ud800-\udfff]")
 _LONGEST_NAME = 200
@@ -16,27 +14,6 @@ _MOST_TOKENS = 1 << 40
 """Beyond it an endpoint does not count."""
 _MOST_PARTS = 10_000
 """Calls or items of one answer that are looked at."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """One answer as it was read; the fields are those of `Reply`."""
-
-    text: str
-    """"" when the model said nothing, for example because its tokens ran out while thinking."""
-    model: str
-    prompt_tokens: int
-    """All of them, cached ones included; 0 when the endpoint does not count."""
-    completion_tokens: int
-    """All of them, reasoning included."""
-    cached_tokens: int = 0
-    cache_write_tokens: int = 0
-    reasoning_tokens: int = 0
-    tool_calls: tuple[ToolCall, ...] = ()
-    finish_reason: str = ""
-    refusal: str = ""
-    reasoning: str = ""
-    items: tuple[Mapping[str, Any], ...] = ()
 
 
 def parsed(content: bytes) -> Any:
@@ -79,3 +56,8 @@ def token_details(counts: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
 def excerpt(content: bytes) -> str:
     text = " ".join(content[:400].decode("utf-8", "replace").split())
     return repr(text[:200])
+
+
+def given(**values: Any) -> JsonObject:
+    """Those that are not None."""
+    return {key: value for key, value in values.items() if value is not None}

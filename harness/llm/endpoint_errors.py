@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from harness.api import RetryableError
 from harness.errors import ModelRejected, RequestRefused
 from harness.llm.connection import SdkErrors
 from harness.llm.endpoint import Endpoint
 from harness.llm.rate_limit_headers import read_headers
-from harness.llm.retry import RetryableError
 from harness.llm.retry_after import retry_after_s
 
 _RETRIED = {408, 409, 429}

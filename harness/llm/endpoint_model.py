@@ -6,18 +6,21 @@ stream, does not remember, and does not know what it is asked. `exchange` sends 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
+from harness.api import ChatSettings, RetryableError
 from harness.codec import JsonObject
-from harness.llm.chat_settings import ChatSettings
 from harness.llm.endpoint import Endpoint
+from harness.llm.event_stream import read_any
 from harness.llm.exchange import Exchanger, ReceivedAnswer, Sending
 from harness.llm.permits import RateLimiter, Unlimited
 from harness.llm.prices import Price
 from harness.llm.providers import provider_of
+from harness.llm.providers.provider import connect
 from harness.llm.request_frame import frame_of
-from harness.llm.retry import Retrier, RetryableError
+from harness.llm.retry import Retrier
 from harness.protocols import StoredReply
 from harness.records import ComputerTool, Message, Reply, Tool
 
@@ -45,7 +48,7 @@ class EndpointModel:
         self.endpoint = endpoint
         self._settings = settings
         self._provider = provider_of(settings.api)
-        self._connection = self._provider.connect(endpoint, settings)
+        self._connection = connect(self._provider, endpoint, settings)
 
     async def __aenter__(self) -> Self:
         return self
@@ -60,7 +63,7 @@ class EndpointModel:
         body = self._provider.body(messages, tools, self._settings)
         sending = Sending(
             send=lambda: self._connection.send(body),
-            read=self._provider.read_any,
+            read=partial(read_any, self._provider),
             errors=self._connection.errors,
             model=self._settings.model,
             tokens=guessed_tokens(body),
@@ -75,7 +78,7 @@ class EndpointModel:
     def kept_reply(self, kept: StoredReply) -> Reply | None:
         """The reply in an answer that was received before; it cost nothing. None if it is no answer."""
         try:
-            answer = self._provider.read_any(kept.raw)
+            answer = read_any(self._provider, kept.raw)
         except RetryableError:
             return None
         used = self._exchanger.usage(answer, self._settings.model, 0)

@@ -7,9 +7,9 @@ Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
 
 from collections.abc import Iterator
 
+from harness.api import Answer, ModelProvider, RetryableError
 from harness.codec import JsonObject
 from harness.llm.answer import excerpt, parsed
-from harness.llm.retry import RetryableError
 
 _DONE = "[DONE]"
 
@@ -50,3 +50,18 @@ def _data(text: str) -> Iterator[str]:
         elif not line and lines:
             yield "\n".join(lines)
             lines = []
+
+
+def read_any(provider: ModelProvider, content: bytes, *, streamed: bool | None = None) -> Answer:
+    """An answer, whether it was streamed or not.
+
+    Args:
+        provider: Whose format it has.
+        content: Its bytes.
+        streamed: None = as the bytes look: some servers stream whether they were asked to or not.
+
+    Raises:
+        RetryableError: The bytes are no answer, or end before it does.
+    """
+    is_stream = was_streamed(content) if streamed is None else streamed
+    return provider.read(provider.joined(events_in(content)) if is_stream else content)

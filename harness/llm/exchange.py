@@ -9,16 +9,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
+from harness.api import Answer, ChatSettings, RetryableError
 from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
-from harness.llm.answer import Answer
-from harness.llm.chat_settings import ChatSettings
 from harness.llm.connection import SdkErrors
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_errors import translate_errors
 from harness.llm.permits import Permit, PermitRequest, RateLimiter, RequestOutcome, RequestResult, Unlimited
 from harness.llm.prices import Price, with_cost
 from harness.llm.rate_limit_headers import read_headers
-from harness.llm.retry import Retrier, RetryableError
+from harness.llm.retry import Retrier
 from harness.records import Usage
 
 GUESSED_REPLY_TOKENS = 256

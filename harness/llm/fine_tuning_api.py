@@ -14,11 +14,12 @@ from typing import Any, Self, TypeVar
 from openai import NotFoundError
 from tenacity import AsyncRetrying, retry_if_result, wait_exponential
 
+from harness.api import RetryableError
 from harness.errors import ModelRejected, ModelUnavailable, RequestRefused
 from harness.llm.connection import openai_errors
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_errors import translate_errors
-from harness.llm.retry import Retrier, RetryableError, RetryPolicy, Timing
+from harness.llm.retry import Retrier, RetryPolicy, Timing
 
 T = TypeVar("T")
 ENDED = frozenset({"succeeded", "failed", "cancelled"})

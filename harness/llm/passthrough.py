@@ -16,9 +16,10 @@ from harness.llm.circuit_breaker import OutageWaiter
 from harness.llm.connection import Connection
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_model import guessed_tokens
-from harness.llm.event_stream import is_event_stream
+from harness.llm.event_stream import is_event_stream, read_any
 from harness.llm.exchange import Exchanger, Sending
 from harness.llm.providers import provider_of
+from harness.llm.providers.provider import connect
 from harness.records import Usage
 
 logger = logging.getLogger(__name__)
@@ -106,7 +107,7 @@ class Passthrough:
             return _refused(_NOT_IMPLEMENTED, str(error), Usage())
         sending = Sending(
             send=lambda: connection.pass_on(content, request.headers),
-            read=lambda answer: spoken.read_any(answer, streamed=is_event_stream(answer)),
+            read=lambda answer: read_any(spoken, answer, streamed=is_event_stream(answer)),
             errors=connection.errors,
             model=str(body.get("model") or "")[:_LONGEST_NAME],
             tokens=guessed_tokens(body),
@@ -133,7 +134,7 @@ class Passthrough:
     def _connection(self, name: str) -> Connection:
         if name not in self._connections:
             settings = replace(self._exchanger.settings, api=name)
-            self._connections[name] = provider_of(name).connect(self._endpoint, settings)
+            self._connections[name] = connect(provider_of(name), self._endpoint, settings)
         return self._connections[name]
 
     @property

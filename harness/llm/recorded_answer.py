@@ -6,14 +6,14 @@ provider that is not installed here says nothing.
 
 from contextlib import suppress
 
+from harness.api import ModelProvider, RetryableError
 from harness.codec import JsonObject
 from harness.errors import ConfigError
 from harness.llm.answer import mappings
+from harness.llm.event_stream import read_any
 from harness.llm.providers import provider_of
 from harness.llm.providers.chat import plain_call
-from harness.llm.providers.provider import ModelProvider
 from harness.llm.request_frame import kept_of
-from harness.llm.retry import RetryableError
 
 
 def calls_of(frame: bytes, response: bytes) -> list[JsonObject]:
@@ -26,7 +26,7 @@ def calls_of(frame: bytes, response: bytes) -> list[JsonObject]:
     if (asked := _provider(frame)) is None:
         return []
     try:
-        answer = asked.read_any(response)
+        answer = read_any(asked, response)
     except RetryableError:
         return []
     return [plain_call(call) for call in answer.tool_calls]

@@ -18,33 +18,9 @@ from typing import TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
-from harness.llm.rate_limit_headers import RateLimitHeaders
+from harness.api import RetryableError
 
 T = TypeVar("T")
-
-
-class RetryableError(Exception):
-    """One attempt failed in a way that another attempt may mend; never leaves this room."""
-
-    def __init__(
-        self,
-        why: str,
-        *,
-        wait_s: float | None = None,
-        refused: bool = False,
-        redirected: bool = False,
-        limits: RateLimitHeaders | None = None,
-    ) -> None:
-        super().__init__(why)
-        self.wait_s = wait_s
-        """How long the server asks to wait; None = it does not say."""
-        self.refused = refused
-        """With 429: too many requests."""
-        self.redirected = redirected
-        self.limits = limits
-        """What the server said is left of its limits."""
-        self.closed_s: float | None = None
-        """Set if the rate limiter handles the back-off: how long all requests have been rejected; None = no limiter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness import safe_files
-from harness.api import Message
+from harness.api import ChatSettings, Message
 from harness.browser.driver.child_environment import browser_environment
 from harness.browser.network.addresses import Addresses, SiteFinder
 from harness.browser.network.allowlist import Allowlist
@@ -23,7 +23,6 @@ from harness.errors import ConfigError, SiteUnavailable
 from harness.evaluation.redacting_progress import RedactingProgress
 from harness.journal.redaction import Redactor
 from harness.journal.secret_detection import in_command, in_header, in_login, in_text, secrets_in
-from harness.llm.chat_settings import ChatSettings
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_model import EndpointModel
 from harness.llm.retry import Retrier, RetryPolicy

@@ -13,12 +13,11 @@ import httpx
 import httpx2
 import pytest
 
-from harness.api import Message
+from harness.api import ChatSettings, Message
 from harness.demo.model.fault_injection import read_faults
 from harness.demo.model.model_server import endpoint_app
 from harness.demo.model.scripts import Script, Scripts, ScriptStep
 from harness.errors import ConfigError, ModelRejected, ModelUnavailable, RequestRefused
-from harness.llm.chat_settings import ChatSettings
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_model import EndpointModel
 from harness.llm.permits import Permit, PermitRequest, RequestOutcome, RequestResult

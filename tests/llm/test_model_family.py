@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.llm.chat_settings import ChatSettings
+from harness.api import ChatSettings
 from harness.llm.model_family import REASONING_TOKENS, is_reasoning_model
 from harness.llm.providers.chat import ChatCompletions
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from harness.api import ChatSettings
 from harness.errors import ConfigError, ModelUnavailable
-from harness.llm.chat_settings import ChatSettings
 from harness.llm.circuit_breaker import REJECTED, OutageWaiter
 from harness.llm.endpoint import Endpoint
 from harness.llm.exchange import Exchanger

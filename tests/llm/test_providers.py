@@ -7,20 +7,17 @@ from typing import Any
 
 import pytest
 
-from harness.api import Message, Tool
+from harness.api import Answer, ChatSettings, Message, ModelProvider, RetryableError, Tool, text_of
 from harness.codec import JsonObject, loads
 from harness.config.model_settings import LlmConfig
 from harness.errors import ConfigError, ModelRejected
 from harness.evaluation.models import provider_name
 from harness.llm import providers
-from harness.llm.answer import Answer, mappings, parsed
-from harness.llm.chat_settings import ChatSettings, given
+from harness.llm.answer import given, mappings, parsed
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_model import EndpointModel
-from harness.llm.providers.provider import ModelProvider, text_of
 from harness.llm.recorded_answer import calls_of, tools_of
 from harness.llm.request_frame import body_of
-from harness.llm.retry import RetryableError
 from harness.loopback_server import serving
 from tests.llm.test_endpoint_model import ASKED, KEY, Waits
 

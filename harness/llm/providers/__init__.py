@@ -14,7 +14,7 @@ from harness.errors import ConfigError
 from harness.registry import Registry
 
 if TYPE_CHECKING:  # the names are asked for by every start, the classes by those that ask a model
-    from harness.llm.providers.provider import ModelProvider
+    from harness.api import ModelProvider
 
 _REGISTRY = Registry(
     group="cairn.providers",
@@ -72,7 +72,7 @@ def maker_of(name: str) -> str:
 
 @cache
 def _found(name: str) -> "ModelProvider":
-    from harness.llm.providers.provider import ModelProvider
+    from harness.api import ModelProvider
 
     if name not in names():
         raise ConfigError(f"llm.api={name[:80]} is unknown; choose one of {', '.join(names())}")

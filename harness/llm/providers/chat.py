@@ -10,15 +10,14 @@ Source: https://platform.openai.com/docs/api-reference/chat.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from harness.api import Answer, ChatSettings, RetryableError
 from harness.codec import JsonObject, dumps
 from harness.errors import ConfigError
-from harness.llm.answer import Answer, count, excerpt, mappings, parsed, short, token_details, whole
-from harness.llm.chat_settings import ChatSettings, given
+from harness.llm.answer import count, excerpt, given, mappings, parsed, short, token_details, whole
 from harness.llm.connection import Connection, openai_errors
 from harness.llm.endpoint import Endpoint
 from harness.llm.model_family import REASONING_TOKENS, is_reasoning_model
-from harness.llm.providers.provider import ModelProvider
-from harness.llm.retry import RetryableError
+from harness.llm.providers.provider import SdkProvider
 from harness.records import ComputerTool, Message, Tool, ToolCall
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ _ECHOED = ("reasoning_details", "extra_content")
 """What some servers want back: OpenRouter on the message, Gemini (a signature) on each call."""
 
 
-class ChatCompletions(ModelProvider):
+class ChatCompletions(SdkProvider):
     """Chat completions of OpenAI and of every compatible server."""
 
     name = "chat"
@@ -85,7 +84,7 @@ class ChatCompletions(ModelProvider):
         return completion_of(events)
 
     def connect(self, endpoint: Endpoint, settings: ChatSettings) -> Connection:
-        """See `ModelProvider.connect`."""
+        """See `SdkProvider.connect`."""
         return _ChatConnection(endpoint, settings)
 
 

@@ -10,15 +10,14 @@ Source: https://docs.anthropic.com/en/api/messages.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness.api import Answer, ChatSettings, RetryableError, text_of
 from harness.codec import CodecError, JsonObject, dumps, loads
 from harness.errors import ConfigError
-from harness.llm.answer import Answer, count, excerpt, mappings, parsed, short, whole
-from harness.llm.chat_settings import ChatSettings, given
+from harness.llm.answer import count, excerpt, given, mappings, parsed, short, whole
 from harness.llm.connection import Connection, SdkErrors
 from harness.llm.endpoint import ANTHROPIC_URL, Endpoint, without_variables
 from harness.llm.model_family import anthropic_computer_tool
-from harness.llm.providers.provider import ModelProvider, example_role, text_of
-from harness.llm.retry import RetryableError
+from harness.llm.providers.provider import SdkProvider, example_role
 from harness.records import ComputerTool, Message, Tool, ToolCall
 from harness.records.chat import COMPUTER
 
@@ -38,7 +37,7 @@ _FINISHES = {
 _PLAIN = ("text", "tool_use")
 
 
-class Messages(ModelProvider):
+class Messages(SdkProvider):
     """Anthropic's Messages API."""
 
     name = "messages"
@@ -97,7 +96,7 @@ class Messages(ModelProvider):
         return message_of(events)
 
     def connect(self, endpoint: Endpoint, settings: ChatSettings) -> Connection:
-        """See `ModelProvider.connect`."""
+        """See `SdkProvider.connect`."""
         return _MessagesConnection(endpoint)
 
 

@@ -10,15 +10,14 @@ Source: https://platform.openai.com/docs/api-reference/responses.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness.api import Answer, ChatSettings, RetryableError, text_of
 from harness.codec import JsonObject, dumps
 from harness.errors import ConfigError
-from harness.llm.answer import Answer, count, excerpt, mappings, parsed, short, token_details, whole
-from harness.llm.chat_settings import ChatSettings, given
+from harness.llm.answer import count, excerpt, given, mappings, parsed, short, token_details, whole
 from harness.llm.connection import Connection, openai_errors
 from harness.llm.endpoint import Endpoint
 from harness.llm.model_family import REASONING_TOKENS, is_computer_preview, is_reasoning_model
-from harness.llm.providers.provider import ModelProvider, example_role, text_of
-from harness.llm.retry import RetryableError
+from harness.llm.providers.provider import SdkProvider, example_role
 from harness.records import ComputerTool, Message, Tool, ToolCall
 from harness.records.chat import COMPUTER
 
@@ -27,7 +26,7 @@ _ENDED = ("response.completed", "response.incomplete", "response.failed")
 _LIMITS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
-class Responses(ModelProvider):
+class Responses(SdkProvider):
     """OpenAI's Responses API, at OpenAI, Azure and compatible servers."""
 
     name = "responses"
@@ -79,7 +78,7 @@ class Responses(ModelProvider):
         return response_of(events)
 
     def connect(self, endpoint: Endpoint, settings: ChatSettings) -> Connection:
-        """See `ModelProvider.connect`."""
+        """See `SdkProvider.connect`."""
         return _ResponsesConnection(endpoint, settings)
 
 
