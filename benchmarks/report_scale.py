@@ -23,8 +23,9 @@ PROJECT = Path(__file__).resolve().parent.parent
 REPORTING = """
 import sys
 from pathlib import Path
-from harness.reports.html_report import write_report
-write_report(Path(sys.argv[1]))
+from harness.html_report.report import write_report
+from harness.runs import Run
+write_report(Run(Path(sys.argv[1])))
 """
 READING = """
 import sys

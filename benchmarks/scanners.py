@@ -19,6 +19,7 @@ from harness.config.override_keys import misspelt
 from harness.demo.code.projects import markdown
 from harness.demo.model.prompt_parser import read_request
 from harness.errors import HarnessError
+from harness.escape import one_line, visible
 from harness.evaluation.action_classes import ACTION_SETS
 from harness.evaluators.judge import last_word, lenient
 from harness.evaluators.text_match import clean, includes
@@ -28,7 +29,6 @@ from harness.llm.providers.chat import read_completion
 from harness.llm.retry import RetryableError
 from harness.llm.retry_after import retry_after_s
 from harness.records import Eval, Site, Task
-from harness.reports.escape import one_line, visible
 from harness.tasks.placeholders import expand
 
 SHOP = Site(name="shop", url="http://10.0.0.1:7770", canonical="http://shop.test", login=None)

@@ -26,10 +26,10 @@ from harness.config.command_line import options_first
 from harness.config.override_errors import sentence
 from harness.config.plugin_packages import choose_plainly, plugin_folders, search_plugins
 from harness.errors import ConfigError, ExitCode, HarnessError, UsageError
+from harness.escape import flat
 from harness.internal_error import InternalErrorGuard, flatten_group, without_secrets
 from harness.journal.disk import foreseen
 from harness.journal.redacting_stream import redact_output, redacted_output, restore_output
-from harness.reports.escape import flat
 
 _SHOWING = frozenset({"--cfg", "-c", "--info", "-i"})
 WRONG = (HydraException, OmegaConfBaseException, YAMLError, ValueError, RecursionError)
@@ -243,15 +243,15 @@ def _played(tree: DictConfig, folder: Path, hidden: RedactedArguments, begun: fl
 def _evaluate(config: Config, folder: Path, begun: float) -> int:
     from harness.evaluation.summary_cache import load_summary  # `--help` must not wait for it
     from harness.journal.store import check_shape
-    from harness.reports.baselines import baselines_of_run
     from harness.reports.table import exit_code, print_summary
     from harness.reports.terminal import Terminal
+    from harness.runs.baselines import baselines_of_run
 
     check_shape(folder)
     console = Terminal()
     if (summary := load_summary(folder, settings=config.tree() | config.measured(), begun=begun)) is not None:
         print_summary(console, summary, str(folder), baselines=baselines_of_run(folder, summary.dialect))
-        return exit_code(console, summary.overall, config.fail_under)
+        return exit_code(console, summary.statistics.all, config.fail_under)
     from harness.evaluation.orchestrator import evaluate  # heavy imports: not needed if no job is pending
     from harness.runner.working_time import run_in_working_time
 

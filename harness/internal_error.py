@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from harness.errors import ExitCode
-from harness.reports.escape import one_line, visible
+from harness.escape import one_line, visible
 
 
 class InternalErrorGuard:

@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 
 from harness import __version__
 from harness.errors import ExitCode, HarnessError, JournalError
+from harness.escape import flat
 from harness.internal_error import InternalErrorGuard, without_secrets
 from harness.journal.disk import foreseen
-from harness.reports.escape import flat
 
 COMMANDS: tuple[str, ...] = (
     "fork",

@@ -5,7 +5,6 @@ them (versions, what one start did) is not looked at.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from math import isclose
 from pathlib import Path
@@ -18,12 +17,12 @@ from harness.evaluators import DIALECTS
 from harness.journal.final_state import FinalState
 from harness.journal.index import EpisodeResult
 from harness.journal.store import ArtifactStore
-from harness.records import Eval, Scored, Task
+from harness.records import Scored
 from harness.reports.basis import basis
-from harness.reports.rows import run_info
-from harness.reports.suite_rates import SuiteEpisode, suite_rates
-from harness.reports.summary import Invocation, Summary, SummaryEntry, as_json, counts_of, summarize
+from harness.reports.summary import Invocation, Summary, as_json, summarize
 from harness.runner.rescore import RescoreResult, references_of
+from harness.runs.about import run_info
+from harness.runs.results import not_begun, result_of
 
 _MOST = 20
 """Sentences about one file, and tasks in one sentence."""
@@ -129,7 +128,7 @@ class DerivedFiles:
         yield from _list_faults(shown, wanted)
         order = shown if sorted(shown) == sorted(wanted) else wanted  # sums of costs depend on it
         summary = self._summary(found["scoring"], order)
-        made_with = basis(self._folder, counts_of(summary))
+        made_with = basis(self._folder, summary.dialect, summary.statistics)
         del made_with["judges"]  # sentences about files that are elsewhere
         right: JsonObject = plain(as_json(summary, made_with=made_with))
         by_key = dict(zip(order, right.pop("results"), strict=True))
@@ -148,20 +147,10 @@ class DerivedFiles:
             )
 
     def _summary(self, dialect: str, order: Sequence[Key]) -> Summary:
-        outcomes = self._outcomes
-        entries = (
-            SummaryEntry(
-                task=_task(task, outcomes.get((task, trial))), trial=trial, outcome=outcomes.get((task, trial))
-            )
-            for task, trial in order
-        )
-        summary = summarize(self._known.name, entries, dialect, Invocation())
-        clusters = {task: one.template_id or f"task {task}" for (task, _), one in outcomes.items()}
-        episodes = (
-            SuiteEpisode(one.task_id, clusters.get(one.task_id, f"task {one.task_id}"), one.status)
-            for one in summary.results
-        )
-        return replace(summary, suite=suite_rates(episodes, self._known.benchmarks))
+        results = [
+            result_of(outcome, dialect) if (outcome := self._outcomes.get(key)) else not_begun(*key) for key in order
+        ]
+        return summarize(self._known.name, results, dialect, Invocation(), weights=self._known.benchmarks)
 
     def _site_faults(self, found: JsonObject, dialect: str, order: Sequence[Key]) -> Iterator[str]:
         """Of an episode without a journal no site is known: it may be counted at any."""
@@ -233,12 +222,6 @@ def _list_faults(shown: Sequence[Key], wanted: Sequence[Key]) -> Iterator[str]:
 def _list(keys: Sequence[Key]) -> str:
     named = "; ".join(f"task {task}, trial {trial}" for task, trial in keys[:_MOST])
     return named + (f" and {len(keys) - _MOST} more" if len(keys) > _MOST else "")
-
-
-def _task(task_id: str, outcome: EpisodeResult | None) -> Task:
-    """As much of it as a summary looks at."""
-    sites = outcome.sites if outcome else ()
-    return Task(task_id=task_id, sites=sites, intent="", start_urls=(), eval=Eval(eval_types=()))
 
 
 def _value(scored: Scored | None) -> str:

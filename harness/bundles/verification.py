@@ -29,10 +29,10 @@ from harness.journal.log import Journal, read
 from harness.journal.names import journals_in
 from harness.journal.store import ArtifactStore
 from harness.records import Closed, CloseReason, Episode, Reference, Scored, Status, Verdict
-from harness.reports.corrected import corrected_notes
 from harness.runner.job import task_digest
 from harness.runner.references import with_reference
 from harness.runner.rescore import recorded_scorer, rescored
+from harness.runs.notes import corrected_notes
 
 AS_RECORDED = (
     "scores and totals are computed from the journals; as recorded, and not verified: model, agent, versions and"

@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from harness.errors import ConfigError, ExitCode
-from harness.reports.escape import flat
+from harness.escape import flat
 
 HELP = "install, list or remove what the shipped process agents (agent=browser-use …) need"
 EXAMPLE = "harness agents install browser-use"

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from harness.errors import ConfigError, ExitCode
-from harness.reports.escape import flat
+from harness.escape import flat
 
 HELP = "write a run into one file, without cookies and logs, that anybody can verify"
 EXAMPLE = "harness bundle results/demo-prompt-scripted --to demo.cairn"

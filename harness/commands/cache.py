@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from harness.errors import ConfigError, ExitCode
-from harness.reports.escape import flat
+from harness.escape import flat
 
 HELP = "show what the reply cache (llm.cache) holds, or remove replies from it"
 EXAMPLE = "harness cache prune --unused-days 30"

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from harness.errors import ExitCode
-from harness.reports.escape import flat
+from harness.escape import flat
 
 HELP = "remove derived files and unreferenced artifacts; journals are never removed"
 EXAMPLE = "harness clean results/demo-prompt-scripted --dry-run"

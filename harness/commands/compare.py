@@ -32,10 +32,11 @@ def run(options: argparse.Namespace) -> int:
 
     from harness.bundles.run_bundle import run_or_bundle
     from harness.codec import dumps
+    from harness.escape import escaped, flat
     from harness.reports.compare_table import print_comparison
-    from harness.reports.escape import escaped, flat
-    from harness.reports.folder_comparison import compare_folders, write_page
     from harness.reports.terminal import Terminal
+    from harness.runs.comparison import compare_runs
+    from harness.runs.run import Run
 
     level = options.fail_if_regressed
     if level is not None and not 0 < level <= 1:
@@ -45,9 +46,12 @@ def run(options: argparse.Namespace) -> int:
         before, *after = opened = [closing.enter_context(run_or_bundle(path)) for path in paths]
         for path, notice in ((path, notice) for path, one in zip(paths, opened, strict=True) for notice in one.notices):
             sys.stderr.write(f"harness: {flat(f'{path}: {notice}')}\n")
-        found = compare_folders(before.folder, [one.folder for one in after], options.scoring)
+        first = Run(before.folder, scoring=options.scoring)
+        found = compare_runs(first, [Run(one.folder, scoring=first.scoring) for one in after])
     if options.html:
-        write_page(options.html, found)
+        from harness.html_report.report import write_comparison
+
+        write_comparison(options.html, found)
     if options.json:
         sys.stdout.write(escaped(dumps(found, pretty=True).decode()))
     else:

@@ -7,9 +7,8 @@ from pathlib import Path
 from harness.config.site_settings import SitesSettings
 from harness.errors import ConfigError
 from harness.evaluation.build_locks import shared_sites
-from harness.journal.index import EpisodeResult, scan
-from harness.journal.log import read
-from harness.journal.store import journal_name
+from harness.journal.index import EpisodeResult
+from harness.journal.names import is_run_folder
 from harness.llm.limiter import RateLimits
 from harness.records import Task
 from harness.runner.capacity import LANE_MB, SPARE, WORKER_MB, MachineCapacity
@@ -17,6 +16,7 @@ from harness.runner.forecast import EpisodeProfile, Forecast, Resources, average
 from harness.runner.job import Job
 from harness.runner.scheduler import Scheduler
 from harness.runner.site_locks import LockableSites, LockPlanner
+from harness.runs import Run
 
 LANES = (1, 2, 4, 8, 16, 32, 64, 128)
 NEAR = 1.05
@@ -56,8 +56,12 @@ class Estimator:
             ConfigError: There are none, or `what_if` do not fit the settings.
         """
         self.tasks = tasks
-        outcomes = scan(folder).outcomes
-        self._courses = dict(_courses(folder, outcomes))
+        outcomes: list[EpisodeResult] = []
+        self._courses: dict[str, EpisodeProfile] = {}
+        for episode in Run(folder).episodes() if is_run_folder(folder) else ():
+            outcomes.append(episode.result)
+            if (found := episode_profile(episode.record)) is not None:
+                self._courses[episode.task_id] = found
         if not self._courses:
             raise ConfigError(
                 f"{folder} has no finished episode to take step times from: run some of the tasks first"
@@ -67,7 +71,7 @@ class Estimator:
         self._what_if = what_if
         self._limits = what_if.limits
         self._shared = _shared(sites, self.tasks, what_if.instances)
-        self._outcomes = tuple(outcomes.values())
+        self._outcomes = tuple(outcomes)
         self._jobs = [Job(task=task, trial=trial, reopen=True) for trial in range(trials) for task in self.tasks]
 
     @property
@@ -106,13 +110,6 @@ def best(options: Sequence[Estimate]) -> Estimate:
     fitting = [option for option in options if option.fits] or list(options[:1])
     least = min(option.forecast.wall_s for option in fitting)
     return next(option for option in fitting if option.forecast.wall_s <= least * NEAR)
-
-
-def _courses(folder: Path, outcomes: Mapping[tuple[str, int], EpisodeResult]) -> Iterator[tuple[str, EpisodeProfile]]:
-    for task_id, trial in outcomes:
-        found = episode_profile(read(folder / journal_name(task_id, trial)))
-        if found is not None:
-            yield task_id, found
 
 
 def _shared(sites: SitesSettings, tasks: Sequence[Task], wished: Mapping[str, int]) -> LockableSites | None:

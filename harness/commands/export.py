@@ -7,8 +7,8 @@ from pathlib import Path
 
 from harness.commands.scoring_option import add_scoring
 from harness.errors import ConfigError, ExitCode
-from harness.reports.escape import flat, visible
-from harness.reports.trials import amount
+from harness.escape import flat, visible
+from harness.runs.trials import amount
 
 HELP = "write runs as training data (art, sft), tables (parquet, csv), datasets (hf), or for other programs"
 EXAMPLE = "harness export art results/demo-prompt-scripted --project shopping"

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from harness.errors import ExitCode
-from harness.reports.escape import flat
+from harness.escape import flat
 
 HELP = "import a WebArena result folder (render_*.html); data it lacks is left out"
 EXAMPLE = "harness import webarena/cache/results_20240101 --to results/gpt-4-cot --log log_files/log_1.log"

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from harness.benchmarks.judge_check.check import Judgment
     from harness.benchmarks.judge_check.labelled_set import LabelledSet
     from harness.config import Config
-    from harness.reports.judge_error import JudgeError
     from harness.reports.terminal import Terminal
+    from harness.runs.judge_error import JudgeError
 
 HELP = "measure a judge against labelled trajectories: precision, recall, accuracy and Cohen's kappa with intervals"
 EXAMPLE = "harness judge-check annotations.csv judge=openai judge.model=gpt-5 --method webjudge"
@@ -108,7 +108,7 @@ def _folder(root: Path, judge: "Judge", method: "JudgedEvaluator", name: str) ->
     from harness.codec import digest
     from harness.config import slug
     from harness.journal.disk import translate_os_errors
-    from harness.reports.judge_error import FOLDER
+    from harness.runs.judge_error import FOLDER
 
     own = digest([judge.name, method.prompt_digest])[:12]
     folder = root / FOLDER / f"{slug(judge.name)[:80]}-{slug(name)[:40]}-{own}"
@@ -129,7 +129,7 @@ def _result(
 
     from harness.benchmarks.judge_check.check import agreement
     from harness.codec import digest
-    from harness.reports.judge_error import JudgeError
+    from harness.runs.judge_error import JudgeError
 
     now = time.time()
     return JudgeError(
@@ -150,13 +150,13 @@ def _result(
 def _write(folder: Path, error: "JudgeError") -> None:
     from harness.codec import dumps
     from harness.journal.disk import write_atomic
-    from harness.reports.judge_error import RESULT
+    from harness.runs.judge_error import RESULT
 
     write_atomic(folder / RESULT, dumps(error, pretty=True) + b"\n")
 
 
 def _print(console: "Terminal", error: "JudgeError", spent: str) -> None:
-    from harness.reports.judge_error import shown
+    from harness.runs.judge_error import shown
 
     found = error.counts
     console.say(f"judge {error.judge}, method {error.method}, prompt {error.prompt[:12]}")

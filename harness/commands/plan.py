@@ -101,7 +101,7 @@ def _tell(console: "Console", sweep: "Estimator", options: "list[Estimate]") -> 
     from rich.table import Table
 
     from harness.commands.estimator import best
-    from harness.reports.format import duration, percent
+    from harness.runs.format import duration, percent
 
     console.print(f"{len(sweep.tasks)} tasks, {sweep.known} of them with recorded step times", markup=False)
     table = Table(box=None, header_style="bold", pad_edge=False)

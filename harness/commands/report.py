@@ -21,18 +21,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from harness.bundles.run_bundle import SUFFIX, run_or_bundle
-    from harness.reports.html_report import write_report
-    from harness.reports.single_file import write_single_file
+    from harness.html_report.report import write_report
+    from harness.html_report.single_file import write_single_file
+    from harness.runs.run import Run
 
     given: Path = options.run
     with run_or_bundle(given) as opened:
-        folder = opened.folder
+        folder, run = opened.folder, Run(opened.folder, scoring=options.scoring)
         single = options.single_file
         if single is None and folder != given:
             single = given.with_name(given.name.removesuffix(SUFFIX) + ".html")
         if single:
-            write_single_file(folder, single, dialect=options.scoring, notices=opened.notices)
+            write_single_file(run, single, notices=opened.notices)
         else:
-            single = write_report(folder, dialect=options.scoring).index
+            single = write_report(run).index
     sys.stdout.write(f"{single}\n")
     return ExitCode.DONE

@@ -54,14 +54,13 @@ def run(options: argparse.Namespace) -> int:
     from harness.config.config_tree import all_secrets
     from harness.evaluators.scorer import EVALUATOR_VERSION
     from harness.journal.disk import Within, write_atomic
-    from harness.reports.baselines import baselines_of_run, sentence
-    from harness.reports.rows import run_info
     from harness.reports.terminal import Terminal
     from harness.runner.rescore import references_of
-    from harness.runs.run import run_folder
+    from harness.runs.baselines import baselines_of_run, sentence
+    from harness.runs.run import Run
 
-    folder, console = run_folder(options.run), Terminal(highlight=False)
-    shown = options.dialect or run_info(folder).dialect
+    run, console = Run(options.run, scoring=options.dialect), Terminal(highlight=False)
+    folder, shown = run.folder, run.scoring
     dialects = (options.dialect,) if options.dialect else DIALECTS
     config = _settings(options)
     if options.verified:
@@ -81,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
         write_atomic(path, redactor.data(dumps(content, pretty=True), for_good=True), within=Within(folder))
         console.print(str(path), markup=False, soft_wrap=True)
     code = _tell(console, found, shown)
-    if compared := sentence(baselines_of_run(folder, shown), run_info(folder).agent):
+    if compared := sentence(baselines_of_run(folder, shown), run.about.agent):
         console.print(compared, markup=False, soft_wrap=True)
     return code
 

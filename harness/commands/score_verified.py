@@ -44,7 +44,7 @@ def score_verified(folder: Path, config: "Config | None", dialect: str | None, c
 def _store(folder: Path, found: "RunVerdicts") -> None:
     from harness.codec import dumps
     from harness.journal.disk import Within, write_atomic
-    from harness.reports.verified import VERIFIED_NAME, status_of
+    from harness.runs.verified import VERIFIED_NAME, status_of
 
     versions = sorted({verdict.version for _, verdict in found.verdicts})
     results = [
@@ -63,14 +63,13 @@ def _store(folder: Path, found: "RunVerdicts") -> None:
 
 
 def _tell(folder: Path, dialect: str | None, console: "Terminal", *, complete: bool) -> int:
-    from harness.journal.index import scan
-    from harness.reports.escape import one_line
-    from harness.reports.overview import agreed
-    from harness.reports.rows import rows_of, run_info
-    from harness.reports.verified import VERIFIED_NAME
+    from harness.escape import one_line
+    from harness.runs.run import Run
+    from harness.runs.statistics import agreed
+    from harness.runs.verified import VERIFIED_NAME
 
-    known = run_info(folder, dialect)
-    held = agreed(rows_of(scan(folder).entries, known))
+    run = Run(folder, scoring=dialect)
+    known, held = run.about, agreed(run.results)
     console.print(str(folder / VERIFIED_NAME), markup=False, soft_wrap=True)
     if known.verified is None or held is None:
         raise ConfigError(f"webarena-verified gave no verdict on {folder}")

@@ -11,6 +11,7 @@ from harness.errors import ConfigError, ExitCode
 if TYPE_CHECKING:
     from harness.bundles.run_bundle import OpenedRun
     from harness.records import Decided
+    from harness.runs.run import Run
 
 HELP = "print a run, one of its tasks, or one step"
 EXAMPLE = "harness show results/demo-prompt-scripted 12 3"
@@ -28,7 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from harness.bundles.run_bundle import run_or_bundle
-    from harness.reports.escape import flat
+    from harness.escape import flat
 
     with run_or_bundle(options.run) as opened:
         if options.request:
@@ -39,51 +40,35 @@ def run(options: argparse.Namespace) -> int:
 
 def _show(opened: "OpenedRun", options: argparse.Namespace) -> int:
     from harness.codec import dumps, loads
-    from harness.journal.index import read_entry, scan
-    from harness.journal.store import journal_name
-    from harness.reports.baselines import baselines_of
-    from harness.reports.escape import escaped
-    from harness.reports.html_report import story_of
-    from harness.reports.judge_error import judge_sentence
-    from harness.reports.overview import overview
-    from harness.reports.rescored import rescored_notes
-    from harness.reports.rows import rows_of, run_info
+    from harness.escape import escaped
     from harness.reports.show_text import show_run, show_step, show_task
     from harness.reports.terminal import Terminal
+    from harness.runs.baselines import baselines_of
+    from harness.runs.results import result_of
+    from harness.runs.run import Run
+    from harness.runs.task_page import story_of
 
-    console, folder = Terminal(highlight=False), opened.folder
-    known = run_info(folder, options.scoring)
+    console, run = Terminal(highlight=False), Run(opened.folder, scoring=options.scoring)
     if options.request and options.step is None:
         raise ConfigError("--request is of one step; give a task and a step, too")
     if options.raw and not options.request:
         raise ConfigError("--raw is of a request; give --request, too")
     if options.task is None:
-        found = scan(folder)
-        rows = rows_of(found.entries, known)
-        baselines = baselines_of(folder, rows, known.dialect)
-        notices = [*rescored_notes(folder, rows), *(opened.notices or map(str, found.damaged))]
-        show_run(console, known, rows, notices, baselines=baselines)
-        for use in overview(rows, folder).judges:
-            console.say(judge_sentence(use))
+        baselines = baselines_of(run.folder, run.results, run.scoring)
+        show_run(console, run, opened.notices or [str(damage) for damage in run.damaged], baselines=baselines)
         return ExitCode.DONE
-    path = folder / journal_name(options.task, options.trial)
-    if not (path.exists() or path.is_symlink()):
-        raise ConfigError(
-            f"{folder} has no journal for task {options.task}, trial {options.trial}; `harness show {folder}` lists its"
-            " tasks"
-        )
-    entry = read_entry(path, path.lstat())
-    view = story_of(folder, known, entry) if entry else None
-    if view is None:
-        raise ConfigError(f"{path} has no record yet")
+    episode = run.episode(options.task, options.trial)
+    story = story_of(episode)
+    if story is None:
+        raise ConfigError(f"{run.folder} has no record of task {options.task} any more")
     if options.step is None:
-        show_task(console, view.row, view.story, opened.notices)
+        show_task(console, result_of(episode.result, run.scoring, run.about.verified), story, opened.notices)
         return ExitCode.DONE
-    moment = next((moment for moment in view.story.moments if moment.number == options.step), None)
+    moment = next((moment for moment in story.moments if moment.number == options.step), None)
     if moment is None:
-        raise ConfigError(f"task {options.task} has no step {options.step}; it has {len(view.story.moments)}")
+        raise ConfigError(f"task {options.task} has no step {options.step}; it has {len(story.moments)}")
     if options.request:
-        body = _request(folder, moment.decided)
+        body = _request(run, moment.decided)
         text = (body if options.raw else dumps(loads(body), pretty=True)).decode()
         sys.stdout.write(escaped(text).rstrip("\n") + "\n")
     else:
@@ -91,15 +76,13 @@ def _show(opened: "OpenedRun", options: argparse.Namespace) -> int:
     return ExitCode.DONE
 
 
-def _request(folder: Path, decided: "Decided") -> bytes:
+def _request(run: "Run", decided: "Decided") -> bytes:
     """Its body."""
     from harness.journal.prompt_store import read_messages
-    from harness.journal.store import ArtifactStore
     from harness.llm.request_frame import body_of
 
     if decided.request is None:
         raise ConfigError(
             f"step {decided.step} has no request: its agent did not ask a model for it, or an older version recorded it"
         )
-    artifacts = ArtifactStore(folder / "artifacts")
-    return body_of(artifacts.read(decided.request), read_messages(decided.prompt, artifacts))
+    return body_of(run.artifacts.read(decided.request), read_messages(decided.prompt, run.artifacts))

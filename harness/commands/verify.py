@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.commands.own_settings import add_own_settings
 from harness.errors import ConfigError, ExitCode, JournalError
-from harness.reports.escape import flat
+from harness.escape import flat
 
 if TYPE_CHECKING:
     from harness.api import Evaluator

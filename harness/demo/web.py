@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from harness.demo.accounts import COOKIE, LoginSession, User, check_password, close_session, open_session
-from harness.reports.template_environment import template_environment
+from harness.template_environment import template_environment
 
 TODAY = "2026-03-14"
 """The one date on which everything happens: no page shows the wall clock."""

@@ -26,8 +26,8 @@ from harness.journal.log import LOCK_NAME, read
 from harness.journal.names import is_run_folder
 from harness.journal.store import ArtifactStore, RunFolder, journal_name
 from harness.records import Fork, Opened, Task
-from harness.reports.fork_tree import FORK_NAME
 from harness.runner.job import recorded_task, task_digest
+from harness.runs.fork_tree import FORK_NAME
 from harness.runs.run import run_folder
 
 _TARGET = re.compile(r"(.+)@(\d{1,6})", re.DOTALL)

@@ -17,6 +17,7 @@ from harness.config import Config
 from harness.config.config_validation import check_inputs
 from harness.config.site_settings import SitesSettings
 from harness.errors import ExitCode
+from harness.escape import show_logs
 from harness.evaluation import retry_request
 from harness.evaluation.build_locks import build_scheduler
 from harness.evaluation.builder import build_rate_limiter, build_run_budget, check_plugins, load_tasks
@@ -40,14 +41,9 @@ from harness.journal.redacting_stream import redact_output
 from harness.journal.redaction import Redactor, redact_logs
 from harness.journal.store import RunFolder
 from harness.records import Task
-from harness.reports.baselines import baselines_of_run
 from harness.reports.basis import basis
-from harness.reports.confinement import UNCONFINED
 from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
-from harness.reports.escape import show_logs
-from harness.reports.rows import RunInfo
-from harness.reports.suite_rates import SuiteEpisode, suite_rates
-from harness.reports.summary import Invocation, Summary, SummaryEntry, as_json, counts_of, summarize
+from harness.reports.summary import Invocation, Summary, as_json, summarize
 from harness.reports.table import StillPending, exit_code, print_summary
 from harness.reports.terminal import Terminal
 from harness.reports.write_all import write_reports
@@ -58,7 +54,12 @@ from harness.runner.references import Outcomes, as_asked, outdated
 from harness.runner.run_budget import RunBudget
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal
+from harness.runs.about import RunInfo
+from harness.runs.baselines import baselines_of_run
+from harness.runs.notes import UNCONFINED
 from harness.runs.outcome import is_judgeable
+from harness.runs.results import Result, not_begun, result_of
+from harness.runs.run import Run
 
 _NOT_CACHED = (
     "llm.cache does not apply to agent=process: the agent's requests are passed on and not kept; a judge's are"
@@ -158,7 +159,7 @@ async def _evaluate(
         # Asked to stop when nothing was left to do: by its last decision, a budget may be spent.
         whole = not stopping() or not (len(jobs) or left.pending)
         with _results(run, summary, left, console, begun=begun):
-            write_reports(run, _about(config, tasks), found, console=console, pages=config.run.report and whole)
+            _write_reports(config, run, tasks, found, console=console, pages=config.run.report and whole)
         await tracker.log(whole=whole)
         await tracker.close()
         if not whole and not budget.is_empty():
@@ -166,7 +167,7 @@ async def _evaluate(
         if not left.pending:
             retry_request.settle(settings.policy, run, tasks, asked, trials=config.trials)
             save_summary(run, summary, settings=config.tree() | measured)
-        return exit_code(console, summary.overall, config.fail_under)
+        return exit_code(console, summary.statistics.all, config.fail_under)
 
 
 def _asked(outcomes: Outcomes, digests: Mapping[str, str], dialect: str, console: Terminal) -> Outcomes:
@@ -355,7 +356,8 @@ def _results(
     run: RunFolder, summary: Summary, left: StillPending, console: Terminal, *, begun: float
 ) -> Iterator[None]:
     """Write the results, and print them at the end, whether the disk takes their pages or not."""
-    run.write("summary.json", dumps(as_json(summary, made_with=basis(run.path, counts_of(summary)))) + b"\n")
+    made_with = basis(run.path, summary.dialect, summary.statistics)
+    run.write("summary.json", dumps(as_json(summary, made_with=made_with)) + b"\n")
     try:
         yield
     finally:
@@ -369,13 +371,32 @@ def _timed(summary: Summary, begun: float) -> Summary:
 
 
 def _summary(config: Config, found: Scan, tasks: Sequence[Task], invocation: Invocation) -> Summary:
-    outcomes = found.outcomes
-    entries = (
-        SummaryEntry(task=task, trial=trial, outcome=outcomes.get((task.task_id, trial)))
+    outcomes, scoring = found.outcomes, config.scoring.value
+    results = [
+        result_of(outcome, scoring) if (outcome := outcomes.get((task.task_id, trial))) else _not_begun(task, trial)
         for trial in range(config.trials)
         for task in tasks
+    ]
+    return summarize(
+        config.run.id,
+        results,
+        scoring,
+        invocation,
+        weights=_weights(config),
+        notes=config.sites.visits.remarks,
     )
-    summary = summarize(config.run.id, entries, config.scoring.value, invocation, notes=config.sites.visits.remarks)
-    clusters = {task.task_id: task.intent_template_id or f"task {task.task_id}" for task in tasks}
-    episodes = (SuiteEpisode(one.task_id, clusters[one.task_id], one.status) for one in summary.results)
-    return replace(summary, suite=suite_rates(episodes, _weights(config)))
+
+
+def _not_begun(task: Task, trial: int) -> Result:
+    return not_begun(task.task_id, trial, site="+".join(task.sites) or "-", cluster=task.intent_template_id)
+
+
+def _write_reports(  # noqa: PLR0913 (what reports are made of)
+    config: Config, folder: RunFolder, tasks: Sequence[Task], found: Scan, *, console: Terminal, pages: bool
+) -> None:
+    run = Run(folder.path, scoring=config.scoring.value, scanned=found)
+    write_reports(folder, _about(config, tasks), run, console=console)
+    if pages:
+        from harness.html_report.report import write_report  # and jinja with it
+
+        write_report(run)

@@ -23,7 +23,7 @@ from harness.config.config_tree import saved
 from harness.config.schema_fields import Tree
 from harness.errors import ConfigError
 from harness.journal.store import RunFolder
-from harness.reports.rows import RunInfo
+from harness.runs.about import RunInfo
 
 ENVIRONMENT = ("harness", "revision", "python", "platform", "browser", "fonts", "packages")
 """What of `run.json` belongs to the machine and not to the settings."""

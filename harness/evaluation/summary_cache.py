@@ -23,7 +23,6 @@ from harness.journal.names import JOURNAL_SUFFIX
 from harness.journal.store import RunFolder
 from harness.reports.github import reads_annotations, wants_summary
 from harness.reports.summary import Invocation, Summary
-from harness.runs.outcome import PASSED
 
 NAME = ".concluded.json"
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -39,7 +38,7 @@ class CachedSummary:
     written: str
     """sha256 of `summary.json` up to its invocation."""
     summary: Summary
-    """Without the results that passed."""
+    """Without results, and without what only reports show."""
 
 
 def save_summary(run: RunFolder, summary: Summary, *, settings: Tree) -> None:
@@ -49,11 +48,10 @@ def save_summary(run: RunFolder, summary: Summary, *, settings: Tree) -> None:
     """
     if settings["task"]["path"] is None:
         return
-    missed = tuple(result for result in summary.results if result.status != PASSED)
     kept = CachedSummary(
         grounds=_grounds(settings, run.path),
         written=sha256(_head(run.path)).hexdigest(),
-        summary=replace(summary, results=missed),
+        summary=replace(summary, results=(), statistics=replace(summary.statistics, templates=(), causes=())),
     )
     run.write(NAME, dumps(kept) + b"\n")
 
@@ -64,7 +62,7 @@ def invalidate_summary(run: RunFolder) -> None:
 
 
 def load_summary(folder: Path, *, settings: Tree, begun: float | None = None) -> Summary | None:
-    """The summary of the run in `folder`, without the results that passed; None without a valid cache.
+    """The summary of the run in `folder`, without its results; None without a valid cache.
 
     `summary.json` then says that this start did nothing, and how long it took since `begun` (by `time.monotonic`; None
     = now).

@@ -21,6 +21,7 @@ from harness import __version__
 from harness.config import Config, ConfigSchema, register_resolvers
 from harness.config.config_tree import build_redactor
 from harness.errors import ConfigError, HarnessError, JournalError, UsageError
+from harness.escape import VisibleFormatter
 from harness.evaluation.embedded import EmbeddedServers, check_reach
 from harness.evaluation.run_context import WorkerContext
 from harness.evaluation.worker_pool import WorkerPool, build_workers
@@ -30,7 +31,6 @@ from harness.journal.redaction import RedactingFormatter, Redactor
 from harness.journal.store import RunFolder, lock_token
 from harness.llm.permits import OutageNoted, PermitGranted, RejectionNoted, RemoteRateLimiter
 from harness.protocols import ProgressEvent
-from harness.reports.escape import VisibleFormatter
 from harness.runner.executors.ipc import check_data, encode_message, read_messages_blocking
 from harness.runner.executors.messages import (
     ErrorInfo,

@@ -4,19 +4,19 @@ Read from `run.json` and `drift.jsonl`, in which anything may be missing, damage
 run. `summary.json` and `summary.md` hold all of it; the line below the table holds what is read first.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 from harness import safe_files
 from harness.actions.truncate import cut
 from harness.codec import CodecError, digest, loads
 from harness.errors import UnsafeFile
-from harness.records import Usage
-from harness.reports.escape import one_line
-from harness.reports.format import percent
-from harness.reports.judge_error import JudgeUse, judge_sentence, with_errors
-from harness.reports.made_by import package_versions, undeclared
+from harness.escape import one_line
+from harness.runs.figures import as_data
+from harness.runs.format import percent
+from harness.runs.judge_error import judge_sentence, with_errors
+from harness.runs.made_by import package_versions, undeclared
+from harness.runs.statistics import Statistics
 
 _LONGEST = 120
 _SHORT = 12
@@ -24,27 +24,16 @@ _SHORT = 12
 UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
-    """What the results say of themselves."""
-
-    dialect: str
-    usage: Usage
-    divergences: int
-    unscored: int
-    judges: Sequence[JudgeUse] = ()
-
-
-def basis(folder: Path, counts: Counts) -> dict[str, object]:
+def basis(folder: Path, dialect: str, found: Statistics) -> dict[str, object]:
     """The facts, as `summary.json` has them; null = unknown.
 
     Args:
         folder: The run folder.
-        counts: Of the results that are shown.
+        dialect: Scoring.
+        found: The statistics that are shown.
     """
     run = _small(folder / "run.json")
     revision, browser, packages = _tree(run.get("revision")), _tree(run.get("browser")), package_versions(run)
-    asked = counts.usage.from_cache + counts.usage.requests
     sites, earlier = run.get("sites"), run.get("earlier")
     return {
         "harness": _text(run.get("harness")),
@@ -56,11 +45,11 @@ def basis(folder: Path, counts: Counts) -> dict[str, object]:
         "agent": _text(run.get("agent")),
         "model": _text(run.get("model")),
         "prompt": _text(run.get("prompt")),
-        "scoring": counts.dialect,
-        "cached_share": counts.usage.from_cache / asked if asked else 0.0,
-        "divergences": counts.divergences,
-        "unscored": counts.unscored,
-        "judges": [judge_sentence(use) for use in with_errors(counts.judges, folder)],
+        "scoring": dialect,
+        "cached_share": as_data(found.all)["reply_cache"]["share"],
+        "divergences": found.all.divergences,
+        "unscored": found.all.unscored,
+        "judges": [judge_sentence(use) for use in with_errors(found.judges, folder)],
         "earlier_environments": len(earlier) if isinstance(earlier, list) else 0,
         "accepted_drifts": _drifts(folder / "drift.jsonl"),
     }

@@ -7,35 +7,27 @@ escaped for each format, so no page can add a line, a cell or a workflow command
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from harness.reports.baselines import Baseline, rate_of, sentence
+from harness.escape import one_line, visible
 from harness.reports.basis import facts
-from harness.reports.escape import one_line, visible
-from harness.reports.format import (
-    caching,
-    cost,
-    duration,
-    in_doubt,
-    inheriting,
-    judging,
-    measure,
-    percent,
-    reply_caching,
-)
-from harness.reports.judge_error import judge_sentence
-from harness.reports.overview import Overview
-from harness.reports.rows import Row, RunInfo
-from harness.reports.statistics import Interval
-from harness.reports.trials import amount
+from harness.runs.about import RunInfo
+from harness.runs.baselines import Baseline, rate_of, sentence
+from harness.runs.figures import headline
+from harness.runs.format import percent
+from harness.runs.judge_error import judge_sentence
 from harness.runs.outcome import FAILED, PASSED, UNSCORED
+from harness.runs.results import Result
+from harness.runs.statistics import Statistics
+from harness.runs.suite_rates import SUITE_HEADS, suite_table
+from harness.runs.trials import amount
 
 MOST_ANNOTATIONS = 10
 """GitHub shows no more of them for one step."""
 _MOST_LISTED = 100
 
 
-def junit(known: RunInfo, rows: Sequence[Row]) -> str:
+def junit(known: RunInfo, rows: Sequence[Result]) -> str:
     """JUnit's XML: a suite for each site, a case for each task and trial."""
-    suites: dict[str, list[Row]] = {}
+    suites: dict[str, list[Result]] = {}
     for row in rows:
         suites.setdefault(row.site, []).append(row)
     total = _attributes(rows)
@@ -50,26 +42,17 @@ def junit(known: RunInfo, rows: Sequence[Row]) -> str:
 
 def markdown(
     known: RunInfo,
-    rows: Sequence[Row],
-    view: Overview,
+    rows: Sequence[Result],
+    view: Statistics,
     baselines: Collection[Baseline] = (),
     *,
     made_with: Mapping[str, object] | None = None,
 ) -> str:
     """A summary in Markdown, as GitHub shows it beside a job; `made_with` is what `basis` gives."""
-    rate, whole = view.all.rate, view.all
     lines = [
-        f"## {_cell(known.name)}: {percent(rate.value)} passed",
+        f"## {_cell(known.name)}: {percent(view.all.rate.value)} passed",
         "",
-        f"{whole.passed} passed, {whole.failed} failed, {whole.unscored} unscored of {whole.counted}; "
-        f"95% interval {percent(rate.low)} to {percent(rate.high)} ({view.method}); {known.dialect} scoring; "
-        f"{measure(view.tokens, 'count')} tokens, {cost(view.cost_usd, view.priced)}, "
-        f"{duration(view.working_s)} of work"
-        + (f"; prompt cache: {said}" if (said := caching(view.usage)) else "")
-        + (f"; answered by the reply cache: {said}" if (said := reply_caching(view.usage)) else "")
-        + (f"; inherited: {said}" if (said := inheriting(view.inherited_steps, view.inherited)) else "")
-        + (f"; judge: {said}" if (said := judging(view.judge)) else "")
-        + (f"; {in_doubt(view.doubts)}." if view.doubts else "."),
+        f"{headline(view)}; {known.dialect} scoring.",
         "",
         *((f"{compared}.",) if (compared := sentence(baselines, known.agent)) else ()),
         "",
@@ -103,43 +86,39 @@ def _made_with(found: Mapping[str, object] | None) -> Iterator[str]:
         yield from (f"| {name} | {_cell(value, 600)} |" for name, value in facts(found))
 
 
-def _suite(view: Overview) -> Iterator[str]:
+def _suite(view: Statistics) -> Iterator[str]:
     if view.suite is None:
         return
-    yield "| benchmark | weight | tasks | passed | failed | unscored | rate | 95% interval |"
-    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
-    for one in view.suite.benchmarks:
-        counts = f"{one.tasks} | {one.passed} | {one.failed} | {one.unscored}"
-        yield f"| {_cell(one.name)} | {percent(one.weight)} | {counts} | {_interval(one.rate)} |"
-    yield f"| **weighted mean** | | | | | | {_interval(view.suite.mean)} |"
+    *benchmarks, mean = suite_table(view.suite)
+    yield f"| {' | '.join(SUITE_HEADS)} |"
+    yield f"| --- |{' ---: |' * len(SUITE_HEADS[1:])}"
+    for name, *figures in benchmarks:
+        yield f"| {_cell(name)} | {' | '.join(figures)} |"
+    yield f"| **{mean[0]}** | {' | '.join(mean[1:])} |"
     yield ""
 
 
-def _interval(rate: Interval) -> str:
-    return f"{percent(rate.value)} | {percent(rate.low)} to {percent(rate.high)}"
-
-
-def _sites(view: Overview, baselines: Collection[Baseline]) -> Iterator[str]:
-    repeated = view.all.total != view.all.tasks
+def _sites(view: Statistics, baselines: Collection[Baseline]) -> Iterator[str]:
+    repeated = view.all.episodes != view.all.tasks
     agents = "".join(f" {one.agent} |" for one in baselines)
     yield f"| site | tasks |{' episodes |' if repeated else ''} passed | failed | unscored | rate |{agents}"
     yield f"| --- | ---: |{' ---: |' if repeated else ''} ---: | ---: | ---: | ---: |{' ---: |' * len(baselines)}"
     for site in view.sites:
-        counts = f"{site.tasks} | {site.total}" if repeated else f"{site.tasks}"
+        counts = f"{site.tasks} | {site.episodes}" if repeated else f"{site.tasks}"
         yield (
             f"| {_cell(site.name)} | {counts} | {site.passed} | {site.failed} | {site.unscored} "
             f"| {percent(site.rate.value)} |" + "".join(f" {rate_of(one.sites, site.name)} |" for one in baselines)
         )
 
 
-def _trials(view: Overview) -> Iterator[str]:
+def _trials(view: Statistics) -> Iterator[str]:
     if view.trials is not None:
         yield from ("", f"Repeated trials, means over {amount(view.trials.tasks, 'task')} with all trials scored:", "")
         yield from ("| k | pass@k: at least one of k | pass^k: all of k |", "| ---: | ---: | ---: |")
         yield from (f"| {k} | {percent(some)} | {percent(every)} |" for k, some, every in view.trials.at)
 
 
-def annotations(rows: Sequence[Row]) -> Iterator[str]:
+def annotations(rows: Sequence[Result]) -> Iterator[str]:
     """GitHub workflow commands, a line for each task that did not pass, as many as are shown."""
     missed = [row for row in rows if row.status != PASSED]
     shown = missed if len(missed) <= MOST_ANNOTATIONS else missed[: MOST_ANNOTATIONS - 1]
@@ -151,31 +130,31 @@ def annotations(rows: Sequence[Row]) -> Iterator[str]:
         yield f"::error title=and more::{len(missed) - len(shown)} further tasks did not pass"
 
 
-def _case(known: RunInfo, row: Row) -> str:
+def _case(known: RunInfo, row: Result) -> str:
     name = f"{row.name}: {row.intent}" if row.intent else row.name
     head = f"    <testcase classname={_quoted(f'{known.name}.{row.site}')} name={_quoted(name)} time={_time([row])}"
     if row.status == PASSED:
         return f"{head}/>\n"
     tag = "failure" if row.status == FAILED else "error"
-    text = escape(visible(row.why))
+    text = escape(visible(row.reason))
     return (
         f"{head}>\n      <{tag} type={_quoted(row.cause)} message={_quoted(_why(row))}>{text}</{tag}>\n   "
         " </testcase>\n"
     )
 
 
-def _attributes(rows: Sequence[Row]) -> str:
+def _attributes(rows: Sequence[Result]) -> str:
     statuses = [row.status for row in rows]
     failures = statuses.count(FAILED)
     errors = len(rows) - failures - statuses.count(PASSED)
     return f'tests="{len(rows)}" failures="{failures}" errors="{errors}" skipped="0" time={_time(rows)}'
 
 
-def _time(rows: Sequence[Row]) -> str:
+def _time(rows: Sequence[Result]) -> str:
     return f'"{sum(row.elapsed_ms for row in rows) / 1000:.3f}"'
 
 
-def _why(row: Row) -> str:
+def _why(row: Result) -> str:
     return f"{row.cause}: {row.detail}" if row.detail else row.cause
 
 

@@ -6,10 +6,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.reports.baselines import Baseline, rate_of, sentence
-from harness.reports.comparison import Comparison, Pair, SiteChange
-from harness.reports.escape import flat, one_line
-from harness.reports.format import percent, points
+from harness.escape import flat, one_line
+from harness.runs.baselines import Baseline, rate_of, sentence
+from harness.runs.comparison import Comparison, Pair, SiteChange
+from harness.runs.format import percent, points
 
 
 def print_comparison(console: Console, found: Comparison) -> None:

@@ -14,12 +14,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from harness.escape import flat
 from harness.llm.limiter import LimiterStats
 from harness.protocols import Phase, ProgressEvent
 from harness.records import Usage
-from harness.reports.escape import flat
-from harness.reports.format import duration
-from harness.reports.trials import amount
+from harness.runs.format import duration
+from harness.runs.trials import amount
 
 
 @dataclass

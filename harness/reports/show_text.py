@@ -9,15 +9,17 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.codec import dumps
+from harness.escape import flat, one_line, visible
 from harness.records import Scored
-from harness.reports.baselines import Baseline, sentence
-from harness.reports.confinement import UNCONFINED
-from harness.reports.escape import flat, one_line, visible
-from harness.reports.format import caching, cost, duration, inheriting, judging, measure, percent, reply_caching
-from harness.reports.overview import overview
-from harness.reports.rows import Row, RunInfo
 from harness.reports.table import print_suite
-from harness.reports.task_page import StepView, TaskPageModel
+from harness.runs.baselines import Baseline, sentence
+from harness.runs.figures import headline, judging
+from harness.runs.format import cost, duration, measure
+from harness.runs.judge_error import judge_sentence
+from harness.runs.notes import UNCONFINED
+from harness.runs.results import Result
+from harness.runs.run import Run
+from harness.runs.task_page import StepView, TaskPageModel
 
 _STYLE = {"passed": "green", "failed": "red", "unscored": "yellow"}
 _MARK = {"passed": "✓", "failed": "✕", "unscored": "○"}
@@ -25,13 +27,13 @@ _MARK = {"passed": "✓", "failed": "✕", "unscored": "○"}
 
 def show_run(
     console: Console,
-    known: RunInfo,
-    rows: Sequence[Row],
+    run: Run,
     notices: Sequence[str],
     *,
     baselines: Collection[Baseline] = (),
 ) -> None:
     """One line for each task, then what they come to, and the rates of free baselines."""
+    known, rows, found = run.about, run.results, run.statistics_of_readable()
     wide = max((len(row.name) for row in rows), default=0)
     sites = max((len(row.site) for row in rows), default=0)
     for row in rows:
@@ -40,35 +42,21 @@ def show_run(
         rest = f" {row.name:>{wide}}  {one_line(row.site):<{sites}}  {numbers}  {one_line(row.intent)}{cause}"
         line = Text.assemble((_MARK[row.status], _STYLE[row.status]), flat(rest))
         console.print(line, no_wrap=True, overflow="ellipsis" if console.is_terminal else "ignore", crop=False)
-    view = overview(rows, weights=known.benchmarks)
-    rate = view.all.rate
-    _say(
-        console,
-        f"{known.name}: {view.all.counted}, {view.all.passed} passed, {percent(rate.value)} (95% from"
-        f" {percent(rate.low)} to {percent(rate.high)}), {view.all.failed} failed, {view.all.unscored} unscored;"
-        f" {measure(view.tokens, 'count')} tokens, {cost(view.cost_usd, view.priced)},"
-        f" {duration(view.working_s)} of work"
-        + (f"; prompt cache: {said}" if (said := caching(view.usage)) else "")
-        + (f"; answered by the reply cache: {said}" if (said := reply_caching(view.usage)) else "")
-        + (f"; inherited: {said}" if (said := inheriting(view.inherited_steps, view.inherited)) else "")
-        + (f"; judge: {said}" if (said := judging(view.judge)) else ""),
-    )
+    _say(console, f"{known.name}: {headline(found)}")
     if compared := sentence(baselines, known.agent):
         _say(console, compared)
-    for note in view.notes:
+    for note in (*map(judge_sentence, found.judges), *found.notes):
         _say(console, note)
-    if view.policy_violations:
-        _say(console, f"policy violations: {view.policy_violations}", "yellow")
-    if view.suite is not None:
-        print_suite(console, view.suite)
-    if known.verified is not None and view.verified is not None:
-        _say(console, f"{one_line(known.verified.scorer)}: {view.verified}")
-        for one in view.verified.differences:
+    if found.suite is not None:
+        print_suite(console, found.suite)
+    if known.verified is not None and found.verified is not None:
+        _say(console, f"{one_line(known.verified.scorer)}: {found.verified}")
+        for one in found.verified.differences:
             _say(console, f"differs: {one_line(str(one), 300)}", "yellow")
     _notices(console, notices)
 
 
-def show_task(console: Console, row: Row, story: TaskPageModel, notices: Sequence[str] = ()) -> None:
+def show_task(console: Console, row: Result, story: TaskPageModel, notices: Sequence[str] = ()) -> None:
     """What was asked, each step in a line, how it was judged."""
     _say(console, f"task {row.name}: {one_line(story.task.intent)}", "bold")
     judged = f"; judge: {said}" if (said := judging(row.judge)) else ""

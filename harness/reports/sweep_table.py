@@ -9,12 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.errors import ExitCode
-from harness.journal.index import scan
-from harness.reports.escape import one_line
-from harness.reports.format import percent
-from harness.reports.overview import overview
-from harness.reports.rows import rows_of, run_info
+from harness.escape import one_line
 from harness.reports.terminal import Terminal
+from harness.runs.format import percent
+from harness.runs.run import Run
 
 _MEANING = {
     ExitCode.DONE: "done",
@@ -50,10 +48,10 @@ def print_sweep(console: Terminal, runs: Sequence[SweepRun]) -> None:
 def _figures(folder: Path) -> tuple[str, ...]:
     if not (folder / "run.json").is_file():
         return ("",) * 7
-    found = overview(rows_of(scan(folder).entries, run_info(folder)), folder)
-    whole, rate = found.all, found.all.rate
+    whole = Run(folder).statistics_of_readable().all
+    rate = whole.rate
     return (
         *map(str, (whole.passed, whole.failed, whole.unscored)),
         *(percent(rate.value), f"{percent(rate.low)} to {percent(rate.high)}"),
-        *(f"{found.tokens:,}", f"${found.cost_usd:.4f}" if found.priced else "unknown"),
+        *(f"{whole.tokens:,}", f"${whole.cost_usd:.4f}" if whole.priced else "unknown"),
     )

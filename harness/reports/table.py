@@ -11,17 +11,17 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.errors import ExitCode
-from harness.records import Usage
-from harness.reports.baselines import Baseline, agent_of, rate_of, sentence
+from harness.escape import flat, one_line
 from harness.reports.basis import basis
 from harness.reports.basis import sentence as made_with
-from harness.reports.escape import flat, one_line
-from harness.reports.format import caching, in_doubt, inheriting, judging, percent, reply_caching
-from harness.reports.judge_error import judge_sentence, with_errors
-from harness.reports.statistics import Interval
-from harness.reports.suite_rates import SuiteRates
-from harness.reports.summary import Invocation, Summary, Totals, counts_of
-from harness.reports.trials import Trials, amount
+from harness.reports.summary import Invocation, Summary
+from harness.runs.baselines import Baseline, agent_of, rate_of, sentence
+from harness.runs.figures import further
+from harness.runs.format import percent
+from harness.runs.judge_error import judge_sentence, with_errors
+from harness.runs.statistics import Group, Statistics
+from harness.runs.suite_rates import SUITE_HEADS, SuiteRates, suite_table
+from harness.runs.trials import Trials, amount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,69 +52,48 @@ def print_summary(
     baselines: Collection[Baseline] = (),
 ) -> None:
     """Print counts per site and overall, failures, the cost of this invocation, and what to do about unscored tasks."""
-    _table(console, summary, baselines, title=f"{one_line(Path(folder).name)} ({summary.dialect} scoring)")
-    if summary.suite is not None:
-        print_suite(console, summary.suite)
-    for result in summary.results:
-        if result.status != "passed":
-            _say(console, f"{result.status}: task {result.task_id}{_trial(result.trial)}: {one_line(result.reason)}")
-    for result in summary.results:
-        for doubt in result.doubts if result.status != "unscored" else ():
-            _say(console, f"in doubt: task {result.task_id}{_trial(result.trial)}: {one_line(doubt)}")
-    if summary.disagreements:
-        _say(console, f"the two scoring dialects disagree on: {', '.join(summary.disagreements)}")
-    _baselines_and_caches(console, summary.overall.usage, baselines, agent_of(Path(folder)))
-    if said := inheriting(summary.overall.inherited_steps, summary.overall.inherited):
-        _say(console, f"inherited (not included above): {said}")
-    _judges_and_notes(console, summary, Path(folder))
-    if summary.trials is not None:
-        _say(console, f"{summary.overall.counted}; {_at_k(summary.trials)}")
-    now, played = summary.invocation, "task" if summary.overall.tasks == summary.overall.episodes else "episode"
+    found = summary.statistics
+    _table(console, found, baselines, title=f"{one_line(Path(folder).name)} ({summary.dialect} scoring)")
+    if found.suite is not None:
+        print_suite(console, found.suite)
+    for line in (*summary.missed, *_said(summary, baselines, Path(folder))):
+        _say(console, line)
+    now, played = summary.invocation, "task" if found.all.tasks == found.all.episodes else "episode"
     _say(
         console,
         f"this invocation: {amount(now.episodes_run, played)}, {amount(now.model_requests, 'model request')}"
         f"{_limited(now)}, {amount(now.browser_starts, 'browser start')}, {now.wall_s:.1f} s;"
-        f" total: {summary.working_s:.1f} s of work{_doubts(summary.overall)}; {folder}",
+        f" total: {found.all.working_s:.1f} s of work; {folder}",
     )
-    for advice in _advice(summary.overall.unscored, left, folder):
+    for advice in _advice(found.all.unscored, left, folder):
         _say(console, advice)
 
 
-def _baselines_and_caches(console: Console, usage: Usage, baselines: Collection[Baseline], agent: str) -> None:
-    if said := sentence(baselines, agent):
-        _say(console, said)
-    if said := caching(usage):
-        _say(console, f"prompt cache: {said}")
-    if said := reply_caching(usage):
-        _say(console, f"answered by the reply cache: {said}")
-
-
-def _judges_and_notes(console: Console, summary: Summary, folder: Path) -> None:
-    if said := judging(summary.overall.judge):
-        _say(console, f"judge (not included above): {said}")
-    for use in with_errors(summary.judges, folder):
-        _say(console, judge_sentence(use))
-    for note in summary.notes:
-        _say(console, note)
+def _said(summary: Summary, baselines: Collection[Baseline], folder: Path) -> Iterator[str]:
+    """What belongs to the figures of the table, a line each."""
+    found = summary.statistics
+    if found.disagreements:
+        yield f"the two scoring dialects disagree on: {', '.join(found.disagreements)}"
+    if said := sentence(baselines, agent_of(folder)):
+        yield said
+    yield from further(found.all)
+    yield from map(judge_sentence, with_errors(found.judges, folder))
+    yield from found.notes
     if (folder / "run.json").is_file():
-        _say(console, made_with(basis(folder, counts_of(summary))))
+        yield made_with(basis(folder, summary.dialect, found))
+    if found.trials is not None:
+        yield f"{found.all.counted}; {_at_k(found.trials)}"
 
 
-def _doubts(tally: Totals) -> str:
-    diverged = f"; {amount(tally.divergences, 'divergence')}" if tally.divergences else ""
-    forbidden = f"; {amount(tally.policy_violations, 'policy violation')}" if tally.policy_violations else ""
-    return (f"; {in_doubt(tally.doubts)}" if tally.doubts else "") + diverged + forbidden
-
-
-def _table(console: Console, summary: Summary, baselines: Collection[Baseline], *, title: str) -> None:
+def _table(console: Console, found: Statistics, baselines: Collection[Baseline], *, title: str) -> None:
     """A terminal that is too narrow for all columns gets fewer, never cut ones: the sentences below name the rest."""
     counts = ("tasks", "passed", "failed", "unscored", "rate", "scored")
     heads = ("site", *counts, *(one.agent for one in baselines), "tokens", "cost")
     rows = [
-        (one_line(site), *_cells(tally, summary.priced, [rate_of(one.sites, site) for one in baselines]))
-        for site, tally in summary.by_site.items()
+        (one_line(site.name), *_cells(site, found.all.priced, [rate_of(one.sites, site.name) for one in baselines]))
+        for site in found.sites
     ]
-    rows.append(("all", *_cells(summary.overall, summary.priced, [f"{one.rate:.1%}" for one in baselines])))
+    rows.append(("all", *_cells(found.all, found.all.priced, [f"{one.rate:.1%}" for one in baselines])))
     columns = list(range(len(heads)))
     dropped = [*range(len(counts) + 1, len(heads) - 2), heads.index("scored"), len(heads) - 2, len(heads) - 1]
     table = _drawn(title, heads, rows, columns)
@@ -146,19 +125,15 @@ def _needed(console: Console, table: Table, names: Sequence[str]) -> int:
 def print_suite(console: Console, suite: SuiteRates) -> None:
     """Print a row for each benchmark, and the weighted mean."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("benchmark", overflow="fold", min_width=_NAME_WIDTH)
-    for name in ("weight", "tasks", "passed", "failed", "unscored", "rate", "95% interval"):
+    table.add_column(SUITE_HEADS[0], overflow="fold", min_width=_NAME_WIDTH)
+    for name in SUITE_HEADS[1:]:
         table.add_column(name, justify="right", no_wrap=True)
-    for one in suite.benchmarks:
-        counts = (one.passed, one.failed, one.unscored)
-        table.add_row(Text(one.name), percent(one.weight), str(one.tasks), *map(str, counts), *_interval(one.rate))
+    *benchmarks, mean = suite_table(suite)
+    for row in benchmarks:
+        table.add_row(*map(Text, row))
     table.add_section()
-    table.add_row("weighted mean", "", "", "", "", "", *_interval(suite.mean), style="bold")
+    table.add_row(*map(Text, mean), style="bold")
     console.print(table)
-
-
-def _interval(rate: Interval) -> tuple[str, str]:
-    return percent(rate.value), f"{percent(rate.low)} to {percent(rate.high)}"
 
 
 def _advice(unscored: int, left: StillPending, folder: str) -> Iterator[str]:
@@ -188,12 +163,12 @@ def _say(console: Console, text: str) -> None:
     console.print(flat(text), markup=False, highlight=False, soft_wrap=True)
 
 
-def exit_code(console: Console, tally: Totals, fail_under: float | None) -> ExitCode:
+def exit_code(console: Console, found: Group, fail_under: float | None) -> ExitCode:
     """What the results come to; that they are below `fail_under` is said."""
-    if fail_under is not None and tally.passed + tally.unscored < fail_under * tally.episodes:
-        console.print(f"below fail_under={fail_under:g}: the success rate is {tally.success_rate:.1%}")
+    if fail_under is not None and found.passed + found.unscored < fail_under * found.episodes:
+        console.print(f"below fail_under={fail_under:g}: the success rate is {percent(found.rate.value)}")
         return ExitCode.BELOW
-    return ExitCode.UNSCORED if tally.unscored else ExitCode.DONE
+    return ExitCode.UNSCORED if found.unscored else ExitCode.DONE
 
 
 def _limited(now: Invocation) -> str:
@@ -203,20 +178,16 @@ def _limited(now: Invocation) -> str:
     return f" ({', '.join(said)})" if said else ""
 
 
-def _trial(trial: int) -> str:
-    return f" trial {trial}" if trial else ""
-
-
-def _cells(tally: Totals, priced: bool, baselines: list[str]) -> tuple[str, ...]:
-    scored = tally.success_rate_scored
+def _cells(group: Group, priced: bool, baselines: list[str]) -> tuple[str, ...]:
+    scored = group.of_scored
     return (
-        str(tally.tasks) if tally.tasks == tally.episodes else f"{tally.tasks} × {tally.episodes // tally.tasks}",
-        str(tally.passed),
-        str(tally.failed),
-        str(tally.unscored),
-        f"{tally.success_rate:.1%}",
+        str(group.tasks) if group.tasks == group.episodes else f"{group.tasks} × {group.episodes // group.tasks}",
+        str(group.passed),
+        str(group.failed),
+        str(group.unscored),
+        f"{group.rate.value:.1%}",
         "-" if scored is None else f"{scored:.1%}",
         *baselines,
-        f"{tally.tokens:,}",
-        f"${tally.cost_usd:.4f}" if priced else f"≥ ${tally.cost_usd:.4f}" if tally.cost_usd else "unknown",
+        f"{group.tokens:,}",
+        f"${group.cost_usd:.4f}" if priced else f"≥ ${group.cost_usd:.4f}" if group.cost_usd else "unknown",
     )

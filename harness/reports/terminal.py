@@ -13,7 +13,7 @@ from typing import IO, Any, cast
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from harness.reports.escape import flat, visible
+from harness.escape import flat, visible
 
 _UNCUT = 10_000
 """Width of an output that is no terminal, in characters: a log or another program must get whole rows."""

@@ -1,4 +1,4 @@
-"""Read a run: its episodes, steps, requests and scores.
+"""Read a run: its episodes, steps, requests, scores and statistics.
 
     from harness.runs import Run
 
@@ -13,23 +13,35 @@ and models: treat them as untrusted.
 """
 
 from harness.runs.episode import Episode, Step
+from harness.runs.figures import Fact, as_data, facts, headline
 from harness.runs.outcome import FAILED, PASSED, UNSCORED, Score
 from harness.runs.request import Request, ToolCall
+from harness.runs.results import Result
 from harness.runs.rows import Steps, Tasks, step_rows, task_row
 from harness.runs.run import Run
+from harness.runs.statistics import Cause, Group, Statistics, statistics_of
 
 __all__ = [
     "FAILED",
     "PASSED",
     "UNSCORED",
+    "Cause",
     "Episode",
+    "Fact",
+    "Group",
     "Request",
+    "Result",
     "Run",
     "Score",
+    "Statistics",
     "Step",
     "Steps",
     "Tasks",
     "ToolCall",
+    "as_data",
+    "facts",
+    "headline",
+    "statistics_of",
     "step_rows",
     "task_row",
 ]

@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.actions import Action
 from harness.errors import JournalError
 from harness.journal.index import EpisodeResult
-from harness.journal.log import read
+from harness.journal.log import attempts, read
 from harness.journal.store import ArtifactStore, journal_name
 from harness.records import Acted, Asked, Decided, Observation, Refused, SideEffect, Status, Unknown, Usage
 from harness.records import Episode as Recorded
@@ -118,15 +118,24 @@ class Episode:
     long as the episode is.
     """
 
-    def __init__(self, files: RunFiles, result: EpisodeResult, record: Recorded | None = None) -> None:
+    def __init__(
+        self,
+        files: RunFiles,
+        result: EpisodeResult,
+        record: Recorded | None = None,
+        stamp: tuple[int, int] | None = None,
+    ) -> None:
         """Args:
         files: Where it lies.
         result: The figures of the episode.
         record: Its journal, where that has been read already.
+        stamp: See `stamp`.
         """
         self._files = files
         self.result = result
         self._known = record
+        self.stamp = stamp
+        """Size and modification time (ns) of its journal: while they stay, so does the record; None = not known."""
 
     @property
     def task_id(self) -> str:
@@ -193,6 +202,15 @@ class Episode:
         if found.opened is None:
             raise JournalError(f"{path} was there and is not any more; read the run again")
         return found
+
+    @cached_property
+    def attempts(self) -> tuple[Recorded, ...]:
+        """The records of every attempt, the newest last.
+
+        Raises:
+            JournalError: The journal is damaged.
+        """
+        return tuple(attempts(self._files.path / journal_name(self.task_id, self.trial)))
 
     @property
     def answer(self) -> str:

@@ -4,15 +4,17 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-from harness import safe_files
 from harness.codec import CodecError, JsonObject, loads
 from harness.errors import ConfigError, JournalError
-from harness.evaluators.result import CORRECTED, DIALECTS
-from harness.journal.index import Scan, scan
-from harness.journal.names import is_run_folder
+from harness.evaluators.result import DIALECTS
+from harness.journal.index import Scan, read_entry, scan
+from harness.journal.names import can_name, is_run_folder, name_of
 from harness.journal.prompt_store import read_message
 from harness.journal.store import ArtifactStore
+from harness.runs.about import RunInfo, recorded_scoring, run_info, side_file
 from harness.runs.episode import Episode, RunFiles
+from harness.runs.results import Result, results_of
+from harness.runs.statistics import Statistics, beside, statistics_of
 
 
 class Run:
@@ -26,12 +28,13 @@ class Run:
                 print(episode.task_id, step.number, step.text, step.outcome)
     """
 
-    def __init__(self, folder: Path | str, *, scoring: str | None = None) -> None:
+    def __init__(self, folder: Path | str, *, scoring: str | None = None, scanned: Scan | None = None) -> None:
         """Open a run.
 
         Args:
             folder: The run folder; of a bundle, see `harness.runs.opened`.
             scoring: `corrected` or `webarena`; None = the one that the run was scored in.
+            scanned: What its journals say, where that is known already.
 
         Raises:
             ConfigError: There is no run, or no such scoring.
@@ -40,6 +43,7 @@ class Run:
             raise ConfigError(f"there is no scoring {scoring[:80]!r}; use {' or '.join(sorted(DIALECTS))}")
         self.folder = run_folder(Path(folder))
         self._given = scoring
+        self._scanned = scanned
 
     @property
     def name(self) -> str:
@@ -82,6 +86,34 @@ class Run:
         """
         return read_message(digest, self.artifacts)
 
+    @cached_property
+    def about(self) -> RunInfo:
+        """What its small files say: name, scoring, model, agent, tasks, trials.
+
+        Raises:
+            UnsafeFile: One of them is a link, a FIFO or a device.
+        """
+        return run_info(self.folder, self._given)
+
+    @cached_property
+    def results(self) -> tuple[Result, ...]:
+        """One for each episode, in task order: those not begun included, those of damaged journals left out."""
+        return results_of(self._scan.outcomes.values(), self.about)
+
+    def statistics(self) -> Statistics:
+        """What the run comes to, with what files beside the journals say of it.
+
+        Raises:
+            JournalError: A journal is damaged, see `damaged`.
+        """
+        if self.damaged:
+            raise self.damaged[0]
+        return self.statistics_of_readable()
+
+    def statistics_of_readable(self) -> Statistics:
+        """The same, without the episodes of damaged journals."""
+        return beside(statistics_of(self.results, self.about.benchmarks), self.folder, self.results)
+
     @property
     def damaged(self) -> tuple[JournalError, ...]:
         """One for each journal that cannot be read."""
@@ -95,8 +127,12 @@ class Run:
         """
         if self.damaged:
             raise self.damaged[0]
+        return self.readable()
+
+    def readable(self) -> Iterator[Episode]:
+        """Every episode that has begun and whose journal is not damaged."""
         files = self._files
-        return (Episode(files, entry.outcome) for entry in self._scan.entries)
+        return (Episode(files, one.outcome, stamp=(one.size, one.mtime_ns)) for one in self._scan.entries)
 
     def episode(self, task_id: str | int, trial: int = 0) -> Episode:
         """One episode.
@@ -105,10 +141,15 @@ class Run:
             ConfigError: It has not begun, or is not of this run.
             JournalError: Its journal is damaged.
         """
-        result = self._scan.outcomes.get((str(task_id), trial))
-        if result is None:
-            raise ConfigError(f"{self.folder} has no episode of task {str(task_id)[:80]}, trial {trial}")
-        return Episode(self._files, result)
+        path = self.folder / name_of(str(task_id), trial)
+        is_there = can_name(str(task_id)) and (path.exists() or path.is_symlink())
+        entry = read_entry(path, path.lstat()) if is_there else None
+        if entry is None:
+            raise ConfigError(
+                f"{self.folder} has no journal for task {str(task_id)[:80]}, trial {trial}; `harness show"
+                f" {self.folder}` lists its tasks"
+            )
+        return Episode(self._files, entry.outcome, stamp=(entry.size, entry.mtime_ns))
 
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r})"
@@ -119,26 +160,7 @@ class Run:
 
     @cached_property
     def _scan(self) -> Scan:
-        return scan(self.folder)
-
-
-def recorded_scoring(summary: JsonObject, description: JsonObject) -> str:
-    """The scoring that a run was scored in last."""
-    found = summary.get("scoring") or description.get("scoring")
-    return found if isinstance(found, str) and found in DIALECTS else CORRECTED
-
-
-def side_file(path: Path) -> JsonObject:
-    """A small JSON object of a run folder; {} when it is missing or none.
-
-    Raises:
-        UnsafeFile: It is a link, a FIFO or a device.
-    """
-    try:
-        found = loads(safe_files.read(path, most=safe_files.MAX_SIDE_FILE_BYTES))
-    except (OSError, CodecError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        return self._scanned or scan(self.folder)
 
 
 def run_folder(path: Path) -> Path:

@@ -16,16 +16,17 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from harness.errors import HarnessError
+from harness.html_report.chart import charts
+from harness.html_report.pages import Filters, Page, Pages, RunView
+from harness.html_report.report import selected_text, task_view
 from harness.journal.names import JOURNAL_SUFFIX
 from harness.journal.store import ArtifactStore
-from harness.reports.baselines import Baseline, is_baseline
-from harness.reports.fork_tree import fork_tree
-from harness.reports.html_report import selected_text, story_of
-from harness.reports.pages import Filters, Page, Pages, RunView
-from harness.reports.rows import select
+from harness.runs.baselines import Baseline, is_baseline
+from harness.runs.fork_tree import fork_tree
+from harness.runs.results import select
+from harness.runs.watcher import ResultsWatcher, RunStatus, RunWatcher, stamp_of
 from harness.viewer.request_guard import RequestGuard
 from harness.viewer.run_list import baselines_among, listed
-from harness.viewer.run_watcher import ResultsWatcher, RunStatus, RunWatcher, stamp_of
 from harness.viewer.server_sent_events import PAUSE_S, stream
 
 PAGE_SIZE = 100
@@ -133,6 +134,7 @@ class Viewer:
         view = RunView(
             run=standing.about,
             view=standing.view,
+            charts=charts(standing.rows),
             rows=rows[(number - 1) * PAGE_SIZE : number * PAGE_SIZE],
             count=len(rows),
             damaged=standing.damaged,
@@ -162,12 +164,12 @@ class Viewer:
         journal = stem + JOURNAL_SUFFIX
         stamp = stamp_of(catalogue.folder / journal)
         try:
-            entry = catalogue.entry(journal)
+            episode = catalogue.episode(journal)
         except HarnessError as exc:
             return self._missing(request, str(exc), 200)
         catalogue.refresh(0.01)
         standing = catalogue.standing()
-        view = story_of(catalogue.folder, standing.about, entry) if entry else None
+        view = task_view(standing.about, episode) if episode else None
         if view is None:
             return self._missing(request, "This task has not started.")
         order = [row.page for row in standing.rows if row.page]

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from harness.reports.baselines import AGENTS, Baseline, asked_of, baseline_of_rows
-from harness.viewer.run_watcher import RunStatus
+from harness.runs.baselines import AGENTS, Baseline, asked_of, baseline_of_rows
+from harness.runs.watcher import RunStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,12 +25,12 @@ class ListedRun:
 
 def listed(runs: Sequence[RunStatus]) -> tuple[ListedRun, ...]:
     """The rows of these runs, in their order."""
-    most = max((run.view.all.total for run in runs), default=0) or 1
+    most = max((run.view.all.episodes for run in runs), default=0) or 1
     return tuple(
         ListedRun(
             status=run,
             baselines=baselines_among(run, runs),
-            length=sqrt(max(1, run.view.all.total) / most),
+            length=sqrt(max(1, run.view.all.episodes) / most),
         )
         for run in runs
     )

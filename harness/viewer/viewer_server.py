@@ -9,8 +9,8 @@ from secrets import token_urlsafe
 
 from harness.errors import ConfigError
 from harness.loopback_server import serving
+from harness.runs.watcher import ResultsWatcher
 from harness.viewer.app import Viewer
-from harness.viewer.run_watcher import ResultsWatcher
 
 _SLICE_S = 0.005
 

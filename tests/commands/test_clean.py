@@ -5,9 +5,10 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from harness.html_report.report import write_report
 from harness.journal.index import scan
 from harness.journal.store import ArtifactStore, RunFolder
-from harness.reports.html_report import write_report
+from harness.runs.run import Run
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -21,7 +22,7 @@ def artifacts(run: Path) -> set[str]:
 
 
 def test_derived_files_and_unnamed_artifacts_go_and_the_rest_stays(harness: Command, run: Path) -> None:
-    write_report(run)
+    write_report(Run(run))
     (run / "summary.json").write_text("{}")
     (run / "run.log").write_text("for people")
     before, named = journals(run), artifacts(run)
@@ -49,7 +50,7 @@ def test_what_only_a_torn_line_names_is_kept(harness: Command, run: Path) -> Non
 
 
 def test_a_dry_run_removes_nothing(harness: Command, run: Path) -> None:
-    write_report(run)
+    write_report(Run(run))
     ArtifactStore(run / "artifacts").put(b"nobody speaks of this")
     before = sorted(path for path in run.rglob("*") if path.is_file() and path.name != ".lock")
     done = harness("clean", str(run), "--dry-run")
@@ -65,7 +66,7 @@ def test_logs_go_only_when_asked_for(harness: Command, run: Path) -> None:
 
 
 def test_a_run_in_use_is_left_alone(harness: Command, run: Path) -> None:
-    write_report(run)
+    write_report(Run(run))
     with RunFolder.open(run):
         done = harness("clean", str(run))
     assert done.returncode == 2
@@ -74,7 +75,7 @@ def test_a_run_in_use_is_left_alone(harness: Command, run: Path) -> None:
 
 
 def test_what_is_no_run_folder_is_refused_before_anything_is_removed(harness: Command, run: Path) -> None:
-    write_report(run)
+    write_report(Run(run))
     (run.parent / "report").mkdir()
     done = harness("clean", str(run), str(run.parent))
     assert done.returncode == 2

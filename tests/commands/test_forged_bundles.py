@@ -671,7 +671,7 @@ def test_an_honest_bundle_is_verified(honest: Path, harness: Callable[..., Said]
     assert said.code == 0 and "differs" not in said.text, said.text
     assert "corrected: 4 scores recomputed from the evidence, of 4 episodes" in said.text
     shown = harness("show", honest)
-    assert "4 tasks, 2 passed, 50.0%" in shown.text and "differs" not in shown.text
+    assert "2 passed, 2 failed, 0 unscored of 4 tasks; 50.0%" in shown.text and "differs" not in shown.text
 
 
 def test_a_consistent_forger_changes_nothing_by_accident(
@@ -747,7 +747,9 @@ def test_a_task_without_a_journal_is_shown_as_not_begun(
     said = harness("verify", path)
     assert said.code == 3 and "run.json: of 1 of its 4 episodes there is no journal: task 1, trial 0" in said.text
     shown = harness("show", path).text
-    assert "4 tasks, 2 passed, 50.0%" in shown and "1 unscored" in shown and "not begun" in shown
+    assert (
+        "2 passed, 1 failed, 1 unscored of 4 tasks; 50.0%" in shown and "1 unscored" in shown and "not begun" in shown
+    )
 
 
 def test_the_report_and_a_comparison_show_the_score_that_the_evidence_gives(

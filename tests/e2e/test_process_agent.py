@@ -92,7 +92,7 @@ def test_tasks_and_runs_are_hidden_in_the_sandbox_and_a_run_says_so(
         assert "not confined in 1 episode" in run and "not confined" in shown and "not confined" in page
         return
     assert "answer: [False, False, False] True" in shown and "not confined" not in done.out + done.err + shown
-    assert done.summary["policy_violations"] == 3 and "3 policy violations" in done.out
+    assert done.summary["policy_violations"] == 3 and "policy violations: 3" in done.out
     wanted = f"policy violation (files) before step 1: opened {PROJECT}/tasks/demo.json"
     assert wanted in shown and "policy violations: 3" in run and "policy violation" in page
 

@@ -65,7 +65,7 @@ def test_a_judge_is_counted_once_beside_the_model_however_often_the_run_is_start
         assert summary["invocation"]["model_requests"] == done.folder.joinpath("0.traj.jsonl").read_text().count(
             '"decided"'
         )
-        assert "judge (not included above): 220 tokens, $0.0007" in done.out
+        assert "judge (not included): 220 tokens, $0.0007" in done.out
         assert main(["score", str(done.folder), "--judge", "gpt-4o", "--judge-url", judge.url]) == 0
         for shortcut in done.folder.glob(".*.json*"):
             shortcut.unlink()

@@ -23,7 +23,7 @@ from harness.evaluation.agent_kinds import AgentSettings
 from harness.evaluation.found_results import results_in
 from harness.evaluation.process_agent import build_process_agent
 from harness.gateway.sandbox.bubblewrap import choose_sandbox
-from harness.reports.pages import TEMPLATES
+from harness.html_report.pages import TEMPLATES
 from harness.testing import MemoryJournal, play
 
 SANDBOX, WHY_NOT = choose_sandbox(Sandbox.auto)

@@ -12,7 +12,7 @@ from harness.codec import loads
 from harness.config import BrowserConfig, Config
 from harness.evaluation.provenance import ENVIRONMENT, describe, environment, fonts, packages, revision
 from harness.journal.store import RunFolder
-from harness.reports.rows import RunInfo
+from harness.runs.results import RunInfo
 
 
 def git(folder: Path, *arguments: str) -> str:

@@ -15,35 +15,33 @@ from harness.config import Config
 from harness.errors import JournalLocked
 from harness.evaluation.summary_cache import NAME, invalidate_summary, load_summary, save_summary
 from harness.journal.store import RunFolder
-from harness.reports.summary import Invocation, Result, Summary, Totals, as_json
+from harness.reports.summary import Invocation, Summary, as_json, summarize
 from harness.reports.table import exit_code, print_summary
+from harness.runs.results import Result
 
 
 def a_result(number: int, status: str = "passed") -> Result:
     score = {"passed": 1.0, "failed": 0.0}.get(status)
     why = "" if score else 'the answer was "invocation": 7'
     return Result(
-        task_id=str(number), trial=0, status=status, score=score, steps=3, attempts=1, resumed_from=None, why=why
+        task_id=str(number),
+        trial=0,
+        page=f"{number}.html",
+        site="shop",
+        cluster=f"task {number}",
+        status=status,
+        score=score,
+        steps=3,
+        attempts=1,
+        why=why,
+        elapsed_ms=12_500 / 2,
     )
 
 
 def a_summary(*statuses: str) -> Summary:
-    tally = Totals(
-        tasks=len(statuses),
-        episodes=len(statuses),
-        **{name: statuses.count(name) for name in ("passed", "failed", "unscored")},
-    )
-    return Summary(
-        run_id="run",
-        dialect="corrected",
-        overall=tally,
-        by_site={"shop": tally},
-        results=tuple(a_result(number, status) for number, status in enumerate(statuses)),
-        disagreements=(),
-        working_s=12.5,
-        priced=True,
-        invocation=Invocation(model_requests=9, browser_starts=1, episodes_run=2, wall_s=30.0),
-    )
+    results = [a_result(number, status) for number, status in enumerate(statuses)]
+    now = Invocation(model_requests=9, browser_starts=1, episodes_run=2, wall_s=30.0)
+    return summarize("run", results, "corrected", now)
 
 
 class Run:
@@ -69,7 +67,7 @@ class Run:
         code = None
         if (summary := load_summary(self.folder, settings=self.config.tree())) is not None:
             print_summary(console, summary, str(self.folder))
-            code = exit_code(console, summary.overall, self.config.fail_under)
+            code = exit_code(console, summary.statistics.all, self.config.fail_under)
         self.said = out.getvalue()
         return code
 

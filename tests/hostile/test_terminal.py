@@ -7,6 +7,7 @@ displays of a run, refusals, logs.
 import json
 import logging
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,16 @@ import pytest
 from harness import cli, main
 from harness.choices import Durability
 from harness.codec import dumps
+from harness.escape import VisibleFormatter, escaped, flat, one_line, visible
 from harness.journal.redaction import RedactingFormatter, Redactor
 from harness.journal.store import RunFolder
 from harness.protocols import ProgressEvent
 from harness.records import Decided
 from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
-from harness.reports.escape import VisibleFormatter, escaped, flat, one_line, visible
-from harness.reports.summary import Invocation, Summary, SummaryEntry, summarize
+from harness.reports.summary import Invocation, Summary, summarize
 from harness.reports.table import print_summary
 from harness.reports.terminal import Terminal
+from harness.runs.results import result_of
 from tests.llm.test_http_client import http, serving
 from tests.reports import test_hostile as poisoning
 from tests.reports.runs import Shape, episode, task, write
@@ -143,11 +145,8 @@ def test_commands_on_a_run_that_holds_it_everywhere(run: Path, capsys: Output, e
 def summary(folder: Path, run_id: str) -> Summary:
     with RunFolder.open(folder) as opened:
         outcomes = opened.scan().outcomes
-    from dataclasses import replace
-
-    tasks = [replace(task(number), sites=(run_id,)) for number in range(3)]
-    entries = (SummaryEntry(task=one, trial=0, outcome=outcomes.get((one.task_id, 0))) for one in tasks)
-    return summarize(run_id, entries, "corrected", Invocation())
+    results = [replace(result_of(one, "corrected"), site=run_id) for one in outcomes.values()]
+    return summarize(run_id, results, "corrected", Invocation())
 
 
 @EVERY

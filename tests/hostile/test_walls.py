@@ -22,9 +22,9 @@ from harness.evaluation.reset_hooks import EmbeddedResetHooks
 from harness.loopback_server import serving
 from harness.records import Eval, Task
 from harness.runner.dirty_sites import SiteInstance
+from harness.runs.watcher import ResultsWatcher
 from harness.viewer.app import Viewer
 from harness.viewer.request_guard import place_of
-from harness.viewer.run_watcher import ResultsWatcher
 from tests.e2e.conftest import command, environment
 from tests.reports.runs import assorted, fill
 

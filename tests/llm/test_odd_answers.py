@@ -15,7 +15,7 @@ from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_model import EndpointModel
 from harness.llm.prices import Price
 from harness.records import Refused
-from harness.reports.format import cost
+from harness.runs.format import cost
 from harness.testing import a_task
 from tests.agents.test_tools_agent import SET, Play, check_answered
 from tests.llm.test_endpoint_model import Waits, chat

@@ -10,22 +10,24 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from harness.journal.index import scan
+from harness.html_report.report import write_report
 from harness.main import main
-from harness.reports.baselines import NO_BASELINE, baselines_of, baselines_of_run, said
 from harness.reports.ci import markdown
-from harness.reports.html_report import write_report
-from harness.reports.overview import overview
-from harness.reports.rows import rows_of, run_info
-from harness.reports.summary import Invocation, Totals, summarize
+from harness.reports.summary import Invocation, summarize
 from harness.reports.table import print_summary
+from harness.runs.about import run_info
+from harness.runs.baselines import NO_BASELINE, baselines_of, baselines_of_run, said
+from harness.runs.results import not_begun
+from harness.runs.run import Run
+from harness.runs.statistics import statistics_of
 from tests.reports.runs import Shape, fill
 
 PASS, FAIL = Shape(steps=2), Shape(steps=2, score=0.0)
+SITES, LONG = ("shop", "shop", "forum", "forum"), "a-site-with-a-long-name"
 
 
 def found(folder: Path) -> str:
-    rows = rows_of(scan(folder).entries, run_info(folder))
+    rows = Run(folder).results
     return said(baselines_of(folder, rows, "corrected"))
 
 
@@ -46,10 +48,10 @@ def test_a_baseline_that_lacks_a_task_is_not_shown_and_one_of_more_tasks_counts_
 
 def test_the_report_is_made_again_when_a_baseline_appears(tmp_path: Path) -> None:
     run = fill(tmp_path / "run", [PASS, PASS, PASS, replace(FAIL, steps=3)], screenshots=False)
-    page = write_report(run).index
+    page = write_report(Run(run)).index
     assert NO_BASELINE in page.read_text()
     fill(tmp_path / "n", [FAIL, PASS, FAIL, PASS], screenshots=False, agent="null")
-    assert write_report(run).pages == 0
+    assert write_report(Run(run)).pages == 0
     text = page.read_text()
     assert NO_BASELINE not in text and "agent=null</code>: <b>50.0%</b>" in text
     assert text.count('<th scope="col" class="num">null</th>') >= 1, "beside the rate of each site"
@@ -76,17 +78,17 @@ def test_where_there_is_no_baseline_it_is_said(tmp_path: Path, capsys: pytest.Ca
         assert main(list(command)) == 0
         assert NO_BASELINE in capsys.readouterr().out
     assert "<dt>Baselines</dt><dd>none</dd>" in html.read_text()
-    rows = rows_of(scan(after).entries, run_info(after))
-    assert f"{NO_BASELINE}." in markdown(run_info(after), rows, overview(rows))
+    rows = Run(after).results
+    assert f"{NO_BASELINE}." in markdown(run_info(after), rows, statistics_of(rows))
 
 
 def test_a_baseline_is_not_asked_to_play_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = fill(tmp_path / "n", [FAIL, PASS], screenshots=False, agent="null")
     assert main(["show", str(run)]) == 0
-    rows = rows_of(scan(run).entries, run_info(run))
+    rows = Run(run).results
     said = StringIO()
     print_summary(Console(file=said, width=200), summarize("n", [], "corrected", Invocation()), str(run))
-    pages = (write_report(run).index.read_text(), markdown(run_info(run), rows, overview(rows)))
+    pages = (write_report(Run(run)).index.read_text(), markdown(run_info(run), rows, statistics_of(rows)))
     assert not any(NO_BASELINE in text for text in (capsys.readouterr().out, said.getvalue(), *pages))
     assert "this invocation: " in said.getvalue()
     fill(tmp_path / "r", [PASS, PASS], screenshots=False, agent="random")
@@ -100,22 +102,22 @@ def test_each_site_has_the_rate_of_each_baseline_beside_its_own(
     run = fill(tmp_path / "run", [PASS] * 7, screenshots=False)
     fill(tmp_path / "n", [PASS, *[FAIL] * 6], screenshots=False, agent="null")
     fill(tmp_path / "r", [PASS, PASS, *[FAIL] * 3, PASS, FAIL], screenshots=False, agent="random")
-    rows = rows_of(scan(run).entries, run_info(run))
+    rows = Run(run).results
     found = baselines_of(run, rows, "corrected")
     assert {one.agent: {name: one.sites[name].rate for name in ("shop", "forum")} for one in found} == {
         "null": {"shop": 1 / 3, "forum": 0.0},
         "random": {"shop": 2 / 3, "forum": 1 / 3},
     }
     assert baselines_of_run(run, "corrected") == found
-    table = markdown(run_info(run), rows, overview(rows), found).splitlines()
+    table = markdown(run_info(run), rows, statistics_of(rows), found).splitlines()
     assert "| site | tasks | passed | failed | unscored | rate | null | random |" in table
     assert "| shop | 3 | 3 | 0 | 0 | 100.0% | 33.3% | 66.7% |" in table
     assert main(["show", str(run)]) == 0
     assert "baselines on these tasks: null 14.3% (1 of 7), random 42.9% (3 of 7)" in capsys.readouterr().out
     said = StringIO()
-    outcome = summarize("run", [], "corrected", Invocation())
-    totals = {"shop": Totals(tasks=2, episodes=2, passed=2), "forum": Totals(tasks=2, episodes=2, passed=2)}
-    print_summary(Console(file=said, width=200), replace(outcome, by_site=totals), "run", baselines=found)
+    played = [replace(not_begun(str(number), 0, site=site), status="passed") for number, site in enumerate(SITES)]
+    outcome = summarize("run", played, "corrected", Invocation())
+    print_summary(Console(file=said, width=200), outcome, "run", baselines=found)
     lines = [line.split() for line in said.getvalue().splitlines()]
     assert ["shop", "2", "2", "0", "0", "100.0%", "100.0%", "33.3%", "66.7%", "0", "$0.0000"] in lines
     for width, heads in (
@@ -123,12 +125,12 @@ def test_each_site_has_the_rate_of_each_baseline_beside_its_own(
         (62, "tasks passed failed"),
     ):
         said = StringIO()
-        named = {"a-site-with-a-long-name": totals["shop"], **totals}
-        print_summary(Console(file=said, width=width), replace(outcome, by_site=named), "run", baselines=found * 3)
+        outcome = summarize("run", [*played, not_begun("9", 0, site=LONG)], "corrected", Invocation())
+        print_summary(Console(file=said, width=width), outcome, "run", baselines=found * 3)
         table = said.getvalue().partition("this invocation")[0]
         assert heads in " ".join(table.split()) and "…" not in table, "columns are left out, and none is cut"
         assert "a-site-w" in table
-    write_report(run)
+    write_report(Run(run))
     page = (run / "report" / "index.html").read_text()
     assert '<td class="num">33.3%</td><td class="num">66.7%</td>' in page
 

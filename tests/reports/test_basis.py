@@ -1,19 +1,20 @@
 """What a reader must know to believe a rate stands in one place, whatever is missing or forged."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.codec import dumps
 from harness.records import Usage
-from harness.reports.basis import Counts, basis, facts, sentence
-from harness.reports.judge_error import JudgeUse
+from harness.reports.basis import basis, facts, sentence
+from harness.runs.judge_error import JudgeUse
+from harness.runs.statistics import Group, statistics_of
 
-COUNTS = Counts(
-    dialect="corrected",
-    usage=Usage(requests=3, from_cache=1),
-    divergences=2,
-    unscored=4,
+NOTHING = statistics_of([])
+COUNTS = replace(
+    NOTHING,
+    all=Group(usage=Usage(requests=3, from_cache=1), divergences=2, unscored=4),
     judges=(JudgeUse(judge="m", prompt="p", episodes=5),),
 )
 RUN = {
@@ -32,7 +33,7 @@ RUN = {
 def test_it_names_everything(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_bytes(dumps(RUN))
     (tmp_path / "drift.jsonl").write_bytes(b"{}\n{}\n")
-    said = dict(facts(basis(tmp_path, COUNTS)))
+    said = dict(facts(basis(tmp_path, "corrected", COUNTS)))
     assert said["Cairn"] == "1.0, revision abcdef012345, with uncommitted changes"
     assert said["browser"] == "Chromium 140" and said["sites"] == "shop sha256:aa; no version declared: forum"
     assert said["agent"] == "prompt, model m-1, prompt 0123456789ab" and said["scoring"] == "corrected"
@@ -48,20 +49,19 @@ def test_it_names_everything(tmp_path: Path) -> None:
 def test_what_is_missing_or_forged_is_unknown(tmp_path: Path, content: bytes | None) -> None:
     if content is not None:
         (tmp_path / "run.json").write_bytes(content)
-    said = dict(facts(basis(tmp_path, COUNTS)))
+    said = dict(facts(basis(tmp_path, "corrected", COUNTS)))
     assert said["browser"] == "unknown" and said["Cairn"].startswith("unknown, revision unknown")
 
 
 def test_the_line_below_the_table_is_short_and_leaves_out_what_says_nothing(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_bytes(dumps(RUN | {"sites": {"forum": None}, "earlier": []}))
-    nothing = Counts(dialect="corrected", usage=Usage(requests=3), divergences=0, unscored=0)
-    said = sentence(basis(tmp_path, nothing))
+    said = sentence(basis(tmp_path, "corrected", NOTHING))
     assert said == (
         "made with: Cairn 1.0 (abcdef012345, uncommitted changes), Chromium 140, agent prompt, model m-1;"
         " summary.json has the digests"
     )
     (tmp_path / "run.json").write_bytes(dumps(RUN))
-    said = sentence(basis(tmp_path, COUNTS))
+    said = sentence(basis(tmp_path, "corrected", COUNTS))
     for part in ("shop sha256:aa", "25.0% from the reply cache", "divergences: 2", "earlier environments: 1"):
         assert part in said
     assert "forum" not in said
@@ -69,5 +69,5 @@ def test_the_line_below_the_table_is_short_and_leaves_out_what_says_nothing(tmp_
 
 def test_it_stays_on_a_line_of_bounded_length(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_bytes(dumps(RUN | {"agent": "x\n\x1b[2J" * 1000}))
-    said = sentence(basis(tmp_path, COUNTS))
+    said = sentence(basis(tmp_path, "corrected", COUNTS))
     assert "\n" not in said and len(said) < 1500

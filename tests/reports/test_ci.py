@@ -9,13 +9,14 @@ import pytest
 from harness.journal.index import scan
 from harness.reports.ci import MOST_ANNOTATIONS, annotations, junit, markdown
 from harness.reports.github import append_step_summary
-from harness.reports.overview import overview
-from harness.reports.rows import Row, RunInfo, rows_of, run_info, selected_rows
+from harness.runs.about import RunInfo, run_info
+from harness.runs.results import Result, results_of, selected
+from harness.runs.statistics import statistics_of
 from tests.reports.runs import Shape, fill
 
 
 @pytest.fixture
-def known_and_rows(tmp_path: Path) -> tuple[RunInfo, tuple[Row, ...]]:
+def known_and_rows(tmp_path: Path) -> tuple[RunInfo, tuple[Result, ...]]:
     shapes = [
         Shape(steps=1),
         Shape(steps=1, score=0.0),
@@ -24,11 +25,11 @@ def known_and_rows(tmp_path: Path) -> tuple[RunInfo, tuple[Row, ...]]:
     ]
     folder = fill(tmp_path / "run", shapes, screenshots=False)
     known = replace(run_info(folder), tasks=("0", "1", "2", "3", "4"))
-    return known, rows_of(scan(folder).entries, known)
+    return known, results_of(scan(folder).outcomes.values(), known)
 
 
 def test_junit_has_a_case_for_each_task_and_no_unscored_one_succeeds(
-    known_and_rows: tuple[RunInfo, tuple[Row, ...]],
+    known_and_rows: tuple[RunInfo, tuple[Result, ...]],
 ) -> None:
     tree = ElementTree.fromstring(junit(*known_and_rows))
     cases = {case.attrib["name"].partition(":")[0]: [child.tag for child in case] for case in tree.iter("testcase")}
@@ -46,21 +47,21 @@ def test_junit_has_a_case_for_each_task_and_no_unscored_one_succeeds(
     ]
 
 
-def test_the_summary_counts_and_says_why(known_and_rows: tuple[RunInfo, tuple[Row, ...]]) -> None:
+def test_the_summary_counts_and_says_why(known_and_rows: tuple[RunInfo, tuple[Result, ...]]) -> None:
     known, rows = known_and_rows
-    text = markdown(known, rows, overview(rows))
+    text = markdown(known, rows, statistics_of(rows))
     assert "1 passed, 1 failed, 3 unscored of 5" in text
     assert "20.0% passed" in text
     assert "BrowserCrashed" in text
 
 
-def test_annotations_name_each_task_that_did_not_pass(known_and_rows: tuple[RunInfo, tuple[Row, ...]]) -> None:
+def test_annotations_name_each_task_that_did_not_pass(known_and_rows: tuple[RunInfo, tuple[Result, ...]]) -> None:
     lines = list(annotations(known_and_rows[1]))
     assert len(lines) == 4
     assert lines[0].startswith("::error title=task 1 failed::")
 
 
-def test_more_annotations_than_are_shown_become_a_count(known_and_rows: tuple[RunInfo, tuple[Row, ...]]) -> None:
+def test_more_annotations_than_are_shown_become_a_count(known_and_rows: tuple[RunInfo, tuple[Result, ...]]) -> None:
     failed = known_and_rows[1][1]
     lines = list(annotations([failed] * 25))
     assert len(lines) == MOST_ANNOTATIONS
@@ -77,14 +78,14 @@ def test_more_annotations_than_are_shown_become_a_count(known_and_rows: tuple[Ru
         "\x1b[2J\x00]]>\u202e",
     ],
 )
-def test_foreign_text_stays_on_its_line(known_and_rows: tuple[RunInfo, tuple[Row, ...]], evil: str) -> None:
+def test_foreign_text_stays_on_its_line(known_and_rows: tuple[RunInfo, tuple[Result, ...]], evil: str) -> None:
     known, rows = known_and_rows
     bad = replace(rows[1], intent=evil, why=evil, cause=evil, site=evil, task_id=evil)
     lines = list(annotations([bad]))
     assert len(lines) == 1 and "\n" not in lines[0]
     assert lines[0].split("::")[1].startswith("error title=task ")
-    text = markdown(known, [bad], overview([bad]))
-    plain = markdown(known, [rows[1]], overview([rows[1]]))
+    text = markdown(known, [bad], statistics_of([bad]))
+    plain = markdown(known, [rows[1]], statistics_of([rows[1]]))
     assert len(text.splitlines()) == len(plain.splitlines())
     assert "<script" not in text and "](" not in text and "http://e" not in text
     assert len(ElementTree.fromstring(junit(known, [bad])).findall(".//testcase")) == 1
@@ -98,6 +99,6 @@ def test_the_step_summary_is_added_to(tmp_path: Path) -> None:
     assert path.read_text() == "before\nafter\n"
 
 
-def test_tasks_of_earlier_starts_are_left_out(known_and_rows: tuple[RunInfo, tuple[Row, ...]]) -> None:
+def test_tasks_of_earlier_starts_are_left_out(known_and_rows: tuple[RunInfo, tuple[Result, ...]]) -> None:
     known, rows = known_and_rows
-    assert [row.task_id for row in selected_rows(rows, replace(known, tasks=("1", "2")))] == ["1", "2"]
+    assert [row.task_id for row in selected(rows, replace(known, tasks=("1", "2")))] == ["1", "2"]

@@ -7,12 +7,13 @@ import pytest
 
 from harness.actions import Click, InvalidAction, Target
 from harness.choices import Durability
+from harness.html_report.decisive_step import StepLink, ending_step, refusals, verdict_step
+from harness.html_report.report import write_report
 from harness.journal.log import attempts
 from harness.journal.store import ArtifactStore, RunFolder
 from harness.records import CloseReason, Decided, Record
-from harness.reports.decisive_step import StepLink, ending_step, refusals, verdict_step
-from harness.reports.html_report import write_report
-from harness.reports.task_page import StepView, TaskPageBuilder
+from harness.runs.run import Run
+from harness.runs.task_page import StepView, TaskPageBuilder
 from tests.reports.runs import Shape, episode, task, write
 
 AGAIN = Click(target=Target(id="3", role="link", name="Back", line="link 'Back'", box=None))
@@ -68,7 +69,7 @@ def test_an_ending_leads_to_where_it_began(
 ) -> None:
     found = moments(tmp_path / "run", Shape(steps=6, score=0.0, reason=reason), tail=3, action=action)
     assert ending_step(found, reason) == StepLink(step=step, what=what)
-    page = write_report(tmp_path / "run").index.parent / "tasks" / "0.html"
+    page = write_report(Run(tmp_path / "run")).index.parent / "tasks" / "0.html"
     assert f'{reason}: Reach max steps 6; <a href="#step-{step}">step {step}</a>, {what}' in page.read_text()
 
 
@@ -76,7 +77,7 @@ def test_a_reply_that_could_not_be_read_is_no_action_and_the_ending_matters_firs
     shape = Shape(steps=6, score=0.0, reason=CloseReason.PARSE_FAILURES)
     found = moments(tmp_path / "run", shape, tail=3, action=InvalidAction(why="no block"))
     assert verdict_step(found, "url_match") == StepLink(step=3, what="the last action performed")
-    page = (write_report(tmp_path / "run").index.parent / "tasks" / "0.html").read_text()
+    page = (write_report(Run(tmp_path / "run")).index.parent / "tasks" / "0.html").read_text()
     assert page.count("the reply could not be read, so nothing was done") == 3
     assert page.count('<p class="ok">performed') == 3
     begun = ending_step(found, CloseReason.PARSE_FAILURES)
@@ -94,7 +95,7 @@ def test_the_head_of_a_page_names_cause_and_step(tmp_path: Path) -> None:
     ):
         with RunFolder.open(tmp_path / name, durability=Durability.none) as run:
             write(run, task(0), episode(run, task(0), shape, screenshots=False))
-        page = write_report(tmp_path / name).index.parent / "tasks" / "0.html"
+        page = write_report(Run(tmp_path / name)).index.parent / "tasks" / "0.html"
         assert said in page.read_text().replace("\n", "")
 
 

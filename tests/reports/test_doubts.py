@@ -10,11 +10,12 @@ from rich.console import Console
 from harness.journal.index import scan
 from harness.main import main
 from harness.reports.ci import markdown
-from harness.reports.overview import overview
-from harness.reports.rows import rows_of, run_info
-from harness.reports.summary import Invocation, SummaryEntry, as_json, summarize
+from harness.reports.summary import Invocation, as_json, summarize
 from harness.reports.table import print_summary
-from tests.reports.runs import Shape, fill, task
+from harness.runs.results import result_of
+from harness.runs.run import Run
+from harness.runs.statistics import statistics_of
+from tests.reports.runs import Shape, fill
 
 SHAPES = [Shape(doubted=2), Shape(score=0.0, doubted=1), Shape(), Shape(doubted=1, failure="BrowserCrashed")]
 """Two scores in doubt; one episode in doubt has no score."""
@@ -27,8 +28,8 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_summary_counts_scores_in_doubt_and_names_them(folder: Path) -> None:
     outcomes = scan(folder).outcomes
-    entries = [SummaryEntry(task=task(number), trial=0, outcome=outcomes[str(number), 0]) for number in range(4)]
-    summary = summarize("run", entries, "corrected", Invocation())
+    results = [result_of(outcomes[str(number), 0], "corrected") for number in range(4)]
+    summary = summarize("run", results, "corrected", Invocation())
     told = as_json(summary)
     assert told["doubts"] == 2
     assert [len(result.doubts) for result in summary.results] == [1, 1, 0, 1]
@@ -36,15 +37,12 @@ def test_the_summary_counts_scores_in_doubt_and_names_them(folder: Path) -> None
     print_summary(Console(file=said, width=200), summary, "results/run")
     lines = said.getvalue().splitlines()
     assert "in doubt: task 0: click <b>Order</b> (step 2) was interrupted" in lines
-    assert next(line for line in lines if line.startswith("this invocation:")).endswith(
-        "; 2 scores carry a doubt; results/run"
-    )
+    assert "2 scores carry a doubt" in lines
 
 
 def test_markdown_and_pages_name_them_escaped(folder: Path) -> None:
-    known = run_info(folder)
-    rows = rows_of(scan(folder).entries, known)
-    text = markdown(known, rows, overview(rows))
+    known, rows = Run(folder).about, Run(folder).results
+    text = markdown(known, rows, statistics_of(rows))
     assert "2 scores carry a doubt" in text
     assert "| 1 | failed | click" in text and "<b>" not in text
     assert main(["report", str(folder)]) == 0

@@ -8,10 +8,10 @@ import pytest
 from harness.actions import Cdp, Stop
 from harness.choices import Durability
 from harness.codec import dumps
+from harness.html_report.report import write_report
 from harness.journal.store import RunFolder
 from harness.main import main
 from harness.records import BrowserCommand, Commanded, Decided, Landed, Record
-from harness.reports.html_report import write_report
 from harness.runner.persist import trajectory_of
 from harness.runs import Run, step_rows
 from tests.reports.runs import Shape, episode, task, write
@@ -55,7 +55,7 @@ def test_a_step_is_told_in_words_everywhere(
     assert main(["show", str(folder), "0", "1"]) == 0
     whole = capsys.readouterr().out
     assert f"step 1: {wanted}" in whole and f"1  {RAW}" in whole, "the commands are shown below"
-    write_report(folder)
+    write_report(Run(folder))
     page = (folder / "report" / "tasks" / "0.html").read_text()
     escaped = wanted.replace("<", "&lt;").replace(">", "&gt;")
     assert escaped in page.replace("&#39;", "'") and "<b>Search" not in page

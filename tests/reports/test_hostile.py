@@ -10,13 +10,13 @@ from playwright.async_api import Browser, Page
 from harness.actions import Click, Target
 from harness.choices import Durability
 from harness.codec import dumps
+from harness.html_report.report import write_report
+from harness.html_report.single_file import write_single_file
 from harness.journal.store import RunFolder
 from harness.records import Acted, Closed, Decided, Failed, Opened, Record, Refused, Scored, SideEffect, TabRecord
 from harness.reports.ci import junit, markdown
-from harness.reports.html_report import write_report
-from harness.reports.overview import overview
-from harness.reports.rows import rows_of, run_info
-from harness.reports.single_file import write_single_file
+from harness.runs.run import Run
+from harness.runs.statistics import statistics_of
 from tests.reports.runs import Shape, episode, task, write
 
 pytestmark = pytest.mark.integration
@@ -141,8 +141,8 @@ async def assert_quiet(page: Page, asked: list[str], own: str) -> None:
     "which", ["report/index.html", "report/tasks/0.html", "report/tasks/1.html", "one.html", "one.html#0.html"]
 )
 async def test_nothing_runs_in_the_report(run: Path, browser: Browser, which: str) -> None:
-    write_report(run)
-    write_single_file(run, run / "one.html")
+    write_report(Run(run))
+    write_single_file(Run(run), run / "one.html")
     page = await browser.new_page()
     asked: list[str] = []
     told: list[Any] = []
@@ -159,7 +159,7 @@ async def test_nothing_runs_in_the_report(run: Path, browser: Browser, which: st
 @pytest.mark.asyncio(loop_scope="session")
 async def test_the_policy_stops_what_would_slip_through(run: Path, browser: Browser) -> None:
     page = await browser.new_page()
-    await page.goto(write_report(run).index.as_uri())
+    await page.goto(write_report(Run(run)).index.as_uri())
     await page.evaluate(
         """() => {
             const script = document.createElement('script'); script.textContent = 'window.hacked = 1'; document.body.append(script);
@@ -176,13 +176,10 @@ async def test_the_policy_stops_what_would_slip_through(run: Path, browser: Brow
 def test_files_for_ci_hold_no_line_of_a_page(run: Path) -> None:
     from xml.etree import ElementTree
 
-    from harness.journal.index import scan
-
-    known = run_info(run)
-    rows = rows_of(scan(run).entries, known)
+    known, rows = Run(run).about, Run(run).results
     tree = ElementTree.fromstring(junit(known, rows))
     assert len(tree.findall(".//testcase")) == 4
-    text = markdown(known, rows, overview(rows))
+    text = markdown(known, rows, statistics_of(rows))
     assert "<script" not in text and "<img" not in text
     assert (
         len([line for line in text.splitlines() if line.startswith("| unscored") or line.startswith("| failed")]) == 4

@@ -8,10 +8,11 @@ import pytest
 
 from harness.choices import Durability
 from harness.codec import dumps, loads
+from harness.html_report.pages import TEMPLATES
+from harness.html_report.report import write_report
 from harness.journal.store import RunFolder
 from harness.main import main
-from harness.reports.html_report import write_report
-from harness.reports.pages import TEMPLATES
+from harness.runs.run import Run
 from tests.reports.runs import Shape, assorted, episode, fill, task, write
 
 
@@ -23,7 +24,7 @@ def small(tmp_path: Path) -> Path:
 
 
 def test_every_task_gets_a_page_and_the_index_names_them_all(small: Path) -> None:
-    written = write_report(small)
+    written = write_report(Run(small))
     index = written.index.read_text()
     assert written.pages == 3
     for page in ("0.html", "1.html", "2.html"):
@@ -41,25 +42,25 @@ def test_a_judge_is_counted_apart_on_the_pages(tmp_path: Path) -> None:
 
 
 def test_a_second_time_nothing_is_written(small: Path) -> None:
-    write_report(small)
+    write_report(Run(small))
     before = {path: path.stat().st_mtime_ns for path in (small / "report").rglob("*")}
-    assert write_report(small).pages == 0
+    assert write_report(Run(small)).pages == 0
     assert {path: path.stat().st_mtime_ns for path in (small / "report").rglob("*")} == before
 
 
 def test_only_the_page_of_a_journal_that_grew_is_made_again(small: Path) -> None:
-    write_report(small)
+    write_report(Run(small))
     with RunFolder.open(small, durability=Durability.none) as run:
         of = task(1, template=0)
         os.truncate(run.journal_path("1"), 0)
         write(run, of, episode(run, of, Shape(steps=1)))
-    assert write_report(small).pages == 1
+    assert write_report(Run(small)).pages == 1
     assert "Step 3" not in (small / "report" / "tasks" / "1.html").read_text()
 
 
 def test_journals_and_artifacts_are_left_alone(small: Path) -> None:
     before = {path: path.read_bytes() for path in small.rglob("*") if path.is_file()}
-    write_report(small)
+    write_report(Run(small))
     after = {path: path.read_bytes() for path in small.rglob("*") if path.is_file() and "report" not in path.parts}
     assert after == before
 
@@ -67,7 +68,7 @@ def test_journals_and_artifacts_are_left_alone(small: Path) -> None:
 def test_a_damaged_journal_is_named_and_the_others_are_shown(small: Path) -> None:
     path = small / "1.traj.jsonl"
     path.write_bytes(path.read_bytes().replace(b"Lantern", b"Kantern", 1))
-    index = write_report(small).index.read_text()
+    index = write_report(Run(small)).index.read_text()
     assert "1.traj.jsonl:" in index and "checksum" in index
     assert 'href="tasks/0.html"' in index
 
@@ -75,7 +76,7 @@ def test_a_damaged_journal_is_named_and_the_others_are_shown(small: Path) -> Non
 def test_a_torn_tail_is_left_out(small: Path) -> None:
     path = small / "1.traj.jsonl"
     path.write_bytes(path.read_bytes()[:-20])
-    write_report(small)
+    write_report(Run(small))
     assert (small / "report" / "tasks" / "1.html").exists()
 
 
@@ -83,7 +84,7 @@ def test_a_missing_screenshot_is_said_and_stops_nothing(small: Path) -> None:
     for path in (small / "artifacts").rglob("*"):
         if path.is_file() and path.read_bytes().startswith(b"\x89PNG"):
             path.unlink()
-    write_report(small)
+    write_report(Run(small))
     page = (small / "report" / "tasks" / "0.html").read_text()
     assert "its screenshot is missing" in page and "<img" not in page
 
@@ -91,7 +92,7 @@ def test_a_missing_screenshot_is_said_and_stops_nothing(small: Path) -> None:
 def test_tasks_not_begun_count_as_unscored(tmp_path: Path) -> None:
     folder = fill(tmp_path / "r", [Shape()] * 3)
     (folder / "2.traj.jsonl").unlink()
-    index = write_report(folder).index.read_text()
+    index = write_report(Run(folder)).index.read_text()
     assert "not begun" in index
     assert re.search(r"2</b> passed.*1</b> unscored", index) and "</b> failed" not in index
     assert 'aria-label="2 passed, 0 failed, 1 unscored"' in index
@@ -99,7 +100,7 @@ def test_tasks_not_begun_count_as_unscored(tmp_path: Path) -> None:
 
 
 def test_a_message_sent_with_every_step_stands_on_the_page_once(small: Path) -> None:
-    write_report(small)
+    write_report(Run(small))
     page = (small / "report" / "tasks" / "0.html").read_text()
     assert page.count("You are an autonomous agent.") == 1
     assert 'as in <a href="#step-1">step 1</a>' in page
@@ -120,7 +121,7 @@ def test_a_folder_without_a_run_is_one_sentence(tmp_path: Path, capsys: pytest.C
 def test_the_index_of_a_large_run_stays_small(tmp_path: Path) -> None:
     """A quarter of WebArena's 812 tasks: the index of all of them is less than 2 MB."""
     folder = fill(tmp_path / "big", assorted(203, steps=1), screenshots=False)
-    assert write_report(folder).index.stat().st_size < 500_000
+    assert write_report(Run(folder)).index.stat().st_size < 500_000
 
 
 def test_templates_never_switch_escaping_off() -> None:
@@ -134,7 +135,7 @@ def test_templates_never_switch_escaping_off() -> None:
 
 
 def test_the_first_page_says_what_made_the_run(small: Path) -> None:
-    assert "What made it" not in write_report(small).index.read_text(), "nobody wrote it down"
+    assert "What made it" not in write_report(Run(small)).index.read_text(), "nobody wrote it down"
     known = loads((small / "run.json").read_bytes())
     made = {
         "harness": "0.1.0",
@@ -146,7 +147,7 @@ def test_the_first_page_says_what_made_the_run(small: Path) -> None:
     (small / "run.json").write_bytes(
         dumps({**known, **made, "earlier": [{"browser": {"version": "Chromium 149.0.7"}}]})
     )
-    index = write_report(small).index.read_text()
+    index = write_report(Run(small)).index.read_text()
     assert 'title="abc123">abc123</code>, with uncommitted changes</dd>' in index
     assert "<dt>Browser</dt><dd>Chromium 150.0.1</dd>" in index
     assert f'title="{"f" * 64}">{"f" * 64}</code>, 3 files</dd>' in index, "copied in full, shown abbreviated"
@@ -160,11 +161,11 @@ def test_whatever_stands_there_the_page_is_made(small: Path, evil: object) -> No
     names = ("harness", "revision", "browser", "fonts", "packages", "earlier", "python", "platform")
     known = loads((small / "run.json").read_bytes())
     (small / "run.json").write_bytes(dumps({**known, **dict.fromkeys(names, evil)}))
-    assert "<script>alert" not in write_report(small).index.read_text()
+    assert "<script>alert" not in write_report(Run(small)).index.read_text()
 
 
 def test_what_was_made_is_noted_with_its_reasons(small: Path) -> None:
-    write_report(small)
+    write_report(Run(small))
     made = loads((small / "report" / ".made.json").read_bytes())
     assert set(made["pages"]) == {"0.html", "1.html", "2.html"}
     assert made["pages"]["1.html"][2:] == ["0.html", "2.html"]

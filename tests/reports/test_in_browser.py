@@ -10,8 +10,9 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
 from harness.codec import dumps, loads
-from harness.reports.html_report import write_report
-from harness.reports.single_file import write_single_file
+from harness.html_report.report import write_report
+from harness.html_report.single_file import write_single_file
+from harness.runs.run import Run
 from tests.looking import fits, keep_picture, serious_violations
 from tests.reports.runs import Shape, fill
 
@@ -21,7 +22,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 @pytest_asyncio.fixture(loop_scope="session")
 async def page(browser: Browser, run: Path) -> Page:
     page = await browser.new_page(viewport={"width": 1280, "height": 900})
-    await page.goto(write_report(run).index.as_uri())
+    await page.goto(write_report(Run(run)).index.as_uri())
     return page
 
 
@@ -77,7 +78,7 @@ async def test_a_failed_verdict_leads_to_its_step_and_the_final_page_stands_besi
 ) -> None:
     folder = fill(tmp_path / "run", [Shape(steps=3, score=0.0)])
     page = await browser.new_page(viewport={"width": 1280, "height": 900})
-    await page.goto((write_report(folder).index.parent / "tasks" / "0.html").as_uri())
+    await page.goto((write_report(Run(folder)).index.parent / "tasks" / "0.html").as_uri())
     final = page.get_by_role("button", name="Enlarge: Page after the last action")
     await expect(final.locator("img")).to_have_attribute("src", await source(page, "#step-4 .frame img"))
     await expect(page.locator("#result")).to_contain_text("lanterns?page=3")
@@ -100,7 +101,7 @@ async def test_a_digest_is_abbreviated_and_copied_in_full(browser: Browser, tmp_
     known = loads((folder / "run.json").read_bytes())
     (folder / "run.json").write_bytes(dumps({**known, "prompt": "0123456789abcdef" * 4, "packages": {"rich": "14"}}))
     page = await browser.new_page(viewport={"width": 1280, "height": 900})
-    await page.goto(write_report(folder).index.as_uri())
+    await page.goto(write_report(Run(folder)).index.as_uri())
     digest = page.locator(".made .digest")
     narrow = await digest.bounding_box()
     await digest.click()
@@ -170,7 +171,7 @@ async def test_everything_is_reached_by_keys(page: Page) -> None:
 
 async def test_a_phone_sees_everything_without_scrolling_sideways(browser: Browser, run: Path) -> None:
     page = await browser.new_page(viewport={"width": 375, "height": 812}, is_mobile=True, has_touch=True)
-    index = write_report(run).index
+    index = write_report(Run(run)).index
     await page.goto(index.as_uri())
     assert await fits(page)
     await keep_picture(page, "report-index-375")
@@ -192,7 +193,7 @@ async def test_a_phone_sees_everything_without_scrolling_sideways(browser: Brows
 @pytest.mark.parametrize("which", ["index.html", "tasks/0.html", "tasks/4.html"])
 async def test_axe_finds_nothing_serious(browser: Browser, run: Path, theme: str, which: str) -> None:
     page = await browser.new_page(color_scheme=theme, viewport={"width": 1280, "height": 900})  # type: ignore[arg-type]
-    index = write_report(run).index
+    index = write_report(Run(run)).index
     await page.goto((index.parent / which).as_uri())
     await page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
     await keep_picture(page, f"report-{theme}-{which.replace('/', '-').removesuffix('.html')}")
@@ -213,7 +214,7 @@ async def test_the_theme_is_remembered(page: Page) -> None:
 async def test_one_file_holds_every_page(browser: Browser, run: Path, tmp_path: Path) -> None:
     target = tmp_path / "elsewhere" / "report.html"
     target.parent.mkdir()
-    write_single_file(run, target)
+    write_single_file(Run(run), target)
     page = await browser.new_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from harness.codec import dumps
-from harness.journal.index import scan
+from harness.html_report.report import write_report
 from harness.main import main
 from harness.reports.ci import markdown
-from harness.reports.html_report import write_report
-from harness.reports.judge_error import (
+from harness.reports.summary import Invocation, as_json, summarize
+from harness.runs.intervals import cohens_kappa
+from harness.runs.judge_error import (
     Agreement,
     JudgeError,
     JudgeUse,
@@ -19,11 +20,7 @@ from harness.reports.judge_error import (
     known_errors,
     with_errors,
 )
-from harness.reports.overview import overview
-from harness.reports.rows import rows_of, run_info
-from harness.reports.statistics import cohens_kappa
-from harness.reports.summary import Invocation, SummaryEntry, as_json, summarize
-from harness.testing import a_task
+from harness.runs.run import Run
 from tests.reports.runs import Shape, fill
 
 
@@ -93,7 +90,7 @@ def test_every_report_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     for expected, absent in ((unknown, known), (known, unknown)):
         assert main(["show", str(folder)]) == 0
         shown = capsys.readouterr().out
-        page = write_report(folder).index.read_text()
+        page = write_report(Run(folder)).index.read_text()
         for text in (shown, page):
             assert "2 scores by the judge m (prompt pppppppppppp)" in text
             assert expected in text and absent not in text
@@ -103,14 +100,11 @@ def test_every_report_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 def test_the_summary_names_the_judges_and_an_unjudged_run_says_nothing(tmp_path: Path) -> None:
     judged = fill(tmp_path / "judged", [Shape(judge=("m", "p"))])
-    entry = SummaryEntry(task=a_task(), trial=0, outcome=scan(judged).entries[0].outcome)
-    summary = summarize("judged", [entry], "corrected", Invocation())
-    assert summary.judges == (JudgeUse(judge="m", prompt="p", episodes=1),)
+    summary = summarize("judged", Run(judged).results, "corrected", Invocation())
+    assert summary.statistics.judges == (JudgeUse(judge="m", prompt="p", episodes=1),)
     assert json.loads(dumps(as_json(summary)))["judges"] == [{"judge": "m", "prompt": "p", "episodes": 1}]
-    rows = rows_of(scan(judged).entries, run_info(judged))
-    assert "1 score by the judge m" in markdown(run_info(judged), rows, overview(rows, judged), ())
+    run = Run(judged)
+    assert "1 score by the judge m" in markdown(run.about, run.results, run.statistics())
     plain = fill(tmp_path / "plain", [Shape()])
-    rows = rows_of(scan(plain).entries, run_info(plain))
-    assert overview(rows, plain).judges == () and "judge" not in markdown(
-        run_info(plain), rows, overview(rows, plain), ()
-    )
+    run = Run(plain)
+    assert run.statistics().judges == () and "judge" not in markdown(run.about, run.results, run.statistics())

@@ -4,18 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from harness.journal.index import scan
-from harness.reports.chart import WIDTH, histogram
-from harness.reports.format import ago
-from harness.reports.html_report import write_report
-from harness.reports.key_figures import columns, key_figures
-from harness.reports.overview import overview
-from harness.reports.rows import rows_of, run_info
+from harness.html_report.chart import WIDTH, histogram
+from harness.html_report.pages import columns
+from harness.html_report.report import write_report
+from harness.runs.figures import facts
+from harness.runs.format import ago
+from harness.runs.run import Run
 from tests.reports.runs import Shape, assorted, fill
 
 
 def figures(folder: Path) -> dict[str, str]:
-    return {one.label: one.value for one in key_figures(overview(rows_of(scan(folder).entries, run_info(folder))))}
+    return {one.label: one.value for one in facts(Run(folder).statistics().all)}
 
 
 def test_what_is_zero_is_not_shown(tmp_path: Path) -> None:
@@ -37,13 +36,13 @@ def test_no_row_holds_a_single_figure(count: int) -> None:
 
 
 def test_a_run_in_which_all_passed_has_no_empty_half(tmp_path: Path) -> None:
-    page = write_report(fill(tmp_path / "run", [Shape()] * 4, screenshots=False)).index.read_text()
+    page = write_report(Run(fill(tmp_path / "run", [Shape()] * 4, screenshots=False))).index.read_text()
     assert "did not pass" not in page and 'class="halves"' not in page and "By site" in page
 
 
 def test_a_table_of_templates_is_shown_when_they_differ(tmp_path: Path) -> None:
-    alike = write_report(fill(tmp_path / "alike", [Shape()] * 6, screenshots=False)).index.read_text()
-    differ = write_report(fill(tmp_path / "differ", [Shape()] * 3 + [Shape(score=0.0)] * 3, screenshots=False))
+    alike = write_report(Run(fill(tmp_path / "alike", [Shape()] * 6, screenshots=False))).index.read_text()
+    differ = write_report(Run(fill(tmp_path / "differ", [Shape()] * 3 + [Shape(score=0.0)] * 3, screenshots=False)))
     assert "By intent template" not in alike and "By intent template" in differ.index.read_text()
 
 

@@ -3,7 +3,8 @@
 import pytest
 
 from harness.records import Usage
-from harness.reports.format import caching
+from harness.runs.figures import further
+from harness.runs.statistics import Group
 
 
 @pytest.mark.parametrize(
@@ -20,4 +21,4 @@ from harness.reports.format import caching
     ],
 )
 def test_share_and_what_it_saved(usage: Usage, said: str) -> None:
-    assert caching(usage) == said
+    assert further(Group(usage=usage)) == ((f"prompt cache: {said}",) if said else ())

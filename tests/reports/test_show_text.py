@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from harness.choices import Durability
+from harness.escape import one_line, visible
+from harness.html_report.report import write_report
 from harness.journal.store import RunFolder
 from harness.main import main
 from harness.records import Acted, Decided, Usage
-from harness.reports.escape import one_line, visible
-from harness.reports.html_report import write_report
+from harness.runs.run import Run
 from tests.reports.runs import Shape, episode, fill, task, write
 
 Output = pytest.CaptureFixture[str]
@@ -25,7 +26,7 @@ def test_a_run_is_a_line_for_each_task_and_a_sum(folder: Path, capsys: Output) -
     assert main(["show", str(folder)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line[:3] for line in lines[:2]] == ["✓ 0", "✕ 1"]
-    assert "2 tasks, 1 passed, 50.0%" in lines[-2] and lines[-1].startswith("no baseline: ")
+    assert "1 passed, 1 failed, 0 unscored of 2 tasks; 50.0%" in lines[-2] and lines[-1].startswith("no baseline: ")
 
 
 def test_what_a_judge_cost_stands_beside_what_the_model_cost(tmp_path: Path, capsys: Output) -> None:
@@ -33,7 +34,7 @@ def test_what_a_judge_cost_stands_beside_what_the_model_cost(tmp_path: Path, cap
     assert main(["show", str(folder)]) == 0
     without, judged = capsys.readouterr().out.splitlines()[:2]
     assert without.split("tokens")[0].split()[-1] == judged.split("tokens")[0].split()[-1], "no model figure moves"
-    for arguments, told in (([], "; judge: 600 tokens, $6.00"), (["1"], "; judge: 600 tokens, $6.00")):
+    for arguments, told in (([], "; judge (not included): 600 tokens, $6.00"), (["1"], "; judge: 600 tokens, $6.00")):
         assert main(["show", str(folder), *arguments]) == 0
         assert told in capsys.readouterr().out
     assert main(["show", str(folder), "0"]) == 0
@@ -59,7 +60,7 @@ def test_a_step_of_an_agent_without_a_model_names_none(tmp_path: Path, capsys: O
         run.write("run.json", b'{"tasks": ["0"]}')
     assert main(["show", str(folder), "0", "1"]) == 0
     assert capsys.readouterr().out.splitlines()[1] == "1.8 s deciding, 0.4 s acting"
-    page = (write_report(folder).index.parent / "tasks" / "0.html").read_text()
+    page = (write_report(Run(folder)).index.parent / "tasks" / "0.html").read_text()
     assert '<p class="by"><small>2026-' in page and "> · " not in page and "0 tokens</p>" not in page
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from harness.codec import dumps, loads
 from harness.main import main
-from harness.reports.rows import run_info
-from harness.reports.statistics import Interval, weighted_mean, wilson
-from harness.reports.suite_rates import SuiteEpisode, suite_rates
+from harness.runs.about import run_info
+from harness.runs.intervals import Interval, weighted_mean, wilson
+from harness.runs.suite_rates import SuiteEpisode, suite_rates
 
 
 def episodes(name: str, *statuses: str, trials: int = 1) -> list[SuiteEpisode]:

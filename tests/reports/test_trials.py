@@ -8,16 +8,17 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from harness.html_report.report import write_report
 from harness.journal.index import scan
 from harness.main import main
 from harness.records import Task
 from harness.reports.ci import markdown
-from harness.reports.html_report import write_report
-from harness.reports.overview import overview
-from harness.reports.rows import rows_of, run_info
-from harness.reports.summary import Invocation, Summary, SummaryEntry, as_json, summarize
+from harness.reports.summary import Invocation, Summary, as_json, summarize
 from harness.reports.table import NOTHING_LEFT, StillPending, print_summary
-from harness.reports.trials import counted, trials_of
+from harness.runs.results import result_of
+from harness.runs.run import Run
+from harness.runs.statistics import statistics_of
+from harness.runs.trials import counted, trials_of
 from tests.reports.runs import Shape, fill, task
 
 BROKEN = Shape(steps=1, failure="BrowserCrashed")
@@ -49,12 +50,8 @@ def run(folder: Path, *shapes: Shape, trials: int = 1) -> tuple[Path, Summary]:
     fill(folder, shapes, trials=trials, screenshots=False)
     outcomes = scan(folder).outcomes
     tasks: list[Task] = [task(number, template=number // 3) for number in range(len(shapes))]
-    entries = [
-        SummaryEntry(task=of, trial=trial, outcome=outcomes.get((of.task_id, trial)))
-        for trial in range(trials)
-        for of in tasks
-    ]
-    return folder, summarize("run", entries, "corrected", Invocation(episodes_run=len(entries)))
+    results = [result_of(outcomes[of.task_id, trial], "corrected") for trial in range(trials) for of in tasks]
+    return folder, summarize("run", results, "corrected", Invocation(episodes_run=len(results)))
 
 
 def printed(summary: Summary, left: StillPending = NOTHING_LEFT, *, width: int = 160) -> str:
@@ -79,12 +76,13 @@ def test_a_summary_of_repeated_trials_says_so_everywhere(tmp_path: Path) -> None
     narrow = printed(summary, width=80)
     assert any(line.split()[:5] == ["all", "4", "×", "3", "8"] for line in narrow.splitlines()), narrow
     assert " shop " in narrow, "the name of a site is not cut away"
-    known = run_info(folder)
-    rows = rows_of(scan(folder).entries, known)
-    text = markdown(known, rows, overview(rows))
+    known, rows = Run(folder).about, Run(folder).results
+    text = markdown(known, rows, statistics_of(rows))
     assert "unscored of 4 tasks × 3 trials = 12 episodes" in text and "| site | tasks | episodes | passed |" in text
     assert "| 2 | 100.0% | 33.3% |" in text
-    assert "<dt>Episodes</dt><dd>12 <small>4 tasks × 3 trials</small></dd>" in write_report(folder).index.read_text()
+    assert (
+        "<dt>Episodes</dt><dd>12 <small>4 tasks × 3 trials</small></dd>" in write_report(Run(folder)).index.read_text()
+    )
 
 
 def test_one_trial_of_each_task_is_not_called_anything_else(tmp_path: Path) -> None:
@@ -92,7 +90,7 @@ def test_one_trial_of_each_task_is_not_called_anything_else(tmp_path: Path) -> N
     assert as_json(summary)["trials"] is None
     said = printed(summary)
     assert "this invocation: 2 tasks, " in said and "episode" not in said
-    assert "pisode" not in write_report(folder).index.read_text()
+    assert "pisode" not in write_report(Run(folder)).index.read_text()
 
 
 def test_two_runs_say_of_how_many_episodes_their_pairs_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,10 +112,10 @@ def test_runs_that_do_not_differ_leave_room_for_a_difference(
 def test_all_of_few_passed_is_not_certainty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, _ = run(tmp_path / "run", *[Shape(steps=1)] * 2, trials=1)
     fill(tmp_path / "six", [Shape(steps=1)] * 2, trials=1, screenshots=False)
-    rows = rows_of(scan(folder).entries, run_info(folder))
+    rows = Run(folder).results
     six = [replace(row, trial=trial) for row in rows for trial in range(3)]
-    view = overview(six)
-    assert (view.all.passed, view.all.total, view.all.tasks) == (6, 6, 2)
+    view = statistics_of(six)
+    assert (view.all.passed, view.all.episodes, view.all.tasks) == (6, 6, 2)
     assert view.method == "Wilson over intent templates"
     assert view.all.rate.low < 0.35 and view.all.rate.high == 1.0
     assert view.sites[0].rate.low < 0.35, "a part of the run is no surer than the whole"

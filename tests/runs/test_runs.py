@@ -158,7 +158,7 @@ def test_what_is_no_run_is_one_sentence(folder: Path, tmp_path: Path) -> None:
         Run(tmp_path)
     with pytest.raises(ConfigError, match="there is no scoring 'best'; use corrected or webarena"):
         Run(folder, scoring="best")
-    with pytest.raises(ConfigError, match="has no episode of task 99, trial 0"):
+    with pytest.raises(ConfigError, match="has no journal for task 99, trial 0"):
         Run(folder).episode(99)
 
 

@@ -9,11 +9,12 @@ from harness.actions import Stop
 from harness.journal.index import result_of
 from harness.journal.store import ArtifactStore
 from harness.records import Episode, Usage
-from harness.reports.format import reply_caching
 from harness.runner.forecast import episode_profile
 from harness.runs import Episode as Played
 from harness.runs import step_rows
 from harness.runs.episode import RunFiles
+from harness.runs.figures import further
+from harness.runs.statistics import Group
 from harness.tracking.episodes import trajectory_of
 from harness.tracking.trajectory import Trajectory
 from tests.journal.episodes import acted, closed, decided, folded, opened, scored
@@ -44,5 +45,5 @@ def test_times_leave_cached_decisions_out(tmp_path: Path) -> None:
 def test_tokens_and_the_share_count() -> None:
     became = result_of(episode(True, False, True))
     assert became is not None and became.usage.tokens == 36
-    assert reply_caching(became.usage) == "2 of 3 requests (66.7%)"
-    assert reply_caching(Usage(requests=3)) == ""
+    assert further(Group(usage=became.usage)) == ("answered by the reply cache: 2 of 3 requests (66.7%)",)
+    assert further(Group(usage=Usage(requests=3))) == ()

@@ -8,8 +8,8 @@ import pytest
 import pytest_asyncio
 
 from harness.loopback_server import serving
+from harness.runs.watcher import ResultsWatcher
 from harness.viewer.app import Viewer
-from harness.viewer.run_watcher import ResultsWatcher
 from tests.reports.runs import assorted, fill
 
 

@@ -12,10 +12,10 @@ from harness.choices import Durability
 from harness.codec import dumps, seal
 from harness.journal.store import RunFolder
 from harness.loopback_server import serving
-from harness.reports.baselines import NO_BASELINE
+from harness.runs.baselines import NO_BASELINE
+from harness.runs.watcher import ResultsWatcher, RunWatcher
 from harness.viewer.app import Viewer
 from harness.viewer.request_guard import place_of
-from harness.viewer.run_watcher import ResultsWatcher, RunWatcher
 from tests.reports.runs import Shape, assorted, episode, fill, task, write
 
 in_session = pytest.mark.asyncio(loop_scope="session")

@@ -24,7 +24,7 @@ from harness.journal.disk import sync_folder, translate_os_errors, write_whole
 from harness.journal.redaction import NO_SECRETS, Redactor
 from harness.records import Closed, CloseReason, Eval, Evidence, Judged, Task, TrajectoryStep, Usage
 from harness.records.optional import optional
-from harness.reports.judge_error import Agreement
+from harness.runs.judge_error import Agreement
 
 JUDGMENTS = "judgments.jsonl"
 

@@ -1,7 +1,5 @@
 """How numbers are written for people: the same in pages and in terminals."""
 
-from harness.records import Usage
-
 
 def in_doubt(scores: int) -> str:
     """How many scores carry a doubt."""
@@ -33,40 +31,6 @@ def cost(usd: float, priced: bool) -> str:
     if not priced and not usd:
         return "unknown"
     return f"{'' if priced else '≥ '}{measure(usd, 'usd')}"
-
-
-def judging(usage: Usage) -> str:
-    """What a judge cost, as `1,203 tokens, $0.02`; "" when none was asked."""
-    if not usage.requests and not usage.from_cache:
-        return ""
-    return f"{measure(usage.tokens, 'count')} tokens, {cost(usage.cost_usd, usage.priced)}"
-
-
-def caching(usage: Usage) -> str:
-    """What the provider's cache did, as `62.5% of prompt tokens, saved $0.12`; "" when nothing was cached."""
-    if not usage.cached_tokens and not usage.cache_write_tokens:
-        return ""
-    share = f"{percent(usage.cached_tokens / max(1, usage.prompt_tokens))} of prompt tokens"
-    if not usage.saved_usd:  # the prices do not know it
-        return share
-    spared = measure(abs(usage.saved_usd), "usd")
-    return f"{share}, saved {spared}" if usage.saved_usd > 0 else f"{share}, cost {spared} more"
-
-
-def reply_caching(usage: Usage) -> str:
-    """What the reply cache did, as `12 of 40 requests (30.0%)`; "" when it answered none."""
-    if not usage.from_cache:
-        return ""
-    asked = usage.from_cache + usage.requests
-    return f"{usage.from_cache:,} of {asked:,} requests ({percent(usage.from_cache / asked)})"
-
-
-def inheriting(steps: int, usage: Usage) -> str:
-    """What inherited steps cost the run that they are from, as `12 steps, 9,830 tokens, $0.02`; "" without any."""
-    if not steps:
-        return ""
-    cost = f"{'' if usage.priced else '≥ '}{measure(usage.cost_usd, 'usd')}"
-    return f"{steps:,} step{'s' * (steps > 1)}, {measure(usage.tokens, 'count')} tokens, {cost}"
 
 
 def duration(seconds: float) -> str:

@@ -13,7 +13,7 @@ from harness import safe_files
 from harness.codec import CodecError, build, loads
 from harness.errors import JournalError
 from harness.records.optional import optional
-from harness.reports.statistics import Interval, cohens_kappa, wilson
+from harness.runs.intervals import Interval, cohens_kappa, wilson
 
 FOLDER = "judge-check"
 """Beside the run folders."""

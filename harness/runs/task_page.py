@@ -13,13 +13,13 @@ from harness.actions import Action, Box, InvalidAction, Mouse, PointClick, Point
 from harness.actions.truncate import cut
 from harness.codec import CodecError, loads
 from harness.errors import JournalError
+from harness.escape import one_line
 from harness.journal.store import ArtifactStore
 from harness.records import (
     Acted,
     Asked,
     Decided,
     Done,
-    Episode,
     Exited,
     Failed,
     Observation,
@@ -29,7 +29,8 @@ from harness.records import (
     Task,
     Usage,
 )
-from harness.reports.escape import one_line
+from harness.records import Episode as Recorded
+from harness.runs.episode import Episode
 
 _FEWEST_REPEATED = 5
 """Lines in a row that are left out of a message because the observation has them."""
@@ -154,7 +155,7 @@ class TaskPageModel:
 
     task: Task
     trial: int
-    episode: Episode
+    episode: Recorded
     moments: tuple[StepView, ...]
     final: Observation | None
     """The page after the last action; None = there was never a page."""
@@ -170,6 +171,17 @@ class TaskPageModel:
     """What each process of the agent that has ended wrote: name and text, cut."""
 
 
+def story_of(episode: Episode, builder: "TaskPageBuilder | None" = None) -> TaskPageModel | None:
+    """The story of an episode; None when its journal holds no record any more.
+
+    Raises:
+        JournalError: The journal is damaged.
+    """
+    if not episode.attempts:
+        return None
+    return (builder or TaskPageBuilder(episode.artifacts)).story(episode.attempts, episode.scoring)
+
+
 class TaskPageBuilder:
     """Makes stories of one run's journals."""
 
@@ -177,7 +189,7 @@ class TaskPageBuilder:
         self._artifacts = artifacts
         self._message = lru_cache(maxsize=64)(self._read_message)
 
-    def story(self, attempts: Sequence[Episode], dialect: str) -> TaskPageModel:
+    def story(self, attempts: Sequence[Recorded], dialect: str) -> TaskPageModel:
         """The story of a journal.
 
         Args:
@@ -205,7 +217,7 @@ class TaskPageBuilder:
             ),
         )
 
-    def _moments(self, episode: Episode) -> Iterator[StepView]:
+    def _moments(self, episode: Recorded) -> Iterator[StepView]:
         decisions: list[tuple[Decided, Acted | None]] = [(step.decided, step.acted) for step in episode.steps]
         if episode.pending is not None:
             decisions.append((episode.pending, None))
@@ -241,7 +253,7 @@ class TaskPageBuilder:
             refused=acted.outcome.why if acted and not isinstance(acted.outcome, Done) else "",
         )
 
-    def _request(self, asked: Asked, episode: Episode) -> RequestView:
+    def _request(self, asked: Asked, episode: Recorded) -> RequestView:
         answered = episode.answered.get(asked.number)
         return RequestView(
             number=asked.number,
@@ -303,7 +315,7 @@ def action_text(action: Action, *, aimed: bool = True) -> str:
     return one_line(action.render(), _MOST_TITLE)
 
 
-def _text(episode: Episode, decided: Decided, *, aimed: bool = True) -> str:
+def _text(episode: Recorded, decided: Decided, *, aimed: bool = True) -> str:
     """What a decision did, or is to do, in one line."""
     return one_line(episode.title_of(decided.step), _MOST_TITLE) or action_text(decided.action, aimed=aimed)
 
@@ -355,7 +367,7 @@ _WHY_NEXT = {
 }
 
 
-def _past(old: Episode, new: Episode) -> PastAttempt:
+def _past(old: Recorded, new: Recorded) -> PastAttempt:
     refusals = [step.acted.outcome for step in old.steps]
     actions = [
         (_text(old, step.decided), "" if isinstance(outcome, Done) else outcome.why)
@@ -374,7 +386,7 @@ def _past(old: Episode, new: Episode) -> PastAttempt:
     )
 
 
-def _commands(episode: Episode, step: int) -> tuple[str, ...]:
+def _commands(episode: Recorded, step: int) -> tuple[str, ...]:
     """The commands of a step, with what went wrong."""
     errors = next((landed.errors for landed in episode.landed if landed.step == step), {})
     return tuple(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.reports.statistics import (
+from harness.runs.intervals import (
     Interval,
     _t,
     clustered_bootstrap,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.reports.template_environment import template_environment
+from harness.template_environment import template_environment
 
 Render = Callable[[], str]
 

@@ -10,16 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.errors import JournalError
+from harness.html_report.chart import charts
+from harness.html_report.pages import Pages, RunView
+from harness.html_report.report import selected_text, task_view
 from harness.journal.disk import translate_os_errors
-from harness.journal.index import scan
+from harness.journal.names import name_of
 from harness.journal.store import ArtifactStore
-from harness.reports.baselines import baselines_of
-from harness.reports.fork_tree import fork_tree
-from harness.reports.html_report import selected_text, story_of
-from harness.reports.overview import overview
-from harness.reports.pages import Pages, RunView
-from harness.reports.rows import page_name, rows_of, run_info
-from harness.reports.task_page import TaskPageBuilder
+from harness.runs.baselines import baselines_of
+from harness.runs.fork_tree import fork_tree
+from harness.runs.results import page_of
+from harness.runs.run import Run
+from harness.runs.task_page import TaskPageBuilder
 
 
 class InlineUrls:
@@ -54,40 +55,38 @@ class InlineUrls:
         return selected_text(self._artifacts, digest)
 
 
-def write_single_file(folder: Path, target: Path, *, dialect: str | None = None, notices: Sequence[str] = ()) -> None:
-    """Write all pages of `folder` into `target`.
+def write_single_file(run: Run, target: Path, *, notices: Sequence[str] = ()) -> None:
+    """Write all pages of a run into `target`.
 
     Args:
-        folder: The run folder.
+        run: The run.
         target: The file.
-        dialect: Scoring to show; None = the one the run was scored in.
         notices: What a reader has to know of what is in the folder, a sentence each; those of one journal name it.
 
     Raises:
         StorageError: The disk refuses.
     """
-    found, known = scan(folder), run_info(folder, dialect)
-    artifacts = ArtifactStore(folder / "artifacts")
-    pages, telling, place = Pages(in_one_file=True), TaskPageBuilder(artifacts), InlineUrls(artifacts)
-    rows = rows_of(found.entries, known)
-    order = [row.page for row in rows if row.page]
+    pages, builder, place = Pages(in_one_file=True), TaskPageBuilder(run.artifacts), InlineUrls(run.artifacts)
+    order = [row.page for row in run.results if row.page]
     around = {page: (before, after) for before, page, after in zip(["", *order], order, [*order[1:], ""], strict=False)}
     view = RunView(
-        run=known,
-        view=overview(rows, folder, known.benchmarks),
-        rows=rows,
-        count=len(rows),
-        damaged=[str(damage) for damage in found.damaged] if not notices else (),
+        run=run.about,
+        view=run.statistics_of_readable(),
+        charts=charts(run.results),
+        rows=run.results,
+        count=len(run.results),
+        damaged=[str(damage) for damage in run.damaged] if not notices else (),
         notices=notices,
-        baselines=baselines_of(folder, rows, known.dialect),
-        branches=fork_tree(folder),
+        baselines=baselines_of(run.folder, run.results, run.scoring),
+        branches=fork_tree(run.folder),
     )
     head, foot = pages.around(view, place)
     with translate_os_errors(target), target.open("w", encoding="utf-8") as file:
         file.write(head)
-        for entry in found.entries:
-            if (one := story_of(folder, known, entry, telling)) is not None:
-                before, after = around[page_name(entry.name)]
-                own = [notice for notice in notices if entry.name in re.split(r"[:,]? ", notice)]
+        for episode in run.readable():
+            if (one := task_view(run.about, episode, builder)) is not None:
+                before, after = around[page_of(episode)]
+                journal = name_of(episode.task_id, episode.trial)
+                own = [notice for notice in notices if journal in re.split(r"[:,]? ", notice)]
                 file.write(pages.leaf(replace(one, before=before, after=after, notices=own), place))
         file.write(foot)

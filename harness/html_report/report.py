@@ -15,17 +15,18 @@ from urllib.parse import quote
 from harness import __version__, safe_files
 from harness.codec import CodecError, JsonObject, dumps, loads, plain
 from harness.errors import JournalError
+from harness.html_report.chart import charts
+from harness.html_report.pages import Pages, RunView, TaskView, style, version
 from harness.journal.disk import Within, translate_os_errors, write_atomic
-from harness.journal.index import IndexEntry, Scan, scan
-from harness.journal.log import attempts
 from harness.journal.store import ArtifactStore
-from harness.reports.baselines import Baseline, baselines_of
-from harness.reports.fork_tree import fork_tree
-from harness.reports.overview import overview
-from harness.reports.pages import Pages, RunView, TaskView, style, version
-from harness.reports.rows import Row, RunInfo, page_name, row_of, rows_of, run_info
-from harness.reports.task_page import TaskPageBuilder
-from harness.runs.run import side_file
+from harness.runs.about import RunInfo, side_file
+from harness.runs.baselines import Baseline, baselines_of
+from harness.runs.comparison import Comparison
+from harness.runs.episode import Episode
+from harness.runs.fork_tree import fork_tree
+from harness.runs.results import page_of, result_of
+from harness.runs.run import Run
+from harness.runs.task_page import TaskPageBuilder, story_of
 
 MADE = ".made.json"
 """What each page was made from."""
@@ -70,27 +71,18 @@ class DiskUrls:
         return selected_text(self._artifacts, digest)
 
 
-def write_report(folder: Path, *, dialect: str | None = None, found: Scan | None = None) -> WrittenReport:
-    """Bring `open_folder`/report up to date.
-
-    Args:
-        folder: The run folder.
-        dialect: Scoring to show; None = the one the run was scored in.
-        found: What its journals say, when that is known already.
+def write_report(run: Run) -> WrittenReport:
+    """Bring `report/` of a run folder up to date.
 
     Raises:
         UnsafeFile: `report` is a link, or something else that is no folder of the run's own.
         StorageError: The disk refuses.
     """
-    target = folder / "report"
+    folder, target = run.folder, run.folder / "report"
     safe_files.check_folder(target / "tasks", folder)
-    found = found or scan(folder)
-    known = run_info(folder, dialect)
-    rows = rows_of(found.entries, known)
-    baselines = baselines_of(folder, rows, known.dialect)
-    whole = overview(rows, folder, known.benchmarks)
+    whole, baselines = run.statistics_of_readable(), baselines_of(folder, run.results, run.scoring)
     branches = fork_tree(folder)
-    facts = _facts(found, known, rows, baselines) | {"judges": [plain(one) for one in whole.judges]}
+    facts = _facts(run, baselines) | {"judges": [plain(one) for one in whole.judges]}
     facts["notes"] = list(whole.notes)
     facts["branches"] = [plain(one) for one in branches]
     made = side_file(target / MADE)
@@ -101,36 +93,39 @@ def write_report(folder: Path, *, dialect: str | None = None, found: Scan | None
         pass
     right = made["pages"] if made.get("version") == facts["version"] else {}
     stale = {name for name, fact in facts["pages"].items() if right.get(name) != fact}
-    for name, text in _task_pages(folder, known, found, stale=stale, pages=facts["pages"]):
+    for name, text in _task_pages(run, stale=stale, pages=facts["pages"]):
         write_atomic(target / "tasks" / name, text.encode(), durable=False, within=within)
     view = RunView(
-        run=known,
+        run=run.about,
         view=whole,
-        rows=rows,
-        count=len(rows),
+        charts=charts(run.results),
+        rows=run.results,
+        count=len(run.results),
         damaged=facts["damaged"],
         baselines=baselines,
         branches=branches,
     )
     write_atomic(target / STYLE, style().encode(), durable=False, within=within)
-    index = Pages(style_url=STYLE).run(view, DiskUrls(ArtifactStore(folder / "artifacts")))
+    index = Pages(style_url=STYLE).run(view, DiskUrls(run.artifacts))
     write_atomic(target / "index.html", index.encode(), durable=False, within=within)
     write_atomic(target / MADE, dumps(facts), durable=False, within=within)
     return WrittenReport(index=target / "index.html", pages=len(stale))
 
 
-def story_of(
-    folder: Path, known: RunInfo, entry: IndexEntry, builder: TaskPageBuilder | None = None
-) -> TaskView | None:
+def write_comparison(path: Path, comparisons: Sequence[Comparison]) -> None:
+    """Write one page that shows all of them."""
+    write_atomic(path, Pages().render("compare.html", comparisons=comparisons, events="").encode(), durable=False)
+
+
+def task_view(run: RunInfo, episode: Episode, builder: TaskPageBuilder | None = None) -> TaskView | None:
     """The view of one task page; None when its journal cannot be read any more."""
     try:
-        episodes = attempts(folder / entry.name)
+        story = story_of(episode, builder)
     except JournalError:
         return None
-    if not episodes:
+    if story is None:
         return None
-    builder = builder or TaskPageBuilder(ArtifactStore(folder / "artifacts"))
-    return TaskView(run=known, row=row_of(entry, known), story=builder.story(episodes, known.dialect))
+    return TaskView(run=run, row=result_of(episode.result, episode.scoring, run.verified), story=story)
 
 
 def selected_text(artifacts: ArtifactStore, digest: str) -> str:
@@ -142,31 +137,29 @@ def selected_text(artifacts: ArtifactStore, digest: str) -> str:
     return value if isinstance(value, str) else dumps(value).decode()
 
 
-def _facts(found: Scan, known: RunInfo, rows: Sequence[Row], baselines: Sequence[Baseline]) -> JsonObject:
+def _facts(run: Run, baselines: Sequence[Baseline]) -> JsonObject:
     """All that the report depends on, as JSON: the same facts, the same report."""
-    stamps = {page_name(entry.name): [entry.size, entry.mtime_ns] for entry in found.entries}
-    order = [row.page for row in rows if row.page]
+    stamps = {page_of(one): one.stamp for one in run.readable()}
+    order = [row.page for row in run.results if row.page]
     pages = {
-        page: [*stamps[page], before, after]
+        page: [*(stamps[page] or ()), before, after]
         for before, page, after in zip(["", *order], order, [*order[1:], ""], strict=False)
     }
     return {
-        "version": f"{__version__} {version()} {known.dialect}",
-        "run": plain(known),
+        "version": f"{__version__} {version()} {run.scoring}",
+        "run": plain(run.about),
         "baselines": [plain(one) for one in baselines],
         "pages": pages,
-        "damaged": [str(damage) for damage in found.damaged],
+        "damaged": [str(damage) for damage in run.damaged],
     }
 
 
-def _task_pages(
-    folder: Path, known: RunInfo, found: Scan, *, stale: AbstractSet[str], pages: Mapping[str, Any]
-) -> Iterator[tuple[str, str]]:
+def _task_pages(run: Run, *, stale: AbstractSet[str], pages: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Name and text of each stale page; one journal in memory at a time."""
-    artifacts = ArtifactStore(folder / "artifacts")
-    builder, printer, place = TaskPageBuilder(artifacts), Pages(style_url=f"../{STYLE}"), DiskUrls(artifacts, depth=1)
-    for entry in found.entries:
-        name = page_name(entry.name)
-        if name in stale and (view := story_of(folder, known, entry, builder)) is not None:
+    builder, printer = TaskPageBuilder(run.artifacts), Pages(style_url=f"../{STYLE}")
+    place = DiskUrls(run.artifacts, depth=1)
+    for episode in run.readable():
+        name = page_of(episode)
+        if name in stale and (view := task_view(run.about, episode, builder)) is not None:
             _, _, before, after = pages[name]
             yield name, printer.task(replace(view, before=before, after=after), place)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from harness.records import benchmark_of
-from harness.reports.statistics import Interval, clustered_rate, weighted_mean, wilson
+from harness.runs.format import percent
+from harness.runs.intervals import Interval, clustered_rate, weighted_mean, wilson
 
 
 class SuiteEpisode(NamedTuple):
@@ -40,6 +41,15 @@ class SuiteRates:
     """Each benchmark counts by its weight, however many tasks it has."""
 
 
+SUITE_HEADS = ("benchmark", "weight", "tasks", "passed", "failed", "unscored", "rate", "95% interval")
+
+
+def suite_table(suite: SuiteRates) -> tuple[tuple[str, ...], ...]:
+    """The cells below `SUITE_HEADS`: a row for each benchmark, and one for the weighted mean."""
+    rows = ((one.name, percent(one.weight), *map(str, _counts(one)), *_interval(one.rate)) for one in suite.benchmarks)
+    return (*rows, ("weighted mean", "", "", "", "", "", *_interval(suite.mean)))
+
+
 def suite_rates(episodes: Iterable[SuiteEpisode], weights: Mapping[str, float]) -> SuiteRates | None:
     """Rates by benchmark; None when there are no weights, as the run is no suite, or no episode."""
     among: dict[str, list[SuiteEpisode]] = {}
@@ -51,6 +61,14 @@ def suite_rates(episodes: Iterable[SuiteEpisode], weights: Mapping[str, float]) 
     whole = sum(weights[name] for name in among)
     found = tuple(_rate(name, weights[name] / whole, among[name]) for name in weights if name in among)
     return SuiteRates(benchmarks=found, mean=weighted_mean([(one.rate, one.weight) for one in found]))
+
+
+def _counts(one: BenchmarkRate) -> tuple[int, ...]:
+    return one.tasks, one.passed, one.failed, one.unscored
+
+
+def _interval(rate: Interval) -> tuple[str, str]:
+    return percent(rate.value), f"{percent(rate.low)} to {percent(rate.high)}"
 
 
 def _rate(name: str, weight: float, episodes: Sequence[SuiteEpisode]) -> BenchmarkRate:

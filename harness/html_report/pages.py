@@ -22,19 +22,24 @@ import jinja2
 from markupsafe import Markup
 
 from harness.codec import dumps
-from harness.reports.baselines import NO_BASELINE, Baseline, is_baseline, rate_of
-from harness.reports.confinement import UNCONFINED
-from harness.reports.decisive_step import cause_step, ending_step, refusals, verdict_step
-from harness.reports.escape import one_line, visible
-from harness.reports.fork_tree import Branch
-from harness.reports.format import ago, cost, duration, judging, measure, percent, points
-from harness.reports.key_figures import columns, judge_notes, key_figures
-from harness.reports.overview import Overview
-from harness.reports.rows import Row, RunInfo
-from harness.reports.task_page import TEXT_LIMIT, TaskPageModel
-from harness.reports.template_environment import template_environment
+from harness.escape import one_line, visible
+from harness.html_report.chart import Histogram
+from harness.html_report.decisive_step import cause_step, ending_step, refusals, verdict_step
+from harness.runs.about import RunInfo
+from harness.runs.baselines import NO_BASELINE, Baseline, is_baseline, rate_of
+from harness.runs.figures import facts, judging
+from harness.runs.fork_tree import Branch
+from harness.runs.format import ago, cost, duration, measure, percent, points
+from harness.runs.judge_error import judge_sentence
+from harness.runs.notes import UNCONFINED
+from harness.runs.results import Result
+from harness.runs.statistics import Statistics
+from harness.runs.task_page import TEXT_LIMIT, TaskPageModel
+from harness.template_environment import template_environment
 
 TEMPLATES = Path(__file__).parent / "templates"
+_MOST_COLUMNS = 7
+"""Of figures below the headline."""
 
 
 class UrlScheme(Protocol):
@@ -74,8 +79,10 @@ class RunView:
     """A run's first page."""
 
     run: RunInfo
-    view: Overview
-    rows: Sequence[Row]
+    view: Statistics
+    charts: Sequence[Histogram] = ()
+    """What its episodes took."""
+    rows: Sequence[Result]
     """Those listed."""
     count: int
     """How many there are to page through."""
@@ -97,7 +104,7 @@ class TaskView:
     """A task's page."""
 
     run: RunInfo
-    row: Row
+    row: Result
     story: TaskPageModel
     before: str = ""
     after: str = ""
@@ -188,9 +195,9 @@ def _environment() -> jinja2.Environment:
         points=points,
         cost=cost,
         measure=measure,
-        key_figures=key_figures,
+        facts=facts,
         columns=columns,
-        judge_notes=judge_notes,
+        judge_sentence=judge_sentence,
         judging=judging,
         ago=lambda at: ago(time.time() - at),
         ms=lambda elapsed: duration(elapsed / 1000),
@@ -203,6 +210,12 @@ def _environment() -> jinja2.Environment:
         stamp=lambda markup: f"{crc32(str(markup).encode()):08x}",
     )
     return environment
+
+
+def columns(count: int) -> int:
+    """Into how many columns so many figures go, so that no row holds a single one."""
+    rows = -(-count // _MOST_COLUMNS)
+    return -(-count // max(1, rows))
 
 
 def _clock(at: float, form: str = "%Y-%m-%d %H:%M:%S UTC") -> str:

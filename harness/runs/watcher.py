@@ -17,9 +17,12 @@ from harness.errors import HarnessError, JournalError
 from harness.evaluators.result import CORRECTED
 from harness.journal.index import IndexEntry, read_entry, read_index
 from harness.journal.names import JOURNAL_SUFFIX, journals_in
-from harness.reports.overview import Overview, overview
-from harness.reports.rows import Row, RunInfo, rows_of, run_info
-from harness.reports.verified import VERIFIED_NAME
+from harness.journal.store import ArtifactStore
+from harness.runs.about import RunInfo, run_info
+from harness.runs.episode import Episode, RunFiles
+from harness.runs.results import Result, results_of
+from harness.runs.statistics import Statistics, beside, statistics_of
+from harness.runs.verified import VERIFIED_NAME
 
 Stamp = tuple[int, int]
 """Size and modification time of a file."""
@@ -30,8 +33,8 @@ class RunStatus:
     """A run as it is known at one moment."""
 
     about: RunInfo
-    rows: tuple[Row, ...]
-    view: Overview
+    rows: tuple[Result, ...]
+    view: Statistics
     damaged: tuple[str, ...]
     unread: int
     version: int
@@ -94,11 +97,12 @@ class RunWatcher:
         if last is None or (last.version, last.about, last.unread) != (version, known, unread):
             entries, damaged = tuple(self._entries.values()), tuple(self._damaged.values())
             # While journals are unread, a task without one is not known to be not begun.
-            rows = rows_of(entries, known if not unread else replace(known, tasks=()))
+            outcomes = (entry.outcome for entry in entries)
+            rows = results_of(outcomes, known if not unread else replace(known, tasks=()))
             last = self._standing = RunStatus(
                 about=known,
                 rows=rows,
-                view=overview(rows, self.folder, known.benchmarks),
+                view=beside(statistics_of(rows, known.benchmarks), self.folder, rows),
                 damaged=(*self._beside.values(), *(sentence for _, sentence in damaged)),
                 unread=unread,
                 version=version,
@@ -106,8 +110,8 @@ class RunWatcher:
             )
         return last
 
-    def entry(self, journal: str) -> IndexEntry | None:
-        """What the journal of this file name says now; None when it is not there or empty.
+    def episode(self, journal: str) -> Episode | None:
+        """The episode of the journal of this file name, as it is now; None when it is not there or empty.
 
         Raises:
             JournalError: It cannot be read.
@@ -118,7 +122,12 @@ class RunWatcher:
         except OSError:
             return None
         known = self._entries.get(journal)
-        return known if known is not None and known.holds(status) else read_entry(path, status)
+        entry = known if known is not None and known.holds(status) else read_entry(path, status)
+        if entry is None:
+            return None
+        artifacts = ArtifactStore(self.folder / "artifacts")
+        files = RunFiles(path=self.folder, scoring=self._about().dialect, artifacts=artifacts)
+        return Episode(files, entry.outcome, stamp=(entry.size, entry.mtime_ns))
 
     def _about(self) -> RunInfo:
         stamps = tuple(stamp_of(self.folder / name) for name in ("run.json", "summary.json", VERIFIED_NAME))

@@ -6,7 +6,7 @@ An episode is one trial of one task. A trial without a score is not counted, bec
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.reports.statistics import pass_at_k, pass_hat_k
+from harness.runs.intervals import pass_at_k, pass_hat_k
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

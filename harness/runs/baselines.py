@@ -10,8 +10,9 @@ from pathlib import Path
 
 from harness.errors import HarnessError
 from harness.journal.index import scan
-from harness.reports.rows import Row, rows_of, run_info, selected_rows
+from harness.runs.about import run_info
 from harness.runs.outcome import PASSED, UNSCORED
+from harness.runs.results import Result, results_of, selected
 
 AGENTS = ("null", "random")
 NO_BASELINE = "no baseline: play the same tasks with agent=null and agent=random"
@@ -42,7 +43,7 @@ class Baseline:
     unscored: int
     episodes: int
     sites: Mapping[str, Share] = field(default_factory=dict)
-    """By site combination, as `Row.site` names it."""
+    """By site combination, as `Result.site` names it."""
     templates: Mapping[str, Share] = field(default_factory=dict)
     """By intent template."""
 
@@ -51,7 +52,7 @@ class Baseline:
         return self.passed / self.episodes if self.episodes else 0.0
 
 
-def baselines_of(folder: Path, rows: Iterable[Row], dialect: str) -> tuple[Baseline, ...]:
+def baselines_of(folder: Path, rows: Iterable[Result], dialect: str) -> tuple[Baseline, ...]:
     """The baselines of the tasks of these rows, one of each kind; of several folders the first by name.
 
     Args:
@@ -73,7 +74,7 @@ def baselines_of_run(folder: Path, dialect: str) -> tuple[Baseline, ...]:
     if not any(agent_of(other) in AGENTS for other in _beside(folder)):
         return ()
     known = run_info(folder, dialect)
-    return baselines_of(folder, selected_rows(rows_of(scan(folder).entries, known), known), dialect)
+    return baselines_of(folder, selected(results_of(scan(folder).outcomes.values(), known), known), dialect)
 
 
 def sentence(baselines: Collection[Baseline], agent: str = "") -> str:
@@ -119,13 +120,13 @@ def _baseline(folder: Path, agent: str, asked: Mapping[str, str], dialect: str) 
     """None when it was not asked all of them, or cannot be read."""
     try:
         known = run_info(folder, dialect)
-        rows = rows_of(scan(folder).entries, known)
+        rows = results_of(scan(folder).outcomes.values(), known)
     except HarnessError:
         return None
     return baseline_of_rows(rows, folder.name, agent, asked)
 
 
-def baseline_of_rows(rows: Iterable[Row], run: str, agent: str, asked: Mapping[str, str]) -> Baseline | None:
+def baseline_of_rows(rows: Iterable[Result], run: str, agent: str, asked: Mapping[str, str]) -> Baseline | None:
     """What the run with these rows comes to as a baseline; None when it was not asked all of the tasks.
 
     Args:
@@ -149,12 +150,12 @@ def baseline_of_rows(rows: Iterable[Row], run: str, agent: str, asked: Mapping[s
     )
 
 
-def asked_of(rows: Iterable[Row]) -> dict[str, str]:
+def asked_of(rows: Iterable[Result]) -> dict[str, str]:
     """Task ids and digests of the tasks of these rows that were begun."""
     return {row.task_id: row.digest for row in rows if row.digest}
 
 
-def _shares(rows: Iterable[Row], key: Callable[[Row], str]) -> Mapping[str, Share]:
+def _shares(rows: Iterable[Result], key: Callable[[Result], str]) -> Mapping[str, Share]:
     found: dict[str, list[bool]] = {}
     for row in rows:
         found.setdefault(key(row), []).append(row.status == PASSED)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from harness.actions import Stop
 from harness.records import CloseReason
-from harness.reports.task_page import StepView, TaskPageModel
+from harness.runs.task_page import StepView, TaskPageModel
 
 _ANSWERS = ("string", "answer", "response", "fuzzy")
 """Parts of the names of evaluators that judge an answer."""

@@ -11,14 +11,16 @@ from statistics import fmean
 from typing import TypedDict
 
 from harness.records import benchmark_of
-from harness.reports.baselines import Baseline, baselines_of
-from harness.reports.format import cost, measure
-from harness.reports.overview import agreed, doubtful, repeated
-from harness.reports.rows import Row, RunInfo
-from harness.reports.statistics import Interval, clustered_bootstrap, sign_test, weighted_mean
-from harness.reports.trials import Trials, counted
-from harness.reports.verified import VerifiedAgreement
+from harness.runs.about import RunInfo
+from harness.runs.baselines import Baseline, baselines_of
+from harness.runs.format import cost, measure
+from harness.runs.intervals import Interval, clustered_bootstrap, sign_test, weighted_mean
 from harness.runs.outcome import PASSED, UNSCORED
+from harness.runs.results import Result
+from harness.runs.run import Run
+from harness.runs.statistics import agreed, doubtful, repeated
+from harness.runs.trials import Trials, counted
+from harness.runs.verified import VerifiedAgreement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +28,7 @@ class Side:
     """One run's part in a comparison."""
 
     about: RunInfo
-    rows: tuple[Row, ...]
+    rows: tuple[Result, ...]
     folder: Path | None = None
     """Where baselines are looked for beside it; None = nowhere."""
 
@@ -139,6 +141,27 @@ class Comparison:
         return self.difference.value < 0 and self.p <= level
 
 
+def compare_runs(before: Run, after: Iterable[Run]) -> tuple[Comparison, ...]:
+    """Hold each of `after` against `before`; all of them are read in one scoring.
+
+    Raises:
+        JournalError: A journal is damaged, because a comparison must not leave out what it cannot read.
+    """
+    first = side_of(before)
+    return tuple(compare(first, side_of(run)) for run in after)
+
+
+def side_of(run: Run) -> Side:
+    """A run's part in a comparison.
+
+    Raises:
+        JournalError: A journal is damaged.
+    """
+    if run.damaged:
+        raise run.damaged[0]
+    return Side(about=run.about, rows=run.results, folder=run.folder)
+
+
 def compare(before: Side, after: Side) -> Comparison:
     """Hold `after` against `before`."""
     old, new = _by_task(before.rows), _by_task(after.rows)
@@ -184,7 +207,7 @@ def compare(before: Side, after: Side) -> Comparison:
     )
 
 
-def _baselines(side: Side, rows: Sequence[Row]) -> tuple[Baseline, ...]:
+def _baselines(side: Side, rows: Sequence[Result]) -> tuple[Baseline, ...]:
     return () if side.folder is None else baselines_of(side.folder, rows, side.about.dialect)
 
 
@@ -213,19 +236,19 @@ def _suite(before: RunInfo, after: RunInfo, pairs: Sequence[Pair]) -> _Suite:
     }
 
 
-def _by_task(rows: Iterable[Row]) -> Mapping[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
+def _by_task(rows: Iterable[Result]) -> Mapping[str, list[Result]]:
+    found: dict[str, list[Result]] = {}
     for row in rows:
         if row.digest:
             found.setdefault(row.task_id, []).append(row)
     return found
 
 
-def _scored(rows: Iterable[Row]) -> list[Row]:
+def _scored(rows: Iterable[Result]) -> list[Result]:
     return [row for row in rows if row.status != UNSCORED]
 
 
-def _pair(task_id: str, old: Sequence[Row], new: Sequence[Row]) -> Pair:
+def _pair(task_id: str, old: Sequence[Result], new: Sequence[Result]) -> Pair:
     before, after = (_mean(row.status == PASSED for row in rows) for rows in (old, new))
     worse = new if after < before else old
     return Pair(
@@ -256,7 +279,7 @@ def _changes(pairs: Iterable[Pair], key: Callable[[Pair], str]) -> tuple[SiteCha
     )
 
 
-def _effort(old: Sequence[Row], new: Sequence[Row]) -> tuple[Effort, ...]:
+def _effort(old: Sequence[Result], new: Sequence[Result]) -> tuple[Effort, ...]:
     def effort(name: str, unit: str, before: Iterable[float], after: Iterable[float]) -> Effort:
         return Effort(name=name, unit=unit, before=_mean(before), after=_mean(after))
 

@@ -3,13 +3,14 @@
 All bins of a histogram are equally wide and the first begins at 0, so that lengths can be compared between runs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import floor, log10, sqrt
 
-from harness.reports.statistics import quantile
+from harness.runs.intervals import quantile
 from harness.runs.outcome import FAILED, PASSED, UNSCORED
+from harness.runs.results import Result
 
 WIDTH, HEIGHT = 300, 96
 _MOST_BINS = 20
@@ -67,6 +68,22 @@ class Histogram:
     """Of the horizontal axis."""
     upwards: tuple[Tick, ...]
     """Of the vertical axis, which counts."""
+
+
+def charts(results: Sequence[Result]) -> tuple[Histogram, ...]:
+    """What the episodes of a run took, where they differ."""
+    begun = [one for one in results if one.attempts]
+    measures: tuple[tuple[str, str, Callable[[Result], float]], ...] = (
+        ("Steps", "count", lambda one: one.steps),
+        ("Tokens", "count", lambda one: one.tokens),
+        ("Cost", "usd", lambda one: one.cost_usd),
+        ("Working time", "seconds", lambda one: one.elapsed_ms / 1000),
+    )
+    return tuple(
+        histogram(name, unit, [(measure(one), one.status) for one in begun])
+        for name, unit, measure in measures
+        if len({measure(one) for one in begun}) > 1
+    )
 
 
 def histogram(name: str, unit: str, values: Sequence[tuple[float, str]]) -> Histogram:

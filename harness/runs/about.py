@@ -1,0 +1,102 @@
+"""What a run folder says of itself beside its journals: `run.json`, `fork.json`, `verified.json`.
+
+Each of its small files may be missing, torn, of another version, or forged: what does not fit is left out.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness import safe_files
+from harness.codec import CodecError, JsonObject, loads
+from harness.evaluators.result import CORRECTED, DIALECTS
+from harness.runs.fork_tree import ForkOrigin, fork_origin
+from harness.runs.made_by import MadeBy, made_by
+from harness.runs.verified import OwnVerdicts, read_verdicts
+
+_MOST_ROWS = 1_000_000
+"""Episodes without a journal, at most; `run.json` may be wrong or hostile."""
+_LONGEST_NAME, _LONGEST_ID = 300, 2000
+_MOST_WEIGHT = 1e9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInfo:
+    """What a run folder says of itself beside its journals."""
+
+    name: str
+    dialect: str
+    model: str
+    agent: str
+    tasks: tuple[str, ...]
+    """Task ids of the run, begun or not; empty if unknown."""
+    trials: int
+    fork: ForkOrigin | None = None
+    """Where it was forked; None = it is no fork."""
+    made: tuple[MadeBy, ...] = ()
+    """By what the latest start was made, then earlier ones where that was something else."""
+    benchmarks: Mapping[str, float] = field(default_factory=dict)
+    """Name and weight of each benchmark of a suite; {} = the run is no suite."""
+    verified: OwnVerdicts | None = None
+    """What the scorer of webarena-verified says; None = it was not asked."""
+
+
+def run_info(folder: Path, dialect: str | None = None) -> RunInfo:
+    """Read the small files of a run folder; each may be missing, torn, of another version, or forged.
+
+    Args:
+        folder: The run folder.
+        dialect: Overrides the dialect the run was scored in.
+
+    Raises:
+        UnsafeFile: One of them is a link, a FIFO or a device.
+    """
+    run, summary = side_file(folder / "run.json"), side_file(folder / "summary.json")
+    tasks, trials = _tasks(run.get("tasks")), run.get("trials")
+    trials = trials if isinstance(trials, int) and 0 < trials < 10_000 else 1
+    return RunInfo(
+        name=folder.resolve().name,
+        dialect=dialect or recorded_scoring(summary, run),
+        model=_text(run.get("model")),
+        agent=_text(run.get("agent")),
+        tasks=tasks if len(tasks) * trials <= _MOST_ROWS else (),
+        trials=trials,
+        fork=fork_origin(folder),
+        made=made_by(run),
+        benchmarks=_weights(run.get("benchmarks")),
+        verified=read_verdicts(folder),
+    )
+
+
+def recorded_scoring(summary: JsonObject, description: JsonObject) -> str:
+    """The scoring that a run was scored in last."""
+    found = summary.get("scoring") or description.get("scoring")
+    return found if isinstance(found, str) and found in DIALECTS else CORRECTED
+
+
+def side_file(path: Path) -> JsonObject:
+    """A small JSON object of a run folder; {} when it is missing or none.
+
+    Raises:
+        UnsafeFile: It is a link, a FIFO or a device.
+    """
+    try:
+        found = loads(safe_files.read(path, most=safe_files.MAX_SIDE_FILE_BYTES))
+    except (OSError, CodecError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _text(value: object) -> str:
+    return value[:_LONGEST_NAME] if isinstance(value, str) else ""
+
+
+def _weights(value: object) -> dict[str, float]:
+    found = value.items() if isinstance(value, dict) else ()
+    return {name: float(one) for name, one in found if isinstance(one, int | float) and 0 < one < _MOST_WEIGHT}
+
+
+def _tasks(value: object) -> tuple[str, ...]:
+    """Task ids, each once; what is far longer than a name of a file can be is none."""
+    found = value if isinstance(value, list) else ()
+    return tuple(dict.fromkeys(task for task in found if isinstance(task, str) and len(task) <= _LONGEST_ID))

@@ -1,0 +1,197 @@
+"""The results of a run: one for each (task, trial), with all that lists, tables, charts and sums say about it.
+
+Made of the index alone, so ten thousand tasks need no journal read. What a result calls its cause is a closed set of
+words, by which failures are grouped; the sentence beside it is the evaluator's or the error's own.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from harness.journal.index import EpisodeResult
+from harness.journal.names import JOURNAL_SUFFIX, name_of
+from harness.records import Usage
+from harness.runs.about import RunInfo
+from harness.runs.episode import Episode
+from harness.runs.outcome import FAILED, NOT_FINISHED, UNSCORED, judged_by, said_instead, score_of
+from harness.runs.verified import OwnVerdict, OwnVerdicts, key_of
+
+NOT_BEGUN = "not begun"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One (task, trial) of a run; the defaults are those of a task that was not begun."""
+
+    task_id: str
+    trial: int
+    page: str = ""
+    """File name of its page; "" when there is nothing to show."""
+    site: str = "-"
+    """Its sites, joined by `+`."""
+    intent: str = ""
+    template: str = ""
+    cluster: str
+    """Tasks of one intent template share it."""
+    status: str = UNSCORED
+    """`passed`, `failed` or `unscored`."""
+    score: float | None = None
+    """In [0, 1]; None when unscored."""
+    cause: str = NOT_BEGUN
+    """Why it did not pass, in one of few words; "" when it did."""
+    why: str = NOT_FINISHED
+    """Why it is unscored or was closed for the agent: the sentence of the evaluator or the error."""
+    unread: str = ""
+    """What the agent said last, where it could not be understood."""
+    steps: int = 0
+    attempts: int = 0
+    resumed_from: int | None = None
+    """Last step that did not have to be done again in the current attempt; None = never interrupted."""
+    resumes: int = 0
+    divergences: int = 0
+    """How often a resume did not lead to what is recorded."""
+    policy_violations: int = 0
+    """Different things that the agent's process was seen to try and may not do, in all attempts."""
+    is_unconfined: bool = False
+    """The agent was a process that nothing confined."""
+    doubts: tuple[str, ...] = ()
+    """The doubts of its score, one sentence each."""
+    usage: Usage = field(default_factory=Usage)
+    """Of the model under test, in all attempts."""
+    judge: Usage = field(default_factory=Usage)
+    """What judging cost; in none of the figures above."""
+    inherited_steps: int = 0
+    """Of a fork: steps of another run that it begins with."""
+    inherited: Usage = field(default_factory=Usage)
+    """What they cost that run; in none of the figures above."""
+    elapsed_ms: float = 0.0
+    """Working time of all attempts."""
+    digest: str = ""
+    """Of the task with the reference that scored it, so that runs can tell whether they asked the same."""
+    is_corrected: bool = False
+    """Whether that reference is not the one that was played."""
+    is_disputed: bool = False
+    """Whether the two scorings judge it differently."""
+    judged: tuple[str, str] | None = None
+    """Judge and prompt that decided its score; None = no judge did."""
+    verified: OwnVerdict | None = None
+    """Of the scorer of webarena-verified, on the attempt that counts; None = it was not asked."""
+
+    @property
+    def tokens(self) -> int:
+        return self.usage.tokens
+
+    @property
+    def cost_usd(self) -> float:
+        return self.usage.cost_usd
+
+    @property
+    def priced(self) -> bool:
+        """Whether all of it has a price; otherwise `cost_usd` is a lower bound."""
+        return self.usage.priced
+
+    @property
+    def reason(self) -> str:
+        """Why it did not pass, for people: where the agent could not be understood, what it said."""
+        return said_instead(self.why, self.unread) if self.page else self.cause
+
+    @property
+    def detail(self) -> str:
+        """What `reason` says beyond `cause`."""
+        said = self.reason.removeprefix("evaluator error: ").removeprefix("infrastructure: ")
+        return said.removeprefix(self.cause).lstrip(": ")
+
+    @property
+    def name(self) -> str:
+        """The task, and its trial unless that is the first."""
+        return f"{self.task_id} · trial {self.trial}" if self.trial else self.task_id
+
+
+def result_of(outcome: EpisodeResult, scoring: str, verified: OwnVerdicts | None = None) -> Result:
+    """What an episode has come to.
+
+    Args:
+        outcome: As the index has it.
+        scoring: `corrected` or `webarena`.
+        verified: The verdicts of the scorer of webarena-verified on the run; None = it was not asked.
+    """
+    score = score_of(outcome, scoring)
+    verdict = verified.by_trial.get(key_of(outcome.task_id, outcome.trial)) if verified else None
+    return Result(
+        task_id=outcome.task_id,
+        trial=outcome.trial,
+        page=page_of(outcome),
+        site="+".join(outcome.sites) or "-",
+        intent=outcome.intent,
+        template=outcome.template,
+        cluster=outcome.template_id or f"task {outcome.task_id}",
+        status=score.status,
+        score=score.value,
+        cause=score.cause,
+        why=score.why,
+        unread=outcome.unread if score.status == FAILED else "",
+        steps=outcome.steps,
+        attempts=outcome.attempt,
+        resumed_from=outcome.resumed_from,
+        resumes=outcome.resumes,
+        divergences=outcome.divergences,
+        policy_violations=outcome.violations,
+        is_unconfined=outcome.is_unconfined,
+        doubts=outcome.doubts,
+        usage=outcome.usage,
+        judge=outcome.judge_usage,
+        inherited_steps=outcome.fork.step if outcome.fork else 0,
+        inherited=outcome.inherited_usage,
+        elapsed_ms=outcome.elapsed_ms,
+        digest=score.reference or outcome.task_digest,
+        is_corrected=bool(score.reference),
+        is_disputed=len({(one.status, one.value) for one in outcome.scores.values()}) > 1,
+        judged=judged_by(outcome, scoring),
+        verified=verdict if verdict is not None and verdict.attempt == outcome.attempt else None,
+    )
+
+
+def results_of(outcomes: Iterable[EpisodeResult], known: RunInfo) -> tuple[Result, ...]:
+    """In task order, with one for each episode of the run that was not begun yet."""
+    results = [result_of(outcome, known.dialect, known.verified) for outcome in outcomes]
+    begun = {(one.task_id, one.trial) for one in results}
+    expected = ((task, trial) for trial in range(known.trials) for task in known.tasks)
+    results += [not_begun(*pair) for pair in expected if pair not in begun]
+    return tuple(sorted(results, key=lambda one: (_natural(one.task_id), one.trial)))
+
+
+def not_begun(task_id: str, trial: int, *, site: str = "-", cluster: str = "") -> Result:
+    """The result of an episode that has no journal; where its task is not known, nor are site and cluster."""
+    return Result(task_id=task_id, trial=trial, site=site, cluster=cluster or f"task {task_id}")
+
+
+def selected(results: Iterable[Result], known: RunInfo) -> tuple[Result, ...]:
+    """Those of the tasks and trials a run is about now; a folder may hold more from earlier starts."""
+    tasks = set(known.tasks)
+    return tuple(one for one in results if one.task_id in tasks and one.trial < known.trials)
+
+
+def page_of(episode: EpisodeResult | Episode) -> str:
+    """File name of the page of an episode."""
+    return name_of(episode.task_id, episode.trial).removesuffix(JOURNAL_SUFFIX) + ".html"
+
+
+def select(
+    results: Sequence[Result], *, text: str = "", status: str = "", site: str = "", cause: str = ""
+) -> tuple[Result, ...]:
+    """Those all given filters let through; `text` is looked for in id, intent and cause, without case."""
+    wanted = text.casefold().split()
+    return tuple(
+        one
+        for one in results
+        if status in ("", one.status)
+        and site in ("", one.site)
+        and cause in ("", one.cause)
+        and all(word in f"{one.task_id} {one.intent} {one.cause}".casefold() for word in wanted)
+    )
+
+
+def _natural(task_id: str) -> tuple[tuple[int, int, str], ...]:
+    """Numbers in a task id in their own order: 2 before 10."""
+    parts = re.findall(r"[0-9]{1,18}|[^0-9]+", task_id)
+    return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts)
