@@ -344,7 +344,7 @@ def test_labels_splits_and_rates_are_those_of_agent_reward_bench() -> None:
                 digest="",
                 label=one.success,
                 verdict=verdicts[one.key],
-                unread=True,
+                unread=verdicts[one.key] is None,
                 why="",
                 usage=Usage(),
                 at=0.0,
