@@ -353,7 +353,7 @@ def test_labels_splits_and_rates_are_those_of_agent_reward_bench() -> None:
         ]
         counts = agreement(judged, unread_fails=True)
         ours = [rate.value for rate in (counts.precision, counts.recall, counts.accuracy) if rate is not None]
-        assert ours == pytest.approx(theirs[split]["rates"])
+        assert ours == pytest.approx(theirs[split]["rates"], abs=5e-5)  # accuracy has four digits there
 
 
 @pytest.mark.parametrize(
