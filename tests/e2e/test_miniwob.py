@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import shutil
 import signal
 from collections.abc import Callable, Iterator
@@ -111,20 +110,11 @@ def test_a_killed_episode_goes_on_in_the_page_of_its_seed(start: Starter, tmp_pa
 
 
 @pytest.mark.slow
-def test_the_null_agent_earns_nothing_at_two_episodes_a_second_and_more(tmp_path: Path) -> None:
-    before = processor_s()
+def test_the_null_agent_earns_nothing(tmp_path: Path) -> None:
     with running("task=miniwob", "task.split=all", "agent=null", "llm=none", root=tmp_path / "results") as process:
-        process.communicate()
-    used_s = processor_s() - before
+        assert process.wait(timeout=1200) == 0
     summary = json.loads((tmp_path / "results" / "run" / "summary.json").read_bytes())
     assert (summary["passed"], summary["failed"]) == (0, 130)
-    assert used_s / 130 < 1, "two cores play two episodes a second if one takes less than a second of a processor"
-
-
-def processor_s() -> float:
-    """Used so far by processes that this one has started and that have ended, with all of theirs."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def test_a_page_there_is_not_is_one_sentence(start_here: Starter) -> None:
