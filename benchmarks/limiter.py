@@ -26,7 +26,7 @@ from harness.api import Message
 from harness.browser.network.http import fetch
 from harness.codec import dumps, loads
 from harness.config import PROJECT
-from harness.demo.launcher import start_servers
+from harness.embedded_server import start_servers
 from harness.llm.chat_settings import ChatSettings
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_model import EndpointModel

@@ -31,7 +31,7 @@ from benchmarks.gateway import passthrough_to, record
 from benchmarks.instant_endpoint import instant_endpoint
 from benchmarks.results import Rows, parser, row, tell
 from benchmarks.step_overhead import HOME, task
-from harness.demo.launcher import start_servers
+from harness.embedded_server import start_servers
 from harness.gateway.cdp.bursts import Bursts, Ticket
 from harness.gateway.scripted import scripted_process
 from harness.records import BrowserCommand, Site

@@ -25,7 +25,7 @@ from benchmarks.gateway import added, record
 from benchmarks.results import Rows, parser, tell
 from benchmarks.step_overhead import HOME, task
 from harness.browser.driver.devtools_pipe import MOST_BYTES
-from harness.demo.launcher import start_servers
+from harness.embedded_server import start_servers
 from harness.gateway.scripted import scripted_process
 from harness.records import Site
 

@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.results import Rows, parser, tell, timed
 from harness.browser.network.http import fetch
 from harness.codec import loads
-from harness.demo.launcher import start_servers
+from harness.embedded_server import start_servers
 
 PROJECT = Path(__file__).resolve().parent.parent
 INTENT = "Look through the shop, then stop."

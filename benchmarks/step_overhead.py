@@ -24,7 +24,7 @@ from harness.browser.browser_settings import BrowserSettings
 from harness.browser.driver import executable
 from harness.browser.driver.chromium_flags import SWITCHES
 from harness.browser.session.chromium import ChromiumPool
-from harness.demo.launcher import start_servers
+from harness.embedded_server import start_servers
 from harness.journal.log import Journal
 from harness.journal.redaction import Redactor
 from harness.records import Acted, Decided, Done, Episode, Eval, LiveObservation, Opened, Site, Task, Usage

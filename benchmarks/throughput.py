@@ -30,7 +30,7 @@ from benchmarks.results import Row, Rows, parser, row, tell
 from benchmarks.step_overhead import HOME, SCRIPT, VIEWPORT, Step, perform
 from harness.browser.driver import executable
 from harness.browser.driver.chromium_flags import SWITCHES
-from harness.demo.launcher import start_servers
+from harness.embedded_server import start_servers
 
 PROJECT = Path(__file__).resolve().parent.parent
 INTENT = "Shopping list number {}."

@@ -16,6 +16,8 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "id_accessibility_tree": "harness.benchmarks.webarena.id_action_set:IdActionSet",
             "playwright": "harness.benchmarks.webarena.playwright_action_set:PlaywrightActionSet",
         },
+        "cairn.endpoints": {"scripted": "harness.demo.model.scripted_endpoint:ScriptedEndpoint"},
+        "cairn.visits": {"live": "harness.browser.live.rules:LiveRules"},
     }
 )
 """Group of entry points to name to `module:attribute`."""

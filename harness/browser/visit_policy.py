@@ -6,11 +6,10 @@ web: pages are opened as `browser.allowed` says, at any pace.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from harness.errors import ConfigError
+from harness.registry import Registry
 
 if TYPE_CHECKING:  # the settings are read by every start, which must not wait for playwright
     from playwright.async_api import Browser, BrowserContext
@@ -18,8 +17,8 @@ if TYPE_CHECKING:  # the settings are read by every start, which must not wait f
     from harness.actions import Action
     from harness.browser.tabs.tabs import Tabs
 
-SHIPPED: Mapping[str, str] = MappingProxyType({"live": "harness.browser.live.rules:LiveRules"})
-"""Key below `sites` to module and class of the policy."""
+POLICIES = Registry(group="cairn.visits", noun="sites")
+"""Key below `sites` to the class of the policy."""
 
 
 class EpisodeVisits(Protocol):
@@ -150,9 +149,8 @@ NO_VISITS = NoVisits()
 
 
 def policy_class(name: str) -> type[VisitPolicy]:
-    """Raises: KeyError: There is none."""
-    module, _, kind = SHIPPED[name].partition(":")
-    found: type[VisitPolicy] = getattr(import_module(module), kind)
+    """Raises: ConfigError: There is none."""
+    found: type[VisitPolicy] = POLICIES.find(name)
     return found
 
 
@@ -162,7 +160,7 @@ def chosen(tree: Mapping[str, Any]) -> VisitPolicy:
     Raises:
         ConfigError: There are settings of two policies, or see `VisitPolicy.read`.
     """
-    given = [name for name in SHIPPED if tree.get(name) is not None]
+    given = [name for name in POLICIES.names() if tree.get(name) is not None]
     if len(given) > 1:
         raise ConfigError(f"sites.{given[0]} and sites.{given[1]} cannot both hold; set one of them to null")
     return policy_class(given[0]).read(tree[given[0]]) if given else NO_VISITS

@@ -24,8 +24,9 @@ from harness.config.deployment import Deployment
 from harness.config.observation_settings import parts_of
 from harness.config.recorded_config import NAME, read_recorded, recorded_address, recorded_sites, recorded_text
 from harness.config.site_settings import SitesSettings
-from harness.demo.launcher import start_servers
+from harness.embedded_server import start_servers
 from harness.errors import ConfigError
+from harness.evaluation.embedded import site_server
 from harness.evaluation.models import read_yaml
 from harness.evaluation.run_context import WorkerContext
 from harness.evaluation.worker_pool import chromium
@@ -101,7 +102,9 @@ async def _environment(config: Config, opened: Opened, folder: Path, closing: As
     """Sites and browser; they end with `closing`."""
     port = None
     if config.sites.embedded:
-        port = await closing.enter_async_context(start_servers("harness.demo", log=folder / "sites.log"))
+        (state := folder / "sites").mkdir()
+        serving = start_servers(*site_server(config.sites, state), log=folder / "sites.log")
+        port = await closing.enter_async_context(serving)
     run = RunFolder.open(folder, held=False)
     context = WorkerContext(config=config, run=run, config_digest=opened.config_digest, stopping=ShutdownSignal())
     pool = await closing.enter_async_context(chromium(context, Deployment(config.sites, port)))

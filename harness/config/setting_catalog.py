@@ -25,7 +25,7 @@ from harness.config.site_settings import ResetSettings, SiteSettings, SitesSetti
 from harness.records import Login
 
 _KINDS = {str: "text", int: "whole number", float: "number", bool: "true or false", list: "list", tuple: "list"}
-_POLICIES = {name: visit_policy.policy_class(name) for name in visit_policy.SHIPPED}
+_POLICIES = {name: visit_policy.policy_class(name) for name in visit_policy.POLICIES.names()}
 """Of visits; all that they say is measured."""
 _GROUPS_OF_SITES = (
     ("sites.", SitesSettings),

@@ -141,7 +141,7 @@ def keys_of(settings: type) -> set[str]:
 
 
 SITE_KEYS = keys_of(SiteSettings)
-RESERVED = keys_of(SitesSettings) | set(visit_policy.SHIPPED)
+RESERVED = keys_of(SitesSettings) | set(visit_policy.POLICIES.names())
 """Settings of `sites` that are no site."""
 
 
@@ -150,7 +150,7 @@ def keys_below(place: str) -> set[str]:
     match place.split("."):
         case ["sites", "reset"]:
             return keys_of(ResetSettings)
-        case ["sites", policy] if policy in visit_policy.SHIPPED:
+        case ["sites", policy] if policy in visit_policy.POLICIES.names():
             return keys_of(visit_policy.policy_class(policy))
         case ["sites", _]:
             return SITE_KEYS

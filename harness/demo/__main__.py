@@ -4,9 +4,9 @@ import argparse
 import os
 from pathlib import Path
 
-from harness.demo.launcher import KEY_VARIABLE
 from harness.demo.registry import SITES
 from harness.demo.tenants import SitesApp
+from harness.embedded_server import KEY_VARIABLE
 from harness.loopback_server import run
 
 

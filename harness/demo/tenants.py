@@ -23,8 +23,8 @@ from starlette.routing import compile_path
 from starlette.types import Receive, Scope, Send
 
 from harness.demo.accounts import COOKIE, SCHEMA, find_session
-from harness.demo.launcher import KEY_HEADER
 from harness.demo.web import HERE, Form, SiteApp, SiteRoute, Visit
+from harness.embedded_server import KEY_HEADER
 
 HOST = re.compile(r"(?:([a-z0-9]{1,16})\.)?([a-z][a-z0-9]*)\.localhost(?::\d+)?")
 SAFE = ("GET", "HEAD", "OPTIONS")

@@ -13,14 +13,14 @@ from urllib.parse import urlsplit
 from harness.codec import digest, dumps
 from harness.config import Config
 from harness.config.model_settings import LlmConfig
-from harness.demo.launcher import KEY_VARIABLE, EmbeddedServer, launch_server
-from harness.demo.model.fault_injection import read_faults
-from harness.demo.model.scripts import SECRETS_VARIABLE, plan_entries, read_plans
+from harness.config.site_settings import SitesSettings
+from harness.embedded_server import KEY_VARIABLE, EmbeddedServer, launch_server
 from harness.errors import ConfigError
+from harness.evaluation.embedded_endpoint import ENDPOINTS, endpoint_of
 from harness.evaluation.run_context import RunContext
 from harness.evaluation.suite_file import suite_plans
 
-ROUTER = "harness.demo.router"
+_ROUTER = "harness.runner.site_router"
 _REACH_S = 5.0
 
 
@@ -78,19 +78,29 @@ async def _launch_sites(context: RunContext, closing: AsyncExitStack) -> Embedde
         return None
     # Not in the run folder, which may be far away; the server deletes it, too, when the run was killed.
     state = closing.enter_context(TemporaryDirectory(prefix="cairn-sites-", ignore_cleanup_errors=True))
-    servers = context.settings.sites.servers
-    given = (context.settings.sites.server,) if len(servers) < 2 else (ROUTER, "--servers", dumps(servers).decode())
     return await closing.enter_async_context(
         launch_server(
-            *(*given, "--state", state),
+            *site_server(context.settings.sites, Path(state)),
             log=context.run.path / "sites.log",
             variables={KEY_VARIABLE: context.embedded.key},
         )
     )
 
 
+def site_server(sites: SitesSettings, state: Path) -> tuple[str, ...]:
+    """Module and arguments of the server of the embedded sites, or of several.
+
+    Args:
+        sites: The settings.
+        state: Folder for what the sites remember.
+    """
+    servers = sites.servers
+    given = (sites.server,) if len(servers) < 2 else (_ROUTER, "--servers", dumps(servers).decode())
+    return (*given, "--state", str(state))
+
+
 def is_embedded_endpoint(llm: LlmConfig) -> bool:
-    return llm.kind == "scripted" and llm.base_url is None
+    return llm.kind in ENDPOINTS.names() and llm.base_url is None
 
 
 def plans_digest(config: Config) -> str | None:
@@ -104,22 +114,21 @@ def plans_digest(config: Config) -> str | None:
 
 def _plans(config: Config) -> list[Any]:
     if config.llm.plans is not None:
-        return plan_entries(Path(config.llm.plans))
+        return endpoint_of(config.llm.kind).plan_entries(Path(config.llm.plans))
     if not config.task.members:
         raise ConfigError("llm.plans is not set: llm=scripted needs a plan file for these tasks, llm.plans=FILE")
-    return suite_plans(config.task.members)
+    return suite_plans(config.task.members, endpoint_of(config.llm.kind).plan_entries)
 
 
 async def _launch_endpoint(context: RunContext, closing: AsyncExitStack) -> EmbeddedServer:
-    llm, run = context.settings.llm, context.run
+    llm, run, endpoint = context.settings.llm, context.run, endpoint_of(context.settings.llm.kind)
     plans, told = llm.plans, b""
     if plans is None:
         plans = str(run.write("plans.json", told := dumps(_plans(context.config))))
     intents = {task.task_id: task.intent for task in context.tasks}
     placeholders = {f"__{name.upper()}__": base for name, base in context.settings.sites.canonical_bases.items()}
     # Here a wrong file is a usage error.
-    read_plans(Path(plans), intents, placeholders=placeholders, reveal=run.redactor.reveal_data)
-    read_faults(llm.faults)
+    endpoint.check(Path(plans), llm.faults, intents, placeholders=placeholders, reveal=run.redactor.reveal_data)
     arguments = {
         "--intents": str(run.write("intents.json", dumps(intents))),
         "--plans": plans,
@@ -131,9 +140,9 @@ async def _launch_endpoint(context: RunContext, closing: AsyncExitStack) -> Embe
     secrets = run.redactor.secrets_in(dumps(intents) + told)
     return await closing.enter_async_context(
         launch_server(
-            "harness.demo.model.model_server",
+            endpoint.module,
             *pairs,
             log=run.path / "endpoint.log",
-            variables={SECRETS_VARIABLE: dumps(secrets).decode()} if secrets else {},
+            variables={endpoint.secrets_variable: dumps(secrets).decode()} if secrets else {},
         )
     )

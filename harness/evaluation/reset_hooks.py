@@ -15,7 +15,7 @@ from harness.browser.network.reset_request import Hook, post_until_ok, retry_unt
 from harness.browser.network.site_health import WaitPolicy
 from harness.choices import ResetWhen
 from harness.config.site_settings import URL, SitesSettings
-from harness.demo.launcher import KEY_HEADER, KEY_VARIABLE
+from harness.embedded_server import KEY_HEADER, KEY_VARIABLE
 from harness.errors import ConfigError
 from harness.records import Task
 from harness.runner import shell

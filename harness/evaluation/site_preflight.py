@@ -18,7 +18,7 @@ from harness.browser.network.system_proxy import SystemProxies
 from harness.choices import ResetWhen, SiteLocking
 from harness.config.deployment import UNUSED_LANE, lane_base
 from harness.config.site_settings import URL, SiteSettings, SitesSettings
-from harness.demo.launcher import KEY_HEADER, KEY_VARIABLE
+from harness.embedded_server import KEY_HEADER, KEY_VARIABLE
 from harness.errors import ConfigError, SiteUnavailable
 from harness.evaluation.reset_hooks import why_foreign
 from harness.records import Task

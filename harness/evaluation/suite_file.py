@@ -20,12 +20,11 @@ from typing import Any
 import yaml
 
 from harness import safe_files
-from harness.browser.visit_policy import SHIPPED as POLICIES
+from harness.browser.visit_policy import POLICIES
 from harness.codec import JsonObject
 from harness.config import Config, LimitsConfig
 from harness.config.schema_fields import Tree, as_plain
 from harness.config.site_settings import DEMO_SERVER, RESERVED, read_sites
-from harness.demo.model.scripts import plan_entries
 from harness.errors import ConfigError, UnsafeFile
 
 Compose = Callable[[str, Mapping[str, Any]], Config]
@@ -189,7 +188,7 @@ def _sites(path: Path, trees: Mapping[str, Tree], of_run: Tree) -> Tree:
             f"{path}: the sites of {', '.join(served)} are embedded, those of {', '.join(deployed)} are your own"
             " deployment; a run has sites of one kind, so give each kind a suite of its own"
         )
-    if live := [name for name, tree in trees.items() if any(tree.get(key) is not None for key in POLICIES)]:
+    if live := [name for name, tree in trees.items() if any(tree.get(key) is not None for key in POLICIES.names())]:
         raise ConfigError(f"{path}: {', '.join(live)} is played on the live web; run it apart from a suite")
     merged: Tree = {}
     whose: dict[str, str] = {}
@@ -215,9 +214,12 @@ def _each_site(trees: Mapping[str, Tree]) -> Iterator[tuple[str, str, Any]]:
             yield name, site, {**serves, **settings} if isinstance(settings, Mapping) else settings
 
 
-def suite_plans(members: Mapping[str, Mapping[str, Any]]) -> list[JsonObject]:
+def suite_plans(members: Mapping[str, Mapping[str, Any]], entries_of: Callable[[Path], list[Any]]) -> list[JsonObject]:
     """The plan files of a suite's benchmarks as one, for the scripted endpoint.
 
+    Args:
+        members: The benchmarks, by name.
+        entries_of: Gives what a plan file lists.
     Raises:
         ConfigError: A benchmark has none.
         TaskError: One cannot be read.
@@ -229,7 +231,7 @@ def suite_plans(members: Mapping[str, Mapping[str, Any]]) -> list[JsonObject]:
                 f"llm=scripted has no plans for the benchmark {name} of the suite; leave it out, give llm.plans=FILE"
                 f" with plans for all (task_id: {name}.ID), or choose a model by llm=openai"
             )
-        for plan in plan_entries(Path(path)):
+        for plan in entries_of(Path(path)):
             if isinstance(plan, dict):
                 found.append({**plan, "task_id": f"{name}.{plan.get('task_id')}"})
     return found

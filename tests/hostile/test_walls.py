@@ -14,9 +14,9 @@ import pytest_asyncio
 from playwright.async_api import Browser
 
 from harness.browser.network.site_health import WaitPolicy
-from harness.demo.launcher import KEY_HEADER, KEY_VARIABLE, start_servers
 from harness.demo.registry import SITES
 from harness.demo.tenants import SitesApp
+from harness.embedded_server import KEY_HEADER, KEY_VARIABLE, start_servers
 from harness.errors import ConfigError
 from harness.evaluation.reset_hooks import EmbeddedResetHooks
 from harness.loopback_server import serving

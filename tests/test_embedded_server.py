@@ -9,7 +9,7 @@ import httpx
 import psutil
 import pytest
 
-from harness.demo.launcher import RESTARTS, start_servers
+from harness.embedded_server import RESTARTS, start_servers
 from harness.errors import UsageError
 from tests.demo.conftest import sign_in
 from tests.waiting import until

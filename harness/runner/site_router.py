@@ -1,4 +1,6 @@
-"""One port for the embedded sites of several servers: `python -m harness.demo.router --servers JSON --state DIR`.
+"""One port for the embedded sites of several servers.
+
+    python -m harness.runner.site_router --servers JSON --state DIR
 
 Starts each server as a child and connects a client to the one whose site the first request names (`Host`), byte for
 byte; a browser asks only one host by a connection. A child that ends is started again on its port.
@@ -15,7 +17,7 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 from harness.codec import loads
-from harness.demo.launcher import start_servers
+from harness.embedded_server import start_servers
 
 _HOST = re.compile(rb"\r\nhost:[ \t]*(?:t\d+\.)?([a-z0-9_-]+)\.localhost(?::\d+)?[ \t]*\r\n", re.IGNORECASE)
 _MOST_OF_A_HEAD = 1 << 16
@@ -86,7 +88,9 @@ def _say(text: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m harness.demo.router", description="One port for several servers.")
+    parser = argparse.ArgumentParser(
+        prog="python -m harness.runner.site_router", description="One port for several servers."
+    )
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 = any free one")
     parser.add_argument("--servers", required=True, help="JSON: module to the names of its sites")
     parser.add_argument("--state", type=Path, required=True, help="folder; each server has a folder of its own in it")

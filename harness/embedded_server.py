@@ -1,5 +1,9 @@
 """Starts an embedded server as a child process that exits when its parent dies, however that happens.
 
+A server is a module that is run as `python -m MODULE --port N`. It prints one line that ends with its port when it
+accepts connections. One that serves sites is also given `--state DIR`, and answers `POST /__reset__` on the host of
+each lane; `harness.loopback_server` does most of it.
+
 The child reads from a pipe on its stdin and exits when it closes. It has a session of its own, so that Ctrl-C in the
 terminal reaches only the parent. A server that crashes is started again on the same port.
 """
