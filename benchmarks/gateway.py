@@ -22,11 +22,11 @@ from benchmarks.instant_endpoint import instant_endpoint
 from benchmarks.journal_append import SECRETS
 from benchmarks.results import Row, Rows, parser, tell, timed
 from benchmarks.step_overhead import task
+from harness.api import ChatSettings
 from harness.gateway.scripted import scripted_process
 from harness.gateway.session import ProcessAgent
 from harness.journal.redaction import Redactor
 from harness.journal.store import RunFolder
-from harness.llm.chat_settings import ChatSettings
 from harness.llm.circuit_breaker import OutageWaiter
 from harness.llm.endpoint import Endpoint
 from harness.llm.exchange import Exchanger

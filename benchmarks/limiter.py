@@ -22,12 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import Rows, parser, row, say, tell
-from harness.api import Message
+from harness.api import ChatSettings, Message
 from harness.browser.network.http import fetch
 from harness.codec import dumps, loads
 from harness.config import PROJECT
 from harness.embedded_server import start_servers
-from harness.llm.chat_settings import ChatSettings
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_model import EndpointModel
 from harness.llm.limiter import Limiter
