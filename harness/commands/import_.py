@@ -1,4 +1,4 @@
-"""`harness import`: imports results of WebArena's own harness as a run."""
+"""`harness import`: imports results of another harness as a run, as of WebArena's own."""
 
 import argparse
 import sys
@@ -6,12 +6,18 @@ from pathlib import Path
 
 from harness.errors import ExitCode
 from harness.escape import flat
+from harness.registry import Registry
 
+IMPORTERS = Registry(group="cairn.importers", noun="harness import --from")
+"""Name to what is called with source folder, run folder and logs; it writes the run, and tells what it holds."""
 HELP = "import a WebArena result folder (render_*.html); data it lacks is left out"
 EXAMPLE = "harness import webarena/cache/results_20240101 --to results/gpt-4-cot --log log_files/log_1.log"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--from", dest="format", choices=IMPORTERS.names(), default="webarena", help="whose results they are"
+    )
     parser.add_argument("source", type=Path, metavar="FOLDER", help="WebArena's --result_dir")
     parser.add_argument(
         "--to", type=Path, metavar="RUN", help="run folder to create (default: results/imported-FOLDER)"
@@ -22,10 +28,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from harness.benchmarks.webarena.results_import import import_results
-
     target = options.to or Path("results") / f"imported-{options.source.resolve().name}"
-    found = import_results(options.source, target, options.log)
+    found = IMPORTERS.find(options.format)(options.source, target, options.log)
     lines = [f"{target}: {found.episodes} episodes"]
     lines += [f"left out: {sentence}" for sentence in found.skipped]
     lines += [f"missing in {number}: {what}" for what, number in found.missing.items()]

@@ -2,16 +2,17 @@
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import ConfigError, EvaluatorError, ExitCode
+from harness.registry import Registry
 
 if TYPE_CHECKING:
-    from harness.benchmarks.webarena_verified.whole_run import RunVerdicts
     from harness.config import Config
     from harness.reports.terminal import Terminal
 
-_ARGUMENTS = ("package", "dataset")
+SCORERS = Registry(group="cairn.scorers", noun="harness score")
+"""Name to what is awaited with run folder and `task.arguments`, and gives somebody else's verdicts on its episodes."""
 
 
 def score_verified(folder: Path, config: "Config | None", dialect: str | None, console: "Terminal") -> int:
@@ -26,13 +27,9 @@ def score_verified(folder: Path, config: "Config | None", dialect: str | None, c
     Raises:
         ConfigError: The package is not installed, or the run has nothing that its scorer can be given.
     """
-    from harness.benchmarks.webarena_verified.verified_package import find_package
-    from harness.benchmarks.webarena_verified.whole_run import score_run
-
-    given = {} if config is None else {key: config.task.arguments.get(key) for key in _ARGUMENTS}
-    package = find_package(given.get("package"))
+    score = SCORERS.find("verified")
     try:
-        found = asyncio.run(score_run(package, folder, given.get("dataset")))
+        found = asyncio.run(score(folder, {} if config is None else config.task.arguments))
     except EvaluatorError as error:
         raise ConfigError(str(error)) from error
     _store(folder, found)
@@ -41,7 +38,7 @@ def score_verified(folder: Path, config: "Config | None", dialect: str | None, c
     return _tell(folder, dialect, console, complete=not found.left_out)
 
 
-def _store(folder: Path, found: "RunVerdicts") -> None:
+def _store(folder: Path, found: Any) -> None:
     from harness.codec import dumps
     from harness.journal.disk import Within, write_atomic
     from harness.runs.verified import VERIFIED_NAME, status_of

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import Any
 
 from harness.api import Agent, Benchmark, ChatModel, Evaluator, Executor, Judge, ObservationRenderer, Sink
-from harness.benchmarks.suite import Suite, named
 from harness.config import Config, ExecutorConfig, RunConfig, TaskConfig, member_task
 from harness.config.model_settings import JudgeConfig, LlmConfig, ModelConfig
 from harness.errors import ConfigError, TaskError, UsageError
@@ -21,6 +20,7 @@ from harness.evaluation.action_classes import action_set_of
 from harness.evaluation.agent_kinds import AgentSettings, check_agent, shipped_agent
 from harness.evaluation.models import provider_name
 from harness.evaluation.plugin_factory import PLUGIN_ERRORS, as_plugin, error_line, make_plugin, plugin_factory
+from harness.evaluation.suite import Suite, named
 from harness.evaluation.suite_selection import Selection
 from harness.evaluation.task_sight import check_sight
 from harness.evaluators.reward import LastReward

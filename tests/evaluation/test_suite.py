@@ -10,13 +10,13 @@ from harness.api import Benchmark, Closed, Evaluator, EvaluatorError, Finding, J
 from harness.benchmarks.browsecomp.browsecomp import Grader
 from harness.benchmarks.real.check_scripts import CheckScripts
 from harness.benchmarks.real.state_checks import StateChecks
-from harness.benchmarks.suite import Suite
 from harness.benchmarks.webvoyager.last_screenshots import LastScreenshots
 from harness.cli import configured
 from harness.config import BrowserConfig, Config
 from harness.errors import ConfigError, UsageError
 from harness.evaluation.builder import build_benchmark, build_evaluators, load_tasks
 from harness.evaluation.embedded import plans_digest
+from harness.evaluation.suite import Suite
 from harness.journal.store import ArtifactStore
 from harness.testing import ScriptedPage
 from tests.journal.episodes import closed

@@ -4,15 +4,17 @@ Independent of the scores in the journals: whatever the run was scored by, the s
 again.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from harness.benchmarks.webarena.verified_export import export_verified, trial_folder
 from harness.benchmarks.webarena_verified.package_score import dataset_setting
 from harness.benchmarks.webarena_verified.package_verdict import PackageVerdict, run_scorer
-from harness.benchmarks.webarena_verified.verified_package import VerifiedPackage
+from harness.benchmarks.webarena_verified.verified_package import VerifiedPackage, find_package
 from harness.records import Opened
 
 
@@ -24,6 +26,16 @@ class RunVerdicts:
     """How each episode began, and the verdict on it; in the order of trials and journals."""
     left_out: list[str] = field(default_factory=list)
     """A sentence for each episode without a verdict."""
+
+
+async def score_folder(folder: Path, arguments: Mapping[str, Any]) -> RunVerdicts:
+    """`harness score --verified`; see `score_run`.
+
+    Args:
+        folder: The run folder.
+        arguments: `task.arguments`: `package`, as `find_package` takes it, and `dataset`.
+    """
+    return await score_run(find_package(arguments.get("package")), folder, arguments.get("dataset"))
 
 
 async def score_run(package: VerifiedPackage, folder: Path, dataset: str | None = None) -> RunVerdicts:
