@@ -403,6 +403,7 @@ def test_datasets_reads_it(tmp_path: Path) -> None:
         assert [one["content"] for one in row["messages"]] == [one["content"] for one in sample["messages"]]
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.integration
 def test_what_agents_played_is_what_an_endpoint_takes(request: pytest.FixtureRequest) -> None:

@@ -139,6 +139,7 @@ def test_connections_are_bounded_and_the_others_are_told(tmp_path: Path) -> None
     assert found["tries"] == 44
 
 
+@pytest.mark.slow
 def test_requests_whose_clients_hang_up_are_bounded(tmp_path: Path) -> None:
     found = flooded(TOOLS + HANG_UPS, tmp_path)
     assert found["said"].startswith("r") and found["mb"] < WORKER_MB
@@ -237,6 +238,7 @@ print(json.dumps({"answer": "done"}))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_answers_that_no_client_reads_are_bounded(tmp_path: Path) -> None:
     found = flooded(RAW + UNREAD, tmp_path, "cdp")
@@ -250,6 +252,7 @@ def test_clients_of_the_relay_are_bounded_and_the_others_are_told(tmp_path: Path
     assert found["violations"] == ["more than 32 clients at the same time"]
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_commands_of_all_clients_together_are_bounded(tmp_path: Path) -> None:
     found = flooded(RAW + COMMANDS, tmp_path, "cdp")

@@ -155,7 +155,7 @@ def writer(folder: Path, limit: int, seed: int, count: int) -> "subprocess.Popen
 @pytest.mark.integration
 def test_the_limit_holds_while_four_processes_write(folder: Path) -> None:
     limit = 30_000
-    writers = [writer(folder, limit, seed, 100) for seed in range(4)]
+    writers = [writer(folder, limit, seed, 40) for seed in range(4)]
     most = 0
     while any(one.poll() is None for one in writers):
         most = max(most, prune(folder).size_bytes)  # counted while nobody writes
