@@ -17,6 +17,10 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "playwright": "harness.benchmarks.webarena.playwright_action_set:PlaywrightActionSet",
         },
         "cairn.endpoints": {"scripted": "harness.demo.model.scripted_endpoint:ScriptedEndpoint"},
+        "cairn.functions": {
+            "demo": "harness.demo.functions:FUNCTIONS",
+            "webarena": "harness.benchmarks.webarena.functions:FUNCTIONS",
+        },
         "cairn.importers": {"webarena": "harness.benchmarks.webarena.results_import:import_results"},
         "cairn.scorers": {"verified": "harness.benchmarks.webarena_verified.whole_run:score_folder"},
         "cairn.visits": {"live": "harness.browser.live.rules:LiveRules"},

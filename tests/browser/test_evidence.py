@@ -6,7 +6,7 @@ import pytest
 
 from harness.actions import InvalidAction
 from harness.browser.session.chromium import ChromiumPool
-from harness.browser.session.functions import FUNCTIONS, PAGE, parse
+from harness.browser.session.functions import PAGE, functions, parse
 from harness.errors import EvaluatorError, SiteUnavailable
 from harness.protocols import RawEvidence
 from harness.records import Episode, Eval, HtmlTarget, Task
@@ -279,4 +279,4 @@ def test_every_function_of_webarena_is_there() -> None:
         "shopping_get_sku_latest_review_rating",
         "reddit_get_post_url",
         "gitlab_get_project_memeber_role",
-    } <= set(FUNCTIONS)
+    } <= set(functions())

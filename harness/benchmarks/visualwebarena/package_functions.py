@@ -7,16 +7,13 @@ selectors put into the script as the package puts them, so that an odd one finds
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
 
 from harness.actions.literal_call import PAGE, parse
 from harness.api import BenchmarkPage, EvaluatorError, SiteAnswer
+from harness.benchmarks.webarena.site_addresses import ADMIN, NEWEST_ORDER, TOKEN_PATH, post_url, reviews_path
 from harness.codec import CodecError, dumps, loads
 from harness.errors import TaskError
 
-_TOKEN_PATH = "/rest/default/V1/integration/admin/token"
-_ADMIN = {"username": "admin", "password": "admin1234"}
-"""The account of every VisualWebArena deployment."""
 RUN = """async (source) => {
   try {
     let value = (0, eval)(source);
@@ -90,8 +87,8 @@ async def _rest(scene: Scene, path: str) -> Any:
     if not scene.shop:
         raise EvaluatorError("the run has no site shopping, which this task asks")
     headers = {"Content-Type": "application/json"}
-    asked = await scene.page.fetch(scene.shop + _TOKEN_PATH, method="POST", headers=headers, body=dumps(_ADMIN))
-    headers["Authorization"] = f"Bearer {_json(asked, _TOKEN_PATH)}"
+    asked = await scene.page.fetch(scene.shop + TOKEN_PATH, method="POST", headers=headers, body=dumps(dict(ADMIN)))
+    headers["Authorization"] = f"Bearer {_json(asked, TOKEN_PATH)}"
     return _json(await scene.page.fetch(scene.shop + path, headers=headers), path)
 
 
@@ -105,12 +102,7 @@ def _json(answer: SiteAnswer, path: str) -> Any:
 
 
 async def _latest_order_url(scene: Scene) -> str:
-    newest = {
-        "searchCriteria[sortOrders][0][field]": "created_at",
-        "searchCriteria[sortOrders][0][direction]": "DESC",
-        "searchCriteria[pageSize]": "1",
-    }
-    found = await _rest(scene, f"/rest/V1/orders?{urlencode(newest)}")
+    found = await _rest(scene, NEWEST_ORDER)
     try:
         return f"{scene.shop}/sales/order/view/order_id/{int(found['items'][0]['increment_id'])}/"
     except (LookupError, TypeError, ValueError) as error:
@@ -119,7 +111,7 @@ async def _latest_order_url(scene: Scene) -> str:
 
 def _latest_review(read: Callable[[Any], str]) -> Callable[[Scene, str], Awaitable[str]]:
     async def ask(scene: Scene, sku: str) -> str:
-        reviews = await _rest(scene, f"/rest/V1/products/{quote(sku, safe='')}/reviews")
+        reviews = await _rest(scene, reviews_path(sku))
         try:
             return read(reviews[-1]) if reviews else ""
         except (LookupError, TypeError) as error:
@@ -244,11 +236,7 @@ async def _latest_parent(scene: Scene, username: str) -> str:
 
 
 async def _post_url(_: Scene, url: str) -> str:
-    parts = urlsplit(url)
-    path = parts.path.split("/")
-    if len(path) < 4 or path[1] != "f":
-        return url
-    return f"{parts.scheme}://{parts.netloc}/f/{path[2]}/{path[3]}/"
+    return post_url(url)
 
 
 async def _query_text(scene: Scene, selector: str) -> Any:
