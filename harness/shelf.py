@@ -22,6 +22,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "webarena": "harness.benchmarks.webarena.functions:FUNCTIONS",
         },
         "cairn.importers": {"webarena": "harness.benchmarks.webarena.results_import:import_results"},
+        "cairn.reports": {"html": "harness.html_report.report:write_report"},
         "cairn.scorers": {"verified": "harness.benchmarks.webarena_verified.whole_run:score_folder"},
         "cairn.visits": {"live": "harness.browser.live.rules:LiveRules"},
     }

@@ -41,6 +41,7 @@ from harness.journal.redacting_stream import redact_output
 from harness.journal.redaction import Redactor, redact_logs
 from harness.journal.store import RunFolder
 from harness.records import Task
+from harness.registry import Registry
 from harness.reports.basis import basis
 from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
 from harness.reports.summary import Invocation, Summary, as_json, summarize
@@ -61,6 +62,8 @@ from harness.runs.outcome import is_judgeable
 from harness.runs.results import Result, not_begun, result_of
 from harness.runs.run import Run
 
+REPORTS = Registry(group="cairn.reports", noun="report")
+"""What writes a report of a run that has ended: a function of `harness.runs.Run`."""
 _NOT_CACHED = (
     "llm.cache does not apply to agent=process: the agent's requests are passed on and not kept; a judge's are"
     " (docs/pages/cache.md)"
@@ -396,7 +399,5 @@ def _write_reports(  # noqa: PLR0913 (what reports are made of)
 ) -> None:
     run = Run(folder.path, scoring=config.scoring.value, scanned=found)
     write_reports(folder, _about(config, tasks), run, console=console)
-    if pages:
-        from harness.html_report.report import write_report  # and jinja with it
-
-        write_report(run)
+    for name in REPORTS.names() if pages else ():
+        REPORTS.find(name)(run)  # imported here, and jinja with it

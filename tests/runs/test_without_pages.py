@@ -1,11 +1,14 @@
 """The HTML report, the viewer and their templates can be taken away: what the core prints does not need them."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import harness
+from harness.evaluation.orchestrator import REPORTS
 from tests.reports.runs import Shape, fill
 
 WITHOUT = """
@@ -39,3 +42,16 @@ def test_the_core_prints_runs_without_them(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "1 passed, 1 failed, 0 unscored of 2 tasks" in done.stdout
     assert "1 passed, 1 failed" in (folder / "summary.md").read_text()
+
+
+def test_the_core_imports_them_nowhere_but_in_their_own_commands() -> None:
+    package = Path(harness.__file__).parent
+    found = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        if path.relative_to(package).parts[0] not in ("html_report", "viewer")
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith(("harness.html_report", "harness.viewer"))
+    }
+    assert found == {"commands/compare.py", "commands/report.py", "commands/view.py"}
+    assert list(REPORTS.shipped()) == ["html"]
