@@ -17,7 +17,7 @@ HARNESS = PROJECT / "harness"
 FLOORS = (
     {"errors", "choices", "shelf"},
     {"registry"},
-    {"actions", "escape", "safe_files", "loopback_server"},
+    {"actions", "escape", "safe_files", "settings", "loopback_server"},
     {"records", "embedded_server"},
     {"api"},
     {"protocols", "codec", "pictures"},

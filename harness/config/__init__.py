@@ -14,7 +14,7 @@ from pathlib import Path
 from sysconfig import get_path
 from typing import Any, Self
 
-from omegaconf import MISSING, OmegaConf
+from omegaconf import MISSING, DictConfig, OmegaConf
 
 from harness.choices import (
     AT_LEAST_ONE,
@@ -34,9 +34,10 @@ from harness.choices import (
 from harness.config.agent_settings import FIRST_PLACES, AgentConfig, PluginConfig
 from harness.config.model_settings import JudgeConfig, LlmConfig, openai_key
 from harness.config.observation_settings import ObservationConfig
-from harness.config.schema_fields import Tree, as_plain, measured, setting, unnamed
 from harness.config.site_settings import SitesSettings, read_sites
 from harness.errors import ConfigError
+from harness.settings.fields import Tree, as_plain, measured, setting, unnamed
+from harness.settings.limits import EpisodeLimits
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 PROJECT = _CHECKOUT if (_CHECKOUT / "run.py").exists() else Path(get_path("data"), "share", "cairn-harness")
@@ -173,26 +174,6 @@ class ResumeConfig:
 
 
 @dataclass
-class LimitsConfig:
-    """What ends an episode; null = no limit."""
-
-    max_steps: int = 30
-    """Actions of an episode."""
-    parsing_failures: int | None = 3
-    """Unreadable replies in a row that end an episode; null = no number of them does."""
-    repeated_actions: int | None = 3
-    """Equal actions that end an episode, by WebArena's rule; null = no number of them does."""
-    max_tokens: int | None = None
-    """Tokens of prompts and replies of an attempt."""
-    max_cost_usd: float | None = None
-    """Cost of the replies of an attempt, by `llm.prices`."""
-    max_working_s: float | None = setting(None, bounds=ValueRange(0, MAX_NUMBER))
-    """Seconds that an attempt works; waiting for locks, limits and outages does not count."""
-    max_disk_mb: int | None = setting(2048, added=True, bounds=ValueRange(1, 1 << 30))
-    """MiB that an attempt keeps in the run folder: its records, screenshots, pages, requests and answers."""
-
-
-@dataclass
 class JournalConfig:
     """How journals are written."""
 
@@ -263,7 +244,7 @@ class _AllSettings:
     resume: ResumeConfig = setting(factory=ResumeConfig, measured=False, named=False)
     run: RunConfig = setting(factory=RunConfig, measured=False)
     observation: ObservationConfig = field(default_factory=ObservationConfig)
-    limits: LimitsConfig = field(default_factory=LimitsConfig)
+    limits: EpisodeLimits = field(default_factory=EpisodeLimits)
     journal: JournalConfig = setting(factory=JournalConfig, measured=False)
     judge: JudgeConfig = field(default_factory=JudgeConfig)
     evaluators: Any = None
@@ -334,8 +315,8 @@ class Config(_AllSettings):
         if "agent.command" in found:
             found["agent.command"] = [FIRST_PLACES.get(part, part) for part in found["agent.command"]]
         for name, member in self.task.members.items():
-            limits = asdict(LimitsConfig()) | member["limits"]  # an older run folder does not hold all of them
-            found |= measured(limits, LimitsConfig, f"task.members.{name}.limits.")
+            limits = asdict(EpisodeLimits()) | member["limits"]  # an older run folder does not hold all of them
+            found |= measured(limits, EpisodeLimits, f"task.members.{name}.limits.")
         return found
 
 
@@ -381,13 +362,28 @@ def _package_file(package: str, path: str) -> str:
     return package_file(package, path)
 
 
+def schema() -> DictConfig:
+    """What can be configured, with its defaults, to be merged with what is."""
+    node: DictConfig = OmegaConf.structured(ConfigSchema)
+    _open(node)
+    return node
+
+
+def _open(node: DictConfig) -> None:
+    """Take back that OmegaConf refuses changes to the tree of a frozen class: only its objects are not changed."""
+    OmegaConf.set_readonly(node, None)
+    for key in node:
+        if isinstance(inner := node._get_node(key), DictConfig):
+            _open(inner)
+
+
 @cache
 def register() -> None:
     """Make schema and resolvers known to hydra; may be called again."""
     from hydra.core.config_store import ConfigStore  # and all of hydra, which a worker and readers of runs do without
 
     register_resolvers()
-    ConfigStore.instance().store(name="schema", node=ConfigSchema)
+    ConfigStore.instance().store(name="schema", node=schema())
     # Hydra copies the whole store for every look into the configurations, 95 times for `--help`. It need not: what it
     # takes out of the store is a copy already.
     setattr(ConfigStore, "__deepcopy__", lambda store, _: store)  # noqa: B010 (a method)

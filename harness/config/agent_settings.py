@@ -6,7 +6,7 @@ from typing import Any
 from omegaconf import MISSING
 
 from harness.choices import Sandbox, ValueRange
-from harness.config.schema_fields import Tree, setting
+from harness.settings.fields import Tree, setting
 
 FIRST_PATHS = {"harness.benchmarks.miniwob.miniwob.MiniWob": "harness.benchmarks.miniwob.benchmark.MiniWob"}
 """Shipped classes that were moved, to their first path: it is still understood, and runs are measured by it, so that

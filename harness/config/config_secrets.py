@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from harness.config.schema_fields import Tree
 from harness.journal.secret_detection import (
     MIN_ENVIRONMENT_CHARS,
     in_addresses,
@@ -21,6 +20,7 @@ from harness.journal.secret_detection import (
     is_secret_name,
     numbered,
 )
+from harness.settings.fields import Tree
 
 if TYPE_CHECKING:
     from harness.records import Task

@@ -9,9 +9,9 @@ from omegaconf import OmegaConf
 
 from harness.config import PROJECT
 from harness.config.config_secrets import config_secrets, redacted_settings
-from harness.config.schema_fields import Tree
 from harness.journal.redaction import Redactor
 from harness.journal.secret_detection import secrets_in
+from harness.settings.fields import Tree
 
 _LONGEST_PATH = 4096
 

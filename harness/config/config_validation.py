@@ -17,9 +17,9 @@ from harness.actions.truncate import cut
 from harness.choices import COUNT, TIME, ObservationDialect, ObservationType, ValueRange
 from harness.config import BrowserConfig, Config, ExecutorConfig
 from harness.config.observation_settings import TEXTS, parts_of
-from harness.config.schema_fields import declared
 from harness.errors import ConfigError
 from harness.llm import providers
+from harness.settings.fields import declared
 
 _FEWEST_FILES = 256
 """As many as macOS grants; a Chromium takes some hundred, and asks for more itself."""

@@ -21,8 +21,8 @@ from harness.config import PROJECT, register
 from harness.config.config_secrets import REDACTED, redacted_settings
 from harness.config.override_errors import sentence
 from harness.config.plugin_packages import search_plugins
-from harness.config.schema_fields import Tree, flat
 from harness.errors import ConfigError
+from harness.settings.fields import Tree, flat
 
 _GLOBAL = "@package _global_"
 _FROM_ELSEWHERE = re.compile(r"\$\{(oc\.env:\w+(,null)?|openai_key:\$\{judge\.base_url\})\}")

@@ -9,7 +9,7 @@ from omegaconf import MISSING
 
 from harness.choices import AT_LEAST_ONE, LONGEST_S, POSITIVE, SHARE, ValueRange
 from harness.config.agent_settings import PluginConfig
-from harness.config.schema_fields import Tree, setting
+from harness.settings.fields import Tree, setting
 
 _OPENAI = "https://api.openai.com/"
 _TEMPERATURE = ValueRange(0, 100)

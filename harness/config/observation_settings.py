@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from harness.choices import ObservationDialect, ObservationType
 from harness.config.agent_settings import PluginConfig
-from harness.config.schema_fields import setting
+from harness.settings.fields import setting
 
 TEXTS = frozenset({ObservationType.accessibility_tree, ObservationType.html})
 PICTURES = frozenset({ObservationType.image, ObservationType.marks})

@@ -19,10 +19,10 @@ from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 
 from harness.config.agent_settings import FIRST_PATHS
-from harness.config.schema_fields import Tree, as_plain, flat
 from harness.errors import ConfigError
 from harness.journal.secret_detection import is_secret_name
 from harness.registry import installed
+from harness.settings.fields import Tree, as_plain, flat
 
 GROUP = "cairn.plugins"
 _NULL_AGENT = re.compile(r"(agent=(?:[\w.-]+,)*)null(?=,|$)")

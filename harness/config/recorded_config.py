@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 
 from harness import safe_files
-from harness.config.schema_fields import Tree
 from harness.errors import ConfigError
+from harness.settings.fields import Tree
 
 NAME = "config.yaml"
 _MOST = 1 << 22

@@ -20,9 +20,9 @@ from harness.browser import visit_policy
 from harness.choices import COUNT, TIME, ValueRange
 from harness.config import MEASURED_PLUGINS, ConfigSchema
 from harness.config.agent_settings import PluginConfig
-from harness.config.schema_fields import Declared, as_plain, declared, group_of
 from harness.config.site_settings import ResetSettings, SiteSettings, SitesSettings
 from harness.records import Login
+from harness.settings.fields import Declared, as_plain, declared, group_of
 
 _KINDS = {str: "text", int: "whole number", float: "number", bool: "true or false", list: "list", tuple: "list"}
 _POLICIES = {name: visit_policy.policy_class(name) for name in visit_policy.POLICIES.names()}

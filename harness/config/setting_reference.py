@@ -11,9 +11,9 @@ from omegaconf import MISSING as NOT_GIVEN
 from harness.choices import MAX_NUMBER, ValueRange
 from harness.codec import dumps
 from harness.config.group_files import Choice, below, defaults
-from harness.config.schema_fields import Tree
 from harness.config.setting_catalog import Setting, catalog
 from harness.config.site_settings import RESERVED
+from harness.settings.fields import Tree
 
 _LONGEST = 80
 """Of a value that is shown among words, in characters."""

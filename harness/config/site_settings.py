@@ -16,8 +16,8 @@ from harness.browser import visit_policy
 from harness.browser.visit_policy import NoVisits, VisitPolicy
 from harness.choices import ResetWhen, SiteLocking, ValueRange
 from harness.config.override_keys import misspelt
-from harness.config.schema_fields import Tree, setting
 from harness.errors import ConfigError
+from harness.settings.fields import Tree, setting
 
 if TYPE_CHECKING:
     from harness.records import Login

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from harness import safe_files
 from harness.api import Artifacts
 from harness.codec import CodecError, dumps, loads, plain
-from harness.config.schema_fields import Tree
 from harness.errors import JournalError, ResumeMismatch, TaskError
 from harness.journal.disk import translate_os_errors
 from harness.journal.final_state import read_final_state
@@ -19,6 +18,7 @@ from harness.journal.index import EpisodeResult
 from harness.journal.store import RunFolder
 from harness.records import Task
 from harness.runner.references import check_same_task
+from harness.settings.fields import Tree
 
 DRIFT_NAME = "drift.jsonl"
 _NAMED = 30

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from harness import safe_files
 from harness.codec import CodecError, JsonObject, dumps, loads
-from harness.config.schema_fields import Tree
 from harness.errors import ConfigError, HarnessError, JournalLocked
 from harness.evaluation.config_drift import changed_settings, keep_settings, settings_of
 from harness.journal.disk import hold
@@ -29,6 +28,7 @@ from harness.records import Fork, Opened, Task
 from harness.runner.job import recorded_task, task_digest
 from harness.runs.fork_tree import FORK_NAME
 from harness.runs.run import run_folder
+from harness.settings.fields import Tree
 
 _TARGET = re.compile(r"(.+)@(\d{1,6})", re.DOTALL)
 _TRIAL = re.compile(r"(.+)\.trial-(\d{1,6})")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.config import RunConfig, TaskConfig, TrackingConfig
-from harness.config.schema_fields import as_plain
+from harness.settings.fields import as_plain
 
 
 def hidden_paths(run: RunConfig, task: TaskConfig, tracking: TrackingConfig, *caches: str | None) -> Iterator[Path]:

@@ -14,7 +14,6 @@ from omegaconf.errors import OmegaConfBaseException
 from harness.api import ChatModel, ChatSettings, ComputerTool, Message, ModelProvider, Reply, Tool
 from harness.config import PROJECT
 from harness.config.model_settings import CacheSettings, JudgeConfig, LlmConfig, ModelConfig
-from harness.config.schema_fields import Tree
 from harness.errors import ConfigError
 from harness.evaluation.plugin_factory import make_plugin
 from harness.evaluation.reply_caches import address_of
@@ -33,6 +32,7 @@ from harness.llm.prices import Price, read_prices
 from harness.llm.retry import Retrier, RetryNotice, RetryPolicy, Timing
 from harness.runner.shutdown import ShutdownSignal
 from harness.runner.working_time import working_s
+from harness.settings.fields import Tree
 
 _MOST_NODES = 100_000
 

@@ -20,10 +20,10 @@ from harness.browser.driver.executable import find
 from harness.codec import CodecError, dumps, loads
 from harness.config import BrowserConfig
 from harness.config.config_tree import saved
-from harness.config.schema_fields import Tree
 from harness.errors import ConfigError
 from harness.journal.store import RunFolder
 from harness.runs.about import RunInfo
+from harness.settings.fields import Tree
 
 ENVIRONMENT = ("harness", "revision", "python", "platform", "browser", "fonts", "packages")
 """What of `run.json` belongs to the machine and not to the settings."""

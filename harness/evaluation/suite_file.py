@@ -11,21 +11,24 @@ What comes out are plain values, so that worker processes need no suite file.
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from difflib import get_close_matches
 from pathlib import Path
 from re import fullmatch
-from typing import Any
+from types import NoneType
+from typing import Any, get_args
 
 import yaml
 
 from harness import safe_files
 from harness.browser.visit_policy import POLICIES
 from harness.codec import JsonObject
-from harness.config import Config, LimitsConfig
-from harness.config.schema_fields import Tree, as_plain
+from harness.config import Config
+from harness.config.config_validation import range_of
 from harness.config.site_settings import DEMO_SERVER, RESERVED, read_sites
 from harness.errors import ConfigError, UnsafeFile
+from harness.settings.fields import Tree, as_plain, declared
+from harness.settings.limits import EpisodeLimits
 
 Compose = Callable[[str, Mapping[str, Any]], Config]
 """Given a choice of `task` and settings of it, what `task=CHOICE` composes; raises ConfigError."""
@@ -35,6 +38,7 @@ _NAME = r"[A-Za-z0-9_-]{1,32}"
 _CHOICE = r"[A-Za-z0-9_/-]{1,64}"
 _MOST_BYTES = 1 << 20
 _MOST_WEIGHT = 1e6
+_DEFAULTS = EpisodeLimits()
 
 
 class _Loader(yaml.SafeLoader):
@@ -84,7 +88,7 @@ def expand_suite(config: Config, compose: Compose) -> None:
             **{key: as_plain(getattr(task, key)) for key in kept},
             "name": name,
             "weight": _weight(place, entry.get("weight", 1)),
-            "limits": _limits(place, entry.get("limits"), config.limits, composed.limits),
+            "limits": asdict(_limits(place, entry.get("limits"), config.limits, composed.limits)),
         }
         trees[name] = dict(composed.sites.given)
         config.browser.har = config.browser.har or composed.browser.har
@@ -157,22 +161,23 @@ def _weight(place: str, value: Any) -> float:
     return float(value)
 
 
-def _limits(place: str, given: Any, of_run: LimitsConfig, of_benchmark: LimitsConfig) -> Tree:
+def _limits(place: str, given: Any, of_run: EpisodeLimits, of_benchmark: EpisodeLimits) -> EpisodeLimits:
     """The limits of a benchmark: those of the file, else of the run, else its own, else the defaults."""
     if not isinstance(given or {}, dict):
         raise ConfigError(f"{place}.limits must be a mapping, as in limits: {{max_steps: 10}}")
-    defaults, own, run = asdict(LimitsConfig()), asdict(of_benchmark), asdict(of_run)
-    _refuse_unknown(f"{place}.limits", given or {}, tuple(defaults))
-    merged = {key: run[key] if run[key] != default else own[key] for key, default in defaults.items()}
+    known = {one.name: one.kind for one in declared(EpisodeLimits)}
+    _refuse_unknown(f"{place}.limits", given or {}, tuple(known))
     for key, value in (given or {}).items():
-        whole = key not in ("max_cost_usd", "max_working_s")
-        kinds = (int,) if whole else (int, float)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, kinds) or not 0 <= value < 2**53):
-            raise ConfigError(f"{place}.limits.{key}={str(value)[:80]} cannot be used; give a number of at least 0")
-        if value is None and key == "max_steps":
+        kinds = get_args(known[key]) or (known[key],)
+        if value is None and NoneType not in kinds:
             raise ConfigError(f"{place}.limits.{key} cannot be null; give a number")
-        merged[key] = value
-    return merged
+        is_number = isinstance(value, int if int in kinds else int | float) and not isinstance(value, bool)
+        if value is not None and not (is_number and range_of(f"limits.{key}").hold(value)):
+            raise ConfigError(
+                f"{place}.limits.{key}={str(value)[:80]} cannot be used; give a number {range_of(f'limits.{key}')}"
+            )
+    said = {key: value for key in known if (value := getattr(of_run, key)) != getattr(_DEFAULTS, key)}
+    return replace(of_benchmark, **{**said, **(given or {})})
 
 
 def _sites(path: Path, trees: Mapping[str, Tree], of_run: Tree) -> Tree:

@@ -18,11 +18,11 @@ from harness.choices import Durability
 from harness.codec import CodecError, build, dumps, loads
 from harness.config.config_secrets import redacted_settings
 from harness.config.config_tree import build_redactor
-from harness.config.schema_fields import Tree
 from harness.journal.names import JOURNAL_SUFFIX
 from harness.journal.store import RunFolder
 from harness.reports.github import reads_annotations, wants_summary
 from harness.reports.summary import Invocation, Summary
+from harness.settings.fields import Tree
 
 NAME = ".concluded.json"
 _PACKAGE = Path(__file__).resolve().parents[1]

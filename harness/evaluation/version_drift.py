@@ -8,12 +8,12 @@ Why: docs/decisions/resume.md#another-version-is-drift-another-revision-is-only-
 from collections.abc import Callable, Iterable, Mapping
 
 from harness.codec import CodecError, digest, loads
-from harness.config.schema_fields import Tree
 from harness.config.site_settings import SitesSettings
 from harness.errors import ResumeMismatch, StorageError
 from harness.evaluation.config_drift import accepted_before, record_drift
 from harness.journal.store import RunFolder
 from harness.records import Task
+from harness.settings.fields import Tree
 
 VERSIONS = "versions"
 """Key of `run.json`."""

@@ -18,7 +18,7 @@ from threading import Lock, Thread
 from omegaconf import OmegaConf
 
 from harness import __version__
-from harness.config import Config, ConfigSchema, register_resolvers
+from harness.config import Config, ConfigSchema, register_resolvers, schema
 from harness.config.config_tree import build_redactor
 from harness.errors import ConfigError, HarnessError, JournalError, UsageError
 from harness.escape import VisibleFormatter
@@ -117,7 +117,7 @@ async def play(said: Iterator[Received], fault: InternalErrorGuard) -> None:
     """Run the worker as the first message of the supervisor says."""
     if (setup := _setup(said)) is None:
         return
-    composed = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(ConfigSchema), setup.config))
+    composed = OmegaConf.to_object(OmegaConf.merge(schema(), setup.config))
     assert isinstance(composed, ConfigSchema)
     config = Config.of(composed)
     redactor = build_redactor(config.tree(), setup.secrets, setup.readable)

@@ -147,7 +147,7 @@ def _kit(  # noqa: PLR0913 (what an episode depends on)
         evaluators=evaluators,
         artifacts=context.run.artifacts,
         checkpoints=context.run.checkpoints,
-        limits=EpisodeLimits(**vars(config.limits)),
+        limits=config.limits,
         limits_of=lambda task: by_benchmark.get(benchmark_of(task.task_id)),
         is_run_limited=(config.run.max_tokens, config.run.max_cost_usd) != (None, None),
         stop_rules_of=_stop_rules_of(benchmark, action_set_of(config.action_set.value, config.actions)),

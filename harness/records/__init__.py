@@ -48,9 +48,10 @@ from harness.records.process_lines import (
     PolicyViolation,
 )
 from harness.records.reopening import ReopenedPage, reopened_pages
-from harness.records.task import EpisodeLimits, Eval, HtmlTarget, Login, Reference, Site, Task, benchmark_of
+from harness.records.task import Eval, HtmlTarget, Login, Reference, Site, Task, benchmark_of
 from harness.records.trajectory_step import TrajectoryStep
 from harness.records.usage import Usage
+from harness.settings.limits import EpisodeLimits
 
 __all__ = [
     "Acted",

@@ -1,4 +1,4 @@
-"""What is asked: tasks, the sites they are on, and the limits they are tried within."""
+"""What is asked: tasks, and the sites they are on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -118,20 +118,3 @@ class Site:
     effects_url: str | None = None
     """GET here answers something else after every effect; None = the site cannot be asked."""
     login: Login | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EpisodeLimits:
-    """When an episode ends without the agent saying so; None = no limit. Sums come from the journal."""
-
-    max_steps: int = 30
-    parsing_failures: int | None = 3
-    """This many unreadable replies in a row close the episode."""
-    repeated_actions: int | None = 3
-    """This many equivalent actions (WebArena's rule) close the episode."""
-    max_tokens: int | None = None
-    max_cost_usd: float | None = None
-    max_working_s: float | None = None
-    """Seconds of deciding and acting; downtime is not charged."""
-    max_disk_mb: int | None = 2048
-    """MiB that an attempt keeps in the run folder: its records and what they name."""

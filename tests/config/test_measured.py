@@ -8,9 +8,9 @@ from omegaconf import OmegaConf
 
 from harness.cli import configured
 from harness.codec import dumps
-from harness.config import Config, ConfigSchema
+from harness.config import Config, ConfigSchema, schema
 from harness.config.config_validation import settings
-from harness.config.schema_fields import unnamed
+from harness.settings.fields import unnamed
 
 pytestmark = pytest.mark.integration
 RECORDED = Path(__file__).parent / "recorded"
@@ -30,7 +30,7 @@ NAMELESS = """
 
 
 def test_an_unchanged_configuration_has_the_digest_an_old_run_folder_recorded() -> None:
-    tree = OmegaConf.merge(OmegaConf.structured(ConfigSchema), OmegaConf.load(RECORDED / "config.yaml"))
+    tree = OmegaConf.merge(schema(), OmegaConf.load(RECORDED / "config.yaml"))
     composed = OmegaConf.to_object(tree)
     assert isinstance(composed, ConfigSchema)
     kept = dumps(dict(sorted(Config.of(composed).measured().items())))

@@ -18,6 +18,7 @@ from harness.journal.store import RunFolder
 from harness.reports.summary import Invocation, Summary, as_json, summarize
 from harness.reports.table import exit_code, print_summary
 from harness.runs.results import Result
+from harness.settings.limits import EpisodeLimits
 
 
 def a_result(number: int, status: str = "passed") -> Result:
@@ -129,7 +130,7 @@ CHANGES: dict[str, Callable[[Run], object]] = {
     "a report more": lambda run: (run.folder / "summary.md").write_bytes(b"of another start"),
     "a summary somebody changed": _say_another_rate,
     "no summary": lambda run: (run.folder / "summary.json").unlink(),
-    "a setting": lambda run: setattr(run.config.limits, "max_steps", 7),
+    "a setting": lambda run: setattr(run.config, "limits", EpisodeLimits(max_steps=7)),
     "more trials": lambda run: setattr(run.config, "trials", 2),
     "asked to retry": lambda run: setattr(run.config.run, "retry", "failed"),
     "asked to log": lambda run: setattr(run.config.tracking, "kind", "art"),
