@@ -38,6 +38,7 @@ class ExitCode(IntEnum):
     """What a command came to, for the shell; a table in docs/pages/index.md says the same to people."""
 
     DONE = 0
+    """It did its work, and what was asked holds."""
     BELOW = 1
     """It did its work, and what it was asked to hold up does not: `fail_under`, a regression, a check, a replay."""
     USAGE = 2

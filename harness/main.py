@@ -6,44 +6,38 @@ import sys
 import time
 from collections.abc import Sequence
 from difflib import get_close_matches
-from importlib import import_module
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from harness import __version__
-from harness.errors import ExitCode, HarnessError, JournalError
+from harness.errors import ConfigError, ExitCode, HarnessError, JournalError
 from harness.escape import flat
 from harness.internal_error import InternalErrorGuard, without_secrets
 from harness.journal.disk import foreseen
+from harness.registry import Registry
 
-COMMANDS: tuple[str, ...] = (
-    "fork",
-    "view",
-    "report",
-    "compare",
-    "show",
-    "replay",
-    "score",
-    "judge_check",
-    "audit",
-    "import_",
-    "export",
-    "bundle",
-    "verify",
-    "plan",
-    "cache",
-    "clean",
-    "new",
-    "settings",
-    "agents",
-    "doctor",
-    "completion",
+if TYPE_CHECKING:  # a protocol, whose records a start without them need not import
+    from harness.api import Command
+
+COMMANDS = Registry(
+    group="cairn.commands",
+    noun="command",
+    core={
+        "fork": "harness.commands.fork",
+        "report": "harness.commands.report",
+        "compare": "harness.commands.compare",
+        "show": "harness.commands.show",
+        "replay": "harness.commands.replay",
+        "score": "harness.commands.score",
+        "plan": "harness.commands.plan",
+        "cache": "harness.commands.cache",
+        "clean": "harness.commands.clean",
+        "new": "harness.commands.new",
+        "settings": "harness.commands.settings",
+        "doctor": "harness.commands.doctor",
+        "completion": "harness.commands.completion",
+    },
 )
-"""Modules of `harness.commands`, in the order they are listed."""
-
-
-def command_of(module: str) -> str:
-    """`import_` is the command `import`, `judge_check` is `judge-check`."""
-    return module.rstrip("_").replace("_", "-")
+"""Each a module (`harness.api.Command`)."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -60,8 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(given: Sequence[str]) -> int:
-    options = _parser().parse_args(given)
     try:
+        options = _parser(given[0] if given else "").parse_args(given)
         return int(options.module.run(options))
     except JournalError as error:
         return _refuse(error, ExitCode.UNSCORED)
@@ -112,7 +106,14 @@ def _in_words(message: str) -> str:
     return message.removeprefix("argument ")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(wanted: str = "") -> argparse.ArgumentParser:
+    """
+    Args:
+        wanted: The command that was typed: only its module is imported then. Anything else = all commands.
+
+    Raises:
+        ConfigError: The package of the wanted command cannot be imported.
+    """
     parser = _Parser(
         prog="harness",
         description="Run, inspect and compare evaluations of web agents.",
@@ -121,19 +122,36 @@ def _parser() -> argparse.ArgumentParser:
     parser.set_defaults(parser=parser)
     parser.add_argument("--version", action="version", version=f"Cairn {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    if wanted != "completion" and (wanted in COMMANDS.shipped() or wanted in COMMANDS.names()):
+        _add(commands, wanted, _command(wanted))
+        return parser
     commands.add_parser("run", help="run an evaluation, like python run.py: harness run task=demo", add_help=False)
-    for name in COMMANDS:
-        module = import_module(f"harness.commands.{name}")
-        one = commands.add_parser(
-            command_of(name),
-            help=module.HELP,
-            description=module.HELP,
-            epilog=f"example: {module.EXAMPLE}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        module.arguments(one)
-        one.set_defaults(module=module)
+    for name in COMMANDS.names():
+        try:
+            _add(commands, name, _command(name))
+        except ConfigError as error:
+            commands.add_parser(name, help=f"cannot be used: {flat(str(error))}".replace("%", "%%"))
     return parser
+
+
+def _command(name: str) -> "Command":
+    """Raises: ConfigError: Its package cannot be imported, or has not what a command is."""
+    found: Command = COMMANDS.find(name)
+    if missing := [part for part in ("HELP", "EXAMPLE", "arguments", "run") if not hasattr(found, part)]:
+        raise ConfigError(f"command={name}: it has no {missing[0]}, which harness.api.Command asks for")
+    return found
+
+
+def _add(commands: "argparse._SubParsersAction[Any]", name: str, module: "Command") -> None:
+    one = commands.add_parser(
+        name,
+        help=module.HELP.replace("%", "%%"),
+        description=module.HELP,
+        epilog=f"example: {module.EXAMPLE}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.arguments(one)
+    one.set_defaults(module=module)
 
 
 def _refuse(error: Exception, code: ExitCode) -> int:

@@ -12,6 +12,27 @@ _PACKAGE = Path(__file__).parent
 
 SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
+        "cairn.commands": {
+            "view": "harness.commands.view",
+            "judge-check": "harness.commands.judge_check",
+            "audit": "harness.commands.audit",
+            "import": "harness.commands.import_",
+            "export": "harness.commands.export",
+            "bundle": "harness.commands.bundle",
+            "verify": "harness.commands.verify",
+            "agents": "harness.commands.agents",
+        },
+        "cairn.exports": {
+            "art": "harness.commands.export_formats:Art",
+            "parquet": "harness.commands.export_formats:Parquet",
+            "csv": "harness.commands.export_formats:Csv",
+            "webarena-verified": "harness.commands.export_formats:Verified",
+            "hf": "harness.commands.export_formats:HuggingFace",
+            "inspect": "harness.commands.export_formats:Inspect",
+            "mlflow": "harness.commands.export_formats:Mlflow",
+            "otel": "harness.commands.export_formats:OpenTelemetry",
+            "sft": "harness.commands.export_formats:FineTuning",
+        },
         "cairn.action_sets": {
             "id_accessibility_tree": "harness.benchmarks.webarena.id_action_set:IdActionSet",
             "playwright": "harness.benchmarks.webarena.playwright_action_set:PlaywrightActionSet",
@@ -27,7 +48,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "cairn.visits": {"live": "harness.browser.live.rules:LiveRules"},
     }
 )
-"""Group of entry points to name to `module:attribute`."""
+"""Group of entry points to name to `module:attribute`, or `module`."""
 
 
 def on_shelf(group: str) -> Mapping[str, str]:

@@ -29,6 +29,7 @@ from harness.actions import (
 )
 from harness.api.agent import MAX_MEMORY_BYTES, Agent, ChatModel, Decision
 from harness.api.benchmark import LIVE, NO_EVALUATORS, Benchmark, BenchmarkPage, Reward, SiteAnswer
+from harness.api.command import Command, Export
 from harness.api.evaluator import (
     Artifacts,
     Evaluator,
@@ -47,6 +48,8 @@ from harness.api.sink import Identity, Sink
 from harness.errors import (
     ActionSyntaxError,
     EvaluatorError,
+    ExitCode,
+    HarnessError,
     ModelUnavailable,
     PluginFailed,
     RequestRefused,
@@ -92,6 +95,7 @@ __all__ = [
     "Click",
     "CloseReason",
     "Closed",
+    "Command",
     "ComputerTool",
     "Decision",
     "Episode",
@@ -99,8 +103,11 @@ __all__ = [
     "EvaluatorError",
     "Evidence",
     "Executor",
+    "ExitCode",
+    "Export",
     "Finding",
     "Goto",
+    "HarnessError",
     "Identity",
     "InvalidAction",
     "Judge",

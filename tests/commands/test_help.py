@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.main import COMMANDS as MODULES
-from harness.main import command_of
+from harness.main import COMMANDS as REGISTRY
 
-COMMANDS = tuple(map(command_of, MODULES))
+COMMANDS = tuple(REGISTRY.shipped())
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
