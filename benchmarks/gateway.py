@@ -179,7 +179,7 @@ async def record(agent: ProcessAgent, opening: AbstractAsyncContextManager[Envir
             evaluators={},
             artifacts=run.artifacts,
             checkpoints=run.checkpoints,
-            limits=EpisodeLimits(max_steps=1000),
+            limits=EpisodeLimits(max_steps=1000, parsing_failures=None, repeated_actions=None),
             config_digest="",
             seed=0,
             progress=_Silent(),

@@ -100,7 +100,7 @@ def _redaction() -> Iterator[Scanner]:
 
 def _actions() -> Iterator[Scanner]:
     def parse(action_set: str) -> Callable[[str], object]:
-        return ACTION_SETS[action_set].parse
+        return ACTION_SETS.find(action_set)().parse
 
     yield from _each(
         "cairn action",

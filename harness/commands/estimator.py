@@ -58,7 +58,7 @@ class Estimator:
         self.tasks = tasks
         outcomes: list[EpisodeResult] = []
         self._courses: dict[str, EpisodeProfile] = {}
-        for episode in Run(folder).episodes() if is_run_folder(folder) else ():
+        for episode in Run(folder).readable() if is_run_folder(folder) else ():
             outcomes.append(episode.result)
             if (found := episode_profile(episode.record)) is not None:
                 self._courses[episode.task_id] = found
