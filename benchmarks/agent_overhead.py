@@ -21,7 +21,6 @@ from benchmarks.step_overhead import HOME, SCRIPT, Stage, Step, action_for, in_t
 from benchmarks.step_overhead import Timed as Times
 from harness.actions import Action, Click, Goto, Keyboard, Press, Target, Type
 from harness.api import Message, Reply
-from harness.browser.browser_settings import BrowserSettings
 from harness.browser.session.chromium import ChromiumPool
 from harness.cli import configured
 from harness.codec import dumps
@@ -41,13 +40,12 @@ from harness.records import (
     Site,
     ToolCall,
 )
+from harness.settings.browser import BrowserSettings
+from harness.settings.observation import ObservationSettings
 
 VIEWPORT = (1280, 720)
-PLAIN, SHOTS, MARKS = (
-    BrowserSettings(),
-    BrowserSettings(screenshots=True),
-    BrowserSettings(screenshots=True, marks=True),
-)
+PLAIN, SHOTS, MARKS = "accessibility_tree", "accessibility_tree+image", "accessibility_tree+marks"
+"""What the browser reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +53,7 @@ class Player:
     """An agent and the browser that it has."""
 
     overrides: tuple[str, ...]
-    browser: BrowserSettings = PLAIN
+    shows: str = PLAIN
     by_keys: bool = False
     """Types as with mouse and keyboard, in a step for each of click, text and Enter."""
 
@@ -69,10 +67,10 @@ _COMPUTER = ("agent=computer", "llm.api=responses", "llm.model=computer-use-prev
 PAIRS = (
     (Player(overrides=(*_PROMPT, "agent.history=30")), Player(overrides=_PROMPT)),
     (Player(overrides=("agent=tools",)), Player(overrides=_PROMPT)),
-    (Player(overrides=("agent=vision",), browser=MARKS), Player(overrides=_PROMPT, browser=SHOTS)),
+    (Player(overrides=("agent=vision",), shows=MARKS), Player(overrides=_PROMPT, shows=SHOTS)),
     (
-        Player(overrides=_COMPUTER, browser=SHOTS, by_keys=True),
-        Player(overrides=_PROMPT, browser=SHOTS, by_keys=True),
+        Player(overrides=_COMPUTER, shows=SHOTS, by_keys=True),
+        Player(overrides=_PROMPT, shows=SHOTS, by_keys=True),
     ),
 )
 """Each agent, and the one it is compared with."""
@@ -181,14 +179,17 @@ async def played(here: Stage, pool: ChromiumPool, player: Player, name: str) -> 
 
 
 @asynccontextmanager
-async def _pools(here: Stage) -> AsyncIterator[Mapping[BrowserSettings, ChromiumPool]]:
+async def _pools(here: Stage) -> AsyncIterator[Mapping[str, ChromiumPool]]:
     """A browser for each of the settings."""
     site = Site(name="shop", url=here.home.rstrip("/"), canonical=HOME.rstrip("/"))
     async with AsyncExitStack() as closing:
-        yield {
-            settings: await closing.enter_async_context(ChromiumPool(settings, sites=lambda _: (site,)))
-            for settings in (PLAIN, SHOTS, MARKS)
-        }
+        pools = {}
+        for shows in (PLAIN, SHOTS, MARKS):
+            observation = ObservationSettings(type=shows)
+            settings = BrowserSettings(allowed="any", screenshots=shows != PLAIN)
+            pool = ChromiumPool(settings, observation=observation, sites=lambda _: (site,))
+            pools[shows] = await closing.enter_async_context(pool)
+        yield pools
 
 
 async def measure(*, episodes: int = 8) -> Rows:
@@ -196,11 +197,11 @@ async def measure(*, episodes: int = 8) -> Rows:
     async with stage() as here, _pools(here) as pools:
         for number, (player, peer) in enumerate(PAIRS):
             mine, floor = await in_turn(
-                lambda turn, p=player, n=number: played(here, pools[p.browser], p, f"{n}-{turn}"),  # type: ignore[misc]
-                lambda turn, p=peer, n=number: played(here, pools[p.browser], p, f"floor-{n}-{turn}"),  # type: ignore[misc]
+                lambda turn, p=player, n=number: played(here, pools[p.shows], p, f"{n}-{turn}"),  # type: ignore[misc]
+                lambda turn, p=peer, n=number: played(here, pools[p.shows], p, f"floor-{n}-{turn}"),  # type: ignore[misc]
                 turns=episodes + 1,
             )
-            beside = f"{peer.name}{', screenshots' * peer.browser.screenshots}"
+            beside = f"{peer.name}{', screenshots' * (peer.shows != PLAIN)}"
             found[f"agent overhead, {len(mine[0].steps)} steps with {player.name} beside {beside}"] = timed(
                 [one.whole for one in mine], [one.whole for one in floor]
             )

@@ -11,12 +11,12 @@ from unittest.mock import patch
 
 import psutil
 
-from harness.browser.browser_settings import BrowserSettings
 from harness.browser.driver.chromium_flags import switches
 from harness.browser.driver.process_watch import browser_pid
 from harness.browser.session import chromium
 from harness.browser.session.chromium import ChromiumPool
 from harness.records import Site
+from harness.settings.browser import BrowserSettings
 
 _PROFILE = "--user-data-dir="
 _LOOKS_EVERY_S = 0.02
@@ -30,7 +30,9 @@ async def reachable_pool(*sites: Site) -> AsyncIterator[tuple[ChromiumPool, str]
         return switches(resolver_rules=resolver_rules, further=("--remote-debugging-port=0",))
 
     with patch.object(chromium, "switches", listening):
-        async with ChromiumPool(BrowserSettings(shared=True), sites=lambda _: sites) as pool:
+        async with ChromiumPool(
+            BrowserSettings(allowed="any", screenshots=False), shared=True, sites=lambda _: sites
+        ) as pool:
             browser = (await pool._running()).browser
             arguments = psutil.Process(await browser_pid(browser)).cmdline()
             folder = next(one for one in reversed(arguments) if one.startswith(_PROFILE)).removeprefix(_PROFILE)

@@ -22,11 +22,11 @@ from playwright.async_api import Browser, async_playwright
 
 from benchmarks.results import Rows, parser, row, tell
 from harness.actions import Click, Target
-from harness.browser.browser_settings import BrowserSettings
 from harness.browser.driver import executable
 from harness.browser.driver.chromium_flags import SWITCHES
 from harness.browser.session.chromium import ChromiumPool
 from harness.records import Episode, Eval, LiveObservation, Site, Task
+from harness.settings.browser import BrowserSettings
 
 CONTROLS = {"link": "link", "late": "link", "form": "button", "script": "button", "asking": "button"}
 """What there is to press, by name, and its role."""
@@ -144,7 +144,7 @@ async def measure(*, episodes: int = 200, lanes: int = 4, seed: int = 0) -> Rows
     orders = [chance.sample(list(CONTROLS), len(CONTROLS)) for _ in range(episodes)]
     with served(seed) as base:
         site = Site(name="pages", url=base, canonical=base)
-        settings = BrowserSettings(screenshots=False)
+        settings = BrowserSettings(screenshots=False, allowed="any")
         async with ChromiumPool(settings, sites=lambda _: (site,)) as pool:
             mine = await shared(episodes, lanes, lambda lane, episode: ours(pool, base, lane, orders[episode]))
         async with async_playwright() as playwright:

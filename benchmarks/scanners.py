@@ -20,7 +20,7 @@ from harness.demo.code.projects import markdown
 from harness.demo.model.prompt_parser import read_request
 from harness.errors import HarnessError
 from harness.escape import one_line, visible
-from harness.evaluation.action_classes import ACTION_SETS
+from harness.evaluation.action_classes import action_set_of
 from harness.evaluators.judge import last_word, lenient
 from harness.evaluators.text_match import clean, includes
 from harness.evaluators.url_match import url_match
@@ -100,7 +100,7 @@ def _redaction() -> Iterator[Scanner]:
 
 def _actions() -> Iterator[Scanner]:
     def parse(action_set: str) -> Callable[[str], object]:
-        return ACTION_SETS.find(action_set)().parse
+        return action_set_of(action_set).parse
 
     yield from _each(
         "cairn action",

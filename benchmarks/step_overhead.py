@@ -20,7 +20,6 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 from benchmarks.journal_append import SECRETS
 from benchmarks.results import Rows, parser, tell, timed
 from harness.actions import Action, Click, Goto, Target, Type
-from harness.browser.browser_settings import BrowserSettings
 from harness.browser.driver import executable
 from harness.browser.driver.chromium_flags import SWITCHES
 from harness.browser.session.chromium import ChromiumPool
@@ -28,6 +27,7 @@ from harness.embedded_server import start_servers
 from harness.journal.log import Journal
 from harness.journal.redaction import Redactor
 from harness.records import Acted, Decided, Done, Episode, Eval, LiveObservation, Opened, Site, Task, Usage
+from harness.settings.browser import BrowserSettings
 
 HOME = "http://shop.localhost/"
 VIEWPORT = {"width": 1280, "height": 720}
@@ -167,7 +167,7 @@ async def stage() -> AsyncIterator[Stage]:
             browser = await playwright.chromium.launch(
                 executable_path=executable.find(), args=list(SWITCHES), chromium_sandbox=False
             )
-            async with ChromiumPool(BrowserSettings(screenshots=False), sites=lambda _: (site,)) as pool:
+            async with ChromiumPool(BrowserSettings(screenshots=False, allowed="any"), sites=lambda _: (site,)) as pool:
                 yield Stage(Path(folder), home, pool, browser)
             await browser.close()
 

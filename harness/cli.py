@@ -171,7 +171,7 @@ def _checked(tree: DictConfig, hidden: RedactedArguments) -> Config:
     if config.task.suite:
         from harness.evaluation.suite_file import expand_suite
 
-        expand_suite(config, partial(_member, hidden, (config.browser.width, config.browser.height)))
+        return expand_suite(config, partial(_member, hidden, (config.browser.width, config.browser.height)))
     return config
 
 

@@ -46,6 +46,10 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "cairn.reports": {"html": "harness.html_report.report:write_report"},
         "cairn.scorers": {"verified": "harness.benchmarks.webarena_verified.whole_run:score_folder"},
         "cairn.visits": {"live": "harness.browser.live.rules:LiveRules"},
+        "cairn.agents": {
+            "computer": "harness.agents.computer_agent:ComputerKind",
+            "process": "harness.evaluation.process_agent:ProcessKind",
+        },
     }
 )
 """Group of entry points to name to `module:attribute`, or `module`."""

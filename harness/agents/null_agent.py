@@ -4,7 +4,9 @@ What it passes, a task gives away: its start page already is what the task asks 
 """
 
 from harness.actions import Stop
-from harness.api import Decision
+from harness.agents.kind import AgentContext
+from harness.agents.settings import AgentSettings
+from harness.api import Agent, ChatModel, Decision
 from harness.records import Episode, LiveObservation, Task
 
 
@@ -13,3 +15,14 @@ class NullAgent:
 
     async def decide(self, task: Task, episode: Episode, view: LiveObservation) -> Decision:
         return Decision(action=Stop(answer=""))
+
+
+class NullKind:
+    """Fits `AgentKind`."""
+
+    def check(self, settings: AgentSettings, context: AgentContext) -> None:
+        """There is nothing to be wrong."""
+
+    def make(self, settings: AgentSettings, context: AgentContext, model: ChatModel) -> Agent:
+        """See `AgentKind.make`."""
+        return NullAgent()

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.agents.settings import PromptSettings
 from harness.api import Message
 from harness.errors import ConfigError
 
@@ -26,13 +27,9 @@ class Prompt:
     """Introduction, the action set's description included."""
     examples: tuple[tuple[str, str], ...] = ()
     """(user, assistant) pairs."""
-    template: str
-    """User message with `PLACEHOLDERS`; a line that is only `{notices}` goes when there are none."""
-    splitter: str = "```"
-    """Opens and closes the action in a reply."""
-    example_role: str = "system"
-    """`system`: examples are system messages named example_user and example_assistant; `user`: they are turns of the
-    conversation, for models that accept nothing else."""
+    settings: PromptSettings
+    """Its `template`, with `PLACEHOLDERS`, is the user message; a line that is only `{notices}` goes if there are
+    none."""
 
     def messages(self, values: Mapping[str, str]) -> tuple[Message, ...]:
         """The whole prompt with the template filled from `values`, which holds every placeholder."""
@@ -40,51 +37,47 @@ class Prompt:
         return (Message(role="system", content=self.system), *self._example_messages(), user)
 
     def _filled(self, values: Mapping[str, str]) -> str:
-        template = self.template if values["notices"] else self.template.replace("{notices}\n", "")
+        template = self.settings.template if values["notices"] else self.settings.template.replace("{notices}\n", "")
         return _PLACEHOLDER.sub(lambda found: values[found[1]], template)
 
     def _example_messages(self) -> tuple[Message, ...]:
         messages: list[Message] = []
         for user, assistant in self.examples:
             for role, content in (("user", user), ("assistant", assistant)):
-                if self.example_role == "system":
+                if self.settings.example_role == "system":
                     messages.append(Message(role="system", name=f"example_{role}", content=content))
                 else:
                     messages.append(Message(role=role, content=content))
         return tuple(messages)
 
 
-def read_prompt(settings: Mapping[str, Any], *, action_set: str, more: Sequence[str] = ()) -> Prompt:
-    """Build the prompt from the plain data of `configs/agent/*.yaml`.
+def read_prompt(settings: PromptSettings, *, action_set: str, more: Sequence[str] = ()) -> Prompt:
+    """Build the prompt.
 
     Args:
-        settings: `system` (with `{actions}`), `actions` (action set to description), `examples` (list of `{user,
-            assistant}`; `assistant` is the reply, or action set to reply, and an example without one for the set in use
-            is left out), `template`, `splitter` and `example_role`; other keys are not looked at.
+        settings: An example without a reply for the action set in use is left out.
         action_set: Whose description goes into the introduction.
         more: Lines about further actions, after that description.
     Raises:
         ConfigError: A part is missing or does not fit.
     """
-    actions = settings.get("actions") or {}
+    actions = settings.actions
     if action_set not in actions:
         known = ", ".join(actions) or "none"
         raise ConfigError(f"agent.actions does not describe the action set {action_set}; it describes {known}")
-    template = str(settings["template"])
+    template = settings.template
     for name in _REQUIRED:
         if f"{{{name}}}" not in template:
             raise ConfigError(f"agent.template must contain {{{name}}}")
     prompt = Prompt(
-        system=str(settings["system"]).replace("{actions}", "\n".join((str(actions[action_set]).strip(), *more))),
-        examples=tuple(_examples(settings.get("examples") or (), action_set)),
-        template=template,
-        splitter=str(settings.get("splitter", "```")),
-        example_role=str(settings.get("example_role", "system")),
+        system=settings.system.replace("{actions}", "\n".join((str(actions[action_set]).strip(), *more))),
+        examples=tuple(_examples(settings.examples, action_set)),
+        settings=settings,
     )
-    if not prompt.splitter.strip():
+    if not settings.splitter.strip():
         raise ConfigError("agent.splitter must not be empty")
-    if prompt.example_role not in _EXAMPLE_ROLES:
-        raise ConfigError(f"agent.example_role must be system or user, not {prompt.example_role!r}")
+    if settings.example_role not in _EXAMPLE_ROLES:
+        raise ConfigError(f"agent.example_role must be system or user, not {settings.example_role!r}")
     return prompt
 
 

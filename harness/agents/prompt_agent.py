@@ -10,10 +10,12 @@ from typing import Any
 from harness.actions import Action, ActionSet, InvalidAction, extract, resolve
 from harness.actions.truncate import cut
 from harness.agents import note, page
+from harness.agents.kind import AgentContext
 from harness.agents.page_view import PageView
-from harness.agents.prompt import Prompt
+from harness.agents.prompt import Prompt, read_prompt
 from harness.agents.prompt_history import first_kept, rough_tokens
-from harness.api import ChatModel, Decision, Message, Reply
+from harness.agents.settings import PromptSettings
+from harness.api import Agent, ChatModel, Decision, Message, Reply
 from harness.errors import ActionSyntaxError
 from harness.records import Episode, LiveObservation, Task
 
@@ -92,14 +94,14 @@ class PromptAgent:
         return {"note": kept} if kept else None
 
     def _values(self, task: Task, episode: Episode, view: LiveObservation) -> dict[str, str]:
-        seen = view.observation
+        seen, splitter = view.observation, self.prompt.settings.splitter
         notices = (*page.unfinished(episode), *seen.notices)
         return {
             "observation": page.observation(self.shows.text_of(view), self.max_observation_tokens),
             "notices": page.notice_section(notices),
             "url": cut(seen.url, page.MOST_OF_AN_ADDRESS),
             "objective": task.intent,
-            "previous_actions": page.previous_actions(episode.steps, self.action_set, self.prompt.splitter) or "None",
+            "previous_actions": page.previous_actions(episode.steps, self.action_set, splitter) or "None",
         }
 
     def _read(self, reply: Reply) -> Action:
@@ -107,6 +109,34 @@ class PromptAgent:
             return InvalidAction(why=reply.why_unfinished)
         try:
             said = note.split(reply.text)[0] if self.keeps_note else reply.text
-            return self.action_set.parse(extract(said, self.prompt.splitter))
+            return self.action_set.parse(extract(said, self.prompt.settings.splitter))
         except ActionSyntaxError as exc:
             return InvalidAction(why=str(exc))
+
+
+class PromptKind:
+    """Fits `AgentKind`."""
+
+    def check(self, settings: PromptSettings, context: AgentContext) -> None:
+        """See `AgentKind.check`."""
+        _prompt(settings, context)
+
+    def make(self, settings: PromptSettings, context: AgentContext, model: ChatModel) -> Agent:
+        """See `AgentKind.make`."""
+        return PromptAgent(
+            model=model,
+            prompt=_prompt(settings, context),
+            action_set=context.action_set,
+            max_observation_tokens=settings.max_observation_tokens,
+            parsing_retries=settings.parsing_retries,
+            shows=context.page_view(settings),
+            history=settings.history,
+            history_tokens=settings.history_tokens,
+            keeps_note=settings.memory,
+        )
+
+
+def _prompt(settings: PromptSettings, context: AgentContext) -> Prompt:
+    name = context.action_set.name
+    files = (context.files,) if context.files and "upload [" in settings.actions.get(name, "") else ()
+    return read_prompt(settings, action_set=name, more=(*context.prompt_lines, *files))

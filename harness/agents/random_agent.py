@@ -8,7 +8,9 @@ import random
 from collections.abc import Iterator
 
 from harness.actions import Action, Click, GoBack, Scroll, Target, Type, resolve
-from harness.api import Decision
+from harness.agents.kind import AgentContext
+from harness.agents.settings import AgentSettings
+from harness.api import Agent, ChatModel, Decision
 from harness.records import Episode, LiveObservation, Task
 
 _CLICKED = frozenset(
@@ -48,3 +50,14 @@ def _possible(task: Task, view: LiveObservation, chance: random.Random) -> Itera
     yield Scroll(direction="down")
     yield Scroll(direction="up")
     yield GoBack()
+
+
+class RandomKind:
+    """Fits `AgentKind`."""
+
+    def check(self, settings: AgentSettings, context: AgentContext) -> None:
+        """There is nothing to be wrong."""
+
+    def make(self, settings: AgentSettings, context: AgentContext, model: ChatModel) -> Agent:
+        """See `AgentKind.make`."""
+        return RandomAgent()

@@ -10,15 +10,30 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
-from harness.actions import Action, ActionSet, InvalidAction, Stop, Upload, extract, resolve
+from harness.actions import (
+    Action,
+    ActionSet,
+    CairnActionSet,
+    InvalidAction,
+    KeepNote,
+    Keyboard,
+    Mouse,
+    Stop,
+    Upload,
+    extract,
+    resolve,
+)
 from harness.actions.tool_schema import description_of, parameters_of
 from harness.agents import note
 from harness.agents.calls import MOST_CALLS, acting, memory_of, next_call, read_call, turns
 from harness.agents.conversation import Conversation
+from harness.agents.kind import AgentContext
 from harness.agents.page_view import PageView
+from harness.agents.settings import ToolsSettings
 from harness.agents.task_images import with_objective
-from harness.api import ChatModel, Decision
-from harness.errors import ActionSyntaxError
+from harness.api import Agent, ChatModel, Decision
+from harness.choices import ObservationType
+from harness.errors import ActionSyntaxError, ConfigError
 from harness.records import (
     ComputerTool,
     Episode,
@@ -171,3 +186,58 @@ class ToolsAgent:
         if text.strip() and isinstance(last, InvalidAction) and last.why == NO_CALL:
             return Stop(answer=text.strip())
         return InvalidAction(why=NO_CALL)
+
+
+class ToolsKind:
+    """Fits `AgentKind`."""
+
+    def check(self, settings: ToolsSettings, context: AgentContext) -> None:
+        """See `AgentKind.check`."""
+        tool_box(settings, context)
+
+    def make(self, settings: ToolsSettings, context: AgentContext, model: ChatModel) -> Agent:
+        """See `AgentKind.make`."""
+        return calling_agent(settings, context, model, tool_box(settings, context))
+
+
+def tool_box(settings: ToolsSettings, context: AgentContext) -> ToolBox:
+    """The actions as functions, without those by sight where nothing is seen.
+
+    Raises:
+        ConfigError: The action set has no functions, or one of its actions cannot be one.
+    """
+    chosen = context.action_set
+    if not isinstance(chosen, CairnActionSet):
+        raise ConfigError(
+            f"agent={settings.name} calls functions, which action_set={chosen.name} has none of; "
+            f"set action_set={CairnActionSet.name}"
+        )
+    by_sight = () if ObservationType.image in context.observation.parts else (Mouse, Keyboard)
+    noting = (KeepNote,) if settings.memory else ()
+    actions = (*(one for one in chosen.actions if one not in by_sight), *noting)
+    box = ToolBox(actions, settings.strict, context.page_view(settings), context.files)
+    try:
+        assert box.tools
+    except TypeError as error:
+        raise ConfigError(f"actions: {error}") from error
+    return box
+
+
+def calling_agent(settings: ToolsSettings, context: AgentContext, model: ChatModel, box: Box) -> ToolsAgent:
+    """An agent whose model calls what is in the box."""
+    conversation = Conversation(
+        system=settings.system,
+        action_set=context.action_set,
+        history=settings.history,
+        history_tokens=settings.history_tokens,
+        max_observation_tokens=settings.max_observation_tokens,
+        tabs_only=not context.page_view(settings).text,
+    )
+    return ToolsAgent(
+        model=model,
+        conversation=conversation,
+        box=box,
+        action_set=context.action_set,
+        parsing_retries=settings.parsing_retries,
+        keeps_note=settings.memory,
+    )

@@ -42,7 +42,7 @@ from harness.api.evaluator import (
     RecordedEpisode,
 )
 from harness.api.executor import Executor, WorkerHandle
-from harness.api.model_provider import Answer, ChatSettings, ModelProvider, RetryableError, text_of
+from harness.api.model_provider import Answer, ModelProvider, RetryableError, text_of
 from harness.api.observation_renderer import ObservationRenderer
 from harness.api.sink import Identity, Sink
 from harness.errors import (
@@ -75,6 +75,7 @@ from harness.records import (
     Unknown,
     Usage,
 )
+from harness.settings.models import ChatSettings
 
 __all__ = [
     "LIVE",

@@ -5,11 +5,12 @@ Sending, retries, rate limits, prices, bounds, recording and the reply cache are
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from harness.errors import ConfigError
 from harness.records import ComputerTool, Message, Tool, ToolCall
+from harness.settings.models import ChatSettings
 
 
 class RetryableError(Exception):
@@ -34,32 +35,6 @@ class RetryableError(Exception):
         """What the server said is left of its limits (`harness.llm.rate_limit_headers`); None = nothing."""
         self.closed_s: float | None = None
         """Set if the rate limiter handles the back-off: how long all requests have been rejected; None = no limiter."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatSettings:
-    """Parameters of every request; None = not sent, since some models refuse the parameter itself."""
-
-    model: str
-    """`llm.model`."""
-    api: str = "chat"
-    """Name of the provider: `chat` (chat completions), `responses`, `messages` (Anthropic's), or another's."""
-    temperature: float | None = None
-    """Of sampling."""
-    top_p: float | None = None
-    """Share of the probability that sampling looks at, 0 to 1."""
-    max_tokens: int | None = None
-    """The longest answer."""
-    max_tokens_field: str | None = None
-    """How chat completions call the limit; None = as the model's family calls it."""
-    reasoning_effort: str | None = None
-    """A word of the model's maker: `low`, `high` …"""
-    seed: int | None = None
-    """Of sampling."""
-    timeout_s: float = 120.0
-    """Of one request, from connecting to the last byte."""
-    extra_body: Mapping[str, Any] = field(default_factory=dict)
-    """Further keys of the request, as the server documents them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

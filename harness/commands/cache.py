@@ -25,9 +25,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from harness.config.model_settings import default_cache_folder
     from harness.journal.disk import translate_os_errors
     from harness.journal.reply_cache import prune, statistics
+    from harness.settings.models import default_cache_folder
 
     limits = {"--max-mb": options.max_mb, "--unused-days": options.unused_days}
     _check(options.what, limits)

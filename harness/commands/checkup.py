@@ -15,7 +15,6 @@ from harness.browser.network.http import fetch
 from harness.browser.session.chromium import ChromiumPool
 from harness.choices import Sandbox
 from harness.commands.machine import ClockJumpDetector, DoctorCheck, machine
-from harness.config import BrowserConfig
 from harness.config.deployment import UNUSED_LANE, Deployment
 from harness.errors import HarnessError, InfraError, UsageError
 from harness.evaluation.builder import load_tasks
@@ -25,6 +24,7 @@ from harness.evaluation.preflight import missing_judge, unjudged_tasks
 from harness.evaluation.run_context import RunContext
 from harness.evaluation.worker_pool import chromium
 from harness.records import Episode, Eval, Site, Task
+from harness.settings.browser import BrowserSettings
 
 PATIENCE_S = 60.0
 
@@ -148,7 +148,7 @@ async def _asked(about: str, model: ChatModel, name: str) -> DoctorCheck:
     return DoctorCheck(about=about, says=f"{name} answers; the test request used {tokens} tokens")
 
 
-async def _browser(browser: ChromiumPool, settings: BrowserConfig) -> DoctorCheck:
+async def _browser(browser: ChromiumPool, settings: BrowserSettings) -> DoctorCheck:
     try:
         path = find(settings.executable, headless=settings.headless)
         return DoctorCheck(about="browser", says=f"{path} starts, version {await browser.version()}")

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 from harness.api import Judge
-from harness.config.model_settings import JudgeConfig, LlmConfig
 from harness.evaluation.builder import build_judge, build_rate_limiter
 from harness.journal.redaction import Redactor
+from harness.settings.models import JudgeSettings, LlmSettings
 
 
 async def open_judge(
-    settings: JudgeConfig,
-    llm: LlmConfig,
+    settings: JudgeSettings,
+    llm: LlmSettings,
     redactor: Redactor,
     closing: AsyncExitStack,
     *,

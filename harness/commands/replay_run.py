@@ -21,7 +21,6 @@ from harness.browser.session.restoration import aim
 from harness.choices import ActionSetName, ObservationDialect
 from harness.config import PROJECT, Config
 from harness.config.deployment import Deployment
-from harness.config.observation_settings import parts_of
 from harness.config.recorded_config import NAME, read_recorded, recorded_address, recorded_sites, recorded_text
 from harness.config.site_settings import SitesSettings
 from harness.embedded_server import start_servers
@@ -34,6 +33,7 @@ from harness.journal.store import RunFolder
 from harness.protocols import Environment
 from harness.records import Acted, Episode, LiveObservation, Opened, Refused, Task
 from harness.runner.shutdown import ShutdownSignal
+from harness.settings.observation import parts_of
 
 _SITE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}", re.ASCII)
 

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -142,12 +143,11 @@ def _settings(options: argparse.Namespace) -> "Config | None":
     config = configured(options.overrides, options.config_dir)
     if options.judge is None:
         return config
-    config.judge.model, config.judge._target_ = options.judge, None
+    judge = replace(config.judge, model=options.judge, _target_=None)
     if options.judge_url is not None:  # a key that was meant for another address does not go there
         check_address("--judge-url", options.judge_url)
-        config.judge.base_url, config.judge.api_key = options.judge_url, None
-    config.judge.api_key = os.environ.get("JUDGE_API_KEY") or config.judge.api_key
-    return config
+        judge = replace(judge, base_url=options.judge_url, api_key=None)
+    return replace(config, judge=replace(judge, api_key=os.environ.get("JUDGE_API_KEY") or judge.api_key))
 
 
 def _judge_name(config: "Config | None") -> str:

@@ -18,7 +18,6 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 
 from harness.choices import (
     AT_LEAST_ONE,
-    LONGEST_S,
     MAX_NUMBER,
     RETRIES,
     SHARE,
@@ -26,18 +25,18 @@ from harness.choices import (
     Dialect,
     Display,
     Durability,
-    InDoubtPolicy,
-    OnDivergence,
-    Strategy,
     ValueRange,
 )
-from harness.config.agent_settings import FIRST_PLACES, AgentConfig, PluginConfig
-from harness.config.model_settings import JudgeConfig, LlmConfig, openai_key
-from harness.config.observation_settings import ObservationConfig
+from harness.config.agent_settings import FIRST_PLACES, AgentConfig
 from harness.config.site_settings import SitesSettings, read_sites
 from harness.errors import ConfigError
-from harness.settings.fields import Tree, as_plain, measured, setting, unnamed
+from harness.settings.browser import BrowserSettings
+from harness.settings.fields import Tree, as_plain, measured, setting, unnamed, with_tuples
 from harness.settings.limits import EpisodeLimits
+from harness.settings.models import JudgeSettings, LlmSettings, openai_key
+from harness.settings.observation import ObservationSettings
+from harness.settings.plugin import PluginSettings
+from harness.settings.resume import ResumeSettings
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 PROJECT = _CHECKOUT if (_CHECKOUT / "run.py").exists() else Path(get_path("data"), "share", "cairn-harness")
@@ -51,8 +50,8 @@ MEASURED_PLUGINS = ("task", "agent", "llm", "judge", "observation")
 """Groups whose class of your own, its version and arguments are measured."""
 
 
-@dataclass
-class TaskConfig(PluginConfig):
+@dataclass(frozen=True)
+class TaskConfig(PluginSettings):
     """Which tasks are played."""
 
     name: str = setting(MISSING, named=False, filled=True)
@@ -79,48 +78,8 @@ class TaskConfig(PluginConfig):
     """The benchmarks of a suite by name, read from the suite file and not given on the command line; {} = no suite."""
 
 
-@dataclass
-class BrowserConfig:
-    """The browser in which agents act."""
-
-    executable: str | None = setting(None, measured=False)
-    """Path of the Chromium to use; null = the one that was installed or is found."""
-    headless: bool = setting(True, measured=False, named=False)
-    """false = its windows are shown."""
-    slow_mo_ms: float = setting(0.0, measured=False)
-    """Wait this many milliseconds before each command to the browser, to watch it."""
-    width: int = setting(1280, bounds=ValueRange(1, 16_384))
-    """Width of the page that an agent sees, in CSS pixels."""
-    height: int = setting(720, bounds=ValueRange(1, 16_384))
-    """Height of the page that an agent sees, in CSS pixels."""
-    locale: str = setting("en-US", filled=True)
-    """Language and forms of numbers and dates that pages are told."""
-    timezone: str = setting("UTC", filled=True)
-    """Time zone of pages, as `Europe/Paris`."""
-    geolocation: dict[str, float] = setting(factory=dict, added=True)
-    """`{latitude: 48.9, longitude: 2.4}`: where the browser says it is, for tasks that do not say; {} = it does not."""
-    settle_timeout_s: float = setting(5.0, bounds=ValueRange(0, LONGEST_S))
-    """A page that is not quiet for this long after an action is observed as it is, with a notice."""
-    action_timeout_s: float = 10.0
-    """How long one input or one question to a page may take before the page counts as hung."""
-    navigation_timeout_s: float = 30.0
-    """How long a page may take to answer, and how long a site that is gone, or cannot be reset yet, is waited for."""
-    step_deadline_s: float = 90.0
-    """A step that takes longer is a hung browser: it is ended, and its attempt is resumed in another."""
-    screenshots: bool = setting(True, measured=False)
-    """Store a picture of the page at each step, for reports; agents that are shown pictures have them anyway."""
-    har: bool = setting(False, measured=False)
-    """Record what pages ask of their sites, for `harness export webarena-verified`."""
-    uploads: str | None = None
-    """A folder whose files an agent may upload by name, and whose names it is told; null = no uploads."""
-    max_memory_mb: float | None = setting(1024.0, measured=False, bounds=ValueRange(128, 1 << 20))
-    """A page that holds more memory (resident) is ended, which its own task sees as a crash; null = no bound."""
-    allowed: str = setting("auto", choices=("auto", "sites", "any"))
-    """`sites`: pages reach the configured sites only; `any`: no limit; `auto`: `sites` for the embedded ones."""
-
-
-@dataclass
-class ExecutorConfig(PluginConfig):
+@dataclass(frozen=True)
+class ExecutorConfig(PluginSettings):
     """Where episodes run."""
 
     kind: str = setting("processes", named=False, choices=("processes", "inline", "ray", "slurm"))
@@ -154,26 +113,7 @@ class ExecutorConfig(PluginConfig):
     """`executor=slurm` only: false = submit only; the same command brings together what jobs have done."""
 
 
-@dataclass
-class ResumeConfig:
-    """How interrupted episodes go on."""
-
-    strategy: Strategy = Strategy.auto
-    """How an interrupted episode is restored; see docs/pages/resume.md."""
-    in_doubt: InDoubtPolicy = InDoubtPolicy.ask_page
-    """What becomes of an action that was interrupted on a site which cannot be reset; see docs/pages/resume.md."""
-    min_similarity: float = setting(0.9, bounds=SHARE)
-    """A restored page this similar to the recorded one counts as the same: twice the common lines divided by all."""
-    on_divergence: OnDivergence = OnDivergence.restart
-    """What becomes of an attempt whose agent's process, started again, does something else than is recorded."""
-    max_attempts: int = setting(3, bounds=ValueRange(1, 1000))
-    """Infrastructure failures of one task before it is left unscored."""
-    accept_drift: bool = setting(False, named=False)
-    """Go on in a run folder made with other measuring settings, versions or references (`eval`) of tasks; what changed
-    is kept in its `drift.jsonl`."""
-
-
-@dataclass
+@dataclass(frozen=True)
 class JournalConfig:
     """How journals are written."""
 
@@ -181,7 +121,7 @@ class JournalConfig:
     """When a record must be on the disk itself, so that a power cut cannot take it. A killed process never can."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class RunConfig:
     """The run as a whole, and its folder."""
 
@@ -211,7 +151,7 @@ class RunConfig:
     """Bring the HTML report up to date at the end."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class TrackingConfig:
     """Where trajectories and metrics of the run are logged besides the run folder."""
 
@@ -231,22 +171,22 @@ class TrackingConfig:
     """Further sinks: `wandb`, `trackio`, `{_target_: package.Class}`; null = W&B when its key is set, [] = none."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class _AllSettings:
     """Every group of settings, by the name it has on the command line."""
 
     task: TaskConfig = setting(factory=TaskConfig, measured=False, named=False)
     agent: AgentConfig = setting(factory=AgentConfig, named=False)
-    llm: LlmConfig = setting(factory=LlmConfig, named=False)
-    browser: BrowserConfig = field(default_factory=BrowserConfig)
+    llm: LlmSettings = setting(factory=LlmSettings, named=False)
+    browser: BrowserSettings = field(default_factory=BrowserSettings)
     sites: Any = None
     executor: ExecutorConfig = setting(factory=ExecutorConfig, measured=False, named=False)
-    resume: ResumeConfig = setting(factory=ResumeConfig, measured=False, named=False)
+    resume: ResumeSettings = setting(factory=ResumeSettings, measured=False, named=False)
     run: RunConfig = setting(factory=RunConfig, measured=False)
-    observation: ObservationConfig = field(default_factory=ObservationConfig)
+    observation: ObservationSettings = field(default_factory=ObservationSettings)
     limits: EpisodeLimits = field(default_factory=EpisodeLimits)
     journal: JournalConfig = setting(factory=JournalConfig, measured=False)
-    judge: JudgeConfig = field(default_factory=JudgeConfig)
+    judge: JudgeSettings = field(default_factory=JudgeSettings)
     evaluators: Any = None
     """Evaluators of your own, by the name that `eval_types` of a task has for them."""
     tracking: TrackingConfig = setting(factory=TrackingConfig, measured=False, named=False)
@@ -264,7 +204,7 @@ class _AllSettings:
     """Exit 1 when the success rate over all tasks is below this."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class ConfigSchema(_AllSettings):
     """What hydra composes: `sites` and `evaluators` are trees yet, as what is in them has any name."""
 
@@ -272,12 +212,12 @@ class ConfigSchema(_AllSettings):
     evaluators: Tree = setting(factory=dict, measured=False)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Config(_AllSettings):
     """The typed settings of a run."""
 
     sites: SitesSettings = setting(factory=SitesSettings, measured=False, named=False)
-    evaluators: dict[str, PluginConfig] = setting(factory=dict, measured=False)
+    evaluators: dict[str, PluginSettings] = setting(factory=dict, measured=False)
 
     @classmethod
     def of(cls, composed: ConfigSchema) -> Self:
@@ -287,7 +227,7 @@ class Config(_AllSettings):
             ConfigError: They hold an unknown key, or a value that cannot be used.
         """
         read = {"sites": read_sites(composed.sites), "evaluators": _evaluators(composed.evaluators)}
-        return cls(**(vars(composed) | read))
+        return cls(**(vars(with_tuples(composed)) | read))
 
     def tree(self) -> Tree:
         """All of it as plain values, as `ConfigSchema` reads it."""
@@ -326,7 +266,7 @@ def member_task(member: Mapping[str, Any]) -> TaskConfig:
     return TaskConfig(**{key: value for key, value in member.items() if key in known})
 
 
-def _evaluators(tree: Mapping[str, Any]) -> dict[str, PluginConfig]:
+def _evaluators(tree: Mapping[str, Any]) -> dict[str, PluginSettings]:
     """By eval type; a schema cannot say what is in groups of any name."""
     found = {}
     for name, settings in tree.items():
@@ -338,7 +278,7 @@ def _evaluators(tree: Mapping[str, Any]) -> dict[str, PluginConfig]:
             raise ConfigError(f"{place}.{unknown[0]} is not a setting; what the class is given is in {place}.arguments")
         if not isinstance(arguments := settings.get("arguments") or {}, Mapping):
             raise ConfigError(f"{place}.arguments must be a mapping of names to values")
-        found[name] = PluginConfig(_target_=target, arguments=dict(arguments))
+        found[name] = PluginSettings(_target_=target, arguments=dict(arguments))
     return found
 
 

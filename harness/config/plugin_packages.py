@@ -18,11 +18,11 @@ from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 
-from harness.config.agent_settings import FIRST_PATHS
 from harness.errors import ConfigError
 from harness.journal.secret_detection import is_secret_name
 from harness.registry import installed
 from harness.settings.fields import Tree, as_plain, flat
+from harness.settings.plugin import FIRST_PATHS
 
 GROUP = "cairn.plugins"
 _NULL_AGENT = re.compile(r"(agent=(?:[\w.-]+,)*)null(?=,|$)")

@@ -19,10 +19,10 @@ from omegaconf import MISSING as NOT_GIVEN
 from harness.browser import visit_policy
 from harness.choices import COUNT, TIME, ValueRange
 from harness.config import MEASURED_PLUGINS, ConfigSchema
-from harness.config.agent_settings import PluginConfig
 from harness.config.site_settings import ResetSettings, SiteSettings, SitesSettings
 from harness.records import Login
 from harness.settings.fields import Declared, as_plain, declared, group_of
+from harness.settings.plugin import PluginSettings
 
 _KINDS = {str: "text", int: "whole number", float: "number", bool: "true or false", list: "list", tuple: "list"}
 _POLICIES = {name: visit_policy.policy_class(name) for name in visit_policy.POLICIES.names()}
@@ -71,7 +71,7 @@ def catalog() -> tuple[Setting, ...]:
 
 def group_words() -> dict[str, str]:
     """What each group is for: the docstring of its field, else the first paragraph of that of its class."""
-    kinds = get_type_hints(ConfigSchema) | {"sites": SitesSettings, "evaluators": PluginConfig}
+    kinds = get_type_hints(ConfigSchema) | {"sites": SitesSettings, "evaluators": PluginSettings}
     found = {one.name: group_of(kinds[one.name]) for one in fields(ConfigSchema)}
     said = words_of(ConfigSchema)
     return {name: said.get(name) or _first_paragraph(group) for name, group in found.items() if group is not None}
@@ -83,9 +83,9 @@ def _settings() -> Iterator[Setting]:
             for prefix, owner in _GROUPS_OF_SITES:
                 yield from _of_sites(prefix, owner)
         elif one.name == "evaluators":
-            for part in fields(PluginConfig):
-                kind = get_type_hints(PluginConfig)[part.name]
-                yield _setting(Declared(f"evaluators.NAME.{part.name}", PluginConfig, part, kind, measured=True))
+            for part in fields(PluginSettings):
+                kind = get_type_hints(PluginSettings)[part.name]
+                yield _setting(Declared(f"evaluators.NAME.{part.name}", PluginSettings, part, kind, measured=True))
         else:
             plugin = one.field.name in ("_target_", "arguments") and one.name.partition(".")[0] in MEASURED_PLUGINS
             yield _setting(one._replace(measured=one.measured or plugin))

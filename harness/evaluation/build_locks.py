@@ -51,7 +51,9 @@ def build_scheduler(
 
     sharing = LockPlanner(shared, outcomes.values(), now)
     patience = WaitPolicy(
-        limit_s=settings.site_wait_s, tell=lambda note: stopping.tell(note) if note else None, sleep=stopping.sleep
+        limit_s=settings.browser.navigation_timeout_s,
+        tell=lambda note: stopping.tell(note) if note else None,
+        sleep=stopping.sleep,
     )
     embedded = EmbeddedResetHooks(patience)
     log = SiteLog(run.path) if jobs else None

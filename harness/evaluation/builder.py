@@ -12,12 +12,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from harness.agents.kind import AgentContext, SessionAgentKind
 from harness.api import Agent, Benchmark, ChatModel, Evaluator, Executor, Judge, ObservationRenderer, Sink
+from harness.browser.acting.uploads import available_files
 from harness.config import Config, ExecutorConfig, RunConfig, TaskConfig, member_task
-from harness.config.model_settings import JudgeConfig, LlmConfig, ModelConfig
 from harness.errors import ConfigError, TaskError, UsageError
-from harness.evaluation.action_classes import action_set_of
-from harness.evaluation.agent_kinds import AgentSettings, check_agent, shipped_agent
+from harness.evaluation.action_classes import action_set_of, prompt_lines
+from harness.evaluation.agent_kinds import agent_kind, check_agent
 from harness.evaluation.models import provider_name
 from harness.evaluation.plugin_factory import PLUGIN_ERRORS, as_plugin, error_line, make_plugin, plugin_factory
 from harness.evaluation.suite import Suite, named
@@ -29,11 +30,13 @@ from harness.journal.log import read
 from harness.journal.store import RunFolder
 from harness.llm.limiter import Clock, Limiter, RateLimits
 from harness.llm.limiters import Limiters
+from harness.llm.providers import provider_of
 from harness.records import Task
 from harness.runner.pending import PendingPolicy
 from harness.runner.run_budget import BudgetLimits, RunBudget, Spending
 from harness.runner.shutdown import ShutdownSignal
 from harness.runner.working_time import working_s
+from harness.settings.models import JudgeSettings, LlmSettings, ModelSettings
 from harness.tasks import load
 from harness.tasks.parse_eval import EVAL_TYPES
 from harness.tasks.selection import ALL, Split
@@ -54,7 +57,7 @@ def check_plugins(config: Config) -> None:
     if config.agent._target_ is not None:
         plugin_factory("agent", config.agent, Agent, given=("model",))
     else:
-        check_agent(agent_settings(config))
+        check_agent(config.agent, agent_context(config))
     if config.judge._target_ is not None:
         plugin_factory("judge", config.judge, Judge)
     benchmark = build_benchmark(config.task)
@@ -132,25 +135,29 @@ def build_agent(config: Config, model: ChatModel) -> Agent:
     if config.agent._target_ is not None:
         agent: Agent = make_plugin("agent", config.agent, Agent, model=model)
         return agent
-    return shipped_agent(agent_settings(config), model)
+    kind = agent_kind(config.agent.kind)
+    assert not isinstance(kind, SessionAgentKind), "it is no object of this process"
+    return kind.make(config.agent, agent_context(config), model)
 
 
-def agent_settings(config: Config) -> AgentSettings:
-    """What a shipped agent is made of."""
-    return AgentSettings(
-        agent=config.agent,
+def agent_context(config: Config) -> AgentContext:
+    """What a shipped agent is made with besides its own settings."""
+    api, folder = provider_name(config.llm), config.browser.uploads
+    said = "" if folder is None else f"{available_files(folder)}."
+    return AgentContext(
         observation=config.observation,
-        action_set=config.action_set.value,
-        actions=tuple(config.actions),
-        viewport=(config.browser.width, config.browser.height),
-        api=provider_name(config.llm),
+        action_set=action_set_of(config.action_set.value, config.actions),
+        prompt_lines=prompt_lines(config.actions),
+        viewport=config.browser.viewport,
+        api=api,
+        has_computer_tool=provider_of(api).has_computer_tool,
         model=config.llm.model,
         on_divergence=config.resume.on_divergence,
-        uploads=config.browser.uploads,
+        files=f"{said[:1].upper()}{said[1:]}",
     )
 
 
-def build_judge(settings: JudgeConfig) -> Judge | None:
+def build_judge(settings: JudgeSettings) -> Judge | None:
     """A judge of the person's own; None = there is none."""
     judge: Judge | None = None if settings._target_ is None else make_plugin("judge", settings, Judge)
     return judge
@@ -241,8 +248,8 @@ def pending_policy(config: Config) -> PendingPolicy:
 
 
 def build_rate_limiter(
-    llm: LlmConfig,
-    judge: JudgeConfig,
+    llm: LlmSettings,
+    judge: JudgeSettings,
     tell: Callable[[str], None] = lambda text: None,
     outcomes: Outcomes = NO_OUTCOMES,
 ) -> Limiters:
@@ -254,7 +261,7 @@ def build_rate_limiter(
     )
 
 
-def rate_limits(settings: ModelConfig, name: str = "llm", *, max_outage_s: float = math.inf) -> RateLimits:
+def rate_limits(settings: ModelSettings, name: str = "llm", *, max_outage_s: float = math.inf) -> RateLimits:
     """What the person allows; `name`: of the group of settings.
 
     Raises:

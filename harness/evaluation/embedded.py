@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 
 from harness.codec import digest, dumps
 from harness.config import Config
-from harness.config.model_settings import LlmConfig
 from harness.config.site_settings import SitesSettings
 from harness.embedded_server import KEY_VARIABLE, EmbeddedServer, launch_server
 from harness.errors import ConfigError
 from harness.evaluation.embedded_endpoint import ENDPOINTS, endpoint_of
 from harness.evaluation.run_context import RunContext
 from harness.evaluation.suite_file import suite_plans
+from harness.settings.models import LlmSettings
 
 _ROUTER = "harness.runner.site_router"
 _REACH_S = 5.0
@@ -99,7 +99,7 @@ def site_server(sites: SitesSettings, state: Path) -> tuple[str, ...]:
     return (*given, "--state", str(state))
 
 
-def is_embedded_endpoint(llm: LlmConfig) -> bool:
+def is_embedded_endpoint(llm: LlmSettings) -> bool:
     return llm.kind in ENDPOINTS.names() and llm.base_url is None
 
 

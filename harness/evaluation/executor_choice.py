@@ -112,7 +112,7 @@ async def _supervised(
         stopping=context.stopping,
         timeouts=Timeouts(
             silence_s=settings.executor.silence_s,
-            step_s=restore_deadline_s(settings.step_deadline_s),
+            step_s=restore_deadline_s(settings.browser.step_deadline_s),
             task_s=settings.executor.task_deadline_s,
         ),
         losses=WorkerLosses(settings.policy),

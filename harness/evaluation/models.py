@@ -11,9 +11,8 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from harness.api import ChatModel, ChatSettings, ComputerTool, Message, ModelProvider, Reply, Tool
+from harness.api import ChatModel, ComputerTool, Message, ModelProvider, Reply, Tool
 from harness.config import PROJECT
-from harness.config.model_settings import CacheSettings, JudgeConfig, LlmConfig, ModelConfig
 from harness.errors import ConfigError
 from harness.evaluation.plugin_factory import make_plugin
 from harness.evaluation.reply_caches import address_of
@@ -33,6 +32,7 @@ from harness.llm.retry import Retrier, RetryNotice, RetryPolicy, Timing
 from harness.runner.shutdown import ShutdownSignal
 from harness.runner.working_time import working_s
 from harness.settings.fields import Tree
+from harness.settings.models import CacheSettings, JudgeSettings, LlmSettings, ModelSettings
 
 _MOST_NODES = 100_000
 
@@ -78,7 +78,7 @@ class LaneLimiter:
 class Models:
     """Makes chat models that share prices, the count of requests, and their closing."""
 
-    llm: LlmConfig
+    llm: LlmSettings
     requests: RequestCounter
     prices: Mapping[str, Price]
     closing: AsyncExitStack
@@ -114,7 +114,7 @@ class Models:
     ) -> EndpointModel:
         """The model under test; an outage is reported at once."""
         endpoint = _endpoint(self.llm, "llm", base_url, self._connections)
-        settings = _chat_settings(self.llm, self.llm.model)
+        settings = replace(self.llm, api=provider_name(self.llm))
         permits, retrier = self._lane_limiter(self.rate_limiter, lane), self._retrier(self.llm, on_retry)
         return await self._open(EndpointModel(endpoint, settings, retrier=retrier, prices=self.prices, turns=permits))
 
@@ -132,7 +132,7 @@ class Models:
         limiter = self._lane_limiter(self.rate_limiter, lane)
         exchanger = Exchanger(
             endpoint,
-            _chat_settings(self.llm, self.llm.model),
+            replace(self.llm, api=provider_name(self.llm)),
             retrier=self._retrier(self.llm, lambda notice: tell(f"{notice.why}; retrying in {notice.wait_s:.1f} s")),
             prices=self.prices,
             turns=limiter,
@@ -142,7 +142,7 @@ class Models:
         self.closing.push_async_callback(made.close)
         return made
 
-    async def judge_model(self, judge: JudgeConfig) -> ChatModel:
+    async def judge_model(self, judge: JudgeSettings) -> ChatModel:
         """The judge, with permits, retries, prices, circuit and reply cache of its own."""
         assert judge.model is not None
         client = _client(int(judge.max_answer_mb * (1 << 20)), name="judge")
@@ -150,11 +150,11 @@ class Models:
         requests, limiter = RequestCounter(), self.rate_limiter
         permits = LaneLimiter(rate_limiter=limiter, lane=0, requests=requests, stopping=self.stopping, judge=True)
         prices = self.prices if judge.prices is None else load_prices(judge, "judge")
-        settings, retrier = _chat_settings(judge, judge.model), self._retrier(judge, None)
-        model = await self._open(EndpointModel(endpoint, settings, retrier=retrier, prices=prices, turns=permits))
+        retrier = self._retrier(judge, None)
+        model = await self._open(EndpointModel(endpoint, judge, retrier=retrier, prices=prices, turns=permits))
         return self._cached(JudgeBreaker(model, monotonic=working_s), model, judge)
 
-    def _cached(self, model: ChatModel, endpoint: EndpointModel, settings: ModelConfig) -> ChatModel:
+    def _cached(self, model: ChatModel, endpoint: EndpointModel, settings: ModelSettings) -> ChatModel:
         """`model` with its reply cache, if it has one."""
         if (cache := CacheSettings.of(settings, self.llm)) is None:
             return model
@@ -173,7 +173,7 @@ class Models:
     async def _open(self, model: EndpointModel) -> EndpointModel:
         return await self.closing.enter_async_context(model)
 
-    def _retrier(self, settings: ModelConfig, on_retry: Callable[[RetryNotice], None] | None) -> Retrier:
+    def _retrier(self, settings: ModelSettings, on_retry: Callable[[RetryNotice], None] | None) -> Retrier:
         policy = RetryPolicy(max_attempts=settings.max_attempts, max_total_s=settings.max_retry_s)
         return Retrier(policy, on_retry=on_retry, timing=Timing(monotonic=working_s, sleep=self.stopping.sleep))
 
@@ -181,13 +181,13 @@ class Models:
         return LaneLimiter(rate_limiter=rate_limiter, lane=lane, requests=self.requests, stopping=self.stopping)
 
 
-def check_keys(llm: LlmConfig, judge: JudgeConfig) -> None:
+def check_keys(llm: LlmSettings, judge: JudgeSettings) -> None:
     """As `check_key`, of both."""
     check_key(llm, "llm")
     check_key(judge, "judge")
 
 
-def check_key(settings: LlmConfig | JudgeConfig, group: str) -> None:
+def check_key(settings: LlmSettings | JudgeSettings, group: str) -> None:
     """See that a model has a key where its provider needs one.
 
     Args:
@@ -205,7 +205,7 @@ def _client(most_bytes: int, *, name: str = "llm") -> Any:
     return bounded_client(most_bytes, name=name)
 
 
-def _endpoint(settings: ModelConfig, name: str, base_url: str | None, client: Any) -> Endpoint:
+def _endpoint(settings: ModelSettings, name: str, base_url: str | None, client: Any) -> Endpoint:
     """`base_url` takes the place of the configured one."""
     return Endpoint(
         base_url=base_url or settings.base_url or providers.provider_of(provider_name(settings)).default_url,
@@ -218,36 +218,20 @@ def _endpoint(settings: ModelConfig, name: str, base_url: str | None, client: An
     )
 
 
-def provider_name(settings: ModelConfig) -> str:
+def provider_name(settings: ModelSettings) -> str:
     """The provider that the settings choose, known from then on.
 
     Raises:
         ConfigError: A class of the person's own cannot be made, or has another provider's name.
     """
-    if isinstance(settings, LlmConfig) and settings._target_ is not None:
+    if isinstance(settings, LlmSettings) and settings._target_ is not None:
         made: ModelProvider = make_plugin("llm", settings, ModelProvider)
         providers.add(made, f"llm._target_={settings._target_}")
         return made.name
     return settings.api
 
 
-def _chat_settings(settings: ModelConfig, model: str) -> ChatSettings:
-    field_name = settings.max_tokens_field
-    return ChatSettings(
-        model=model,
-        api=provider_name(settings),
-        temperature=settings.temperature,
-        top_p=settings.top_p,
-        max_tokens=settings.max_tokens,
-        max_tokens_field=None if field_name == "max_tokens" else field_name,
-        reasoning_effort=settings.reasoning_effort,
-        seed=settings.seed,
-        extra_body=settings.extra_body,
-        timeout_s=settings.timeout_s,
-    )
-
-
-def load_prices(settings: ModelConfig, name: str = "llm") -> dict[str, Price]:
+def load_prices(settings: ModelSettings, name: str = "llm") -> dict[str, Price]:
     """The price table the person owns; `name`: of the group of settings."""
     path = Path(settings.prices or PROJECT / "configs" / "prices.yaml")
     return read_prices(read_yaml(path, f"{name}.prices"), str(path))

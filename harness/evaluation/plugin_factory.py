@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import iscoroutinefunction, signature
 from typing import Any
 
-from harness.config.agent_settings import PluginConfig
 from harness.errors import ConfigError
+from harness.settings.plugin import PluginSettings
 
 PLUGIN_ERRORS = (
     *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError),
@@ -18,13 +18,13 @@ PLUGIN_ERRORS = (
 """What code of a plug-in raises for arguments it cannot use, before anything is played."""
 
 
-def as_plugin(entry: Mapping[str, Any]) -> PluginConfig:
-    return PluginConfig(
+def as_plugin(entry: Mapping[str, Any]) -> PluginSettings:
+    return PluginSettings(
         _target_=str(entry["_target_"]), arguments={key: value for key, value in entry.items() if key != "_target_"}
     )
 
 
-def make_plugin(place: str, plugin: PluginConfig, protocol: type[Any], **given: Any) -> Any:
+def make_plugin(place: str, plugin: PluginSettings, protocol: type[Any], **given: Any) -> Any:
     """An object of the class named at `place`."""
     factory = plugin_factory(place, plugin, protocol, given=tuple(given))
     try:
@@ -39,7 +39,7 @@ def make_plugin(place: str, plugin: PluginConfig, protocol: type[Any], **given: 
 
 
 def plugin_factory(
-    place: str, plugin: PluginConfig, protocol: type[Any], given: Sequence[str] = ()
+    place: str, plugin: PluginSettings, protocol: type[Any], given: Sequence[str] = ()
 ) -> Callable[..., Any]:
     """What makes the object, checked as far as it can be without making one."""
     from hydra.errors import InstantiationException  # hydra takes longer to import than a worker without plug-ins needs

@@ -1,17 +1,19 @@
 """Makes the agent that is a process (`agent=process`)."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
+from harness.agents.kind import AgentContext, LaneServices
+from harness.agents.tools_agent import tool_box
 from harness.choices import ObservationType
-from harness.evaluation.agent_kinds import AgentSettings, tool_box
 from harness.evaluation.found_results import results_in
 from harness.evaluation.shipped_agents import placed_command
 from harness.gateway.agent_process import find_program, process_environment
+from harness.gateway.process_plan import ProcessPlan
 from harness.gateway.request_key import Volatile
 from harness.gateway.sandbox.bubblewrap import choose_sandbox
-from harness.gateway.sandbox.file_view import view_of
+from harness.gateway.sandbox.file_view import FileView, view_of
 from harness.gateway.session import ProcessAgent
 from harness.gateway.settings import ProcessSettings
 from harness.llm.passthrough import Passthrough
@@ -20,57 +22,67 @@ _SHARED = (Path("/opt"), Path("/usr/local"))
 """Of what every confined process may read, where people put files of their own."""
 
 
-def check_process_agent(settings: AgentSettings) -> None:
-    """See that `build_process_agent` will make one.
+class ProcessKind:
+    """Fits `SessionAgentKind`."""
 
-    Raises:
-        ConfigError: The command cannot be run, or a setting cannot be used.
-    """
-    tool_box(settings)
-    made = _process_settings(settings)
-    if made.sandbox is not None:
-        view_of(made.command, cwd=made.cwd, environment=made.environment, readable=made.readable)
+    def check(self, settings: ProcessSettings, context: AgentContext) -> None:
+        """See `AgentKind.check`."""
+        tool_box(settings, context)
+        made = _plan(settings, context)
+        if made.sandbox is not None:
+            _view(made)
+
+    def drives_browser(self, settings: ProcessSettings) -> bool:
+        """See `SessionAgentKind.drives_browser`."""
+        return settings.browser == "cdp"
+
+    async def start(self, settings: ProcessSettings, context: AgentContext, services: LaneServices) -> ProcessAgent:
+        """See `SessionAgentKind.start`."""
+        passthrough = await services.passthrough(settings.model)
+        # It looks through folders.
+        return await asyncio.to_thread(build_process_agent, settings, context, services, passthrough)
 
 
 def build_process_agent(
-    settings: AgentSettings,
+    settings: ProcessSettings,
+    context: AgentContext,
+    services: LaneServices,
     passthrough: Passthrough | None,
-    stopping: Callable[[], Awaitable[None]],
-    hidden: tuple[Path, ...] = (),
 ) -> ProcessAgent:
     """The agent of one lane.
 
     Args:
+        settings: Its own.
+        context: What else it is made with.
+        services: Of the run.
         passthrough: To the run's model; None = there is none.
-        stopping: Waits until the run is to stop.
-        hidden: What it may not read in a sandbox.
     Raises:
         ConfigError: The command cannot be run, or a setting cannot be used.
     """
-    made = _process_settings(settings)
+    made = replace(_plan(settings, context), hidden=services.hidden())
     if made.sandbox is not None:
-        view = view_of(made.command, cwd=made.cwd, environment=made.environment, readable=made.readable, hidden=hidden)
-        hidden = (*hidden, *results_in(view.given), *results_in(_SHARED, limited=False))
-    made = replace(made, hidden=hidden)
-    return ProcessAgent(settings=made, box=tool_box(settings), passthrough=passthrough, stopping=stopping)
+        found = (*results_in(_view(made).given), *results_in(_SHARED, limited=False))
+        made = replace(made, hidden=(*made.hidden, *found))
+    box = tool_box(settings, context)
+    return ProcessAgent(plan=made, box=box, passthrough=passthrough, stopping=services.stopping)
 
 
-def _process_settings(settings: AgentSettings) -> ProcessSettings:
-    agent = settings.agent
-    command = placed_command(agent.command)
-    program = find_program(command, agent.cwd, process_environment(agent.env))
-    return ProcessSettings(
+def _view(made: ProcessPlan) -> FileView:
+    settings = made.settings
+    return view_of(
+        made.command, cwd=settings.cwd, environment=settings.env, readable=settings.readable, hidden=made.hidden
+    )
+
+
+def _plan(settings: ProcessSettings, context: AgentContext) -> ProcessPlan:
+    command = placed_command(settings.command)
+    program = find_program(command, settings.cwd, process_environment(settings.env))
+    return ProcessPlan(
+        settings=settings,
         command=(program, *command[1:]),
-        environment=dict(agent.env),
-        cwd=agent.cwd,
-        sandbox=choose_sandbox(agent.sandbox)[0],
-        readable=tuple(agent.readable),
-        browser=agent.browser == "mcp",
-        cdp=agent.browser == "cdp",
-        pictures=ObservationType.image in settings.observation.parts,
-        timeout_s=agent.timeout_s,
-        volatile=Volatile.of(agent.volatile),
-        on_divergence=settings.on_divergence,
-        model=settings.model,
-        max_observation_tokens=agent.max_observation_tokens,
+        sandbox=choose_sandbox(settings.sandbox)[0],
+        pictures=ObservationType.image in context.observation.parts,
+        volatile=Volatile.of(settings.volatile),
+        on_divergence=context.on_divergence,
+        model=context.model,
     )

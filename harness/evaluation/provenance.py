@@ -18,11 +18,11 @@ from harness import __version__, safe_files
 from harness.browser.driver.child_environment import browser_environment
 from harness.browser.driver.executable import find
 from harness.codec import CodecError, dumps, loads
-from harness.config import BrowserConfig
 from harness.config.config_tree import saved
 from harness.errors import ConfigError
 from harness.journal.store import RunFolder
 from harness.runs.about import RunInfo
+from harness.settings.browser import BrowserSettings
 from harness.settings.fields import Tree
 
 ENVIRONMENT = ("harness", "revision", "python", "platform", "browser", "fonts", "packages")
@@ -61,7 +61,7 @@ def describe(run: RunFolder, settings: Tree, info: RunInfo, *, now: Tree, known:
     run.write("run.json", dumps(described) + b"\n")
 
 
-def environment(browser: BrowserConfig) -> Tree:
+def environment(browser: BrowserSettings) -> Tree:
     """The environment of this machine, by the names of `ENVIRONMENT`."""
     return {
         "harness": __version__,
@@ -108,7 +108,7 @@ def packages(paths: Sequence[str]) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def _browser(settings: BrowserConfig) -> Tree | None:
+def _browser(settings: BrowserSettings) -> Tree | None:
     try:
         path = Path(find(settings.executable, headless=settings.headless))
     except ConfigError:

@@ -6,28 +6,28 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from harness.config.model_settings import CacheSettings, JudgeConfig, LlmConfig, ModelConfig
 from harness.journal.reply_cache import check_folder
 from harness.llm.endpoint import Endpoint
+from harness.settings.models import CacheSettings, JudgeSettings, LlmSettings, ModelSettings
 
 _CREDENTIAL = re.compile(r"auth|key|token|cookie|secret|password|session", re.IGNORECASE)
 """Headers that say who asks, and not what is asked."""
 
 
-def check_reply_caches(llm: LlmConfig, judge: JudgeConfig) -> None:
+def check_reply_caches(llm: LlmSettings, judge: JudgeSettings) -> None:
     """See that the folders can be used, before anything is paid.
 
     Raises:
         ConfigError: One cannot.
     """
-    models: list[ModelConfig] = [llm] if llm.kind != "none" else []
+    models: list[ModelSettings] = [llm] if llm.kind != "none" else []
     models += [judge] if judge.model else []
     for model in models:
         if (cache := CacheSettings.of(model, llm)) is not None:
             check_folder(cache.folder, cache.setting, writes=cache.writes)
 
 
-def address_of(settings: ModelConfig, endpoint: Endpoint) -> Mapping[str, Any]:
+def address_of(settings: ModelSettings, endpoint: Endpoint) -> Mapping[str, Any]:
     """Whom a model is asked of, as part of the request: no credentials, and nothing that changes with each start."""
     headers = {name.lower(): value for name, value in endpoint.headers.items() if not _CREDENTIAL.search(name)}
     return {
@@ -37,9 +37,9 @@ def address_of(settings: ModelConfig, endpoint: Endpoint) -> Mapping[str, Any]:
     }
 
 
-def _embedded(settings: ModelConfig) -> str:
+def _embedded(settings: ModelSettings) -> str:
     """The embedded endpoint has another port in each start; what it answers is in its plans."""
-    if not (isinstance(settings, LlmConfig) and settings.kind == "scripted" and settings.base_url is None):
+    if not (isinstance(settings, LlmSettings) and settings.kind == "scripted" and settings.base_url is None):
         return ""
     plans = Path(settings.plans).read_bytes() if settings.plans else b""
     return f"scripted:{sha256(plans).hexdigest()}"

@@ -9,7 +9,6 @@ from typing import Self
 
 from harness.choices import Strategy
 from harness.config import Config, ExecutorConfig
-from harness.config.model_settings import LlmConfig
 from harness.config.site_settings import SitesSettings
 from harness.evaluation.builder import pending_policy
 from harness.evaluation.reset_hooks import EmbeddedResetHooks
@@ -21,6 +20,9 @@ from harness.records import Task
 from harness.runner.executors.remote_store import Store
 from harness.runner.pending import PendingPolicy
 from harness.runner.shutdown import ShutdownSignal
+from harness.settings.browser import BrowserSettings
+from harness.settings.models import LlmSettings
+from harness.settings.resume import ResumeSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,7 @@ class RunSettings:
     """The settings of a run that are not about one worker."""
 
     sites: SitesSettings
-    llm: LlmConfig
+    llm: LlmSettings
     executor: ExecutorConfig
     workers: int | None
     """None = as many as there is room for."""
@@ -50,11 +52,8 @@ class RunSettings:
     shard: str | None
     """`task.shard`."""
     policy: PendingPolicy
-    keeps_sites: bool
-    """Episodes go on from checkpoints, with what they left on their sites."""
-    site_wait_s: float
-    """How long a site that cannot be reset yet is waited for."""
-    step_deadline_s: float
+    browser: BrowserSettings
+    resume: ResumeSettings
 
     @classmethod
     def of(cls, config: Config) -> Self:
@@ -66,10 +65,14 @@ class RunSettings:
             trials=config.trials,
             shard=config.task.shard,
             policy=pending_policy(config),
-            keeps_sites=config.resume.strategy is Strategy.checkpoint,
-            site_wait_s=config.browser.navigation_timeout_s,
-            step_deadline_s=config.browser.step_deadline_s,
+            browser=config.browser,
+            resume=config.resume,
         )
+
+    @property
+    def keeps_sites(self) -> bool:
+        """Episodes go on from checkpoints, with what they left on their sites."""
+        return self.resume.strategy is Strategy.checkpoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,11 +55,11 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-def expand_suite(config: Config, compose: Compose) -> None:
-    """Put the benchmarks of the suite file `config.task.path` into the settings.
+def expand_suite(config: Config, compose: Compose) -> Config:
+    """The settings with the benchmarks of the suite file `config.task.path` in them.
 
     Args:
-        config: The settings of the run; changed.
+        config: The settings of the run.
         compose: Composes one benchmark.
     Raises:
         ConfigError: The file is missing or wrong, or its benchmarks do not go together.
@@ -67,7 +67,7 @@ def expand_suite(config: Config, compose: Compose) -> None:
     if config.task.path is None:
         raise ConfigError("task.path is not set; give the suite file, as in task=suite task.path=suite.yaml")
     path = Path(config.task.path)
-    members, trees = {}, {}
+    members, trees, traced, hosts = {}, {}, config.browser.har, [*config.task.hosts]
     for name, entry in _read(path).items():
         place = f"{path}: benchmarks.{name}"
         choice = _choice(place, name, entry)
@@ -91,10 +91,14 @@ def expand_suite(config: Config, compose: Compose) -> None:
             "limits": asdict(_limits(place, entry.get("limits"), config.limits, composed.limits)),
         }
         trees[name] = dict(composed.sites.given)
-        config.browser.har = config.browser.har or composed.browser.har
-        config.task.hosts = [*dict.fromkeys([*config.task.hosts, *task.hosts])]
-    config.task.members = members
-    config.sites = read_sites(_sites(path, trees, dict(config.sites.given)))
+        traced = traced or composed.browser.har
+        hosts += task.hosts
+    return replace(
+        config,
+        browser=replace(config.browser, har=traced),
+        task=replace(config.task, hosts=[*dict.fromkeys(hosts)], members=members),
+        sites=read_sites(_sites(path, trees, dict(config.sites.given))),
+    )
 
 
 def _read(path: Path) -> dict[str, Mapping[str, Any]]:

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from harness.config.agent_settings import AgentConfig
-from harness.config.observation_settings import PICTURES, ObservationConfig
 from harness.errors import ConfigError
 from harness.records import Task
+from harness.settings.observation import PICTURES, ObservationSettings
 
 BASELINES = ("null", "random")
 
 
-def check_sight(agent: AgentConfig, observation: ObservationConfig, tasks: Sequence[Task]) -> None:
+def check_sight(agent: AgentConfig, observation: ObservationSettings, tasks: Sequence[Task]) -> None:
     """See that the agent is shown the pictures of its tasks. The baselines look at nothing, and may be asked anything.
 
     Raises:

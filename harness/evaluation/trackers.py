@@ -12,10 +12,10 @@ from pathlib import Path
 
 from harness.choices import Dialect
 from harness.config import TrackingConfig, slug
-from harness.config.model_settings import LlmConfig
 from harness.errors import ConfigError, JournalError, UsageError
 from harness.evaluation.builder import build_sinks
 from harness.protocols import Phase, Progress, ProgressEvent
+from harness.settings.models import LlmSettings
 from harness.tracking.episodes import RunTrajectories
 from harness.tracking.lazy import pyarrow
 from harness.tracking.model import Model
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 class Tracker:
     """Logs one run; with `tracking=none` it does nothing."""
 
-    def __init__(self, tracking: TrackingConfig, llm: LlmConfig, dialect: Dialect, folder: Path) -> None:
+    def __init__(self, tracking: TrackingConfig, llm: LlmSettings, dialect: Dialect, folder: Path) -> None:
         """Raises: UsageError: A setting is wrong, or the extra is missing: better now than after hours of a run."""
         if tracking.every < 0 or llm.step < 0:
             raise ConfigError("tracking.every and llm.step must be at least 0")

@@ -5,22 +5,22 @@ import gc
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from harness.actions.truncate import cut
+from harness.agents.kind import LaneServices
 from harness.api import Action, ActionSet, Agent, Benchmark, CloseReason, Evaluator, JudgedEvaluator, PluginFailed, Task
-from harness.browser.browser_settings import BrowserSettings, RestoreSettings
 from harness.browser.session.chromium import ChromiumPool
-from harness.choices import ActionSetName, Dialect, ObservationType
+from harness.choices import ActionSetName, Dialect
 from harness.config.deployment import Deployment
-from harness.config.observation_settings import PICTURES
 from harness.config.site_settings import SitesSettings
 from harness.evaluation.action_classes import action_set_of
+from harness.evaluation.agent_kinds import session_kind
 from harness.evaluation.builder import (
-    agent_settings,
+    agent_context,
     build_agent,
     build_benchmark,
     build_evaluators,
@@ -29,6 +29,7 @@ from harness.evaluation.builder import (
     pending_policy,
 )
 from harness.evaluation.embedded import EmbeddedServers
+from harness.evaluation.hidden_paths import hidden_paths
 from harness.evaluation.run_context import WorkerContext
 from harness.evaluators.judge import ModelJudge
 from harness.evaluators.scorer import Scorer
@@ -182,20 +183,16 @@ async def _agent(
         progress.tell(ProgressEvent(lane=lane, task_id="", phase=Phase.retrying, note=note))
 
     config = context.config
-    if config.agent._target_ is not None or config.agent.kind != "process":
+    if (kind := session_kind(config.agent)) is None:
         return build_agent(config, await models.agent_model(base_url, tell, lane))
-    from harness.evaluation.hidden_paths import hidden_paths
-    from harness.evaluation.process_agent import (
-        build_process_agent,  # it imports a web server, which other agents do not need
+    services = LaneServices(
+        passthrough=lambda model: models.passthrough(base_url, tell, lane, model=model),
+        stopping=context.stopping.asked,
+        hidden=lambda: tuple(
+            hidden_paths(config.run, config.task, config.tracking, config.llm.cache_dir, config.judge.cache_dir)
+        ),
     )
-
-    return await asyncio.to_thread(  # it looks through folders
-        build_process_agent,
-        agent_settings(config),
-        await models.passthrough(base_url, tell, lane, model=config.agent.model),
-        context.stopping.asked,
-        tuple(hidden_paths(config.run, config.task, config.tracking, config.llm.cache_dir, config.judge.cache_dir)),
-    )
+    return await kind.start(config.agent, agent_context(config), services)
 
 
 async def _evaluators(
@@ -226,39 +223,15 @@ def chromium(
     benchmark: Benchmark | None = None,
 ) -> ChromiumPool:
     """One browser as configured; it starts when it is first needed. `tell` gets the site that a lane waits for."""
-    browser, resume, observation = context.config.browser, context.config.resume, context.config.observation
-    agent = context.config.agent
-    settings = BrowserSettings(
-        executable=browser.executable,
-        headless=browser.headless,
-        slow_mo_ms=browser.slow_mo_ms,
-        viewport=(browser.width, browser.height),
-        locale=browser.locale,
-        timezone=browser.timezone,
-        settle_timeout_s=browser.settle_timeout_s,
-        action_timeout_s=browser.action_timeout_s,
-        navigation_timeout_s=browser.navigation_timeout_s,
-        step_deadline_s=browser.step_deadline_s,
-        screenshots=browser.screenshots or not observation.parts.isdisjoint(PICTURES),
-        marks=ObservationType.marks in observation.parts,
-        har=browser.har,
-        html=ObservationType.html in observation.parts,
-        tree=ObservationType.accessibility_tree in observation.parts,
-        dialect=observation.dialect.value,
-        keep_html=observation.keep_html,
-        appends=context.config.action_set is ActionSetName.cairn,
-        uploads=browser.uploads,
-        geolocation=browser.geolocation or None,
-        visits=context.config.sites.visits,
-        allowed=_allowed(browser.allowed, context.config.sites),
-        shared=agent.kind == "process" and agent.browser == "cdp",
-        max_memory_mb=browser.max_memory_mb,
-    )
+    config = context.config
+    kind = session_kind(config.agent)
     return ChromiumPool(
-        settings,
-        restoring=RestoreSettings(
-            strategy=resume.strategy.value, in_doubt=resume.in_doubt.value, min_similarity=resume.min_similarity
-        ),
+        replace(config.browser, allowed=_allowed(config.browser.allowed, config.sites)),
+        observation=config.observation,
+        appends=config.action_set is ActionSetName.cairn,
+        visits=config.sites.visits,
+        shared=kind is not None and kind.drives_browser(config.agent),
+        restoring=config.resume,
         sites=deployment.sites,
         checkpoints=context.run.checkpoints,
         tell=tell,

@@ -28,7 +28,8 @@ class BrowserBoundary:
     """Of one episode."""
 
     def __init__(self, deps: SessionDeps, box: ToolBox) -> None:
-        self._settings = deps.settings
+        self._plan = deps.plan
+        self._settings = deps.plan.settings
         self._box = box
         self._journal = deps.journal
         self._inbox = deps.inbox
@@ -43,7 +44,7 @@ class BrowserBoundary:
     @property
     def tools(self) -> Sequence[Tool]:
         """What may be called."""
-        if self._settings.browser:
+        if self._settings.browser == "mcp":
             return (OBSERVE, *self._box.tools)
         return tuple(tool for tool in self._box.tools if tool.name == _STOP)
 
@@ -70,7 +71,7 @@ class BrowserBoundary:
         Raises:
             SessionOver: The episode cannot go on.
         """
-        if name == OBSERVE.name and self._settings.browser:
+        if name == OBSERVE.name and self._settings.browser == "mcp":
             return self.look()
         said = _said(name, arguments)
         async with self._turn:
@@ -106,7 +107,7 @@ class BrowserBoundary:
             self._current.result.set_result(CallResult(text=OVER))
 
     def _same(self, recorded: str, said: str) -> bool:
-        return recorded == said or self._settings.volatile.text(recorded) == self._settings.volatile.text(said)
+        return recorded == said or self._plan.volatile.text(recorded) == self._plan.volatile.text(said)
 
     async def _given(self, step: Step, *, is_last: bool) -> CallResult:
         self._divergence.delivered += 1
@@ -119,10 +120,10 @@ class BrowserBoundary:
         """What the process sees from here on: as recorded, but for the page where the recording ends."""
         if is_last and self._live is not None:
             self._seen, image = self._live
-            self._image = image if self._settings.pictures else None
+            self._image = image if self._plan.pictures else None
             return
         self._seen, self._image = recorded, None
-        if self._settings.pictures and (digest := recorded.screenshot) is not None:
+        if self._plan.pictures and (digest := recorded.screenshot) is not None:
             self._image = await self._journal.write(lambda: self._journal.artifacts.read(digest))
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from harness.gateway.divergence import Divergence
 from harness.gateway.events import Inbox
 from harness.gateway.intake import Intake
+from harness.gateway.process_plan import ProcessPlan
 from harness.gateway.recording import Recording
-from harness.gateway.settings import ProcessSettings
 from harness.gateway.violations import Violations
 from harness.protocols import SessionJournal
 
@@ -16,7 +16,7 @@ from harness.protocols import SessionJournal
 class SessionDeps:
     """Of one episode."""
 
-    settings: ProcessSettings
+    plan: ProcessPlan
     journal: SessionJournal
     inbox: Inbox
     recording: Recording

@@ -129,7 +129,7 @@ class _Doors:
         return Response(self._task, media_type="application/json")
 
     async def models(self, request: Request) -> Response:
-        return JSONResponse({"object": "list", "data": [{"id": self._deps.settings.model, "object": "model"}]})
+        return JSONResponse({"object": "list", "data": [{"id": self._deps.plan.model, "object": "model"}]})
 
     async def mcp(self, request: Request) -> Response:
         return await self._mcp.answer(await body_of(request), request.headers.get("accept", ""))

@@ -27,7 +27,7 @@ class ModelBoundary:
     """Of one episode."""
 
     def __init__(self, deps: SessionDeps, passthrough: Passthrough | None) -> None:
-        self._settings = deps.settings
+        self._volatile = deps.plan.volatile
         self._journal = deps.journal
         self._inbox = deps.inbox
         self._recording = deps.recording
@@ -96,7 +96,7 @@ class ModelBoundary:
 
     def _stored(self, request: ForeignRequest) -> tuple[StagedArtifact, str]:
         """The body as it is stored, and its key, which must not depend on what was redacted."""
-        stored, volatile = self._journal.artifacts.stage(request.body), self._settings.volatile
+        stored, volatile = self._journal.artifacts.stage(request.body), self._volatile
         if stored.data == request.body:
             return stored, volatile.key_of(request.interface, request.tree)
         return stored, volatile.key(request.interface, stored.data)
@@ -105,7 +105,7 @@ class ModelBoundary:
         """From the request that would be next; both as they are stored, without secrets."""
         if (expected := self._recording.next_request(interface)) is None:
             return ""
-        volatile = self._settings.volatile
+        volatile = self._volatile
         try:
             # What is read has its secrets again, and a difference is cut: half a secret would not be recognised in it.
             recorded = self._journal.artifacts.stage(self._journal.artifacts.read(expected.request)).data

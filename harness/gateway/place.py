@@ -11,12 +11,12 @@ from typing import Any
 
 from harness.errors import PluginFailed
 from harness.gateway.agent_process import AgentProcess, process_environment
+from harness.gateway.process_plan import ProcessPlan
 from harness.gateway.sandbox.bubblewrap import BROWSER_PORT, PORT, Bubblewrap, stage_command
 from harness.gateway.sandbox.file_view import FileView, view_of
 from harness.gateway.sandbox.masks import Masks
 from harness.gateway.sandbox.mounts import INSIDE, EpisodeFolder, mount_arguments
 from harness.gateway.sandbox.packets import PacketWatch
-from harness.gateway.settings import ProcessSettings
 from harness.gateway.violations import Violations
 from harness.loopback_server import Clients, serving
 from harness.records import Guarded
@@ -55,7 +55,7 @@ class Started:
 class Start:
     """A command that is to be started with its gateway."""
 
-    settings: ProcessSettings
+    plan: ProcessPlan
     app: Any
     """The gateway, an ASGI application."""
     folder: Path
@@ -76,7 +76,7 @@ class Start:
             PluginFailed: The sandbox cannot be made.
             ConfigError: Its folder cannot be shown to it without what is hidden.
         """
-        sandbox = self.settings.sandbox
+        sandbox = self.plan.sandbox
         return await self._plain() if sandbox is None else await self._confined(sandbox)
 
     @property
@@ -94,9 +94,9 @@ class Start:
             browser_port=await self.closing.enter_async_context(self.browser(None)) if self.browser else 0,
         )
         process = await AgentProcess.start(
-            self.settings.command,
-            cwd=self.settings.cwd,
-            environment=process_environment({**self.settings.environment, **self.variables(seen)}),
+            self.plan.command,
+            cwd=self.plan.settings.cwd,
+            environment=process_environment({**self.plan.settings.env, **self.variables(seen)}),
             folder=folder,
         )
         return Started(process=process, answer=folder / "answer", sandbox="none")
@@ -117,7 +117,7 @@ class Start:
             process = await AgentProcess.start(
                 stage_command(theirs.fileno(), self.folder / "own", command),
                 cwd=None,
-                environment=process_environment({**own, **self.settings.environment, **self.variables(seen)}),
+                environment=process_environment({**own, **self.plan.settings.env, **self.variables(seen)}),
                 folder=self.folder,
                 passed=(theirs.fileno(),),
             )
@@ -143,20 +143,20 @@ class Start:
 
     def _command(self, sandbox: Bubblewrap) -> tuple[FileView, Masks, tuple[str, ...]]:
         """What the process sees of the file system, with what is hidden, and the command that shows it."""
-        settings, place = self.settings, EpisodeFolder(path=self.folder)
+        settings, place = self.plan.settings, EpisodeFolder(path=self.folder)
         view = view_of(
-            settings.command,
+            self.plan.command,
             cwd=settings.cwd,
-            environment=settings.environment,
+            environment=settings.env,
             readable=settings.readable,
-            hidden=settings.hidden,
+            hidden=self.plan.hidden,
         )
         place.make()
         masks = Masks(self.folder / "masks")
         mounts = mount_arguments(view, place, masks)
         masks.watch(lambda what: self.violations.found(Guarded.FILES, what))
         self.closing.callback(masks.close)
-        return view, masks, (*sandbox.command, *mounts, "--", *settings.command)
+        return view, masks, (*sandbox.command, *mounts, "--", *self.plan.command)
 
 
 async def _received(

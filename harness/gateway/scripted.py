@@ -14,6 +14,7 @@ from harness.agents.tools_agent import ToolBox
 from harness.api import ChatSettings
 from harness.codec import JsonObject, dumps
 from harness.gateway.agent_process import find_program, process_environment
+from harness.gateway.process_plan import ProcessPlan
 from harness.gateway.session import ProcessAgent
 from harness.gateway.settings import ProcessSettings
 from harness.llm.circuit_breaker import OutageWaiter
@@ -76,7 +77,8 @@ async def scripted_process(
         ConfigError: There is no such program.
     """
     program = find_program(command, None, process_environment({}))
-    settings = ProcessSettings(command=(program, *command[1:]), model=MODEL, timeout_s=timeout_s)
+    settings = ProcessSettings(timeout_s=timeout_s)
+    plan = ProcessPlan(settings=settings, command=(program, *command[1:]), model=MODEL)
     actions = tuple(one for one in CairnActionSet().actions if one not in (Mouse, Keyboard))
     async with serving(ScriptedEndpoint(*answers or ("",))) as port:
         endpoint = Endpoint(base_url=f"http://127.0.0.1:{port}/v1")
@@ -84,7 +86,7 @@ async def scripted_process(
         exchanger = Exchanger(endpoint, chat, retrier=Retrier(RetryPolicy(max_attempts=1)), prices={})
         passthrough = Passthrough(exchanger, OutageWaiter(Unlimited(), max_outage_s=0.0))
         try:
-            yield ProcessAgent(settings=settings, box=ToolBox(actions), passthrough=passthrough, stopping=_never)
+            yield ProcessAgent(plan=plan, box=ToolBox(actions), passthrough=passthrough, stopping=_never)
         finally:
             await passthrough.close()
 

@@ -35,8 +35,8 @@ from harness.gateway.model_boundary import ModelBoundary
 from harness.gateway.place import Seen, Start, Started
 from harness.gateway.process_answer import answer_in
 from harness.gateway.process_input import mcp_servers, task_message
+from harness.gateway.process_plan import ProcessPlan
 from harness.gateway.recording import Recording
-from harness.gateway.settings import ProcessSettings
 from harness.gateway.violations import Violations
 from harness.llm.passthrough import Passthrough
 from harness.protocols import (
@@ -60,7 +60,7 @@ _LONGEST_LINE = 300
 class ProcessAgent:
     """Fits `SessionAgent`."""
 
-    settings: ProcessSettings
+    plan: ProcessPlan
     box: ToolBox
     passthrough: Passthrough | None
     """None = the run has no model."""
@@ -87,7 +87,8 @@ class ProcessSession:
     def __init__(self, agent: ProcessAgent, journal: SessionJournal, env: Environment) -> None:
         self._agent = agent
         self._env = env
-        self._settings = agent.settings
+        self._plan = agent.plan
+        self._settings = agent.plan.settings
         self._journal = journal
         self._inbox = Inbox()
         self._open = AsyncExitStack()
@@ -134,7 +135,7 @@ class ProcessSession:
         Raises:
             HarnessError: The process did something else than is recorded, or ended, or the run is to stop.
         """
-        if not self._settings.cdp or not (episode.steps or episode.pending):
+        if self._settings.browser != "cdp" or not (episode.steps or episode.pending):
             return restored
         started = self._started = await self._start(task, episode, restored.view)
         assert started.driven is not None
@@ -204,10 +205,10 @@ class ProcessSession:
         if isinstance(self._env, GuardedEnvironment):
             self._env.guard.report = partial(self._violations.found, Guarded.BROWSER)
         recording = Recording(episode)
-        divergence = Divergence(self._settings.on_divergence, self._journal, self._inbox, recording)
-        shared = await self._share() if self._settings.cdp else None
+        divergence = Divergence(self._plan.on_divergence, self._journal, self._inbox, recording)
+        shared = await self._share() if self._settings.browser == "cdp" else None
         deps = SessionDeps(
-            settings=self._settings,
+            plan=self._plan,
             journal=self._journal,
             inbox=self._inbox,
             recording=recording,
@@ -227,7 +228,7 @@ class ProcessSession:
         if driven is not None:
             model.asking = driven.asking
         place = await Start(
-            settings=self._settings,
+            plan=self._plan,
             app=gateway_app(deps, model, browser, token=token, task=given),
             folder=folder,
             variables=lambda seen: self._variables(seen, token, folder),
@@ -266,7 +267,7 @@ class ProcessSession:
             "CAIRN_MCP_URL": f"{url}/mcp",
             "CAIRN_MCP_CONFIG": f"{seen.folder}/mcp.json",
             "CAIRN_TOKEN": token,
-            "CAIRN_MODEL": self._settings.model,
+            "CAIRN_MODEL": self._plan.model,
             "CAIRN_TASK": f"{seen.folder}/task.json",
             "CAIRN_ANSWER": seen.answer,
             "CAIRN_TIMEOUT_S": f"{self._settings.timeout_s:g}",

@@ -1,38 +1,37 @@
-"""How an agent's process is started and treated, as plain values."""
+"""What can be set of an agent that is a process."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
-from harness.choices import OnDivergence
-from harness.gateway.request_key import Volatile
-from harness.gateway.sandbox.bubblewrap import Bubblewrap
+from harness.agents.settings import ToolsSettings
+from harness.choices import Sandbox
+from harness.settings.fields import setting
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessSettings:
-    command: tuple[str, ...]
-    """Program and arguments; the program as `find_program` has found it."""
-    environment: Mapping[str, str] = field(default_factory=dict)
-    """Further variables."""
-    cwd: str | None = None
-    """None = the folder in which the run was started."""
-    sandbox: Bubblewrap | None = None
-    """None = nothing confines it."""
-    readable: tuple[str, ...] = ()
-    """What it may read in the sandbox besides what its command needs."""
-    hidden: tuple[Path, ...] = ()
-    """What it may not read there, wherever it is."""
-    browser: bool = True
-    """Whether it is offered the actions; if not, it can only stop with an answer."""
-    cdp: bool = False
-    """Whether it drives the browser itself, over CDP; then it is not offered the actions."""
-    pictures: bool = False
-    """Whether it is given screenshots."""
-    timeout_s: float = 1800.0
-    """Of one process, from its start."""
-    volatile: Volatile = Volatile()  # noqa: RUF009 (immutable)
-    on_divergence: OnDivergence = OnDivergence.restart
-    model: str = ""
-    """Name of the run's model, for the process."""
-    max_observation_tokens: int = 4000
+@dataclass(frozen=True)
+class ProcessSettings(ToolsSettings):
+    """Of `agent.kind=process`."""
+
+    command: tuple[str, ...] = setting((), added=True)
+    """`agent.kind=process` only: the program and its arguments. `{agents}/NAME` begins a path in the environment that
+    `harness agents install NAME` makes, `{examples}` one in the folder of the shipped scripts."""
+    env: dict[str, str] = setting(factory=dict, added=True)
+    """`agent.kind=process` only: further variables of its environment, which has none of ours that could hold a key."""
+    cwd: str | None = setting(None, measured=False)
+    """`agent.kind=process` only: the folder it runs in; null = the one in which the run was started."""
+    sandbox: Sandbox = setting(Sandbox.auto, measured=False)
+    """`agent.kind=process` only: what confines the process."""
+    readable: tuple[str, ...] = setting((), measured=False)
+    """`agent.kind=process` only: files and folders that a confined process may read besides its program, its folder and
+    what its command names."""
+    browser: str = setting("mcp", added=True, choices=("mcp", "cdp", "none"))
+    """`agent.kind=process` only. `mcp`: the actions are tools of an MCP server, and plain HTTP calls; `cdp`: it drives
+    the browser itself, over CDP; `none`: it can only stop with an answer."""
+    timeout_s: float = setting(1800.0, added=True)
+    """`agent.kind=process` only: a process that takes longer is ended, and so is its episode."""
+    model: str | None = setting(None, added=True)
+    """`agent.kind=process` only: sent on in the place of the model that a request names; null = requests are sent on as
+    they are."""
+    volatile: tuple[str, ...] = setting((), measured=False)
+    """`agent.kind=process` only: what differs in the requests of a process that is started again and means nothing:
+    regular expressions that are looked for in texts, and JSON pointers (`/metadata/id`, `/messages/*/id`) into the
+    body."""

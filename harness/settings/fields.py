@@ -5,13 +5,15 @@ the docstring below the field. Checks, `harness settings` and docs/pages/setting
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, Field, asdict, field, fields, is_dataclass
+from dataclasses import MISSING, Field, asdict, field, fields, is_dataclass, replace
 from enum import Enum
 from types import UnionType
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from harness.choices import ValueRange
 
+REQUIRED: Any = "???"
+"""The default of a setting that has none, as OmegaConf writes it."""
 Tree = dict[str, Any]
 """Settings as plain values: what YAML and JSON know."""
 
@@ -92,6 +94,19 @@ def as_plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [as_plain(item) for item in value]
     return as_plain(asdict(value)) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def with_tuples(settings: Any) -> Any:
+    """The same, where lists stand in fields that are declared as tuples: OmegaConf makes lists of both."""
+    kinds = get_type_hints(type(settings))
+    changed: Tree = {}
+    for one in fields(settings):
+        value = getattr(settings, one.name)
+        if is_dataclass(value):
+            changed[one.name] = with_tuples(value)
+        elif isinstance(value, list) and get_origin(kinds[one.name]) is tuple:
+            changed[one.name] = tuple(value)
+    return replace(settings, **changed)
 
 
 def measured(tree: Tree, schema: type, prefix: str = "") -> Tree:

@@ -10,6 +10,7 @@ import pytest
 from harness.actions import Action, BrowserControls, CairnActionSet, Stop, Target, resolve
 from harness.actions import action as action_module
 from harness.agents.prompt import read_prompt
+from harness.agents.settings import PromptSettings
 from harness.codec import UnknownKind, decode, encode
 from harness.config import Config
 from harness.errors import ActionSyntaxError, ConfigError, JournalCorrupt, JournalError
@@ -169,11 +170,11 @@ def test_an_installed_package_is_imported_when_a_journal_holds_its_action(
 def test_the_settings_name_further_actions() -> None:
     actions = [f"{HERE}.TripleClick", f"{HERE}.Move"]
     assert isinstance(action_set_of("cairn", actions).parse("triple_click [1]"), TripleClick)
-    settings = {
-        "system": "Do.\n{actions}",
-        "actions": {"cairn": "click [id] clicks.\n"},
-        "template": "{observation}{url}{objective}{previous_actions}",
-    }
+    settings = PromptSettings(
+        system="Do.\n{actions}",
+        actions={"cairn": "click [id] clicks.\n"},
+        template="{observation}{url}{objective}{previous_actions}",
+    )
     prompt = read_prompt(settings, action_set="cairn", more=prompt_lines(actions))
     said = "click [id] clicks.\ntriple_click [id] selects a paragraph.\nmove [id] [times] [note]"
     assert prompt.system == f"Do.\n{said}"

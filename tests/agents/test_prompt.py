@@ -1,6 +1,7 @@
 """A prompt as data."""
 
 import json
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +10,18 @@ from omegaconf import OmegaConf
 
 from harness.actions import InvalidAction, Stop, extract
 from harness.agents.prompt import read_prompt
+from harness.agents.settings import PromptSettings
 from harness.config import PROJECT
 from harness.errors import ConfigError
 from harness.evaluation.action_classes import action_set_of
 
 SHIPPED = sorted((PROJECT / "configs" / "agent").glob("*.yaml"))
-SETTINGS: dict[str, Any] = {
-    "system": "Act: {actions}",
-    "actions": {"cairn": "click [id]\n"},
-    "examples": [{"user": "u", "assistant": "a"}],
-    "template": "{observation}|{objective}",
-}
+SETTINGS = PromptSettings(
+    system="Act: {actions}",
+    actions={"cairn": "click [id]\n"},
+    examples=[{"user": "u", "assistant": "a"}],
+    template="{observation}|{objective}",
+)
 VALUES = {"observation": "o", "notices": "", "url": "", "objective": "j", "previous_actions": ""}
 
 
@@ -31,7 +33,7 @@ def test_examples_are_named_system_messages_or_turns() -> None:
         ("system", "example_assistant", "a"),
         ("user", None, "o|j"),
     ]
-    turns = read_prompt(SETTINGS | {"example_role": "user"}, action_set="cairn").messages(VALUES)
+    turns = read_prompt(replace(SETTINGS, example_role="user"), action_set="cairn").messages(VALUES)
     assert [(m.role, m.name) for m in turns] == [("system", None), ("user", None), ("assistant", None), ("user", None)]
 
 
@@ -47,16 +49,17 @@ def test_examples_are_named_system_messages_or_turns() -> None:
 )
 def test_a_wrong_prompt_is_one_sentence_naming_the_key(change: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        read_prompt(SETTINGS | change, action_set="cairn")
+        read_prompt(replace(SETTINGS, **change), action_set="cairn")
     assert told in str(caught.value)
 
 
-def shipped(path: Path) -> dict[str, Any]:
+def shipped(path: Path) -> PromptSettings:
     """An agent as hydra composes it: the common prompt under its own settings."""
     common, own = (OmegaConf.to_container(OmegaConf.load(one)) for one in (path.parent / "prompt.yaml", path))
     assert isinstance(common, dict) and isinstance(own, dict)
     actions = {**common["actions"], **own.get("actions", {})}
-    return {**common, **own, "actions": actions}
+    known, given = {one.name for one in fields(PromptSettings)}, {**common, **own, "actions": actions}
+    return PromptSettings(**{key: value for key, value in given.items() if key in known})
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
@@ -64,7 +67,9 @@ def shipped(path: Path) -> dict[str, Any]:
 def test_every_example_of_a_shipped_prompt_is_an_action_of_the_set_in_use(path: Path, action_set: str) -> None:
     prompt = read_prompt(shipped(path), action_set=action_set)
     for _, reply in prompt.examples:
-        assert not isinstance(action_set_of(action_set).parse(extract(reply, prompt.splitter)), InvalidAction), reply
+        assert not isinstance(
+            action_set_of(action_set).parse(extract(reply, prompt.settings.splitter)), InvalidAction
+        ), reply
 
 
 def test_the_common_prompt_has_examples_in_every_action_set() -> None:
@@ -76,7 +81,7 @@ def test_the_common_prompt_has_examples_in_every_action_set() -> None:
 
 def test_an_example_without_a_reply_in_the_set_in_use_is_left_out() -> None:
     examples = [{"user": "u", "assistant": {"playwright": "p"}}, {"user": "v", "assistant": "any"}]
-    assert read_prompt(SETTINGS | {"examples": examples}, action_set="cairn").examples == (("v", "any"),)
+    assert read_prompt(replace(SETTINGS, examples=examples), action_set="cairn").examples == (("v", "any"),)
 
 
 def test_the_prompt_for_webarena_verified_shows_its_form() -> None:

@@ -1,7 +1,7 @@
 """The prompted agent with the prompts that ship, and a model that answers from a list or by the scripted policy."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from harness.actions import Action, Click, InvalidAction, Scroll, Stop, Target, 
 from harness.agents.page_view import PageView
 from harness.agents.prompt import Prompt, read_prompt
 from harness.agents.prompt_agent import PromptAgent
+from harness.agents.settings import PromptSettings
 from harness.api import ComputerTool, Message, Reply, Tool
 from harness.config import PROJECT
 from harness.demo.model.scripted_policy import reply as scripted_reply
@@ -55,7 +56,9 @@ def shipped(name: str, action_set: str = "cairn", **further: Any) -> Prompt:
     if name != "prompt":
         settings = OmegaConf.merge(settings, OmegaConf.load(PROJECT / "configs" / "agent" / f"{name}.yaml"))
     plain: Any = OmegaConf.to_container(settings)
-    return read_prompt(plain | further, action_set=action_set)
+    known = {one.name for one in fields(PromptSettings)}
+    chosen = PromptSettings(**{key: value for key, value in (plain | further).items() if key in known})
+    return read_prompt(chosen, action_set=action_set)
 
 
 def agent(model: Any, name: str = "prompt", action_set: str = "cairn", **further: Any) -> PromptAgent:

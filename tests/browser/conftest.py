@@ -10,11 +10,11 @@ import pytest
 import pytest_asyncio
 
 from harness.actions import Action, Click, Target
-from harness.browser.browser_settings import BrowserSettings
 from harness.browser.session.chromium import ChromiumPool
 from harness.browser.session.environment import BrowserEnvironment
 from harness.protocols import StepResult
 from harness.records import Episode, Eval, LiveObservation, Outcome, Site, Task
+from harness.settings.browser import BrowserSettings
 
 Answer = tuple[int, dict[str, str], str]
 Handler = Callable[["Asked"], Awaitable[Answer]]
@@ -124,7 +124,12 @@ def a_task(web: Web, *paths: str, **kwargs: Any) -> Task:
 
 
 QUICK = BrowserSettings(
-    settle_timeout_s=2.0, action_timeout_s=3.0, navigation_timeout_s=3.0, step_deadline_s=12.0, allowed="sites"
+    settle_timeout_s=2.0,
+    action_timeout_s=3.0,
+    navigation_timeout_s=3.0,
+    step_deadline_s=12.0,
+    allowed="sites",
+    screenshots=False,
 )
 
 

@@ -28,9 +28,12 @@ from harness.actions import (
 )
 from harness.actions.browser_controls import BrowserControls
 from harness.browser.session.chromium import ChromiumPool
+from harness.choices import ObservationDialect
 from harness.records import Done, Refused, Unknown
+from harness.settings.observation import ObservationSettings
 from tests.browser.conftest import QUICK, Answer, Asked, Visit, Web, html, visiting
 
+AS_WEBARENA = ObservationSettings(dialect=ObservationDialect.webarena)
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
@@ -118,8 +121,7 @@ FILLED = """<style>input, textarea { font: 20px monospace; width: 600px; padding
 @pytest.mark.parametrize("listening", ["", "<script>addEventListener('keydown', () => 1)</script>"])
 async def test_webarenas_dialect_types_where_its_click_puts_the_caret(web: Web, listening: str) -> None:
     web.page("/", FILLED % ("x" * 90, "y" * 40) + listening)
-    settings = replace(QUICK, dialect="webarena")
-    async with web.pool(settings) as pool, visiting(pool, web) as visit:
+    async with web.pool(QUICK, observation=AS_WEBARENA) as pool, visiting(pool, web) as visit:
         for name in ("Short", "Full", "Lines"):
             await visit.act(Type(target=visit.target("textbox", name), text="HERE", enter=False))
         values = await page_of(visit).evaluate(
@@ -133,8 +135,7 @@ async def test_webarenas_dialect_types_where_its_click_puts_the_caret(web: Web, 
 
 async def test_the_cairn_action_set_appends_in_every_dialect(web: Web) -> None:
     web.page("/", FILLED % ("x" * 90, "y" * 40))
-    settings = replace(QUICK, dialect="webarena", appends=True)
-    async with web.pool(settings) as pool, visiting(pool, web) as visit:
+    async with web.pool(QUICK, observation=AS_WEBARENA, appends=True) as pool, visiting(pool, web) as visit:
         await visit.act(Type(target=visit.target("textbox", "Full"), text="HERE", enter=False))
         assert await page_of(visit).input_value("p input") == "x" * 90 + "HERE"
 
@@ -487,7 +488,7 @@ async def test_an_address_in_typed_text_is_the_deployments_under_webarenas_diale
     web.pages["/"] = html("<form action=/sent><input aria-label=Link name=link><button>Send</button></form>")
     web.page("/sent", "thanks")
     async with (
-        web.pool(replace(QUICK, dialect=dialect)) as pool,
+        web.pool(QUICK, observation=ObservationSettings(dialect=ObservationDialect(dialect))) as pool,
         visiting(pool, web) as visit,
     ):
         await visit.act(

@@ -9,10 +9,10 @@ import pytest
 from playwright.async_api import Error
 
 from harness.actions import Click, Goto, InvalidAction
-from harness.browser.browser_settings import BrowserSettings
 from harness.browser.session.chromium import ChromiumPool
 from harness.errors import BrowserCrashed, ConfigError, SiteUnavailable
 from harness.records import Episode, Site
+from harness.settings.browser import BrowserSettings
 from tests.browser.chromium_processes import helpers, kill_network_service, the_browser
 from tests.browser.conftest import QUICK, Answer, Asked, Visit, Web, a_task, html, visiting
 from tests.waiting import alive, until

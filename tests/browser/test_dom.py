@@ -1,7 +1,6 @@
 """The DOM as observation: what a real page gives, in both dialects, and that its ids can be acted on."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import pytest
 import pytest_asyncio
@@ -9,7 +8,9 @@ import pytest_asyncio
 from harness.actions import Click, Scroll, Target
 from harness.browser.rendering.dom_text import TextElement, print_html
 from harness.browser.session.chromium import ChromiumPool
+from harness.choices import ObservationDialect
 from harness.records import Done
+from harness.settings.observation import ObservationSettings
 from tests.browser.conftest import QUICK, Web, visiting
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -22,7 +23,9 @@ BODY = (
 
 @pytest_asyncio.fixture(params=["cairn", "webarena"], loop_scope="session")
 async def reader(request: pytest.FixtureRequest, web: Web) -> AsyncIterator[ChromiumPool]:
-    async with web.pool(replace(QUICK, html=True, dialect=request.param)) as pool:
+    async with web.pool(
+        QUICK, observation=ObservationSettings(type="html", dialect=ObservationDialect(request.param))
+    ) as pool:
         yield pool
 
 
@@ -52,8 +55,8 @@ async def test_an_empty_attribute_is_empty_only_in_the_corrected_dialect(web: We
     web.page("/", BODY)
     shown = {}
     for dialect in ("cairn", "webarena"):
-        settings = replace(QUICK, html=True, dialect=dialect)
-        async with web.pool(settings) as pool, visiting(pool, web) as visit:
+        observation = ObservationSettings(type="html", dialect=ObservationDialect(dialect))
+        async with web.pool(QUICK, observation=observation) as pool, visiting(pool, web) as visit:
             shown[dialect] = next(node.line for node in visit.view.nodes.values() if node.line.startswith("<INPUT"))
     assert 'required=""' in shown["cairn"]
     assert 'required=""' not in shown["webarena"]

@@ -6,7 +6,7 @@ import pytest
 
 from harness.actions import Click, Target
 from harness.browser.session.in_doubt import POLICIES, resolve
-from harness.config import InDoubtPolicy
+from harness.choices import InDoubtPolicy
 from harness.errors import ActionInDoubt, EnvironmentDiverged
 from harness.records import Decided, Episode, Failed, Opened, SideEffect, Usage
 from tests.journal.episodes import opened
@@ -56,20 +56,22 @@ def test_every_policy_can_be_set_and_nothing_else() -> None:
     ],
 )
 def test_proof_goes_before_the_policy(failures: tuple[Failed, ...], now: dict[str, str], resolution: str) -> None:
-    found = resolve(an_episode(*failures), ["shop"], now=now, policy="ask_page")
+    found = resolve(an_episode(*failures), ["shop"], now=now, policy=InDoubtPolicy.ask_page)
     assert found.resolution == resolution
     assert "click [5]" in found.why and "(step 1)" in found.why
     assert bool(found.notice) is (resolution != "not_performed")
 
 
 def test_a_site_that_cannot_be_asked_leaves_the_doubt() -> None:
-    found = resolve(an_episode(), ["shop", "wiki"], now={"shop": "a", "forum": "a"}, policy="ask_page")
+    found = resolve(an_episode(), ["shop", "wiki"], now={"shop": "a", "forum": "a"}, policy=InDoubtPolicy.ask_page)
     assert found.resolution == "ask_page"
 
 
 def test_a_new_attempt_or_no_score_may_be_asked_for() -> None:
     with pytest.raises(EnvironmentDiverged, match=r"resume\.in_doubt=restart"):
-        resolve(an_episode(), ["shop"], now={}, policy="restart")
+        resolve(an_episode(), ["shop"], now={}, policy=InDoubtPolicy.restart)
     with pytest.raises(ActionInDoubt, match=r"resume\.in_doubt=unscored"):
-        resolve(an_episode(), ["shop"], now={}, policy="unscored")
-    assert resolve(an_episode(broken(ANSWERED)), ["shop"], now={}, policy="unscored").resolution == "performed"
+        resolve(an_episode(), ["shop"], now={}, policy=InDoubtPolicy.unscored)
+    assert (
+        resolve(an_episode(broken(ANSWERED)), ["shop"], now={}, policy=InDoubtPolicy.unscored).resolution == "performed"
+    )

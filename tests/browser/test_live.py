@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from harness.actions import Click, Goto, Target
-from harness.browser.browser_settings import BrowserSettings
 from harness.browser.live.pace import Pace
 from harness.browser.live.rules import LiveRules
 from harness.browser.network import allowlist, outbound
@@ -18,6 +17,7 @@ from harness.browser.session.environment import BrowserEnvironment
 from harness.errors import SiteUnavailable
 from harness.protocols import StepResult
 from harness.records import Episode, Eval, LiveObservation, Refused, Task
+from harness.settings.browser import BrowserSettings
 from tests.live_stub import LiveStub, Page, live_stub
 
 pytestmark = pytest.mark.browser
@@ -63,9 +63,11 @@ def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveStub]:
 
 @asynccontextmanager
 async def live(rules: LiveRules, start: str) -> AsyncIterator[tuple[BrowserEnvironment, LiveObservation]]:
-    settings = BrowserSettings(visits=rules, settle_timeout_s=2.0, navigation_timeout_s=5.0, viewport=(800, 600))
+    settings = BrowserSettings(
+        settle_timeout_s=2.0, navigation_timeout_s=5.0, width=800, height=600, allowed="any", screenshots=False
+    )
     task = Task(task_id="1", sites=("live",), intent="x", start_urls=(start,), eval=Eval(eval_types=()))
-    async with ChromiumPool(settings, sites=lambda _: ()) as pool, pool.open(task, 0) as env:
+    async with ChromiumPool(settings, visits=rules, sites=lambda _: ()) as pool, pool.open(task, 0) as env:
         restored = await env.restore(task, Episode())
         yield env, restored.view
 

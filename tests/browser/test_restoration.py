@@ -10,10 +10,10 @@ import pytest
 
 from harness.actions import Action, Cdp, Click, Goto, Scroll, Select, Target, Type
 from harness.api import Artifacts
-from harness.browser.browser_settings import RestoreSettings
 from harness.browser.rendering.similarity import difference, entries, fingerprint, similarity
 from harness.browser.session.chromium import ChromiumPool
 from harness.browser.session.restoration import aim_pending, check_driven, plan, replay, sites_at_risk
+from harness.choices import InDoubtPolicy, Strategy
 from harness.errors import ActionInDoubt, EnvironmentDiverged, InfraError
 from harness.journal.store import ArtifactStore
 from harness.protocols import StepResult
@@ -33,6 +33,7 @@ from harness.records import (
     TabRecord,
     Usage,
 )
+from harness.settings.resume import ResumeSettings
 from tests.browser.conftest import QUICK, Answer, Asked, Visit, Web, a_task, html
 
 ONE = Site(name="shop", url="http://a.test", canonical="http://a.test")
@@ -87,14 +88,14 @@ TYPED = Type(target=Target(id="1", role="textbox", name="t"), text="x", enter=Fa
 def test_nothing_that_may_change_a_site_is_performed_again_unless_that_was_reset(
     *, episode: Episode, clean: tuple[str, ...], strategy: str, in_doubt: bool
 ) -> None:
-    made = plan(a_task(Web()), episode, sites=(ONE,), settings=RestoreSettings(), clean=clean)
+    made = plan(a_task(Web()), episode, sites=(ONE,), settings=ResumeSettings(), clean=clean)
     assert (made.strategy, made.in_doubt) == (strategy, in_doubt)
 
 
 def test_late_effects_are_not_repeated_either() -> None:
     late = Late(step=1, effects=(POST,), at=0.0)
     episode = replace(an_episode(action=SCROLL), late=(late,))
-    assert plan(a_task(Web()), episode, sites=(ONE,), settings=RestoreSettings(), clean=()).strategy == "checkpoint"
+    assert plan(a_task(Web()), episode, sites=(ONE,), settings=ResumeSettings(), clean=()).strategy == "checkpoint"
 
 
 @pytest.mark.parametrize(
@@ -135,9 +136,9 @@ def test_an_empty_tab_is_no_site(blank: str) -> None:
     episode = an_attempt((cdp, tabs("http://a.test/", blank)), (cdp, tabs("http://a.test/", blank)))
     task = replace(a_task(Web()), sites=("shop",))
     assert sites_at_risk(task, episode, (ONE, FORUM)) == {"shop"}
-    check_driven(task, episode, sites=(ONE, FORUM), settings=RestoreSettings(), clean=FRESH)
+    check_driven(task, episode, sites=(ONE, FORUM), settings=ResumeSettings(), clean=FRESH)
     pending = replace(episode, steps=episode.steps[:1], pending=decided(2, BUTTON))
-    assert plan(task, pending, sites=(ONE, FORUM), settings=RestoreSettings(), clean=FRESH).strategy == "replay"
+    assert plan(task, pending, sites=(ONE, FORUM), settings=ResumeSettings(), clean=FRESH).strategy == "replay"
 
 
 @pytest.mark.parametrize(
@@ -172,28 +173,28 @@ def test_the_step_that_would_be_repeated_is_named_with_what_can_be_done() -> Non
         (episode, r"repeat step 2, and forum was not reset before it"),
     ):
         with pytest.raises(EnvironmentDiverged, match=what) as raised:
-            check_driven(task, broken, sites=(ONE, FORUM), settings=RestoreSettings(), clean=FRESH)
+            check_driven(task, broken, sites=(ONE, FORUM), settings=ResumeSettings(), clean=FRESH)
         assert "resume=auto" not in str(raised.value) and "cannot continue from a checkpoint" in str(raised.value)
     with pytest.raises(EnvironmentDiverged, match="resume=auto continues from a checkpoint instead"):
-        plan(task, late, sites=(ONE, FORUM), settings=RestoreSettings(strategy="replay"), clean=FRESH)
+        plan(task, late, sites=(ONE, FORUM), settings=ResumeSettings(strategy=Strategy.replay), clean=FRESH)
 
 
 def test_a_site_no_task_can_change_needs_no_reset() -> None:
     read_only = replace(ONE, read_only=True)
-    made = plan(a_task(Web()), an_episode(), sites=(read_only,), settings=RestoreSettings(), clean=())
+    made = plan(a_task(Web()), an_episode(), sites=(read_only,), settings=ResumeSettings(), clean=())
     assert made.strategy == "replay"
 
 
 def test_a_task_on_no_configured_site_is_not_replayed() -> None:
     for sites in ((), ("another",)):
         task = replace(a_task(Web()), sites=sites)
-        assert plan(task, an_episode(), sites=(), settings=RestoreSettings(), clean=()).strategy == "checkpoint"
+        assert plan(task, an_episode(), sites=(), settings=ResumeSettings(), clean=()).strategy == "checkpoint"
         fresh = sites or ("",)
-        assert plan(task, an_episode(), sites=(), settings=RestoreSettings(), clean=fresh).strategy == "replay"
+        assert plan(task, an_episode(), sites=(), settings=ResumeSettings(), clean=fresh).strategy == "replay"
 
 
 def test_a_checkpoint_is_not_resumed_on_a_site_that_was_reset_since() -> None:
-    settings = RestoreSettings(strategy="checkpoint")
+    settings = ResumeSettings(strategy=Strategy.checkpoint)
     made = plan(a_task(Web()), an_episode(POST), sites=(ONE,), settings=settings, clean=FRESH)
     assert made.strategy == "replay"
     both = replace(a_task(Web()), sites=("shop", "forum"))
@@ -203,7 +204,7 @@ def test_a_checkpoint_is_not_resumed_on_a_site_that_was_reset_since() -> None:
 
 @pytest.mark.parametrize(("strategy", "error"), [("restart", EnvironmentDiverged), ("fail", InfraError)])
 def test_asked_for_restarts_and_failures_need_something_to_restore(strategy: str, error: type[InfraError]) -> None:
-    settings = RestoreSettings(strategy=strategy)
+    settings = ResumeSettings(strategy=Strategy[strategy])
     assert plan(a_task(Web()), Episode(), sites=(ONE,), settings=settings, clean=()).strategy == "reset"
     with pytest.raises(error, match=strategy) as raised:
         plan(a_task(Web()), an_episode(), sites=(ONE,), settings=settings, clean=())
@@ -211,7 +212,7 @@ def test_asked_for_restarts_and_failures_need_something_to_restore(strategy: str
 
 
 def test_a_replay_that_was_asked_for_is_not_begun_where_it_would_repeat_an_effect() -> None:
-    settings, task = RestoreSettings(strategy="replay"), a_task(Web())
+    settings, task = ResumeSettings(strategy=Strategy.replay), a_task(Web())
     assert plan(task, an_episode(POST), sites=(ONE,), settings=settings, clean=FRESH).strategy == "replay"
     assert plan(task, an_episode(action=SCROLL), sites=(ONE,), settings=settings, clean=()).strategy == "replay"
     with pytest.raises(EnvironmentDiverged, match=r"repeat POST http://a\.test/do of step 1, and shop was not reset"):
@@ -239,7 +240,7 @@ def a_way(*steps: tuple[Action, str]) -> Episode:
     ],
 )
 def test_what_a_checkpoint_cannot_hold_is_done_again_from_the_last_page_on(episode: Episode, anchor: int) -> None:
-    made = plan(a_task(Web()), episode, sites=(ONE,), settings=RestoreSettings(), clean=())
+    made = plan(a_task(Web()), episode, sites=(ONE,), settings=ResumeSettings(), clean=())
     assert (made.strategy, made.anchor) == ("checkpoint", anchor)
 
 
@@ -417,7 +418,7 @@ async def recorded(pool: ChromiumPool, web: Web, kept: Artifacts) -> Episode:
 
 
 def a_pool(shop: Shop, kept: Artifacts, **restoring: Any) -> ChromiumPool:
-    return shop.web.pool(QUICK, shop.site, restoring=RestoreSettings(**restoring), checkpoints=kept)
+    return shop.web.pool(QUICK, shop.site, restoring=ResumeSettings(**restoring), checkpoints=kept)
 
 
 class TestInABrowser:
@@ -528,7 +529,7 @@ class TestInABrowser:
     @pytest.mark.parametrize("policy", ["ask_page", "skip", "repeat", "restart", "unscored"])
     async def test_a_pending_click_on_a_site_that_was_not_reset_is_in_doubt(self, web: Web, policy: str) -> None:
         shop, kept = Shop(web), Memory()
-        async with a_pool(shop, kept, in_doubt=policy) as pool:
+        async with a_pool(shop, kept, in_doubt=InDoubtPolicy[policy]) as pool:
             episode = await recorded(pool, web, kept)
             home = Click(target=Target(id="1", role="link", name="Home", line="link 'Home'"))
             task = a_task(web)
@@ -628,7 +629,7 @@ class TestInABrowser:
 
     async def test_no_strategy_sends_a_recorded_effect_again_to_a_site_that_cannot_be_put_back(self, web: Web) -> None:
         shop, kept = Shop(web), Memory()
-        async with a_pool(shop, kept, strategy="replay") as pool:
+        async with a_pool(shop, kept, strategy=Strategy.replay) as pool:
             episode = await recorded(pool, web, kept)
             asked = len(web.asked)
             task = a_task(web)

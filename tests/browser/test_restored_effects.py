@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from harness.actions import Action, Click, Goto, Target, Type
-from harness.browser.browser_settings import RestoreSettings
 from harness.browser.session import page_age, restored_effects
 from harness.browser.session.chromium import ChromiumPool
 from harness.browser.session.environment import BrowserEnvironment
 from harness.browser.session.restored_effects import kind_of
+from harness.choices import Strategy
 from harness.errors import EnvironmentDiverged
 from harness.protocols import RestoreResult
 from harness.records import (
@@ -40,6 +40,7 @@ from harness.records import (
     Usage,
     reopened_pages,
 )
+from harness.settings.resume import ResumeSettings
 from tests.browser.conftest import QUICK, Answer, Asked, Visit, Web, a_task, html
 
 FRESH = ("shop",)
@@ -627,7 +628,7 @@ class TestACheckpoint:
         own = replace(web.site, safe_get=settings == "safe_get", read_only=settings == "read_only", effects_url=asked)
         fields: dict[str, Any] = {"mutates": False} if settings == "mutates" else {}
         task = a_task(web, **fields)
-        async with web.pool(QUICK, own, restoring=RestoreSettings(strategy="checkpoint")) as pool:
+        async with web.pool(QUICK, own, restoring=ResumeSettings(strategy=Strategy.checkpoint)) as pool:
             async with recording(pool, web) as record:
                 await record.act(click("link", "Add one"))
             async with pool.open(task, 0) as env:

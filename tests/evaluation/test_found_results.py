@@ -13,17 +13,19 @@ from pathlib import Path
 
 import pytest
 
+from harness.actions import CairnActionSet
+from harness.agents.kind import AgentContext, LaneServices
 from harness.bundles.archive import write_archive
 from harness.choices import OnDivergence, Sandbox
-from harness.config.agent_settings import AgentConfig
-from harness.config.observation_settings import ObservationConfig
 from harness.errors import ConfigError
 from harness.evaluation import found_results
-from harness.evaluation.agent_kinds import AgentSettings
 from harness.evaluation.found_results import results_in
 from harness.evaluation.process_agent import build_process_agent
 from harness.gateway.sandbox.bubblewrap import choose_sandbox
+from harness.gateway.session import ProcessAgent
+from harness.gateway.settings import ProcessSettings
 from harness.html_report.pages import TEMPLATES
+from harness.settings.observation import ObservationSettings
 from harness.testing import MemoryJournal, play
 
 SANDBOX, WHY_NOT = choose_sandbox(Sandbox.auto)
@@ -65,20 +67,25 @@ def results(tmp_path: Path) -> list[Path]:
     ]
 
 
-def settings(folder: Path) -> AgentSettings:
-    script = write(folder / "reads.py", READS.encode())
-    agent = AgentConfig(kind="process", command=[sys.executable, str(script)], cwd=str(folder))
-    agent.sandbox = Sandbox.auto
-    return AgentSettings(
-        agent=agent,
-        observation=ObservationConfig(),
-        action_set="cairn",
-        actions=(),
-        viewport=(1280, 720),
-        api="chat",
-        model="m",
-        on_divergence=OnDivergence.restart,
-    )
+CONTEXT = AgentContext(
+    observation=ObservationSettings(),
+    action_set=CairnActionSet(),
+    viewport=(1280, 720),
+    api="chat",
+    model="m",
+    on_divergence=OnDivergence.restart,
+)
+
+
+def an_agent(folder: Path, program: str = READS) -> ProcessAgent:
+    script = write(folder / "reads.py", program.encode())
+    settings = ProcessSettings(command=(sys.executable, str(script)), cwd=str(folder), sandbox=Sandbox.auto)
+    services = LaneServices(passthrough=_no_model, stopping=asyncio.Event().wait, hidden=tuple)  # type: ignore[arg-type]
+    return build_process_agent(settings, CONTEXT, services, None)
+
+
+async def _no_model(_: str | None) -> None:
+    return None
 
 
 def test_results_are_found_and_other_files_are_not(tmp_path: Path, results: list[Path]) -> None:
@@ -111,8 +118,7 @@ async def test_a_confined_process_reads_none_of_them_and_its_tries_are_recorded(
     tmp_path: Path, results: list[Path]
 ) -> None:
     write(tmp_path / "agent" / "paths.json", json.dumps(list(map(os.fspath, results))).encode())
-    agent = build_process_agent(settings(tmp_path / "agent"), None, asyncio.Event().wait)
-    episode = await play(agent, "[1] link 'one'", journal=(journal := MemoryJournal()))
+    episode = await play(an_agent(tmp_path / "agent"), "[1] link 'one'", journal=(journal := MemoryJournal()))
     assert episode.closed is not None, journal.records
     found = json.loads(episode.closed.answer)
     assert set(found) == set(map(os.fspath, results)) and not any(ANSWER in text for text in found.values())
@@ -137,9 +143,7 @@ print(json.dumps({"answer": json.dumps([said(connect), said(write)])}))
 @pytest.mark.integration
 @pytest.mark.skipif(SANDBOX is None, reason=WHY_NOT or "-")
 async def test_a_confined_process_reaches_no_program_through_a_socket_or_a_pipe_of_its_folder(tmp_path: Path) -> None:
-    made = settings(tmp_path / "agent")
-    write(tmp_path / "agent" / "reads.py", DOORS.encode())
-    (deep := tmp_path / "agent" / "deep").mkdir()
+    (deep := tmp_path / "agent" / "deep").mkdir(parents=True)
     os.mkfifo(deep / "pipe")
     with socket.socket(socket.AF_UNIX) as listener, _read(deep / "pipe") as reading:
         listener.setblocking(False)
@@ -147,7 +151,7 @@ async def test_a_confined_process_reaches_no_program_through_a_socket_or_a_pipe_
             listener.bind("socket")
         listener.listen()
         assert set(results_in([tmp_path / "agent"])) == {deep / "pipe", deep / "socket"}
-        episode = await play(build_process_agent(made, None, asyncio.Event().wait), "[1] link 'one'")
+        episode = await play(an_agent(tmp_path / "agent", DOORS), "[1] link 'one'")
         assert (
             episode.closed is not None and "Error" in episode.closed.answer and "through" not in episode.closed.answer
         )

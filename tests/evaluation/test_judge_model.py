@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from harness.config.model_settings import JudgeConfig, LlmConfig
 from harness.demo.model.fault_injection import read_faults
 from harness.demo.model.model_server import endpoint_app
 from harness.errors import ConfigError, ModelUnavailable
@@ -17,13 +16,14 @@ from harness.llm.permits import PermitRequest
 from harness.loopback_server import serving
 from harness.records import Reply
 from harness.runner.shutdown import ShutdownSignal
+from harness.settings.models import JudgeSettings, LlmSettings
 from tests.llm.test_endpoint_model import ASKED, PLANS, requests_at
 
 
 async def judged(*faults: dict[str, Any], **settings: Any) -> tuple[Reply, int]:
     """A judge's reply from the scripted endpoint, and how many requests that took."""
     async with serving(endpoint_app(PLANS, read_faults(list(faults)))) as port, AsyncExitStack() as closing:
-        llm, judge = LlmConfig(max_attempts=9), JudgeConfig(base_url=f"http://127.0.0.1:{port}/v1", **settings)
+        llm, judge = LlmSettings(max_attempts=9), JudgeSettings(base_url=f"http://127.0.0.1:{port}/v1", **settings)
         models = Models(
             llm=llm,
             requests=RequestCounter(),
@@ -67,7 +67,7 @@ async def test_a_judge_has_prices_of_its_own(tmp_path: Path) -> None:
 
 
 async def test_a_judges_permits_are_its_own() -> None:
-    limiter = build_rate_limiter(LlmConfig(max_concurrency=1), JudgeConfig(max_concurrency=1))
+    limiter = build_rate_limiter(LlmSettings(max_concurrency=1), JudgeSettings(max_concurrency=1))
     await limiter.acquire(PermitRequest())
     await asyncio.wait_for(limiter.acquire(PermitRequest(judge=True)), 60)
     waiting = [asyncio.ensure_future(limiter.acquire(PermitRequest(judge=judge))) for judge in (False, True)]
@@ -80,4 +80,4 @@ async def test_a_judges_permits_are_its_own() -> None:
 @pytest.mark.parametrize("name", ["max_concurrency", "requests_per_minute", "tokens_per_minute"])
 def test_a_judges_limit_that_lets_nothing_through_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match=f"judge.{name}=0 must be more than 0"):
-        build_rate_limiter(LlmConfig(), JudgeConfig(**{name: 0}))
+        build_rate_limiter(LlmSettings(), JudgeSettings(**{name: 0}))

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from harness.codec import loads
-from harness.config import BrowserConfig, Config
+from harness.config import Config
 from harness.evaluation.provenance import ENVIRONMENT, describe, environment, fonts, packages, revision
 from harness.journal.store import RunFolder
 from harness.runs.results import RunInfo
+from harness.settings.browser import BrowserSettings
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -106,11 +107,11 @@ def test_fonts_are_known_by_names_and_sizes_wherever_they_lie(tmp_path: Path) ->
     assert fonts([tmp_path / "a", tmp_path / "b"])["files"] == 3
 
 
-def browser(folder: Path, script: str) -> BrowserConfig:
+def browser(folder: Path, script: str) -> BrowserSettings:
     path = folder / "chromium"
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
-    return BrowserConfig(executable=str(path))
+    return BrowserSettings(executable=str(path))
 
 
 def test_the_browser_says_its_version_without_being_started(tmp_path: Path) -> None:
@@ -119,7 +120,7 @@ def test_the_browser_says_its_version_without_being_started(tmp_path: Path) -> N
     assert environment(config)["browser"] == {"program": "chromium", "version": "Chromium 150.0.1"}
     assert asked.read_text() == "--version\n"
     assert environment(browser(tmp_path, "exit 1"))["browser"] == {"program": "chromium", "version": None}
-    missing = BrowserConfig(executable=str(tmp_path / "nowhere"))
+    missing = BrowserSettings(executable=str(tmp_path / "nowhere"))
     assert environment(missing)["browser"] is None
 
 
@@ -128,9 +129,9 @@ def test_a_run_says_what_made_it_and_what_made_it_before(tmp_path: Path) -> None
     settings = Config().tree()
     info = RunInfo(name="r", dialect="corrected", model="m", agent="a", tasks=(), trials=1)
     with RunFolder.open(tmp_path / "run") as run:
-        describe(run, settings, info, now=environment(BrowserConfig()), known={})
+        describe(run, settings, info, now=environment(BrowserSettings()), known={})
         first = loads((run.path / "run.json").read_bytes())
-        describe(run, settings, info, now=environment(BrowserConfig()), known={})
+        describe(run, settings, info, now=environment(BrowserSettings()), known={})
         again = loads((run.path / "run.json").read_bytes())
         describe(run, settings, info, now=environment(browser(tmp_path, "echo Chromium 1")), known={})
         other = loads((run.path / "run.json").read_bytes())

@@ -12,12 +12,13 @@ from harness.benchmarks.real.check_scripts import CheckScripts
 from harness.benchmarks.real.state_checks import StateChecks
 from harness.benchmarks.webvoyager.last_screenshots import LastScreenshots
 from harness.cli import configured
-from harness.config import BrowserConfig, Config
+from harness.config import Config
 from harness.errors import ConfigError, UsageError
 from harness.evaluation.builder import build_benchmark, build_evaluators, load_tasks
 from harness.evaluation.embedded import plans_digest
 from harness.evaluation.suite import Suite
 from harness.journal.store import ArtifactStore
+from harness.settings.browser import BrowserSettings
 from harness.testing import ScriptedPage
 from tests.journal.episodes import closed
 
@@ -249,7 +250,7 @@ def test_a_benchmark_is_told_the_viewport_of_the_run(folder: Path) -> None:
         "# @package _global_\ndefaults: [{override /sites: doors}]\nbrowser: {height: 2048}\n"
         f"task: {{name: doors, _target_: {HERE}.Doors, arguments: {{pay: '${{browser.height}}'}}}}\n"
     )
-    assert suite(folder, text).task.members["doors"]["arguments"] == {"pay": BrowserConfig().height}
+    assert suite(folder, text).task.members["doors"]["arguments"] == {"pay": BrowserSettings().height}
     assert suite(folder, text, "browser.height=900").task.members["doors"]["arguments"] == {"pay": 900}
 
 

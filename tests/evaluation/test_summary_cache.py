@@ -5,13 +5,15 @@ import io
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from harness.codec import dumps, loads
-from harness.config import Config
+from harness.config import Config, RunConfig, TaskConfig, TrackingConfig
 from harness.errors import JournalLocked
 from harness.evaluation.summary_cache import NAME, invalidate_summary, load_summary, save_summary
 from harness.journal.store import RunFolder
@@ -52,8 +54,7 @@ class Run:
         self.folder = root / "run"
         self.tasks = root / "tasks.json"
         self.tasks.write_bytes(b"[]")
-        self.config = Config()
-        self.config.task.path = str(self.tasks)
+        self.config = Config(task=TaskConfig(path=str(self.tasks)))
         self.said = ""
         with RunFolder.open(self.folder) as run:
             for number in range(len(summary.results)):
@@ -100,7 +101,7 @@ def test_the_time_is_that_of_the_whole_command(run: Run) -> None:
 
 
 def test_the_exit_code_is_that_of_the_results(tmp_path: Path, run: Run) -> None:
-    run.config.fail_under = 0.75
+    run.config = replace(run.config, fail_under=0.75)
     assert run.start() is None, "another setting: to be found out"
     with RunFolder.open(run.folder) as held:
         save_summary(held, a_summary("passed", "failed"), settings=run.config.tree())
@@ -119,6 +120,10 @@ def _say_another_rate(run: Run) -> None:
     path.write_bytes(path.read_bytes().replace(b'"passed":1', b'"passed":2'))
 
 
+def _set(run: Run, /, **group: Any) -> None:
+    run.config = replace(run.config, **group)
+
+
 CHANGES: dict[str, Callable[[Run], object]] = {
     "a journal rewritten": lambda run: _age(run.folder / "1.traj.jsonl"),
     "a journal grown": lambda run: (run.folder / "1.traj.jsonl").write_bytes(b"a journal, and more\n"),
@@ -130,11 +135,11 @@ CHANGES: dict[str, Callable[[Run], object]] = {
     "a report more": lambda run: (run.folder / "summary.md").write_bytes(b"of another start"),
     "a summary somebody changed": _say_another_rate,
     "no summary": lambda run: (run.folder / "summary.json").unlink(),
-    "a setting": lambda run: setattr(run.config, "limits", EpisodeLimits(max_steps=7)),
-    "more trials": lambda run: setattr(run.config, "trials", 2),
-    "asked to retry": lambda run: setattr(run.config.run, "retry", "failed"),
-    "asked to log": lambda run: setattr(run.config.tracking, "kind", "art"),
-    "asked for a dry run": lambda run: setattr(run.config.run, "dry", True),
+    "a setting": lambda run: _set(run, limits=EpisodeLimits(max_steps=7)),
+    "more trials": lambda run: _set(run, trials=2),
+    "asked to retry": lambda run: _set(run, run=RunConfig(retry="failed")),
+    "asked to log": lambda run: _set(run, tracking=TrackingConfig(kind="art")),
+    "asked for a dry run": lambda run: _set(run, run=RunConfig(dry=True)),
     "a damaged conclusion": lambda run: (run.folder / NAME).write_bytes(b'{"grounds":'),
     "no conclusion": lambda run: (run.folder / NAME).unlink(),
 }

@@ -91,9 +91,9 @@ async def shop_browser() -> AsyncIterator[tuple[Web, ChromiumPool]]:
     web = Web()
     listening = await asyncio.start_server(web.serve, "127.0.0.1", 0)
     web.port = listening.sockets[0].getsockname()[1]
-    settings = replace(QUICK, shared=True, step_deadline_s=60.0, action_timeout_s=10.0)
+    settings = replace(QUICK, step_deadline_s=60.0, action_timeout_s=10.0)
     serve_shop(web)
-    async with listening, ChromiumPool(settings, sites=lambda _: (web.site,)) as pool:
+    async with listening, ChromiumPool(settings, shared=True, sites=lambda _: (web.site,)) as pool:
         yield web, pool
 
 
@@ -130,4 +130,4 @@ async def play_driven(
 
 def driving(script: str, folder: Path, **settings: Any) -> Any:
     """An agent that runs a script which drives the browser."""
-    return agent_of(script, folder, browser=False, cdp=True, **settings)
+    return agent_of(script, folder, browser="cdp", **settings)

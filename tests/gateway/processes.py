@@ -5,13 +5,14 @@ import json
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from harness.actions import CairnActionSet
 from harness.agents.tools_agent import ToolBox
 from harness.api import ChatSettings
+from harness.gateway.process_plan import ProcessPlan
 from harness.gateway.session import ProcessAgent
 from harness.gateway.settings import ProcessSettings
 from harness.llm.circuit_breaker import OutageWaiter
@@ -96,6 +97,10 @@ class Model:
         )
 
 
+FOUND = ("command", "sandbox", "hidden", "pictures", "volatile", "on_divergence", "model")
+"""What a `ProcessPlan` has besides settings."""
+
+
 @asynccontextmanager
 async def agent_of(
     script: str, folder: Path, model: Model | None = None, **settings: Any
@@ -103,17 +108,21 @@ async def agent_of(
     """An agent that runs `script`; with a model it can ask."""
     path = folder / "agent.py"
     path.write_text(script)
-    made = replace(ProcessSettings(command=(sys.executable, str(path)), model="m", timeout_s=60.0), **settings)
+    found = {key: settings.pop(key) for key in FOUND if key in settings}
+    made = ProcessPlan(
+        settings=ProcessSettings(**{"timeout_s": 60.0, **settings}),
+        **{"command": (sys.executable, str(path)), "model": "m", **found},
+    )
     box = ToolBox(tuple(CairnActionSet().actions))
     if model is None:
-        yield ProcessAgent(settings=made, box=box, passthrough=None, stopping=asyncio.Event().wait)  # type: ignore[arg-type]
+        yield ProcessAgent(plan=made, box=box, passthrough=None, stopping=asyncio.Event().wait)  # type: ignore[arg-type]
         return
     async with serving(model) as port:
         endpoint = Endpoint(base_url=f"http://127.0.0.1:{port}/v1", api_key=KEY)
         exchanger = Exchanger(endpoint, ChatSettings(model="m", timeout_s=20.0), retrier=Waits().retrier(), prices={})
         passthrough = Passthrough(exchanger, OutageWaiter(Unlimited(), max_outage_s=0.0))
         try:
-            yield ProcessAgent(settings=made, box=box, passthrough=passthrough, stopping=asyncio.Event().wait)  # type: ignore[arg-type]
+            yield ProcessAgent(plan=made, box=box, passthrough=passthrough, stopping=asyncio.Event().wait)  # type: ignore[arg-type]
         finally:
             await passthrough.close()
 

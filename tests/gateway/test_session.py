@@ -198,7 +198,7 @@ async def test_it_is_given_no_key_and_no_answers(tmp_path: Path, monkeypatch: py
     task = a_task("Find it")
     secret = Eval(eval_types=(), reference_answers={"exact_match": "the-reference"})
     script = HEAD + "print(dict(os.environ), task, open(os.environ['CAIRN_TASK']).read())\nact('stop', answer='x')"
-    async with agent_of(script, tmp_path, Model(), environment={"MINE": "given"}) as agent:
+    async with agent_of(script, tmp_path, Model(), env={"MINE": "given"}) as agent:
         await play(agent, task=replace(task, eval=secret), journal=journal)
     said = output(journal)
     assert "'MINE': 'given'" in said and "Find it" in said
@@ -285,7 +285,7 @@ async def test_calls_at_once_become_steps_one_after_the_other(tmp_path: Path) ->
 async def test_without_a_browser_it_can_only_stop(tmp_path: Path) -> None:
     journal = MemoryJournal()
     script = HEAD + "print([tool['name'] for tool in task['tools']])\nact('stop', answer='x')"
-    async with agent_of(script, tmp_path, browser=False) as agent:
+    async with agent_of(script, tmp_path, browser="none") as agent:
         episode = await play(agent, journal=journal)
     assert output(journal).strip() == "['stop']"
     assert episode.pending is not None and isinstance(episode.pending.action, Stop)

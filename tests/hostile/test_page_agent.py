@@ -134,13 +134,13 @@ async def tried(ways: Sequence[str], folder: Path, monkeypatch: pytest.MonkeyPat
     server = await asyncio.start_server(web.serve, "127.0.0.1", 0)
     web.port = server.sockets[0].getsockname()[1]
     serve(web)
-    settings = replace(QUICK, shared=True, allowed="any", step_deadline_s=120.0, action_timeout_s=10.0)
+    settings = replace(QUICK, allowed="any", step_deadline_s=120.0, action_timeout_s=10.0)
     site = site_of(web)
     task = replace(a_task(web), start_urls=(site.url + "/",))
     async with (
         server,
         machine.serving(ways),
-        ChromiumPool(settings, sites=lambda _: (site,)) as pool,
+        ChromiumPool(settings, shared=True, sites=lambda _: (site,)) as pool,
         pool.open(task, 1) as other,
         listeners() as listening,
     ):

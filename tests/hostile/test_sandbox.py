@@ -22,6 +22,7 @@ from harness.agents.tools_agent import ToolBox
 from harness.choices import Sandbox
 from harness.errors import ConfigError, InfraError
 from harness.gateway import session
+from harness.gateway.process_plan import ProcessPlan
 from harness.gateway.sandbox.bubblewrap import choose_sandbox
 from harness.gateway.sandbox.file_view import view_of
 from harness.gateway.session import ProcessAgent
@@ -54,15 +55,14 @@ class World:
     async def play(self, ending: str, journal: MemoryJournal) -> Episode:
         """An episode in which the agent does one thing."""
         script = self.folder / "agent" / "hostile_agent.py"
-        settings = ProcessSettings(
+        plan = ProcessPlan(
+            settings=ProcessSettings(cwd=str(script.parent), timeout_s=120.0),
             command=(sys.executable, str(script), json.dumps(self.known), ending),
-            cwd=str(script.parent),
             sandbox=SANDBOX,
             hidden=self.hidden,
-            timeout_s=120.0,
         )
         box = ToolBox(tuple(CairnActionSet().actions))
-        return await play(ProcessAgent(settings=settings, box=box, passthrough=None, stopping=_never), journal=journal)
+        return await play(ProcessAgent(plan=plan, box=box, passthrough=None, stopping=_never), journal=journal)
 
 
 async def _never() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from harness.api import Answer, ChatSettings, Message, ModelProvider, RetryableError, Tool, text_of
 from harness.codec import JsonObject, loads
-from harness.config.model_settings import LlmConfig
 from harness.errors import ConfigError, ModelRejected
 from harness.evaluation.models import provider_name
 from harness.llm import providers
@@ -19,6 +18,7 @@ from harness.llm.endpoint_model import EndpointModel
 from harness.llm.recorded_answer import calls_of, tools_of
 from harness.llm.request_frame import body_of
 from harness.loopback_server import serving
+from harness.settings.models import LlmSettings
 from tests.llm.test_endpoint_model import ASKED, KEY, Waits
 
 
@@ -130,8 +130,8 @@ async def test_what_the_format_does_not_have_is_one_sentence() -> None:
 
 def test_a_provider_of_the_settings_is_known_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(providers, "_added", {})
-    assert provider_name(LlmConfig(_target_=f"{__name__}.Telegraph")) == "telegraph"
-    assert provider_name(LlmConfig(_target_=f"{__name__}.Telegraph")) == "telegraph"
+    assert provider_name(LlmSettings(_target_=f"{__name__}.Telegraph")) == "telegraph"
+    assert provider_name(LlmSettings(_target_=f"{__name__}.Telegraph")) == "telegraph"
     assert providers.names()[:3] == ("chat", "responses", "messages") and "telegraph" in providers.names()
 
 
@@ -149,7 +149,7 @@ class Impostor(Telegraph):
 )
 def test_what_is_no_provider_is_refused(target: str, why: str) -> None:
     with pytest.raises(ConfigError, match=why.replace("(", r"\(")):
-        provider_name(LlmConfig(_target_=target))
+        provider_name(LlmSettings(_target_=target))
 
 
 def test_a_name_that_no_provider_has_imports_nothing() -> None:

@@ -18,12 +18,13 @@ from harness.browser.acting.clipboard import Clipboard, is_clipboard_key
 from harness.browser.acting.code import call
 from harness.browser.acting.element import WIDGETS, Element
 from harness.browser.acting.uploads import upload_path
-from harness.browser.browser_settings import BrowserSettings
 from harness.browser.driver.playwright_errors import closed, first_line, moved, net_error
 from harness.browser.network.addresses import Addresses
 from harness.browser.network.allowlist import FAILED_BY_PROXY, AddressRefused, Allowlist
+from harness.browser.page_settings import PageSettings
 from harness.browser.rendering.observer import RenderedPage
 from harness.browser.tabs.tabs import Tabs
+from harness.choices import ObservationDialect
 from harness.errors import ActionFailed
 
 _TYPED = 200
@@ -60,14 +61,15 @@ class ActionExecutor:
     """Performs actions in one context; implements `BrowserControls`."""
 
     def __init__(
-        self, tabs: Tabs, addresses: Addresses, *, guard: Allowlist, settings: BrowserSettings, clipboard: Clipboard
+        self, tabs: Tabs, addresses: Addresses, *, guard: Allowlist, pages: PageSettings, clipboard: Clipboard
     ) -> None:
         self._tabs = tabs
         self._clipboard = clipboard
         self._addresses = addresses
         self._guard = guard
-        self._settings = settings
-        self._appends = settings.appends or settings.dialect != "webarena"
+        self._settings = pages.browser
+        self._as_webarena = pages.observation.dialect is ObservationDialect.webarena
+        self._appends = pages.appends or not self._as_webarena
         self._body: RenderedPage | None = None
 
     async def perform(
@@ -259,7 +261,7 @@ class ActionExecutor:
     async def scroll(self, direction: Literal["up", "down"]) -> None:
         # WebArena scrolls the document only; a page whose document cannot scroll has a part that does.
         sign = 1 if direction == "down" else -1
-        within = "false" if self._settings.dialect == "webarena" else "true"
+        within = "false" if self._as_webarena else "true"
         await self.evaluate(f"({_SCROLL})([{sign}, {within}])")
 
     async def wait(self) -> None:
@@ -303,7 +305,7 @@ class ActionExecutor:
         if found["type"] in WIDGETS:
             await element.fill(text, type=found["type"])
         else:
-            if "\n" in text and found["tag"] == "input" and self._settings.dialect != "webarena":
+            if "\n" in text and found["tag"] == "input" and not self._as_webarena:
                 raise ActionFailed(f"element [{target.id}] is a field of one line; give the text without line breaks")
             await page.mouse.click(found["x"], found["y"])
             if clear:
@@ -314,7 +316,7 @@ class ActionExecutor:
                 await page.keyboard.press("End" if found["tag"] == "input" else "ControlOrMeta+End")
             simple = found["takesText"] and len(text) > _FEW and text.isprintable()
             at_once = simple and not await element.hears_typing()
-            if "\n" in text and self._settings.dialect != "webarena":
+            if "\n" in text and not self._as_webarena:
                 await self._write_lines(text)
             else:
                 await self._write(text, at_once=at_once)
@@ -334,7 +336,7 @@ class ActionExecutor:
         await self._write(text, at_once=False)
 
     async def _write(self, text: str, *, at_once: bool) -> None:
-        if self._settings.dialect == "webarena":
+        if self._as_webarena:
             text = self._addresses.to_real_text(text)  # WebArena maps whatever an action says, what is typed included
         keyboard = self._page.keyboard
         by_keys = 0 if at_once else _TYPED

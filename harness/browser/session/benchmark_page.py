@@ -10,7 +10,6 @@ from playwright.async_api import Error
 
 from harness.actions.truncate import cut
 from harness.api import Benchmark, Reward, SiteAnswer
-from harness.browser.browser_settings import BrowserSettings
 from harness.browser.driver.playwright_errors import closed, first_line, gone, moved
 from harness.browser.network import http
 from harness.browser.network.addresses import host_of
@@ -19,6 +18,7 @@ from harness.browser.session.page_values import LARGEST, MOST_ITEMS, bounded
 from harness.codec import dumps
 from harness.errors import ActionFailed, HarnessError, PluginFailed, SiteUnavailable
 from harness.records import Opened, Task
+from harness.settings.browser import BrowserSettings
 
 _NAVIGATIONS = 3
 """How often a script is started again because the page went elsewhere meanwhile."""

@@ -17,7 +17,6 @@ from harness.actions.truncate import cut
 from harness.browser import text_limits
 from harness.browser.acting.action_executor import ActionExecutor
 from harness.browser.acting.clipboard import BrowserClipboard, Clipboard
-from harness.browser.browser_settings import BrowserSettings
 from harness.browser.driver.devtools_pipe import DevToolsPipe
 from harness.browser.driver.playwright_errors import Deadline, closed, misfit, moved
 from harness.browser.marks.marks import find_marks
@@ -25,6 +24,7 @@ from harness.browser.network.addresses import Addresses
 from harness.browser.network.allowlist import Allowlist
 from harness.browser.network.sending import SendingWatch
 from harness.browser.network.traffic import Traffic
+from harness.browser.page_settings import PageSettings
 from harness.browser.reading.document_client import together
 from harness.browser.reading.frames import ReadHints
 from harness.browser.rendering.observer import Observer, RenderedPage
@@ -77,10 +77,11 @@ class BrowserSession:
         context: BrowserContext,
         lane: SiteBinding,
         *,
-        settings: BrowserSettings,
+        pages: PageSettings,
         state: "InitialState",
         watch: Deadline,
     ) -> None:
+        settings = pages.browser
         self.context = context
         self.lane = lane
         self.storage = Storage(context, lane.addresses, initial=state.storage)
@@ -93,14 +94,13 @@ class BrowserSession:
             tabs=self.tabs,
         )
         self.clipboard = Clipboard(lane.clipboard)
-        self.actor = ActionExecutor(
-            self.tabs, lane.addresses, guard=lane.guard, settings=settings, clipboard=self.clipboard
-        )
+        self.actor = ActionExecutor(self.tabs, lane.addresses, guard=lane.guard, pages=pages, clipboard=self.clipboard)
         self.settler = Settler(self.tabs, self.traffic, settings)
         self.action_timeout_s = settings.action_timeout_s
+        self._pages = pages
         self._settings = settings
         self._observer = Observer(
-            dialect=settings.dialect, viewport=settings.viewport, html=settings.html, tree=settings.tree
+            dialect=pages.observation.dialect.value, viewport=settings.viewport, html=pages.html, tree=pages.tree
         )
         self._body: RenderedPage | None = None
         """What the agent last saw."""
@@ -109,13 +109,14 @@ class BrowserSession:
 
     @classmethod
     async def open(
-        cls, browser: Browser, lane: SiteBinding, *, settings: BrowserSettings, state: "InitialState", watch: Deadline
+        cls, browser: Browser, lane: SiteBinding, *, pages: PageSettings, state: "InitialState", watch: Deadline
     ) -> "BrowserSession":
         """A fresh context with one blank tab.
 
         Args:
             watch: Called when a page of it crashes.
         """
+        settings = pages.browser
         width, height = settings.viewport
         context = await browser.new_context(
             viewport={"width": width, "height": height},
@@ -135,7 +136,7 @@ class BrowserSession:
             undo.push_async_callback(_close, context)
             context.set_default_timeout(settings.action_timeout_s * 1000)
             await context.add_init_script(INIT_SCRIPT)
-            window = cls(context, lane, settings=settings, state=state, watch=watch)
+            window = cls(context, lane, pages=pages, state=state, watch=watch)
             try:
                 await window.tabs.open()
             except Error as exc:
@@ -313,14 +314,14 @@ class BrowserSession:
 
     async def _picture(self, settled: Settled, body: RenderedPage) -> "_Picture":
         limit_s = self._settings.action_timeout_s / 2
-        taking = take_screenshot(settled.tab, limit_s=limit_s, arrives=settled.arrives, quick=self._settings.marks)
-        if not self._settings.marks:
+        taking = take_screenshot(settled.tab, limit_s=limit_s, arrives=settled.arrives, quick=self._pages.marks)
+        if not self._pages.marks:
             return _Picture(await taking, {})
         image, marks = await together(taking, self._marks(body))
         return _Picture(image, marks if image is not None else {})
 
     async def _html(self, tab: Tab) -> str | None:
-        if not self._settings.keep_html:
+        if not self._pages.observation.keep_html:
             return None
         try:
             _, html = await tab.source()

@@ -20,7 +20,6 @@ from playwright.async_api import Browser, Error, Playwright, async_playwright
 
 from harness.api import Artifacts, Benchmark
 from harness.browser.acting.clipboard import BrowserClipboard
-from harness.browser.browser_settings import BrowserSettings, RestoreSettings
 from harness.browser.driver import executable
 from harness.browser.driver.cdp_receive import patch_json
 from harness.browser.driver.child_environment import browser_environment, driver_environment
@@ -34,17 +33,23 @@ from harness.browser.network.addresses import Addresses
 from harness.browser.network.allowlist import Allowlist
 from harness.browser.network.page_proxy import PageProxy
 from harness.browser.network.system_proxy import SystemProxies
+from harness.browser.page_settings import PageSettings
 from harness.browser.session.browser_session import SiteBinding
 from harness.browser.session.environment import BrowserEnvironment, EnvironmentDeps
-from harness.browser.visit_policy import NO_VISITS, BrowserVisits
+from harness.browser.visit_policy import NO_VISITS, BrowserVisits, VisitPolicy
 from harness.errors import BrowserCrashed, BrowserLost
 from harness.records import Site, Task
+from harness.settings.browser import BrowserSettings
+from harness.settings.observation import ObservationSettings
+from harness.settings.resume import ResumeSettings
 
 logger = logging.getLogger(__name__)
 
 _CLOSES_WITHIN_S = 5.0
 _OPENS_WITHIN_S = 5.0
 _STARTS_WITHIN_S = 30.0
+_AS_DECLARED = ObservationSettings()
+_RESUMES_AS_DECLARED = ResumeSettings()
 NOWHERE_ELSE: Mapping[str, str] = MappingProxyType({})
 
 
@@ -56,7 +61,11 @@ class ChromiumPool:
         settings: BrowserSettings,
         *,
         sites: Callable[[int], tuple[Site, ...]],
-        restoring: RestoreSettings | None = None,
+        observation: ObservationSettings = _AS_DECLARED,
+        appends: bool = False,
+        visits: VisitPolicy = NO_VISITS,
+        shared: bool = False,
+        restoring: ResumeSettings = _RESUMES_AS_DECLARED,
         checkpoints: Artifacts | None = None,
         tell: Callable[[int, str], None] = lambda lane, note: None,
         benchmark: Benchmark | None = None,
@@ -65,6 +74,11 @@ class ChromiumPool:
 
         Args:
             sites: The sites as a lane reaches them.
+            observation: What an agent is shown of a page.
+            appends: See `PageSettings`.
+            visits: How live sites are visited.
+            shared: A process may drive the browser beside us: it also listens on a port of loopback.
+            restoring: How interrupted episodes go on.
             checkpoints: Where the storage states of earlier steps are; None = an episode cannot be restored from one.
             benchmark: What the tasks are of, when it is code.
             tell: Hears what site a lane waits for, and "" when it goes on.
@@ -73,9 +87,11 @@ class ChromiumPool:
         """Browsers launched so far."""
         self._settings = settings
         self._sites = sites
+        self._visits = visits
+        self._shared = shared
         self._gear = EnvironmentDeps(
-            settings=settings,
-            restoring=restoring or RestoreSettings(),
+            pages=PageSettings(browser=settings, observation=observation, appends=appends),
+            restoring=restoring,
             checkpoints=checkpoints,
             benchmark=benchmark,
             tell=tell,
@@ -126,7 +142,7 @@ class ChromiumPool:
         """
         life = await self._lonely() if alone else await self._running()
         sites = tuple(replace(site, url=instances.get(site.name, site.url)) for site in self._sites(lane))
-        guard = Allowlist(sites, allowed=self._settings.allowed, visits=self._settings.visits)
+        guard = Allowlist(sites, allowed=self._settings.allowed, visits=self._visits)
         async with AsyncExitStack() as serving:
             server = await serving.enter_async_context(self._pages.serving(guard)) if guard.is_open else ""
             place = SiteBinding(
@@ -206,7 +222,7 @@ class ChromiumPool:
             await asyncio.to_thread(executable.refuse_stranger, path)
             raise BrowserCrashed(f"{path} does not start: {first_line(exc)}") from exc
         self.starts += 1
-        life.visits = await self._settings.visits.guard(life.browser)
+        life.visits = await self._visits.guard(life.browser)
         if (most_mb := self._settings.max_memory_mb) is not None:
             await life.bound_memory(most_mb)
         return life
@@ -214,7 +230,7 @@ class ChromiumPool:
     async def _launch(self, playwright: Playwright, path: str, *, sandbox: bool) -> "_Life":
         async with AsyncExitStack() as starting:
             devtools = None
-            if self._settings.shared:
+            if self._shared:
                 path, devtools = await starting.enter_async_context(shared_pipe(path))
             launching = playwright.chromium.launch(
                 timeout=0,
@@ -222,7 +238,7 @@ class ChromiumPool:
                 env={**browser_environment(os.environ)},
                 headless=self._settings.headless,
                 slow_mo=self._settings.slow_mo_ms,
-                args=switches(resolver_rules=self._settings.visits.resolver_rules),
+                args=switches(resolver_rules=self._visits.resolver_rules),
                 chromium_sandbox=sandbox,
                 handle_sigint=False,
                 handle_sigterm=False,

@@ -11,11 +11,11 @@ from playwright.async_api import Browser, Page
 
 from harness.actions import Action, Cdp, Goto
 from harness.api import Artifacts, Benchmark
-from harness.browser.browser_settings import BrowserSettings, RestoreSettings
 from harness.browser.driver.playwright_errors import Deadline
 from harness.browser.network import effects_url, site_health
 from harness.browser.network.sending import SendingWatch
 from harness.browser.network.trace import Trace
+from harness.browser.page_settings import PageSettings
 from harness.browser.session import checkpoint, evidence, in_doubt, login, restoration
 from harness.browser.session.benchmark_page import BenchmarkCalls
 from harness.browser.session.browser_session import BrowserSession, InitialState, SiteBinding
@@ -39,6 +39,7 @@ from harness.records import (
     Site,
     Task,
 )
+from harness.settings.resume import ResumeSettings
 
 _CLOSES_WITHIN_S = 5.0
 
@@ -47,8 +48,8 @@ _CLOSES_WITHIN_S = 5.0
 class EnvironmentDeps:
     """What all environments of a worker share."""
 
-    settings: BrowserSettings
-    restoring: RestoreSettings
+    pages: PageSettings
+    restoring: ResumeSettings
     checkpoints: Artifacts | None
     """Storage states of earlier steps."""
     benchmark: Benchmark | None = None
@@ -72,7 +73,8 @@ class BrowserEnvironment:
         self._browser = browser
         self._lane = lane
         self._gear = gear
-        self._settings = gear.settings
+        self._settings = gear.pages.browser
+        self._takes_pictures = gear.pages.screenshots
         self._watch = Deadline()
         self._sites: tuple[Site, ...] = ()
         """Those of the task."""
@@ -139,7 +141,7 @@ class BrowserEnvironment:
         return await self._led_back(task, episode, plan, self._effects)
 
     async def _begun(self, task: Task, episode: Episode) -> RestoreResult:
-        view = await self._arrive(task, image=self._settings.screenshots)
+        view = await self._arrive(task, image=self._takes_pictures)
         effects = self._window.traffic.take_effects()
         changed = in_doubt.changed_by_restore(episode, effects, self._facts)
         return RestoreResult(view=view, strategy="reset", intent=self._intent, effects=effects, changed=changed)
@@ -229,7 +231,7 @@ class BrowserEnvironment:
         self._has_begun = False
         try:
             async with self._patient():
-                landed = await self._step(action, image=self._settings.screenshots)
+                landed = await self._step(action, image=self._takes_pictures)
                 if self._benchmark is not None:
                     async with self._watched("asking the benchmark for the reward"):
                         landed = replace(landed, reward=await self._benchmark.reward())
@@ -310,12 +312,12 @@ class BrowserEnvironment:
         doubtful = restoration.may_be_in_doubt(task, self._lane.sites, self._facts.reset)
         state = InitialState(
             storage=storage,
-            geolocation=task.geolocation or self._settings.geolocation,
+            geolocation=task.geolocation or self._settings.geolocation or None,
             sending=SendingWatch() if doubtful else None,
         )
         async with self._watched("opening a window"):
             self._open = await BrowserSession.open(
-                self._browser, self._lane, settings=self._settings, state=state, watch=self._watch
+                self._browser, self._lane, pages=self._gear.pages, state=state, watch=self._watch
             )
         if self._effects is not None:
             self._effects.listen(self._open.traffic, self._open.tabs)
@@ -388,7 +390,7 @@ class BrowserEnvironment:
 
     async def _final(self, view: LiveObservation, last: Acted) -> LiveObservation:
         """The restored view as the agent saw it then: with its picture, and with the notices of the record."""
-        if self._settings.screenshots and view.image is None:
+        if self._takes_pictures and view.image is None:
             async with self._watched("looking at the restored page"):
                 view = await self._window.look(image=True, recorded=last.observation)
         return replace(view, observation=replace(view.observation, notices=last.observation.notices))
@@ -397,7 +399,7 @@ class BrowserEnvironment:
         """A recorded step; only the last is seen by anybody."""
         await effects.complete(recorded.step - 1)
         effects.begin(recorded.step)
-        image, seen = is_last and self._settings.screenshots, recorded.observation
+        image, seen = is_last and self._takes_pictures, recorded.observation
         landed = await self._step(action, image=image, recorded=seen)
         if not await effects.at_once(recorded.step):
             return landed

@@ -17,7 +17,6 @@ from playwright.async_api import Error
 
 from harness.actions.truncate import cut
 from harness.browser import text_limits
-from harness.browser.browser_settings import BrowserSettings
 from harness.browser.driver.playwright_errors import closed, first_line, gone, moved
 from harness.browser.network.trace import Trace
 from harness.browser.session import login
@@ -29,6 +28,7 @@ from harness.codec import dumps
 from harness.errors import ActionFailed, EvaluatorError, SiteUnavailable
 from harness.protocols import RawEvidence, TargetValue
 from harness.records import HtmlTarget, Task
+from harness.settings.browser import BrowserSettings
 
 _SELECT = bounded("(0, eval)(argument)")
 """What a locator gives, as `Page.evaluate` would, in an array."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 
 from harness.browser.network.addresses import SiteFinder
+from harness.choices import InDoubtPolicy
 from harness.errors import ActionInDoubt, EnvironmentDiverged
 from harness.protocols import InDoubt, RestoreResult
 from harness.records import (
@@ -35,7 +36,7 @@ _NOTICE_PERFORMED = (
 
 
 def resolve(
-    episode: Episode, sites: Collection[str], *, now: Mapping[str, str], policy: str, safe_link: str = ""
+    episode: Episode, sites: Collection[str], *, now: Mapping[str, str], policy: InDoubtPolicy, safe_link: str = ""
 ) -> InDoubt:
     """Decide about the pending action of an episode.
 
@@ -81,7 +82,7 @@ def resolve(
             why=f"{what} was interrupted; it opens {safe_link}, which changes nothing (safe_get), and was repeated",
         )
     why = f"{what} was interrupted; it is unknown whether the site received it"
-    match DoubtResolution(policy):
+    match DoubtResolution(policy.value):
         case DoubtResolution.RESTART:
             raise EnvironmentDiverged(f"{why}; a new attempt begins (resume.in_doubt=restart)")
         case DoubtResolution.UNSCORED:

@@ -10,10 +10,10 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 from dataclasses import dataclass, replace
 
 from harness.actions import Action, Cdp, Target
-from harness.browser.browser_settings import RestoreSettings
 from harness.browser.network.addresses import SiteFinder, site_address
 from harness.browser.rendering.similarity import difference, entries, similarity
 from harness.browser.session.restored_effects import kind_of, repeating
+from harness.choices import Strategy
 from harness.errors import EnvironmentDiverged, InfraError
 from harness.protocols import StepResult
 from harness.records import (
@@ -31,6 +31,7 @@ from harness.records import (
     Task,
     Unknown,
 )
+from harness.settings.resume import ResumeSettings
 
 ELSEWHERE = ""
 """In a set of site names: pages of no configured site."""
@@ -70,7 +71,7 @@ RESET = Plan(strategy="reset", anchor=0, least=0.0)
 
 
 def plan(
-    task: Task, episode: Episode, *, sites: Sequence[Site], settings: RestoreSettings, clean: Collection[str]
+    task: Task, episode: Episode, *, sites: Sequence[Site], settings: ResumeSettings, clean: Collection[str]
 ) -> Plan:
     """Choose.
 
@@ -83,15 +84,15 @@ def plan(
     """
     if episode.arrival is None:
         return RESET
-    if settings.strategy == "restart":
+    if settings.strategy is Strategy.restart:
         raise EnvironmentDiverged("a new attempt begins instead of a restore (resume.strategy=restart)")
-    if settings.strategy == "fail":
+    if settings.strategy is Strategy.fail:
         raise InfraError("interrupted episodes are not resumed (resume.strategy=fail)")
     at_risk = sites_at_risk(task, episode, sites)
     is_fresh = at_risk <= set(clean)
     acts = not all(_harmless(episode)) or bool(episode.late)
-    strategy = settings.strategy
-    if strategy == "auto":
+    strategy = settings.strategy.value
+    if settings.strategy is Strategy.auto:
         strategy = "replay" if is_fresh or not acts else "checkpoint"
     if acts and at_risk and is_fresh:
         strategy = "replay"  # the site was reset since: what a checkpoint goes on from is not there any more
@@ -117,7 +118,7 @@ def is_driven(episode: Episode) -> bool:
 
 
 def check_driven(
-    task: Task, episode: Episode, *, sites: Sequence[Site], settings: RestoreSettings, clean: Collection[str]
+    task: Task, episode: Episode, *, sites: Sequence[Site], settings: ResumeSettings, clean: Collection[str]
 ) -> None:
     """See that a process which drives the browser itself may do again all that it did.
 
@@ -125,11 +126,11 @@ def check_driven(
         EnvironmentDiverged: It would repeat what a site that was not reset has seen, or a new attempt is wanted.
         InfraError: The settings ask for leaving the episode as it is.
     """
-    if settings.strategy == "restart":
+    if settings.strategy is Strategy.restart:
         raise EnvironmentDiverged("a new attempt begins instead of a restore (resume.strategy=restart)")
-    if settings.strategy == "fail":
+    if settings.strategy is Strategy.fail:
         raise InfraError("interrupted episodes are not resumed (resume.strategy=fail)")
-    if settings.strategy == "checkpoint":
+    if settings.strategy is Strategy.checkpoint:
         raise EnvironmentDiverged(
             "a process that drives the browser itself cannot go on from a checkpoint (resume.strategy=checkpoint)"
         )

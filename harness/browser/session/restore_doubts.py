@@ -9,6 +9,7 @@ from harness.browser.network import effects_url
 from harness.browser.session import in_doubt, restoration
 from harness.browser.session.browser_session import BrowserSession
 from harness.browser.session.restored_effects import RestoredEffects
+from harness.choices import InDoubtPolicy
 from harness.errors import EnvironmentDiverged
 from harness.protocols import InDoubt, RestoreResult
 from harness.records import DoubtResolution, Episode, Site
@@ -24,7 +25,7 @@ class RestoreDoubts:
         *,
         sites: Sequence[Site],
         facts: in_doubt.SiteFacts,
-        policy: str,
+        policy: InDoubtPolicy,
     ) -> None:
         """`policy` is `resume.in_doubt`."""
         self._episode = episode

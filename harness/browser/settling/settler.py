@@ -15,7 +15,6 @@ from typing import Any, NotRequired, TypedDict
 
 from playwright.async_api import Error, Frame
 
-from harness.browser.browser_settings import BrowserSettings
 from harness.browser.driver.playwright_errors import closed, gone, moved
 from harness.browser.network.traffic import Traffic
 from harness.browser.reading.document_client import together
@@ -23,6 +22,7 @@ from harness.browser.tabs.tab import Tab
 from harness.browser.tabs.tabs import Tabs
 from harness.codec import dumps
 from harness.errors import BrowserCrashed
+from harness.settings.browser import BrowserSettings
 
 INIT_SCRIPT = files("harness.browser.settling").joinpath("settling.js").read_text(encoding="utf-8")
 _ASK = "(asked) => window.__cairn ? window.__cairn.quiet(...asked) : null"

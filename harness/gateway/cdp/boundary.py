@@ -29,7 +29,7 @@ class DrivenBrowser:
         """Commands that were not passed on, and why; the first ones."""
         self.refused = 0
         self.intake = deps.intake
-        self._settings = deps.settings
+        self._volatile = deps.plan.volatile
         self._inbox = deps.inbox
         self._violations = deps.violations
         self._bursts = Bursts(deps, browser)
@@ -40,7 +40,7 @@ class DrivenBrowser:
 
     def canonical(self, text: str) -> str:
         """As it is recorded: without what differs from one deployment, or one start of the process, to the next."""
-        return self._settings.volatile.text(self.browser.canonical(text))
+        return self._volatile.text(self.browser.canonical(text))
 
     async def admit(self, sent: Sent) -> Ticket:
         """Let a command through that may change something: it is recorded, or was before.

@@ -54,11 +54,11 @@ class ChatCompletions(SdkProvider):
         the reasoning; naming the field of the limit turns this off.
         """
         limit = settings.max_tokens
-        if settings.max_tokens_field is None and is_reasoning_model(settings.model):
+        if settings.max_tokens_field == "max_tokens" and is_reasoning_model(settings.model):
             family = given(max_completion_tokens=None if limit is None else limit + REASONING_TOKENS)
         else:
-            field_name = settings.max_tokens_field or "max_tokens"
-            family = given(temperature=settings.temperature, top_p=settings.top_p, **{field_name: limit})
+            sampled = given(temperature=settings.temperature, top_p=settings.top_p)
+            family = sampled | given(**{settings.max_tokens_field: limit})
         asked = given(reasoning_effort=settings.reasoning_effort, seed=settings.seed)
         return {**family, **asked, **settings.extra_body}
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.actions import Action, Target
-from harness.browser.browser_settings import BrowserSettings
 from harness.browser.session.chromium import ChromiumPool
 from harness.browser.session.environment import BrowserEnvironment
 from harness.protocols import RawEvidence, StepResult
 from harness.records import Episode, Eval, HtmlTarget, LiveObservation, Outcome, Site, Task
+from harness.settings.browser import BrowserSettings
 
 QUICK = BrowserSettings(
     settle_timeout_s=0.5,

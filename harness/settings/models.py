@@ -5,35 +5,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from omegaconf import MISSING
-
 from harness.choices import AT_LEAST_ONE, LONGEST_S, POSITIVE, SHARE, ValueRange
-from harness.config.agent_settings import PluginConfig
-from harness.settings.fields import Tree, setting
+from harness.settings.fields import REQUIRED, Tree, setting
+from harness.settings.plugin import PluginSettings
 
 _OPENAI = "https://api.openai.com/"
 _TEMPERATURE = ValueRange(0, 100)
 _CACHE_MODES = ("off", "read", "readwrite")
 
 
-@dataclass
-class ModelConfig:
-    """What both have."""
+@dataclass(frozen=True, kw_only=True)
+class ChatSettings:
+    """What is asked of a model, whichever provider carries it; what is null is not sent, since some models refuse the
+    parameter itself."""
 
-    kind: str = setting("openai", choices=("openai", "azure"))
-    """`openai`: any endpoint that speaks `api`; `azure`: OpenAI's interfaces at Azure."""
+    model: str = setting(REQUIRED, named=False, filled=True)
+    """Name of the model, as the endpoint knows it; part of the run's name."""
     api: str = setting("chat", added=True)
     """The wire format: `chat` (chat completions), `responses` (OpenAI's), `messages` (Anthropic's), or the name of an
     installed provider."""
-    base_url: str | None = setting(None, measured=False, named=False, address=True)
-    """Address of the endpoint; null = that of the format's maker."""
-    api_key: str | None = setting(None, measured=False, named=False)
-    """The endpoint's key, a secret; give it by the environment variable that the file in `configs/llm` or
-    `configs/judge` names."""
-    headers: dict[str, str] = setting(factory=dict, measured=False, named=False)
-    """Sent with every request, as `OpenAI-Organization`; their values are secrets."""
-    api_version: str | None = None
-    """Azure only: a dated version of its interface; null = its v1 interface."""
     temperature: float | None = setting(None, bounds=_TEMPERATURE)
     """Sent as it is; null = not sent, and the endpoint has its own default."""
     top_p: float | None = setting(None, bounds=SHARE)
@@ -52,6 +42,23 @@ class ModelConfig:
     """Further keys of the request, as the endpoint documents them: `+llm.extra_body.KEY=VALUE`."""
     timeout_s: float = setting(120.0, measured=False)
     """A request without an answer for this long is given up, and may be sent again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings(ChatSettings):
+    """What both have."""
+
+    kind: str = setting("openai", choices=("openai", "azure"))
+    """`openai`: any endpoint that speaks `api`; `azure`: OpenAI's interfaces at Azure."""
+    base_url: str | None = setting(None, measured=False, named=False, address=True)
+    """Address of the endpoint; null = that of the format's maker."""
+    api_key: str | None = setting(None, measured=False, named=False)
+    """The endpoint's key, a secret; give it by the environment variable that the file in `configs/llm` or
+    `configs/judge` names."""
+    headers: dict[str, str] = setting(factory=dict, measured=False, named=False)
+    """Sent with every request, as `OpenAI-Organization`; their values are secrets."""
+    api_version: str | None = None
+    """Azure only: a dated version of its interface; null = its v1 interface."""
     max_attempts: int = setting(8, measured=False, bounds=ValueRange(1, 1000))
     """How often one request is sent at most, when the endpoint fails or refuses for a while."""
     max_retry_s: float = setting(600.0, measured=False, bounds=ValueRange(0, LONGEST_S))
@@ -75,17 +82,15 @@ class ModelConfig:
     """Size of the reply cache in MB; beyond, the least recently used replies are removed."""
 
 
-@dataclass
-class LlmConfig(PluginConfig, ModelConfig):
+@dataclass(frozen=True, kw_only=True)
+class LlmSettings(PluginSettings, ModelSettings):
     """The model under test; `_target_` is a `ModelProvider` of the person's own, which takes the place of `api`."""
 
     kind: str = setting("openai", choices=("openai", "azure", "scripted", "none"))
     """`openai`: any endpoint that speaks `llm.api`; `azure`: OpenAI's interfaces at Azure; `scripted` starts the
     embedded endpoint; `none` is for agents that ask no model."""
-    name: str = setting(MISSING, filled=True)
+    name: str = setting(REQUIRED, filled=True)
     """How reports call the endpoint."""
-    model: str = setting(MISSING, named=False, filled=True)
-    """Name of the model, as the endpoint knows it; part of the run's name."""
     step: int = 0
     """Which checkpoint of a model in training this is; a label for `tracking`."""
     max_outage_s: float = setting(3600.0, measured=False, bounds=ValueRange(0, LONGEST_S))
@@ -98,14 +103,14 @@ class LlmConfig(PluginConfig, ModelConfig):
     """`llm=scripted` only: how long an answer takes, in milliseconds."""
 
 
-@dataclass
-class JudgeConfig(PluginConfig, ModelConfig):
+@dataclass(frozen=True, kw_only=True)
+class JudgeSettings(PluginSettings, ModelSettings):
     """The endpoint that judges `fuzzy_match`; null model = no judge, unless there is a class for it.
 
     It is asked as WebArena asks its own: temperature 0, and at most 768 tokens.
     """
 
-    model: str | None = None
+    model: str | None = None  # type: ignore[assignment]  # a judge without one is asked nothing
     """Name of the judging model; null = there is no judge."""
     kind: str = setting("openai", added=True, choices=("openai", "azure"))
     api_version: str | None = setting(None, added=True)
@@ -126,7 +131,7 @@ class CacheSettings:
     writes: bool
 
     @classmethod
-    def of(cls, model: ModelConfig, llm: ModelConfig) -> Self | None:
+    def of(cls, model: ModelSettings, llm: ModelSettings) -> Self | None:
         """Of the model under test (`llm` itself) or of the judge; None = it has none."""
         mode = model.cache or llm.cache or "off"
         if mode == "off":

@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 
 from harness.choices import ObservationDialect, ObservationType
-from harness.config.agent_settings import PluginConfig
 from harness.settings.fields import setting
+from harness.settings.plugin import PluginSettings
 
 TEXTS = frozenset({ObservationType.accessibility_tree, ObservationType.html})
 PICTURES = frozenset({ObservationType.image, ObservationType.marks})
 
 
-@dataclass
-class ObservationConfig(PluginConfig):
+@dataclass(frozen=True)
+class ObservationSettings(PluginSettings):
     """What an agent is shown of a page."""
 
     type: str = "accessibility_tree"
