@@ -10,7 +10,7 @@ import pytest
 
 PROJECT = Path(__file__).resolve().parent.parent
 BY_HAND = {"setup", "format", "clean", "test-fast"}
-"""What a person runs when wanted; the README says so."""
+"""What a person runs when wanted; CONTRIBUTING.md says so."""
 
 
 def targets(text: str) -> set[str]:
@@ -22,11 +22,11 @@ def steps() -> list[str]:
     return found.split()
 
 
-def test_every_target_is_run_by_something_the_readme_names() -> None:
+def test_every_target_is_run_by_something_that_contributing_names() -> None:
     (phony,) = re.findall(r"^\.PHONY: (.*)$", (PROJECT / "Makefile").read_text(), re.MULTILINE)
     gate = targets("\n".join(line for line in (PROJECT / ".ci" / "run").read_text().splitlines() if line[:1] != "#"))
     assert gate | set(steps()) | BY_HAND == set(phony.split())
-    development = (PROJECT / "README.md").read_text().partition("## Development")[2]
+    development = (PROJECT / "CONTRIBUTING.md").read_text()
     assert {".ci/run", ".ci/nightly"} <= set(re.findall(r"`(\.ci/\w+)`", development))
     assert targets(development) >= set(steps()) | BY_HAND | {"test", "test-e2e", "check", "run"}
     assert all(step in (PROJECT / ".ci" / "run").read_text() for step in steps()), "the gate says what it leaves out"

@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
-PAGES = [PROJECT / "README.md", PROJECT / "SECURITY.md", *sorted((PROJECT / "docs" / "pages").glob("*.md"))]
+PAGES = [
+    *(PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted((PROJECT / "docs" / "pages").glob("*.md")),
+]
 LANGUAGES = ("sh", "console")
 NOT_RUN = re.compile(r"<!-- not run: (.*?) -->")
 _WAITS = "until (exec 3<>/dev/tcp/127.0.0.1/$port) 2>/dev/null; do kill -0 $! || exit 9; done"
