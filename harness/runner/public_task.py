@@ -1,6 +1,6 @@
 """What an agent is given of its task: nothing of how it is judged.
 
-An agent in our process can look around in it; docs/pages/process_agents.md says how to keep it from that.
+An agent in our process can look around in it; docs/pages/process_agents_sandbox.md says how to prevent that.
 """
 
 from dataclasses import replace
