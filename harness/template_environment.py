@@ -56,7 +56,7 @@ class _CompiledTemplates(jinja2.BytecodeCache):
     def load_bytecode(self, bucket: Bucket) -> None:
         with suppress(OSError, RuntimeError, ValueError, EOFError, TypeError):
             path = self._path(bucket)
-            kept, is_ours = path.read_bytes(), path.stat().st_uid == os.geteuid()  # `sudo` may leave another's home
+            kept, is_ours = path.read_bytes(), path.stat().st_uid == os.geteuid()  # sudo may leave another's home
             if is_ours and sha256(kept[_DIGEST_SIZE:]).digest() == kept[:_DIGEST_SIZE]:
                 bucket.code = marshal.loads(kept[_DIGEST_SIZE:])
 

@@ -31,7 +31,7 @@ SAFE = ("GET", "HEAD", "OPTIONS")
 UNLOGGED = ("csrf", "password", "password2", "old_password")
 MAX_BODY = 256 * 1024
 _SEEDED = 1
-"""The `user_version` of a database that holds a seed; an empty one has 0."""
+"""SQLite's user_version of a database that holds a seed; an empty one has 0."""
 
 
 def _connect(path: Path | None = None) -> sqlite3.Connection:

@@ -56,7 +56,7 @@ def includes_token(phrase: str, text: str) -> bool:
 
 @cache
 def _tokenizer() -> Callable[[str], list[str]]:
-    """NLTK's `word_tokenize` without its data: an untrained sentence splitter decides as the trained one does here."""
+    """NLTK's word_tokenize without its data: an untrained sentence splitter decides as the trained one does here."""
     from nltk.tokenize.destructive import NLTKWordTokenizer  # heavy, and few tasks need it
     from nltk.tokenize.punkt import PunktSentenceTokenizer
 

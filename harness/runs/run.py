@@ -32,7 +32,7 @@ class Run:
         """Open a run.
 
         Args:
-            folder: The run folder; of a bundle, see `harness.runs.opened`.
+            folder: The run folder; of a bundle, the folder it is unpacked to.
             scoring: `corrected` or `webarena`; None = the one that the run was scored in.
             scanned: What its journals say, where that is known already.
 

@@ -2,8 +2,8 @@
 
 Pure: nodes in document order in, lines out. Under `webarena` a line shows its position among the nodes that are left,
 so the same element is called otherwise once the page has scrolled, and the viewport filter multiplies where it means to
-divide. The corrected rule keeps what holds something visible, and gives lasting ids. Where nodes and rectangles come
-from is `dom_reading`'s business.
+divide. The corrected rule keeps what holds something visible, and gives lasting ids. Nodes and rectangles come
+from `harness.browser.reading`.
 """
 
 from collections.abc import Callable, Sequence

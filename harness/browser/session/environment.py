@@ -56,7 +56,7 @@ class EnvironmentDeps:
     """What the tasks are of, when it is code; a task file has none."""
     logins: login.LoginCache = field(default_factory=login.LoginCache)
     tell: Callable[[int, str], None] = lambda lane, note: None
-    """Hears what a lane waits for, see `outage.Patience`."""
+    """Called with a lane and what it waits for."""
     reached: set[str] = field(default_factory=set)
     """Addresses of sites on which an episode has begun in this process."""
     in_vain: set[str] = field(default_factory=set)

@@ -18,7 +18,7 @@ VISIBILITIES = ("public", "internal", "private")
 _FENCE, _FENCE_END = re.compile(r"^```\w*\n", re.MULTILINE), re.compile(r"^```$", re.MULTILINE)
 
 Block = tuple[str, list[str]]
-"""A kind (`h1`…`h6`, `list`, `code`, `text`) and its lines."""
+"""A kind (`h1` to h6, `list`, `code`, `text`) and its lines."""
 
 
 def explore(visit: Visit) -> Response:

@@ -8,7 +8,7 @@ results of calls, and reasoning that has to be given back.
     POST /v1/chat/completions    plain, or `"stream": true` (server-sent events; usage with `include_usage`)
     POST /v1/responses           OpenAI's Responses API
     POST /v1/messages            Anthropic's Messages API; keys in `x-api-key`
-    /v1/files, /v1/fine_tuning/jobs, /v1/models     see `finetuning`
+    /v1/files, /v1/fine_tuning/jobs, /v1/models     see `fine_tuning_server`
     GET  /__requests__           every chat request so far: sequence, time, task, step, status, fault, sha256 of body
     and messages GET  /__stats__              how many, by status (`none` = no answer was finished), and how many at
     most at once

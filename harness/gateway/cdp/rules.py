@@ -121,7 +121,7 @@ def treatment(method: str, *, page: bool) -> Treatment | None:
 def is_harmless(method: str) -> bool:
     """Whether a command that is refused only asks for events, or for their end, in a session that has none of them.
 
-    Clients send `Page.enable` to the browser itself; that is a habit, and no try to get out.
+    Clients send commands such as Page.enable to the browser itself out of habit; it is not an attempt to escape.
     """
     return method.endswith((".enable", ".disable")) and treatment(method, page=True) is Treatment.PASS
 

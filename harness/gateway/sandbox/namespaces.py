@@ -40,7 +40,7 @@ SYSTEM_CALLS = {
     "aarch64": ((0xC00000B7, 198, 1 << 31), (0x40000028, 281, 1 << 31)),
 }
 """By machine, for its own programs and those of 32 bits: their architecture, the number of `socket`, and a number that
-is refused: from there on for the first (x32 has other numbers), `socketcall` for i386, whose family cannot be seen.
+is refused: from there on for the first (x32 has other numbers), socketcall for i386, whose family cannot be seen.
 """
 IO_URING_SETUP = 425
 """On every architecture."""

@@ -24,7 +24,7 @@ class ArtBackend:
 
     def __init__(self, backend: Any) -> None:
         """Args:
-        backend: `art.LocalBackend()`, `ServerlessBackend(…)`, or any object with their methods.
+        backend: an ART LocalBackend or ServerlessBackend, or any object with their methods.
         """
         try:
             self._art = import_module("art")
