@@ -33,7 +33,7 @@ from harness.journal.redacting_stream import redact_output, redacted_output, res
 
 _SHOWING = frozenset({"--cfg", "-c", "--info", "-i"})
 WRONG = (HydraException, OmegaConfBaseException, YAMLError, ValueError, RecursionError)
-"""What hydra raises for arguments it cannot make settings of; ValueErrors of files that are no text among them."""
+"""What hydra raises for arguments it cannot make settings of; ValueErrors of files that are not text among them."""
 _RESULTS = Path("results")
 """The default of `run.root`."""
 _MODE = re.compile(rb"\bmode\b")

@@ -169,7 +169,7 @@ class JournalCorrupt(JournalError):
 
 
 class UnsafeFile(JournalError):
-    """An entry of a run folder is no plain file or folder: it is not opened, followed, written or deleted."""
+    """An entry of a run folder is not a plain file or folder: it is not opened, followed, written or deleted."""
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(f"{path} {why}; it was not changed; move it away, then run again")

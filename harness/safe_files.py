@@ -147,13 +147,13 @@ def open_folder(path: Path, below: Path, *, make: int | None = None, durable: bo
 
 
 def check_folder(path: Path, below: Path) -> None:
-    """Raises: UnsafeFile: There is something at `path` that is no folder, or on the way to it."""
+    """Raises: UnsafeFile: There is something at `path` that is not a folder, or on the way to it."""
     with suppress(FileNotFoundError), open_folder(path, below):
         pass
 
 
 def check_file(path: Path) -> None:
-    """Raises: UnsafeFile: There is something at `path` that is no regular file, or has other names."""
+    """Raises: UnsafeFile: There is something at `path` that is not a regular file, or has other names."""
     with suppress(FileNotFoundError):
         _check_file(path, path.lstat(), os.O_RDWR)
 

@@ -192,5 +192,12 @@ def test_names_in_pages_exist() -> None:
 
 def test_a_dangling_name_is_seen() -> None:
     gone = ("harness.journal.gone", "harness/gone.py", "GoneClass", "gone_function()", "JournalStore.gone", "goners")
-    there = ("harness.journal.store", "harness/api/agent.py", "run.root", "asyncio.gather", "CAIRN_URL", "my_agent.MyAgent")
+    there = (
+        "harness.journal.store",
+        "harness/api/agent.py",
+        "run.root",
+        "asyncio.gather",
+        "CAIRN_URL",
+        "my_agent.MyAgent",
+    )
     assert [name for name in (*gone, *there) if not exists(name, page=False)] == list(gone)

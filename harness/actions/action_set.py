@@ -42,7 +42,7 @@ class ActionSet(Protocol):
         """Read what stood between the splitters; targets hold no more than the id yet.
 
         Raises:
-            ActionSyntaxError: It is no action; the sentence may be shown to the model.
+            ActionSyntaxError: It is not an action; the sentence may be shown to the model.
         """
         ...
 
@@ -76,7 +76,7 @@ class CairnActionSet:
         for action in (*_STANDARD, *more):
             for verb, form in action.verbs().items():
                 if not re.fullmatch("[a-z_]+", verb):
-                    raise ValueError(f"{action.__name__}: {verb!r} is no verb: write it in letters a to z and _")
+                    raise ValueError(f"{action.__name__}: {verb!r} is not a verb: write it in letters a to z and _")
                 if verb in self._verbs:
                     raise ValueError(f"{action.__name__} and {self._verbs[verb][0].__name__} share the verb {verb!r}")
                 self._verbs[verb] = action, form

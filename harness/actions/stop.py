@@ -1,4 +1,4 @@
-"""What ends an episode, and what is no action at all: neither does anything to the browser."""
+"""What ends an episode, and `InvalidAction`, for what is not an action: neither does anything to the browser."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar, Self

@@ -27,7 +27,7 @@ def read_fields(action: type, arguments: str) -> dict[str, Target | str | int] |
     """The values of an action's fields from its arguments, in the order of the fields; None = they do not fit.
 
     Raises:
-        TypeError: A field is no Target, text or whole number, so the action needs a `parse` of its own.
+        TypeError: A field is not a Target, text or whole number, so the action needs a `parse` of its own.
     """
     names = dict(_fields(action))
     if not names:
@@ -71,7 +71,7 @@ def _fields(action: type) -> tuple[tuple[str, type], ...]:
     found = tuple((field.name, hints[field.name]) for field in fields(action))
     for name, kind in found:
         if kind not in _PATTERNS:
-            raise TypeError(f"{action.__name__}.{name} is no Target, str or int: give the action a parse of its own")
+            raise TypeError(f"{action.__name__}.{name} is not a Target, str or int: give the action a parse of its own")
     return found
 
 

@@ -63,11 +63,11 @@ def parameters_of(action: type[Action]) -> ArgumentsSchema:
     """The arguments of the function.
 
     Raises:
-        TypeError: A field is of a type that has no schema here, or the kind is no name of a function.
+        TypeError: A field is of a type that has no schema here, or the kind cannot be the name of a function.
     """
     if not _NAME.fullmatch(action.kind):
         raise TypeError(
-            f"{action.__name__}: kind {action.kind!r} is no name of a function: use letters, digits, _ and -"
+            f"{action.__name__}: kind {action.kind!r} cannot be the name of a function: use letters, digits, _ and -"
         )
     properties = {one.name: _schema(action, one, kind) for one, kind in _fields(action)}
     return {

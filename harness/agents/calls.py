@@ -107,7 +107,7 @@ def arguments_of(call: ToolCall) -> object:
     """What the model wrote, decoded.
 
     Raises:
-        ValueError: It is no JSON, or too much of it.
+        ValueError: It is not JSON, or too much of it.
     """
     if (size := len(call.arguments.encode(errors="replace"))) > MOST_ARGUMENTS:
         raise ValueError(f"the arguments of {call.name[:80]} have {size:,} bytes; {MOST_ARGUMENTS:,} are allowed")

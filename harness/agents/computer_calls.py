@@ -1,6 +1,6 @@
 """What providers' computer tools call, as actions: OpenAI's (`type`) and those of Anthropic's versions (`action`).
 
-Coordinates are pixels of the screenshot that the model was sent. A point outside of it is no action: where it was meant
+Coordinates are pixels of the screenshot that the model was sent. A point outside is not an action: where it was meant
 nobody knows. What would last from one call to the next (a button that is held, where the cursor is) is refused with a
 sentence, as an interruption between the two would lose it.
 

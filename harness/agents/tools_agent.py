@@ -57,7 +57,7 @@ class Box(Protocol):
     def tools(self) -> Sequence[Tool | ComputerTool]: ...
 
     def read(self, call: ToolCall) -> Action:
-        """`InvalidAction` for a call that is no action."""
+        """`InvalidAction` for a call that is not an action."""
         ...
 
     def still_fits(self, action: Action, before: Observation, view: LiveObservation) -> bool:

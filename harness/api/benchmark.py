@@ -43,7 +43,7 @@ class SiteAnswer:
 
 
 class BenchmarkPage(Protocol):
-    """The current tab of an episode, for a benchmark's own scripts. What they request is no effect of the agent's."""
+    """The current tab of an episode, for a benchmark's own scripts. Their requests are not effects of the agent."""
 
     @property
     def url(self) -> str:
@@ -106,7 +106,7 @@ class BenchmarkPage(Protocol):
         For scripts of the benchmark's author; text of a page or a model belongs into `argument`.
 
         Raises:
-            PluginFailed: The script raises, its value is no JSON or larger than 10 MB, or it takes longer than
+            PluginFailed: The script raises, its value is not JSON or larger than 10 MB, or it takes longer than
                 `browser.action_timeout_s`.
         """
         ...

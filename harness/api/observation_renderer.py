@@ -25,6 +25,6 @@ class ObservationRenderer(Protocol):
 
         Ids are the keys of `observation.nodes`, which are in the order of the page; an agent names elements by them.
         The result is recorded beside Cairn's own text (`Observation.shown`), with which a resumed episode is compared.
-        An exception, or a result that is no text, fails this attempt of the task.
+        An exception, or a result that is not text, fails this attempt of the task.
         """
         ...

@@ -1,7 +1,7 @@
 """Reference answers as no text that an agent, a page or a search through journals could read.
 
 A task holds its answer encrypted as BrowseComp publishes its own: XOR with the SHA-256 of a canary text, in base64; the
-evaluator decrypts it. The canary is beside it, so this keeps an answer out of sight; it is no protection from
+evaluator decrypts it. The canary is beside it, so this keeps an answer out of sight; it is not protection from
 people who look for it. Source: OpenAI, simple-evals, `browsecomp_eval.py`.
 """
 
@@ -23,7 +23,7 @@ def encrypt(text: str, canary: str) -> str:
 
 
 def decrypt(cipher: str, canary: str) -> str:
-    """Raises: ValueError: it is no base64, or not text encrypted with this canary."""
+    """Raises: ValueError: it is not base64, or not text encrypted with this canary."""
     if len(cipher) > MAX_CHARS:
         raise ValueError(f"it has more than {MAX_CHARS} characters")
     try:

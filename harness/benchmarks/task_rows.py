@@ -123,5 +123,5 @@ def address(fields: Fields, key: str) -> str:
     url = needed_text(fields, key).strip()
     url = url if "://" in url else f"https://{url}"
     if not is_web_address(url):
-        raise fields.wrong(key, f"is {url[:80]!r}, which is no http(s) address")
+        raise fields.wrong(key, f"is {url[:80]!r}, which is not an http(s) address")
     return url

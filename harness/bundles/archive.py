@@ -75,7 +75,7 @@ def digest_of(path: Path) -> str:
     """The SHA-256 of a bundle in hex.
 
     Raises:
-        UsageError: It is no bundle at all.
+        UsageError: It is not a bundle at all.
         BundleDamaged: Its content is not the content that was written.
         OSError: It cannot be read.
     """
@@ -104,7 +104,7 @@ def opened(path: Path) -> Iterator[Iterator[tuple[str, bytes]]]:
     """The members of a bundle, name and content.
 
     Raises:
-        BundleDamaged: It is not readable, a member is no regular file, or it is too large.
+        BundleDamaged: It is not readable, a member is not a regular file, or it is too large.
         OSError: It cannot be read.
     """
     try:

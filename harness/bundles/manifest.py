@@ -116,5 +116,5 @@ def read_manifest(content: bytes, bundle: Path) -> Manifest:
         raise BundleDamaged(f"{bundle}: {MANIFEST}: a key occurs twice, so that it says two things; {again}")
     for name in manifest.files:
         if not is_run_file(name):
-            raise BundleDamaged(f"{bundle}: {MANIFEST}: files: {name[:200]!r} is no file of a run")
+            raise BundleDamaged(f"{bundle}: {MANIFEST}: files: {name[:200]!r} is not a file of a run")
     return manifest

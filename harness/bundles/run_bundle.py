@@ -154,7 +154,7 @@ def _checked(path: Path, folder: Path, redactor: Redactor) -> bytes:
     if redactor.finds(content):
         raise ConfigError(
             f"{path} contains a secret of this machine's environment or a credential; no bundle is written: remove the "
-            "file or its task from the run, or unset the variable if its value is no secret"
+            "file or its task from the run, or unset the variable if its value is not a secret"
         )
     return content
 

@@ -68,7 +68,7 @@ def verify(folder: Path, manifest: Manifest, evaluators: Mapping[str, Evaluator]
     Args:
         folder: Where it was unpacked. A journal whose score is another one gets the right one.
         manifest: Of the bundle.
-        evaluators: By eval type, those that are no shipped ones.
+        evaluators: By eval type, those that are not shipped with Cairn.
     """
     found = _Findings(folder, manifest, evaluators)
     asyncio.run(found.journals())

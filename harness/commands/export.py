@@ -49,7 +49,7 @@ def _made(name: str) -> Export:
     """Raises: ConfigError: What the name is registered for is no `Export`."""
     kind = _FORMATS.find(name)
     if not (isinstance(kind, type) and issubclass(kind, Export)):
-        raise ConfigError(f"format={name}: {kind!r:.80} is no harness.api.Export; derive the class from it")
+        raise ConfigError(f"format={name}: {kind!r:.80} is not a harness.api.Export; derive the class from it")
     try:
         return kind()
     except TypeError as error:

@@ -3,7 +3,7 @@
 Secret are: values whose names say so (keys, passwords); headers sent to a model; all values of a login except user
 names; passwords and tokens in addresses, before the host or in the query; and in commands what
 `secret_detection.in_command` recognises. Only the first word of a command is shown, because the rest may hold a secret
-in an unknown form. Of a model that the run does not ask, short values are no secrets.
+in an unknown form. Of a model that the run does not ask, short values are not secrets.
 """
 
 import re
@@ -30,7 +30,7 @@ ConfigPath = tuple[str, ...]
 _HEADERS = {("llm", "headers"), ("judge", "headers")}
 _NO_ENDPOINT = frozenset({"scripted", "none"})
 _WORDS = frozenset({"agent"})
-"""Settings that are nothing but words for the model, but for those of `_NO_WORDS`."""
+"""Groups whose values are prompt text, so are never secret; `_NO_WORDS` are the exceptions."""
 _NO_WORDS = frozenset({"arguments", "command", "env"})
 _FIRST_WORD = re.compile(r"\s*([\w./+~-]+)(?=\s|$)")
 

@@ -168,7 +168,7 @@ def _check_text(name: str, value: str) -> None:
 
 
 def check_address(name: str, value: str) -> None:
-    """Raises ConfigError: It is no address of a server."""
+    """Raises ConfigError: It is not an address of a server."""
     try:
         parts = urlsplit(value)
         fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and value.isprintable()

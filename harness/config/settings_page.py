@@ -22,7 +22,7 @@ prints for programs. A setting is given as `KEY=VALUE` (`browser.width=1600`), a
   `resume.accept_drift=true` and recorded.
 - **default**: the value that `python run.py` has without arguments, and below it the files of groups that give another
   one.
-- `NAME` in a setting stands for a name that you choose; `null` is no value.
+- `NAME` in a setting stands for a name that you choose; `null` is not a value.
 """
 
 

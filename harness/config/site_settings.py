@@ -32,7 +32,7 @@ _Word = TypeVar("_Word", bound=Enum)
 
 
 def _derived(**how: Any) -> Any:
-    """A field that is no key of the settings."""
+    """A field that is not a key of the settings."""
     return field(metadata={"derived": True}, **how)
 
 

@@ -46,16 +46,16 @@ def prompt_lines(paths: Sequence[str]) -> tuple[str, ...]:
 def _action(path: str) -> type[Action]:
     module, _, name = path.rpartition(".")
     if not module:
-        raise ConfigError(f"actions: {path} is no dotted path of a class; give module.Class")
+        raise ConfigError(f"actions: {path} is not a dotted path of a class; give module.Class")
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError, TypeError) as exc:
         raise ConfigError(f"actions: {path} cannot be imported: {exc}") from exc
     if not (isinstance(found, type) and issubclass(found, Action) and found is not Action):
-        raise ConfigError(f"actions: {path} is no action; derive the class from harness.api.Action")
+        raise ConfigError(f"actions: {path} is not an action; derive the class from harness.api.Action")
     if "__dataclass_params__" not in vars(found):
         raise ConfigError(
-            f"actions: {path} is no dataclass; put @dataclass(frozen=True, slots=True, kw_only=True) on it"
+            f"actions: {path} is not a dataclass; put @dataclass(frozen=True, slots=True, kw_only=True) on it"
         )
     try:
         check_recordable(found)

@@ -223,7 +223,7 @@ def _entries(benchmark: Benchmark) -> list[object]:
 
 
 def _evaluators_of(benchmark: Benchmark) -> Mapping[str, Evaluator]:
-    """Raises: ConfigError: One is no evaluator, or has the name of a shipped one."""
+    """Raises: ConfigError: One is not an evaluator, or has the name of a shipped one."""
     theirs = type(benchmark).__name__
     try:
         evaluators = dict(benchmark.evaluators())

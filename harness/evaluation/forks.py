@@ -52,7 +52,7 @@ class ForkPoint:
             text: `run.fork`.
             known: The content of `fork.json`, which says it also when the parent was deleted; None = there is none.
         Raises:
-            ConfigError: It is no RUN@STEP or RUN/TASK@STEP.
+            ConfigError: It is not RUN@STEP or RUN/TASK@STEP.
         """
         if (found := _TARGET.fullmatch(text)) is None:
             raise ConfigError(
@@ -72,7 +72,7 @@ class ForkPoint:
         return self.run.resolve().name
 
     def journal(self, task_id: str) -> Path:
-        """Raises: TaskError: The id is no part of a file name."""
+        """Raises: TaskError: The id is not part of a file name."""
         return self.run / journal_name(task_id, self.trial)
 
     def described(self, tasks: Sequence[str]) -> JsonObject:
@@ -108,7 +108,7 @@ def begin_fork(  # noqa: PLR0913 (the settings of a fork)
     """Write the journals of a fork that are not there yet.
 
     Args:
-        fork: `run.fork`; None = the run is no fork.
+        fork: `run.fork`; None = the run is not a fork.
         run: The folder of the fork, held.
         tasks: Those that the settings select.
         trials: Of each task.
@@ -117,7 +117,7 @@ def begin_fork(  # noqa: PLR0913 (the settings of a fork)
     Returns:
         The tasks of the fork.
     Raises:
-        ConfigError: The parent lacks the task or step, has other tasks, or the folder is no fork of it.
+        ConfigError: The parent lacks the task or step, has other tasks, or the folder is not a fork of it.
         JournalLocked: The parent is running.
     """
     if fork is None:

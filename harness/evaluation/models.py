@@ -48,7 +48,7 @@ class NoModel:
     """With `llm=none`."""
 
     async def ask(self, messages: Sequence[Message], tools: Sequence[Tool | ComputerTool] = ()) -> Reply:
-        raise ConfigError("the agent asks a model, and llm.kind is none; choose one, as in llm=openai llm.model=NAME")
+        raise ConfigError("this agent needs a model, but llm.kind=none; set for example llm=openai llm.model=gpt-4o")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,7 +56,7 @@ def plugin_factory(
         raise ConfigError(f"{named} cannot be imported: {_why_not_imported(str(plugin._target_), error)}") from error
     made_by = getattr(factory, "func", None)
     if not isinstance(made_by, type):
-        raise ConfigError(f"{named} is no class; give the dotted path of one, my_package.module.Class")
+        raise ConfigError(f"{named} is not a class; give the dotted path of one, my_package.module.Class")
     for name, method in vars(protocol).items():
         if name.startswith("_") or not callable(method):
             continue
@@ -86,7 +86,7 @@ def _why_not_imported(target: str, error: Exception) -> str:
     if isinstance(error.__cause__, ImportError | AttributeError) and "Are you sure that" in str(error.__cause__):
         return f"{module or target} has no class {name}; give module.Class"
     if error.__cause__ is None:
-        return "it is no class; give module.Class"
+        return "it is not a class; give module.Class"
     return error_line(error.__cause__)
 
 

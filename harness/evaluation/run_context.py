@@ -77,7 +77,7 @@ class RunSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunContext(WorkerContext):
-    """What the process knows besides that holds the run folder."""
+    """Context of the process that owns the run folder."""
 
     run: RunFolder
     secrets: RunSecrets

@@ -106,7 +106,7 @@ def _read(path: Path) -> dict[str, Mapping[str, Any]]:
     try:
         found = yaml.load(safe_files.read_named(path)[: _MOST_BYTES + 1].decode(), _Loader)
         if path.stat().st_size > _MOST_BYTES:
-            raise ConfigError(f"{path}: has more than {_MOST_BYTES} bytes, and is no suite file")
+            raise ConfigError(f"{path}: has more than {_MOST_BYTES} bytes, and is not a suite file")
     except OSError as error:
         raise ConfigError(f"{path}: the suite file cannot be read ({error.strerror})") from error
     except UnsafeFile as error:
@@ -152,7 +152,7 @@ def _refuse_variables(place: str, value: Any) -> None:
 def _choice(place: str, name: str, entry: Mapping[str, Any]) -> str:
     choice = entry.get("task", name)
     if not isinstance(choice, str) or not fullmatch(_CHOICE, choice):
-        raise ConfigError(f"{place}.task={str(choice)[:80]!r} is no choice of task; give one, as task: demo")
+        raise ConfigError(f"{place}.task={str(choice)[:80]!r} is not a choice of task; give one, as task: demo")
     if choice == "suite":
         raise ConfigError(f"{place}: a suite cannot contain a suite")
     return choice

@@ -156,7 +156,7 @@ class JudgeForEpisode:
 
 
 def last_word(reply: str, words: tuple[str, ...]) -> str:
-    """The verdict alone on the last line, decoration aside; anything else is no verdict."""
+    """The verdict alone on the last line, decoration aside; anything else is not a verdict."""
     lines = [line for line in reply.splitlines() if line.strip()]
     verdict = _plain(lines[-1]).lower() if lines else ""
     if verdict not in words:

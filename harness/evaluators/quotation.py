@@ -24,7 +24,7 @@ def quoted(text: str | tuple[str, ...], name: str = "text") -> str:
         name: What it is, in our own words: letters, digits, `-` and `_`.
     """
     if not name.replace("-", "").replace("_", "").isalnum():
-        raise ValueError(f"{name!r} is no name for a block of data")
+        raise ValueError(f"{name!r} is not a name for a block of data")
     value = cut(text, MAX_QUOTED) if isinstance(text, str) else [cut(one, MAX_QUOTED) for one in text]
     escaped = dumps(value).decode().replace("<", "\\u003c").replace(">", "\\u003e")
     return f'<data name="{name}">{escaped}</data>'

@@ -37,7 +37,7 @@ class Scorer:
     Args:
         dialect: `webarena` or `corrected`.
         judge: Needed by fuzzy_match and by N/A answers; without it those tasks are errors.
-        further: Evaluators of eval types that are no shipped ones, by name; each judges as it does in the dialect.
+        further: Plugged-in evaluators by the name of their eval type; each judges as it does in the dialect.
         clock: Seconds since the epoch.
     """
 

@@ -21,7 +21,7 @@ _ENDS: Mapping[str, str] = {"end_turn": "stop", "stop_sequence": "stop", "tool_u
 
 
 class Unreadable(ValueError):
-    """It is no request or answer of that interface."""
+    """It is not a request or answer of that interface."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

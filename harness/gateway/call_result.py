@@ -16,7 +16,7 @@ class CallResult:
     text: str
     """For a model."""
     outcome: str = "done"
-    """`done`, `refused`, `unknown` (the run was interrupted meanwhile) or `error` (it was no action)."""
+    """`done`, `refused`, `unknown` (the run was interrupted meanwhile) or `error` (it was not an action)."""
     why: str = ""
     seen: Observation | None = None
     """None = the episode is over."""
@@ -54,5 +54,5 @@ def result_of(step: Step, seen: Observation, image: bytes | None, *, max_tokens:
 
 
 def look(seen: Observation, image: bytes | None, *, max_tokens: int) -> CallResult:
-    """The page as it is, which is no step."""
+    """The page as it is, which is not a step."""
     return CallResult(text=page.sections(seen, max_tokens), seen=seen, image=image)

@@ -46,7 +46,7 @@ class ModelBoundary:
         """Answer a request of the process.
 
         Raises:
-            NotARequest: The body is no JSON object.
+            NotARequest: The body is not a JSON object.
             SessionOver: The episode cannot go on.
         """
         model = str(request.tree.get("model") or "")[:_LONGEST_NAME]

@@ -247,7 +247,7 @@ class ProcessSession:
         return started
 
     async def _share(self) -> SharedBrowser:
-        """Raises: ConfigError: What is played is no browser of ours."""
+        """Raises: ConfigError: The environment has no browser to share."""
         if not isinstance(self._env, ShareableEnvironment):
             raise ConfigError("agent.browser=cdp needs a browser, and this environment has none")
         return await self._env.share(self._performed)

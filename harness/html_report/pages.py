@@ -222,7 +222,7 @@ def _clock(at: float, form: str = "%Y-%m-%d %H:%M:%S UTC") -> str:
     try:
         return time.strftime(form, time.gmtime(at))
     except (OverflowError, ValueError, OSError):  # the time of a file can be any
-        return "at no time"
+        return "unknown time"
 
 
 def _seen(value: object) -> object:
@@ -237,7 +237,7 @@ def _cut(text: str, limit: int = TEXT_LIMIT) -> str:
 
 
 def _pre(text: str, limit: int = TEXT_LIMIT) -> Markup:
-    """Text between tags, where quotes are no markup: an observation has thousands of them."""
+    """Text between tags, where quotes are not markup: an observation has thousands of them."""
     return Markup(escape(visible(_cut(text, limit)), quote=False))
 
 

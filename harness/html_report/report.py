@@ -75,7 +75,7 @@ def write_report(run: Run) -> WrittenReport:
     """Bring `report/` of a run folder up to date.
 
     Raises:
-        UnsafeFile: `report` is a link, or something else that is no folder of the run's own.
+        UnsafeFile: `report` is a link, or something else that is not a folder of the run's own.
         StorageError: The disk refuses.
     """
     folder, target = run.folder, run.folder / "report"

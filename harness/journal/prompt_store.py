@@ -74,7 +74,7 @@ def read_message(digest: str, artifacts: Artifacts) -> JsonObject:
     """The message of this hash, as it was sent.
 
     Raises:
-        JournalError: The artifact, or a picture of it, is missing or damaged, or is no message.
+        JournalError: The artifact, or a picture of it, is missing or damaged, or is not a message.
     """
     try:
         message = loads(artifacts.read(digest))
@@ -116,7 +116,7 @@ def _called(call: JsonObject) -> ToolCall:
 
 
 def picture_of(value: object) -> str | None:
-    """The hash of the picture that a value of a stored message refers to; None = it is no picture."""
+    """The hash of the picture that a value of a stored message refers to; None = it is not a picture."""
     if isinstance(value, dict) and value.keys() == _HELD and isinstance(digest := value["picture"], str):
         return digest
     return None

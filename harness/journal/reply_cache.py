@@ -1,6 +1,6 @@
 """Replies of models on disk, shared by the runs and processes of a person: no reply is paid for twice.
 
-Invariant: a file under `replies/` is whole or is no reply; one that is torn, foreign or of other secrets is a miss, and
+Invariant: a file under `replies/` is whole or not a reply; one that is torn, foreign or of other secrets is a miss, and
 the next reply replaces it. The files never take more than the limit: a writer holds the lock, and records the new
 total before the file appears, so a writer that is killed leaves a total that is too large, never too small. Replies are
 redacted like everything in a run folder; one that redaction would change for good is not kept.

@@ -156,7 +156,7 @@ def readable(secrets: Mapping[str, str], texts: Iterable[str], names: Iterable[s
 
     Args:
         secrets: By name.
-        texts: What the run is about: its tasks, plans and settings. A word or a number of them is no secret. Not read
+        texts: What the run is about: tasks, plans and settings. A word or a number of them is not a secret. Not read
             when no secret is a word.
         names: Of tasks and sites, which are names of files and cannot be hidden.
     """

@@ -94,7 +94,7 @@ def spelling(value: str, written: str) -> str | None:
 
 
 def spelled(value: str, way: str) -> str | None:
-    """The secret `value` written in a way that `spelling` gave; None = that is no such way."""
+    """The secret `value` written in a way that `spelling` gave; None = it is written otherwise."""
     for name in filter(None, way.split(".")):
         if (write := _WAYS.get(name)) is None:
             return None

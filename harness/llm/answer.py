@@ -28,7 +28,7 @@ def parsed(content: bytes) -> Any:
 
 
 def whole(text: Any) -> str:
-    """A text with U+FFFD for what is no character (half a surrogate pair); "" for what is no text."""
+    """A text with U+FFFD for what is not a character (half a surrogate pair); "" for what is not text."""
     if not isinstance(text, str):
         return ""
     return text if text.isascii() else _HALF.sub("\ufffd", text)

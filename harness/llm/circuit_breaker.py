@@ -67,7 +67,7 @@ class CircuitBreaker:
         return math.inf if in_flight else self._ready_at
 
     def end(self, outcome: RequestOutcome, now: float) -> None:
-        """The result of a request; the failure of one that was sent before the pause was over is no news."""
+        """The result of a request; the failure of one that was sent before the pause was over is not news."""
         if outcome is RequestOutcome.unused:
             return
         self._answered = self._answered or outcome is RequestOutcome.answered

@@ -76,7 +76,7 @@ class EndpointModel:
         return {"api": self._provider.name, "model": self._settings.model, "body": body}
 
     def kept_reply(self, kept: StoredReply) -> Reply | None:
-        """The reply in an answer that was received before; it cost nothing. None if it is no answer."""
+        """The reply in an answer that was received before; it cost nothing. None if it is not an answer."""
         try:
             answer = read_any(self._provider, kept.raw)
         except RetryableError:

@@ -15,7 +15,7 @@ _DONE = "[DONE]"
 
 
 def is_event_stream(content: bytes) -> bool:
-    """Whether the bytes are no JSON object, which is what an endpoint that does not stream answers."""
+    """Whether the bytes are not a JSON object, which is what an endpoint that does not stream answers."""
     return not content.lstrip()[:1] == b"{"
 
 
@@ -28,7 +28,7 @@ def events_in(content: bytes) -> list[JsonObject]:
     """The data of each event.
 
     Raises:
-        RetryableError: Something in it is no JSON, or an error of the endpoint.
+        RetryableError: Something in it is not JSON, or an error of the endpoint.
     """
     found = []
     for text in _data(content.decode("utf-8", "replace")):

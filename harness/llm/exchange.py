@@ -35,7 +35,7 @@ class Sending:
     send: Callable[[], Awaitable[Any]]
     """The whole HTTP answer, its bytes read."""
     read: Callable[[bytes], Answer]
-    """Raises: RetryableError: The bytes are no answer."""
+    """Raises: RetryableError: The bytes are not an answer."""
     errors: SdkErrors
     model: str
     """For messages, and for its price."""

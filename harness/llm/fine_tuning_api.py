@@ -160,7 +160,7 @@ class FineTuning:
         return seen
 
     async def delete_model(self, model: str) -> None:
-        """Delete a fine-tuned model; one that is gone already is no error."""
+        """Delete a fine-tuned model; one that is gone already is not an error."""
 
         async def attempt() -> None:
             try:

@@ -34,7 +34,7 @@ _LONGEST_NAME = 200
 
 
 class NotARequest(ValueError):
-    """The body is no JSON object; nothing was sent. The message is a sentence."""
+    """The body is not a JSON object; nothing was sent. The message is a sentence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class ForeignRequest:
 
     @cached_property
     def tree(self) -> JsonObject:
-        """The body, read. Raises: NotARequest: It is no JSON object."""
+        """The body, read. Raises: NotARequest: It is not a JSON object."""
         try:
             body = loads(self.body)
         except CodecError as error:
@@ -93,7 +93,7 @@ class Passthrough:
         """Pass a request on until it is answered.
 
         Raises:
-            NotARequest: The body is no JSON object; nothing was sent.
+            NotARequest: The body is not a JSON object; nothing was sent.
             ModelUnavailable: No answer after all retries.
         """
         body = request.tree

@@ -15,7 +15,7 @@ from harness.records import Message
 
 
 def frame_of(api: str, body: bytes) -> bytes:
-    """`{"api": …, "body": …}` with null in the place of the conversation; b"" for a body that is no JSON object."""
+    """`{"api": …, "body": …}` with null in the place of the conversation; b"" for a body that is not a JSON object."""
     try:
         sent = loads(body)
     except CodecError:

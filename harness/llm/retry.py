@@ -5,7 +5,7 @@ server asks for is kept to (plus a little jitter, so that waiters do not come ba
 exponentially. Attempts and total time are both capped: no attempt begins after `max_total_s`. What counts as transient
 is `refusing`'s business.
 
-A request that a limiter watches over waits in it after a 429, and not here; such a refusal is no failed attempt, unless
+A request under a limiter waits there after a 429, and not here; such a refusal is not a failed attempt, unless
 the endpoint has rejected all requests for `max_total_s`.
 """
 
@@ -101,7 +101,7 @@ class Retrier:
             return 0.0
         chance = self._timing.chance()
         asked = _failure(state).wait_s
-        if asked:  # a wait of 0 is no wait to keep to: we back off by ourselves
+        if asked:  # a wait of 0 is not a wait to keep to: we back off by ourselves
             return asked + chance * min(1.0, asked / 10)
         # The exponent is bounded: 2.0**1024 would overflow under a generous max_attempts.
         grown = self._policy.first_wait_s * 2.0 ** min(state.attempt_number - 1, 30)

@@ -36,8 +36,8 @@ class SingleUseTransport(AsyncBaseTransport):
 
         Raises:
             ConnectError: There is no connection.
-            ReadError, RemoteProtocolError: It broke, or what came is no answer.
-            LocalProtocolError: It is no request.
+            ReadError, RemoteProtocolError: It broke, or what came is not an answer.
+            LocalProtocolError: It is not a request.
         """
         url = request.url
         secure = url.scheme == "https"

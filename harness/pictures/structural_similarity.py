@@ -45,7 +45,7 @@ def structural_similarity(one: bytes, other: bytes) -> float:
 
 
 def _opened(data: bytes) -> "Image.Image":
-    """Raises: ValueError: These are no picture, or one that is too large."""
+    """Raises: ValueError: These bytes are not a picture, or one that is too large."""
     from PIL import Image
 
     try:

@@ -35,7 +35,7 @@ def sendable(data: bytes, max_pixels: int | None = None) -> bytes:
     """The picture as it is sent: the same bytes if it is a PNG or a JPEG that is small enough.
 
     Raises:
-        ValueError: It is no picture of `FORMATS`, or too large; the message goes on after "the picture".
+        ValueError: It is not a picture of `FORMATS`, or too large; the message goes on after "the picture".
     """
     from PIL import Image
 

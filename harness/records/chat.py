@@ -21,7 +21,7 @@ UNFINISHED: Mapping[str, str] = MappingProxyType(
         "refusal": "it was a refusal",
     }
 )
-"""Finish reasons of an answer that is no decision, and what an agent is shown about it."""
+"""Finish reasons of an answer that is not a decision, and what an agent is shown about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ class Reply:
 
     @property
     def unfinished(self) -> str:
-        """`length`, `content_filter` or `refusal` for an answer that is no decision, whatever it says; else ""."""
+        """`length`, `content_filter` or `refusal` for an answer that is not a decision, whatever it says; else ""."""
         if self.refusal:
             return "refusal"
         return self.finish_reason if self.finish_reason in UNFINISHED else ""

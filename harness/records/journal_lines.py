@@ -263,7 +263,7 @@ class Evidence:
     trajectory: str | None = optional(None)
     """Artifact hash of the JSON list of `TrajectoryStep`; kept where an evaluator of the task asks a judge."""
     blocked: tuple[str, ...] = optional(())
-    """Captcha and block pages that a live site answered with, a sentence each: such a failure is no failure."""
+    """Captcha and block pages of a live site, a sentence each: an episode that they end is unscored, not failed."""
     actions: int | None = optional(None)
     """Actions that the attempt performed before it ended; None = not recorded, as by older versions."""
     targets: tuple[HtmlTarget, ...] | None = optional(None)

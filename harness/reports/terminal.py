@@ -16,7 +16,7 @@ from rich.segment import Segment
 from harness.escape import flat, visible
 
 _UNCUT = 10_000
-"""Width of an output that is no terminal, in characters: a log or another program must get whole rows."""
+"""Width of an output that is not a terminal, in characters: a log or another program must get whole rows."""
 
 
 class Terminal(Console):
@@ -38,14 +38,14 @@ class Terminal(Console):
         self.print(flat(text), markup=False, highlight=False, soft_wrap=True)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """As rich does; its own codes are no text, and what is text is to be seen."""
+        """As rich does; its own codes are not text, and what is text is to be seen."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=visible(segment.text))
 
     def on_broken_pipe(self) -> None:
         """Rich would end the process with code 1."""
         self.quiet = True
-        with suppress(OSError):  # where stdout is no file; what is left in its buffer must not fail at exit
+        with suppress(OSError):  # where stdout is not a file; what is left in its buffer must not fail at exit
             devnull = os.open(os.devnull, os.O_WRONLY)
             os.dup2(devnull, sys.stdout.fileno())
             os.close(devnull)

@@ -13,7 +13,7 @@ def checked_decision(given: object) -> Decision:
     """The decision, if it can be recorded as it is.
 
     Raises:
-        PluginFailed: It cannot: a part has the wrong type, or the memory is no JSON value of at most
+        PluginFailed: It cannot: a part has the wrong type, or the memory is not a JSON value of at most
             `MAX_MEMORY_BYTES`.
     """
     if not isinstance(given, Decision):
@@ -37,7 +37,7 @@ def _stored(memory: object) -> Any:
             raise PluginFailed(f"the agent's memory has {len(data):,} bytes as JSON; {MAX_MEMORY_BYTES:,} are stored")
         stored = build(Any, loads(data))
     except CodecError as error:
-        raise PluginFailed(f"the agent's memory is no JSON value: {error}") from error
+        raise PluginFailed(f"the agent's memory is not a JSON value: {error}") from error
     if stored != memory:
         raise PluginFailed(
             "the agent's memory would come back from JSON as another value; use lists, dicts with text keys, texts,"

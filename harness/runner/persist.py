@@ -36,7 +36,7 @@ def store_evidence(
 
 
 def trajectory_of(episode: Episode) -> tuple[TrajectoryStep, ...]:
-    """The arrival and the steps of an attempt, each with the page it led to; the agent's own stop is no step."""
+    """The arrival and the steps of an attempt, each with the page it led to; the agent's own stop is not a step."""
     arrived = () if episode.arrival is None else (_step("", episode.arrival),)
     return (*arrived, *(_step(_said(episode, step.decided), step.acted) for step in episode.steps))
 

@@ -11,7 +11,7 @@ _UNSAID = Eval(eval_types=())
 
 
 def public_task(task: Task) -> Task:
-    """The task without `eval` and `metadata`, which holds the references of evaluators that are no shipped ones."""
+    """The task without `eval` and `metadata`, which holds the references of plugged-in evaluators."""
     return replace(task, eval=_UNSAID, metadata={})
 
 

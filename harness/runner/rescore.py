@@ -122,7 +122,7 @@ async def rescore(
         folder: The run folder.
         dialects: Each is scored separately.
         judge: Who judges; None = the recorded replies do.
-        evaluators: By eval type, those that are no shipped ones.
+        evaluators: By eval type, those that are not shipped with Cairn.
         references: By task id and trial, to score with; an episode that is not named has the one of its newest score.
     Returns:
         By dialect, in the order of the journals' names.

@@ -1,7 +1,7 @@
 """Which sites a job needs, which of them it locks exclusively, and on which instances it may run.
 
 A task locks its sites if it declares `mutates`, or if effects on them were recorded for it in this run folder. Without
-either it locks them until one of its attempts has ended without effects. Other tasks are no evidence. An attempt that
+either it locks them until one of its attempts has ended without effects. Other tasks are not evidence. An attempt that
 continues stays on its instances. Knows no queue and no clock.
 """
 

@@ -17,7 +17,7 @@ from harness.runs.results import Result, results_of, selected
 AGENTS = ("null", "random")
 NO_BASELINE = "no baseline: play the same tasks with agent=null and agent=random"
 _MOST_FOLDERS = 2000
-"""Beside a run; a folder of more is no results folder of ours."""
+"""Beside a run; a folder of more is not a results folder of ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

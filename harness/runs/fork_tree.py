@@ -43,7 +43,7 @@ class Branch:
 
 
 def fork_origin(folder: Path) -> ForkOrigin | None:
-    """None when the run is no fork."""
+    """None when the run is not a fork."""
     try:
         found = loads(safe_files.read(folder / FORK_NAME, most=1 << 24))
     except (OSError, CodecError, JournalError):

@@ -34,7 +34,7 @@ def made_by(run: Mapping[str, object]) -> tuple[MadeBy, ...]:
 
 
 def package_versions(run: Mapping[str, object]) -> dict[str, str]:
-    """Package to version, from `run.json`; a version that is no text is left out."""
+    """Package to version, from `run.json`; a version that is not text is left out."""
     return {name: version for name, version in _tree(run.get("packages")).items() if isinstance(version, str)}
 
 

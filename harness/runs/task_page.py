@@ -321,7 +321,7 @@ def _text(episode: Recorded, decided: Decided, *, aimed: bool = True) -> str:
 
 
 def _content(content: object) -> str:
-    """Text of a message; parts that are no text are named only."""
+    """Text of a message; parts that are not text are named only."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []

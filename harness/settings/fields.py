@@ -34,12 +34,12 @@ def setting(  # noqa: PLR0913 (what there is to say of a setting)
 
     Args:
         default: Its default.
-        factory: Makes the default, of settings that are no single value.
+        factory: Makes the default, of settings that are not a single value.
         measured: Whether it changes what is measured, so that a run folder holds one value of it; of a group whether
             anything in it does.
         named: Whether runs of a sweep (`-m`) that differ in it have folders of different names; of a group whether its
             choice (`llm=openai`) does. What is not named is in `run.id`, or means nothing to a sweep.
-        added: Whether there are run folders from before it existed: with its default it is no part of what is measured,
+        added: Whether run folders from before it exist: with its default it is not part of what is measured,
             so that those are resumed as they are.
         bounds: Of a number; None = by its kind: a time in seconds is above 0, any other number at least 0.
         choices: The words that there are, of a text that is one of a few.
@@ -141,7 +141,7 @@ def flat(name: str, value: Any) -> Tree:
 
 
 def unnamed(schema: type, prefix: str = "") -> list[str]:
-    """The dotted names of the settings that are no part of a folder's name."""
+    """The dotted names of the settings that are not part of a folder's name."""
     kinds = get_type_hints(schema)
     found = []
     for one in fields(schema):

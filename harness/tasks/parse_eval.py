@@ -1,7 +1,7 @@
 """From a raw `eval` to a checked `Eval`.
 
 What cannot be judged is refused before anything runs. `func:` calls are kept as they are, and never run as code: what
-is no call of a known function is an error of that one task, found when its evidence is gathered.
+is not a call of a known function is an error of that one task, found when its evidence is gathered.
 """
 
 from collections.abc import Collection

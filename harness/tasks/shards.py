@@ -19,7 +19,7 @@ def in_shard(tasks: Sequence[Task], shard: str | None) -> tuple[Task, ...]:
     """The tasks of shard `K/N`; None = all.
 
     Raises:
-        TaskError: That is no shard, or it holds none of these tasks.
+        TaskError: That is not a shard, or it holds none of these tasks.
     """
     if shard is None:
         return tuple(tasks)

@@ -72,7 +72,7 @@ class ModelFolder:
         """The content of `state.json`; None when there is none.
 
         Raises:
-            TrackingError: It is no JSON object.
+            TrackingError: It is not a JSON object.
         """
         path = self.root / STATE_NAME
         with translate_os_errors(path, "read"):

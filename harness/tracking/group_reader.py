@@ -27,7 +27,7 @@ def read_groups(path: Path) -> Iterator[TrajectoryGroup]:
     """The groups of a file, in order; one group at a time is held.
 
     Raises:
-        TrackingError: It is no trajectory file.
+        TrackingError: It is not a trajectory file.
     """
     pa = pyarrow()
     try:

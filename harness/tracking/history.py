@@ -57,7 +57,7 @@ class History:
                 sync_folder(self.path.parent)
 
     def rows_from(self, start: int) -> Iterator[tuple[Row, int]]:
-        """The rows that begin at byte `start` or later, each with the place of its end; what is no row is left out."""
+        """The rows that begin at byte `start` or later, each with the offset of its end; other lines are left out."""
         end = start
         for line in self._lines(start):
             end += len(line) + 1
@@ -74,7 +74,7 @@ class History:
         """All rows, in the order written.
 
         Raises:
-            TrackingError: A line is no JSON object; nothing should be decided from such a file.
+            TrackingError: A line is not a JSON object; nothing should be decided from such a file.
         """
         for count, line in enumerate(self._lines(), start=1):
             try:

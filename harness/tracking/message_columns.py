@@ -1,6 +1,6 @@
 """One chat message, of whatever kind it came, as the five flat values of ART's parquet format.
 
-Never a failed call because of content: what is no text (images, audio, other parts) becomes a short note in its place.
+Never a failed call because of content: what is not text (images, audio, other parts) becomes a short note in its place.
 Choices, as the model under training spoke them, are marked trainable; what else they carry (logprobs, refusals, finish
 reasons) has no column in the format and is left out.
 """
@@ -140,7 +140,7 @@ def without_places(value: Any, images: Sequence[bytes]) -> Any:
 
 
 def text_of(content: Any) -> str:
-    """Content parts as text; what is no text leaves a note where it was."""
+    """Content parts as text; what is not text leaves a note where it was."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list | tuple):

@@ -177,7 +177,7 @@ class Model:
         """The content of the model's `state.json`, which scripts keep their progress in; None when there is none.
 
         Raises:
-            TrackingError: It is no JSON object.
+            TrackingError: It is not a JSON object.
         """
         return self.folder.state()
 

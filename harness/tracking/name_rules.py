@@ -41,7 +41,7 @@ def number(value: Any, place: str, *, strict: bool = True) -> float:
 
     Args:
         value: What was given.
-        place: Names it when it is no number.
+        place: Names it when it is not a number.
         strict: Whether NaN and the infinities are none.
     """
     try:

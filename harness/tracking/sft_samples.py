@@ -79,7 +79,7 @@ def _message(message: Flat, logged: Any) -> SampleMessage:
 
 
 def _with_pictures(logged: Any, text: str | None) -> Any:
-    """The content as it was logged if a part of it is no text."""
+    """The content as it was logged if a part of it is not text."""
     content = logged.get("content") if isinstance(logged, Mapping) else getattr(logged, "content", None)
     parts = plain(content) if isinstance(content, list | tuple) else ()
     is_text = all(isinstance(part, Mapping) and part.get("type") == "text" for part in parts)

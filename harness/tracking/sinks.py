@@ -18,7 +18,7 @@ from harness.tracking.wandb_sink import KEY, WandbSink
 
 logger = logging.getLogger(__name__)
 _FAILURES = (TrackingError, OSError, RuntimeError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What sinks raise, those of a stranger's among them."""
+"""Exceptions that any sink, including third-party ones, may raise."""
 
 
 class TrackioSink:

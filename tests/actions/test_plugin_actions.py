@@ -189,10 +189,10 @@ def test_further_actions_are_measured_and_none_leave_the_digest_as_it_was() -> N
     ("actions", "why"),
     [
         (["no_such_module.Tap"], "no_such_module.Tap cannot be imported: No module named"),
-        (["Tap"], "Tap is no dotted path of a class; give module.Class"),
+        (["Tap"], "Tap is not a dotted path of a class; give module.Class"),
         ([f"{HERE}.Nothing"], "has no attribute 'Nothing'"),
-        (["pathlib.Path"], "pathlib.Path is no action"),
-        ([f"{HERE}.NoDataclass"], "is no dataclass; put @dataclass"),
+        (["pathlib.Path"], "pathlib.Path is not an action"),
+        ([f"{HERE}.NoDataclass"], "is not a dataclass; put @dataclass"),
         ([f"{HERE}.Unrecordable"], "cannot be recorded in a journal"),
         ([f"{HERE}.Move", f"{HERE}.Move"], "Move and Move share the verb 'move'"),
     ],

@@ -231,11 +231,11 @@ def test_what_a_page_says_of_itself_is_bounded() -> None:
     [
         ({"allows": []}, "sites.live.allows is unknown; known keys: agent, allow"),
         ({"deny": "a.com"}, "sites.live.deny must be a list of hosts"),
-        ({"deny": ["http://a.com"]}, "sites.live.deny: 'http://a.com' is no host"),
-        ({"deny": ["a.com, MAP * 1.2.3.4"]}, "is no host"),
+        ({"deny": ["http://a.com"]}, "sites.live.deny: 'http://a.com' is not a host"),
+        ({"deny": ["a.com, MAP * 1.2.3.4"]}, "is not a host"),
         ({"pages_per_minute": 0}, "sites.live.pages_per_minute=0 cannot be used"),
         ({"robots": "no"}, "sites.live.robots='no' cannot be used; it is true or false"),
-        ({"agent": "a b"}, "is no product token"),
+        ({"agent": "a b"}, "is not a product token"),
         ([], "sites.live must be a mapping"),
     ],
 )

@@ -202,9 +202,9 @@ def test_a_journal_that_was_changed_and_hashed_again_is_found(bundle: Path, caps
 
 
 HOSTILE = {
-    "a way out": ("../outside", "is no file of a run"),
-    "an absolute path": ("/tmp/outside", "is no file of a run"),
-    "a private file": ("private/checkpoints/aa/" + "a" * 64, "is no file of a run"),
+    "a way out": ("../outside", "is not a file of a run"),
+    "an absolute path": ("/tmp/outside", "is not a file of a run"),
+    "a private file": ("private/checkpoints/aa/" + "a" * 64, "is not a file of a run"),
     "an artifact under another name": ("artifacts/aa/" + "a" * 64, "does not have the content that its name says"),
 }
 

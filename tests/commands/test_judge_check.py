@@ -371,7 +371,7 @@ def test_labels_splits_and_rates_are_those_of_agent_reward_bench() -> None:
         (rows_changed(all_unsure), "no trajectory is labelled Successful or Unsuccessful"),
         (first_step(screenshot_path="../../etc/passwd"), "field `steps[0].screenshot_path` leads outside"),
         (first_step(screenshot_path="screenshots/none.png"), "the screenshot of a trajectory is missing"),
-        (written(b"{"), "demo.0.json: is no trajectory in JSON"),
+        (written(b"{"), "demo.0.json: not a trajectory in JSON"),
         (written(b'{"goal": "x", "steps": []}'), "field `steps` has 0 entries; give 1 to 1000"),
         (
             lambda labels: (labels / TRAJECTORIES / "demo.0.json").unlink(),

@@ -73,8 +73,8 @@ MISTAKES: dict[str, str] = {
     "run llm.base_url=localhost:8000": "give one that begins with http:// or https://",
     "run llm.base_url=http://localhost:99999": "is not an address",
     "run agent._target_=nope.Nope": "No module named 'nope'; give module.Class",
-    "run agent._target_=os.path": "it is no class; give module.Class",
-    "run actions=[nope]": "actions: nope is no dotted path of a class",
+    "run agent._target_=os.path": "it is not a class; give module.Class",
+    "run actions=[nope]": "actions: nope is not a dotted path of a class",
     "run run.id=../x": "run.id=../x is not in run.root",
     # quoting and the order of arguments
     "run task.ids=0,1": "task.ids=0,1 has a comma; write task.ids=[0,1] for a list",

@@ -190,7 +190,7 @@ def test_without_a_file_and_without_a_benchmark_there_are_no_tasks() -> None:
         (["agent._target_=no.such.Agent"], "agent._target_=no.such.Agent cannot be imported: "),
         ([f"agent._target_={HERE}.NoSuch"], "cannot be imported: "),
         (["agent._target_=os.system"], "agent._target_=os.system cannot be imported: .* blocklisted"),
-        (["agent._target_=os.path.join"], "agent._target_=os.path.join is no class"),
+        (["agent._target_=os.path.join"], "agent._target_=os.path.join is not a class"),
         (
             ["agent._target_=builtins.dict"],
             "agent._target_=builtins.dict has no method decide, which harness.api.Agent",

@@ -139,7 +139,7 @@ def test_only_what_passed_is_learned_unless_less_is_asked_for(
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (("--min-score", "2"), "--min-score 2 is no score; give a number from 0 to 1"),
+        (("--min-score", "2"), "--min-score 2 is not a score; give a number from 0 to 1"),
         (("--where", "colour=red"), "is not FIELD=PATTERN; the fields are task, site, template, trial, closed"),
         (("--where", "task"), "is not FIELD=PATTERN"),
     ],

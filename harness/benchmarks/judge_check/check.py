@@ -76,7 +76,7 @@ class JudgmentLog:
                     self._replies[reply.key] = reply
             except (CodecError, KeyError, TypeError) as error:
                 raise JournalError(
-                    f"{self._path}:{number}: is no line of a check ({error}); move the file away"
+                    f"{self._path}:{number}: invalid record of judge-check ({error}); move the file away and run again"
                 ) from error
         if len(whole) < len(data):
             os.ftruncate(self._fd, len(whole))

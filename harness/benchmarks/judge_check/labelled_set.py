@@ -194,9 +194,9 @@ def _trajectory(file: Path, folder: Path) -> LabelledTrajectory:
     try:
         tree = loads(safe_files.read_named(file))
     except (OSError, UnsafeFile, CodecError) as error:
-        raise TaskError(f"{file}: is no trajectory in JSON ({error})") from error
+        raise TaskError(f"{file}: not a trajectory in JSON ({error})") from error
     if not isinstance(tree, dict):
-        raise TaskError(f"{file}: is no trajectory; it is a JSON object with goal and steps")
+        raise TaskError(f"{file}: not a trajectory: expected a JSON object with goal and steps")
     fields = Fields(str(file), tree)
     inners = fields.inners("steps")
     if not 0 < len(inners) <= _MOST_STEPS:

@@ -69,7 +69,7 @@ class CheckScripts:
 
     def _read(self, name: str) -> bytes:
         if not fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,100}\.py", name, ASCII):
-            raise ValueError(f"is {name[:80]!r}, which is no name of a Python file")
+            raise ValueError(f"is {name[:80]!r}, which is not the name of a Python file")
         if self.folder is None:
             raise ValueError("needs the folder of the tasks; give task.path")
         try:

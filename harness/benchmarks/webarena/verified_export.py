@@ -177,7 +177,7 @@ def _ended(folder: Path) -> Iterator[FinalState]:
 
 
 def trace_of(artifacts: Artifacts, digest: str) -> JsonObject:
-    """Raises: JournalError: The artifact is no trace as we record them."""
+    """Raises: JournalError: The artifact is not a trace as we record them."""
     try:
         har = loads(artifacts.read(digest))
     except CodecError as exc:

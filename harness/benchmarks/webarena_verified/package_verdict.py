@@ -66,7 +66,7 @@ async def run_scorer(
 
 
 def read_verdict(path: Path) -> PackageVerdict:
-    """Raises: EvaluatorError: The file is no result of the package."""
+    """Raises: EvaluatorError: The file is not a result of the package."""
     try:
         result = loads(safe_files.read(path, most=safe_files.MAX_SIDE_FILE_BYTES))
     except (OSError, CodecError) as error:

@@ -2,7 +2,7 @@
 
 A page is a block page in three cases: its answer says so in a header, or its address does; its status is 403, 429 or
 503 and it has a mark of a known keeper; or it is an interstitial: little text, which asks for a check, and the frames,
-scripts or elements of a known captcha. A login form with a captcha is no block page, nor is a plain 403.
+scripts or elements of a known captcha. A login form with a captcha is not a block page, nor is a plain 403.
 """
 
 from collections.abc import Mapping, Sequence

@@ -60,7 +60,7 @@ def host_of(url: str) -> str:
     """Host and port of an address, in small letters, without the user and password before them.
 
     Raises:
-        ValueError: It is no address.
+        ValueError: It is not an address.
     """
     return urlsplit(url).netloc.rpartition("@")[2].lower()
 

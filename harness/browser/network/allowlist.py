@@ -4,7 +4,7 @@ A context that may reach only its sites is given a proxy at a closed port, with 
 itself refuses everything else, and an allowed request costs nothing extra (a route handler would cost a round trip per
 request and disable the cache). One that may reach any host is given the proxy of `page_proxy`, which keeps pages from
 this machine; sites are reached without it, on every port. WebRTC obeys no proxy; a flag of the browser restricts it
-(`chromium_flags`). This keeps pages on their lane's deployment and off this machine; it is no sandbox.
+(`chromium_flags`). This keeps pages on their lane's deployment and off this machine; it is not a sandbox.
 """
 
 import socket
@@ -133,8 +133,8 @@ class Allowlist:
             url: Real address.
             shown: The same as the agent wrote it.
         Raises:
-            AddressRefused: It is no web page, not one of this lane's sites, or on this machine.
-            ActionFailed: It is no address.
+            AddressRefused: It is not a web page, not one of this lane's sites, or on this machine.
+            ActionFailed: It is not an address.
         """
         if url == "about:blank":
             return
@@ -166,7 +166,7 @@ def _keep(known: dict[str, str], host: str, what: str) -> None:
 
 
 def _nobody_counts(what: str) -> None:
-    """Of an agent that is no process, nothing is recorded."""
+    """Of an agent that is not a process, nothing is recorded."""
 
 
 def _pages_of(sites: tuple[Site, ...]) -> Iterator[str]:

@@ -87,7 +87,7 @@ async def _system_addresses(host: str) -> Sequence[str]:
 
     def ask() -> None:
         found: Sequence[Any] = ()
-        error = OSError(f"{host[:100]!r} is no name")
+        error = OSError(f"{host[:100]!r} is not a name")
         try:
             found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
         except OSError as why:

@@ -1,4 +1,4 @@
-"""The proxy through which pages reach all that is no site. It connects to no address that pages must not reach.
+"""The proxy through which pages reach all that is not a site. It connects to no address that pages must not reach.
 
 Each episode has a port of its own on loopback, where Chromium speaks SOCKS 5, or HTTP if this machine reaches others
 through a proxy itself. What is refused is a network error for the page. Only processes of this user are served.

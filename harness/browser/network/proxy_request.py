@@ -74,7 +74,7 @@ async def asked_by_http(page: Stream) -> ProxyRequest:
         )
     parts = urlsplit(target.decode("ascii"))
     if parts.scheme not in _PORTS or not parts.hostname:
-        raise ValueError("this is no address of the web")
+        raise ValueError("this is not an address of the web")
     fields = [line.partition(b":") for line in lines]
     kept = [line for line, (name, _, _) in zip(lines, fields, strict=True) if name.lower() not in _OF_A_CONNECTION]
     sizes = [int(value) for name, _, value in fields if name.lower() == b"content-length"]

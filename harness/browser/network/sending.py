@@ -37,7 +37,7 @@ class SendingWatch:
         """Id of a request to how it failed; "" = it did not, or not yet."""
         self._written: set[str] = set()
         self._has_spoken = False
-        """Whether a page wrote to a WebSocket, which is no request."""
+        """Whether a page wrote to a WebSocket, which is not a request."""
 
     async def attach(self, cdp: CDPSession) -> None:
         """Listen to the tab of this session, too."""

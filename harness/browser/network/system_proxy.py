@@ -49,7 +49,7 @@ class SystemProxies:
             kind = _SOCKS.get(parts.scheme, parts.scheme)
             if kind not in _PORTS or not parts.hostname:
                 raise ConfigError(
-                    f"{scheme}_proxy={parts.scheme}://{parts.hostname or ''} is no http, https or socks5 proxy; correct"
+                    f"{scheme}_proxy={parts.scheme}://{parts.hostname or ''} is not an http or socks5 proxy; correct"
                     " it, or unset it"
                 )
             found[scheme] = parts._replace(scheme=kind)

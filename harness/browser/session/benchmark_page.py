@@ -182,7 +182,7 @@ class BenchmarkCalls:
 
 
 def _host(url: str) -> str:
-    """ "" for what is no address."""
+    """ "" for what is not an address."""
     try:
         return host_of(url)
     except ValueError:
@@ -190,7 +190,7 @@ def _host(url: str) -> str:
 
 
 def json_of(value: Any, what: str) -> bytes:
-    """Raises: PluginFailed: it is no JSON, or too large."""
+    """Raises: PluginFailed: it is not JSON, or too large."""
     try:
         data = dumps(value)
     except (TypeError, ValueError, RecursionError) as error:

@@ -80,7 +80,7 @@ async def call(text: str, scene: FunctionContext) -> str:
     """Answer a call such as `shop_latest_order_url()`.
 
     Raises:
-        EvaluatorError: It is no call of the list, or cannot be answered.
+        EvaluatorError: It is not a call of the list, or cannot be answered.
         SiteUnavailable: The site does not answer.
     """
     name, arguments = parse(text)

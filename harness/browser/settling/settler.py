@@ -229,9 +229,7 @@ class Settler:
             raise
 
     async def _answer(self, tab: Tab, frame: Frame, asked: list[Any]) -> Any:
-        """What settling.js says of a frame; where the page has broken it, what can be seen of its document from beside
-        it.
-        """
+        """State reported by settling.js; if the page broke it, a fallback read outside the page's world."""
         try:
             return await _run(tab, frame, _ASK, asked)
         except Error as exc:

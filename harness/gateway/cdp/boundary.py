@@ -166,7 +166,7 @@ class DrivenBrowser:
         self._bursts.complete()
 
     def check(self) -> None:
-        """See that the process still has a browser: what it does without one is no decision of its own.
+        """See that the process still has a browser: what it does without one is not a decision of its own.
 
         Raises:
             BrowserCrashed: It has none.

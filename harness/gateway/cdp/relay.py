@@ -37,7 +37,7 @@ _BROWSER, _PAGE = "/devtools/browser", "/devtools/page/"
 _CLOSES_WITHIN_S = 1.0
 _QUIET = logging.getLogger("harness.gateway.cdp.websockets")
 _QUIET.setLevel(logging.CRITICAL)
-"""A client that hangs up, or sends nonsense, is no news."""
+"""Disconnects and malformed messages are expected, so they are not logged."""
 
 
 class Relay:
@@ -61,7 +61,7 @@ class Relay:
         self.port = next(iter(server.sockets)).getsockname()[1]
 
     async def greet(self, client: ServerConnection, request: Request) -> Response | None:
-        """Answer what is no WebSocket; None = let it in."""
+        """Answer what is not a WebSocket; None = let it in."""
         token, _, path = request.path.removeprefix("/").partition("/")
         path = path.partition("?")[0].rstrip("/")
         if not hmac.compare_digest(token.encode("utf-8", "replace"), self._token.encode()):
@@ -110,7 +110,7 @@ class Relay:
                 self._driven.refuse("a connection to a page of another episode")
                 return await client.close(1008, "there is no such page")
             with closing(await self._driven.browser.connect(page)) as browser:
-                # A page that is closed hangs up like a browser that is gone, and is no loss.
+                # A page that is closed hangs up like a browser that is gone, and nothing is lost.
                 upstream = Upstream(browser, _nothing if page else self._driven.lose)
                 await Connection(client, upstream, self._driven, self._numbers, page=page).run()
         except ConnectionAbortedError as error:

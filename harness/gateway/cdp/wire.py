@@ -41,7 +41,7 @@ def read(raw: bytes) -> Request:
     """Read a message of a client.
 
     Raises:
-        NotAllowed: It is no command.
+        NotAllowed: It is not a command.
     """
     try:
         check_values(raw)

@@ -75,5 +75,5 @@ def _sizes(head: bytes) -> tuple[int, int | None]:
 
 
 def _decoded(data: bytes) -> Message:
-    """Raises: CodecError: It is no message; strict, as records are read."""
+    """Raises: CodecError: It is not a message; strict, as records are read."""
     return cast(Message, build(cast(Any, Message), loads(data)))

@@ -113,7 +113,7 @@ class WorkerLosses:
         return _unjudged(job, episode, lost=lost, at=at) if lost >= self._policy.max_attempts else ()
 
     def hear(self, news: ProgressEvent) -> bool:
-        """Let a job go that has got further; whether it was a suspect."""
+        """Forget the loss once the job got past the point where its worker died; whether it had been suspected."""
         key = (news.task_id, news.trial)
         loss = self._lost.get(key)
         if loss is None or (news.step - 1) * 2 + (news.phase in _ACTING) <= loss.point:
