@@ -20,7 +20,7 @@ from harness.escape import one_line, visible
 class InternalErrorGuard:
     """Around a whole command: `with InternalErrorGuard("run.py") as fault: return …`, then `return fault.code`.
 
-    Only exceptions without a message of their own should reach it; `SystemExit` and interrupts pass.
+    Only exceptions that nobody foresaw should reach it; `SystemExit` and interrupts pass.
     """
 
     code = ExitCode.UNFORESEEN

@@ -58,7 +58,7 @@ class PageView:
         return (*before, replace(last, content=({"type": "text", "text": last.content}, *given, *said, *pictures)))
 
     async def as_message(self, view: LiveObservation) -> Message | None:
-        """The pictures as a message of their own, with the legend where the text is not shown."""
+        """The pictures as a separate message, with the legend where the text is not shown."""
         if not (pictures := await self._pictures(view)):
             return None
         said = f"\n{legend(view.nodes, view.marks)}" if self.marks and not self.text else ""

@@ -1,6 +1,6 @@
 """An agent whose model acts by calling functions: one for each action, made from its class.
 
-One reply may hold several calls. Each becomes a step of its own, decided and recorded like any other; those to come are
+One reply may hold several calls. Each becomes a separate step, decided and recorded like any other; those to come are
 in the memory of the first one's decision, so a resumed episode goes on with them and pays for nothing again. They are
 dropped, and the model notified, when one before them was not performed or their element is gone.
 """
@@ -76,7 +76,7 @@ class ToolBox:
     actions: Sequence[type[Action]]
     strict: bool = True
     shows: PageView = PageView()  # noqa: RUF009 (immutable)
-    """How the page is shown; pictures are a message of their own."""
+    """How the page is shown; pictures are a separate message."""
     files: str = ""
     """What is said of the files that may be uploaded; "" = none may."""
 

@@ -113,7 +113,7 @@ class BenchmarkPage(Protocol):
 
 
 class Benchmark(ABC):
-    """Tasks with rules of their own; only `tasks` has to be written. One instance per process serves many episodes.
+    """A source of tasks with its own rules; only `tasks` has to be written. One instance per process serves many episodes.
 
         class Buttons(Benchmark):
             def tasks(self):

@@ -1,4 +1,4 @@
-"""`harness agents`: installs what the shipped process agents need, each into an environment of its own."""
+"""`harness agents`: installs what the shipped process agents need, each into a separate environment."""
 
 import argparse
 import sys

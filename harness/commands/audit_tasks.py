@@ -60,7 +60,7 @@ async def scored(options: argparse.Namespace, exploits: Sequence[Exploit]) -> li
 
 
 def played(options: argparse.Namespace, exploits: Sequence[Exploit], console: Terminal) -> list[Tried]:
-    """Play each exploit in a run of its own; one that was interrupted goes on.
+    """Play each exploit in a separate run; one that was interrupted goes on.
 
     Raises:
         UsageError: There are no such tasks, or the settings are wrong.

@@ -18,7 +18,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,59}", re.ASCII)
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kind", choices=tuple(_CHOICE), help="what it brings")
     parser.add_argument("name", metavar="NAME", help="of the package and what it brings: small letters, digits and _")
-    parser.add_argument("--process", action="store_true", help="an agent that is a process of its own (agent=process)")
+    parser.add_argument("--process", action="store_true", help="an agent that is a separate process (agent=process)")
     parser.add_argument("--into", type=Path, default=Path(), metavar="DIR", help="where its folder is made; else here")
 
 

@@ -1,6 +1,6 @@
 """Process agents whose scripts come with Cairn: what they need, and where that is installed.
 
-Each has an environment of its own (virtual environment, node modules) in the user's data folder. What is installed
+Each has a separate environment (virtual environment, node modules) in the user's data folder. What is installed
 there changes nothing of the environment that runs Cairn. `agent.command` names both places without their paths, so
 that settings are the same on every machine: `{agents}` is the folder of the environments, `{examples}` that of the
 scripts.

@@ -195,7 +195,7 @@ def _sites(path: Path, trees: Mapping[str, Tree], of_run: Tree) -> Tree:
         served, deployed = ([name for name, here in embedded.items() if here is kind] for kind in (True, False))
         raise ConfigError(
             f"{path}: the sites of {', '.join(served)} are embedded, those of {', '.join(deployed)} are your own"
-            " deployment; a run has sites of one kind, so give each kind a suite of its own"
+            " deployment; a run has sites of one kind, so give each kind a separate suite"
         )
     if live := [name for name, tree in trees.items() if any(tree.get(key) is not None for key in POLICIES.names())]:
         raise ConfigError(f"{path}: {', '.join(live)} is played on the live web; run it apart from a suite")

@@ -1,7 +1,7 @@
 """Logs a run with `Model.log`: completely at its end, and its state from time to time.
 
 Everything is read from the journals, so nothing is lost if logging was off or failed: `harness export art RUN` logs the
-same later. A run that has not ended is logged under a split of its own, so that no checkpoint is judged by it.
+same later. A run that has not ended is logged under a separate split, so that no checkpoint is judged by it.
 """
 
 import asyncio

@@ -195,7 +195,7 @@ def _log(redactor: Redactor) -> None:
 
 def main() -> int:
     register_resolvers()
-    said = read_messages_blocking(open(0, "rb", closefd=False))  # a file of its own: `sys.stdin` is closed at exit
+    said = read_messages_blocking(open(0, "rb", closefd=False))  # a separate file: `sys.stdin` is closed at exit
     with InternalErrorGuard("worker", redact=lambda text: without_secrets(text, ()), keeps=False) as fault:
         return _main(said, fault)
     return fault.code

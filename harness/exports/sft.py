@@ -219,7 +219,7 @@ def _has_failed(step: Step) -> bool:
 
 
 def _process_turn(run: Run, asked: Asked, answered: Answered, found: SftExport) -> _Turn | None:
-    """Of an agent that is a process of its own, as it made it; None = it cannot be a sample."""
+    """Of an agent that is a separate process, as it made it; None = it cannot be a sample."""
     if answered.status != _OK:
         return None  # a failed request, which the process asked again or gave up
     try:

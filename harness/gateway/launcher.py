@@ -1,6 +1,6 @@
 """Starts an agent's command and ends everything it started, also when the worker that wanted it is gone.
 
-A program of its own, which imports nothing of this package: `python -I -S launcher.py LIFELINE FOLDER COMMAND…`. It
+A separate program, which imports nothing of this package: `python -I -S launcher.py LIFELINE FOLDER COMMAND…`. It
 holds the reading end of a pipe whose other end only the worker has: when that closes, however the worker died, it ends
 the command. It is the subreaper of all its descendants, so one that has left its parent, group and session is found.
 When none is left it exits with the code of the command (128 and the number of a signal); the folder is the worker's to

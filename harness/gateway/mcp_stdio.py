@@ -1,6 +1,6 @@
 """The MCP server of an episode over standard input and output, for clients that start their servers as commands.
 
-A program of its own, which imports nothing of this package: `python -I -S mcp_stdio.py`. Each line of standard input is
+A separate program, which imports nothing of this package: `python -I -S mcp_stdio.py`. Each line of standard input is
 one message, which is sent to `CAIRN_MCP_URL` with `CAIRN_TOKEN`; its answer is one line of standard output. It ends
 with its standard input.
 

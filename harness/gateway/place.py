@@ -67,7 +67,7 @@ class Start:
     closing: AsyncExitStack
     """Ends gateway and watchers."""
     browser: Callable[[socket.socket | None], AbstractAsyncContextManager[int]] | None = None
-    """Serves a browser of its own, on a socket that listens already or on one that it makes, and gives the port."""
+    """Serves a separate browser, on a socket that listens already or on one that it makes, and gives the port."""
 
     async def begin(self) -> Started:
         """Start it where the settings want it.

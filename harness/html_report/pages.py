@@ -117,7 +117,7 @@ class Pages:
         """Args:
         served: By a server, which may be asked for news and answers forms.
         in_one_file: All pages are in one file.
-        style_url: Where `style()` is a file of its own; "" = each page contains it.
+        style_url: Where `style()` is a separate file; "" = each page contains it.
         """
         self._environment = _environment()
         further = {"live.js": served, "single.js": in_one_file}

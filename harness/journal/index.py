@@ -57,7 +57,7 @@ class EpisodeResult:
     template: str
     """Intent template; the intent itself when the task has none."""
     template_id: str
-    """"" = the task has no template and is a cluster of its own."""
+    """"" = the task has no template and is a cluster by itself."""
     evaluators: tuple[str, ...]
     """The task's eval types."""
     task_digest: str

@@ -84,7 +84,7 @@ def inherit(path: Path, step: int) -> Inheritance:
     kept = _until(attempt, step)
     if any(isinstance(record, ProcessRecord) for _, record in kept):
         raise ConfigError(
-            f"{path} cannot be forked: its agent ran as a process of its own, which cannot be brought back to a step"
+            f"{path} cannot be forked: its agent ran as a separate process, which cannot be brought back to a step"
             " with other settings"
         )
     return Inheritance(opened=opened, bodies=tuple(body for body, _ in kept))

@@ -1,7 +1,7 @@
 """A chat message as an artifact, and back: text as it was sent, pictures by the hash of their bytes.
 
 A message contains a picture as a data URL. The artifact holds `{"picture": sha256, "media_type": "image/png"}` in its
-place, which no message has at the place of an address, and the bytes are an artifact of their own: of the screenshot
+place, which no message has at the place of an address, and the bytes are a separate artifact: of the screenshot
 that an observation names there is one file, however often it was sent. Messages of older runs hold their pictures
 themselves and are read as they are.
 """

@@ -2,7 +2,7 @@
 
 An answer is bounded while it is read and while it is decompressed, so that a small one cannot become gigabytes. No
 redirect is followed: what it leads to would be asked uncounted, and given the prompt, whatever host it is. Each
-request has a connection of its own: on one that is kept, a second answer to the last question would be read as the
+request has a separate connection: on one that is kept, a second answer to the last question would be read as the
 first to the next.
 """
 

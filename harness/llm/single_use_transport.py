@@ -1,4 +1,4 @@
-"""Sends each request on a connection of its own, without a pool: what a pool is for is not wanted here.
+"""Sends each request on a separate connection, without a pool: what a pool is for is not wanted here.
 
 `http_client` says why no connection is kept. A pool that keeps none takes twice as much processor time for a request as
 opening a connection and reading the answer with h11, which the pool uses, too.

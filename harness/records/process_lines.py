@@ -1,4 +1,4 @@
-"""The lines that an agent which is a process of its own adds to a journal (`agent=process`).
+"""The lines that an agent which is a separate process adds to a journal (`agent=process`).
 
 Its actions are `decided` and `acted` like those of any agent. What it asks its model goes through the run's gateway,
 and is recorded as it is sent and as it is answered.

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class SerialWriter:
-    """The writes of one lane, in a thread of their own."""
+    """The writes of one lane, in a separate thread."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="writer")

@@ -40,7 +40,7 @@ class _Left:
     over: bool
     """False = it is still pending."""
     alone: bool
-    """It is to be played in a browser of its own."""
+    """It is to be played in a separate browser."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -130,7 +130,7 @@ def test_its_prompt_and_traces_are_the_defaults_and_can_be_overridden() -> None:
     [
         (
             ("task.arguments.package=/nowhere",),
-            f"not installed in task.arguments.package=/nowhere; it needs an environment of its own ({GET_IT})",
+            f"not installed in task.arguments.package=/nowhere; it needs a separate environment ({GET_IT})",
         ),
         (("task.arguments.subset=harder",), "has no subset 'harder'; choose from webarena-verified-hard"),
         (("task.arguments.dataset=/nowhere.json",), "/nowhere.json: cannot be read (No such file or directory)"),

@@ -31,7 +31,7 @@ def refuse_unplayable(task: Task, viewport: tuple[int, int], shipped: Path | Non
     wanted = task.metadata.get("viewport_size") or {}
     given = dict(zip(("width", "height"), viewport, strict=True))
     if differ := [f"browser.{key}={value}" for key, value in wanted.items() if given.get(key) != value]:
-        raise TaskError(f"it has a viewport of its own; play it in a run with {' '.join(differ)}")
+        raise TaskError(f"it needs another viewport; play it in a run with {' '.join(differ)}")
     parts = {name.removeprefix("vwa_"): data_of(task, name) for name in (STRING, URL, HTML, IMAGE)}
     if STRING in task.eval.eval_types:
         _check_answers(parts["string_match"])

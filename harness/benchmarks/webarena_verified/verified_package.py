@@ -1,4 +1,4 @@
-"""The PyPI package `webarena-verified`, in an environment of its own: its pins are not ours, so it is not imported.
+"""The PyPI package `webarena-verified`, in a separate environment: its pins are not ours, so it is not imported.
 
 Read here: the dataset that it ships, the ids of its subsets, and the copy of WebArena's task file that comes with it,
 which says which sites need a login.
@@ -84,7 +84,7 @@ def find_package(place: str | None = None) -> VerifiedPackage:
                 )
     where = "" if place is None else f" in task.arguments.package={place}"
     raise ConfigError(
-        f"the package webarena-verified is not installed{where}; it needs an environment of its own ({GET_IT}), or name"
+        f"the package webarena-verified is not installed{where}; it needs a separate environment ({GET_IT}), or name"
         " one by task.arguments.package=FOLDER"
     )
 

@@ -2,7 +2,7 @@
 
 Playwright's messages are passed on as they are. Each further client has a session of its own with the browser or with
 one page (`Target.attachToBrowserTarget`, `attachToTarget`), so that its sessions, and what it enables in them, are its
-own, as in a connection of its own. Chromium says in each message which session it belongs to: a session belongs to
+own, as in a separate connection. Chromium says in each message which session it belongs to: a session belongs to
 the client in whose session it was opened, and all others to playwright. Ids of commands are replaced, because an answer
 to a session that has just ended names no session.
 """
@@ -314,7 +314,7 @@ def _session_of(message: bytes) -> re.Match[bytes] | None:
 
 
 def _without(tail: re.Match[bytes] | None, message: bytes, client: BrowserConnection) -> bytes:
-    """The message as in a connection of its own: without the session that stands for the connection."""
+    """The message as in a separate connection: without the session that stands for the connection."""
     if tail is None or tail[1].decode() != client.root:
         return message
     return message[: tail.start()] + b"}"

@@ -1,6 +1,6 @@
 """Measures the memory of the pages of one browser, and ends those that use too much.
 
-Every page, and every cross-origin frame, has a process of its own, shared at most with pages of the same episode. A
+Every page, and every cross-origin frame, has a separate process, shared at most with pages of the same episode. A
 process above `browser.max_memory_mb` is ended, which its episode sees as a crash of the page; and so is the largest one
 while all together exceed that limit per episode. The check runs in a thread, because a page that allocates memory may
 block everything else. The browser's own processes are not limited here: what pages store in them is limited at its

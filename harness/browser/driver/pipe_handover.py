@@ -1,6 +1,6 @@
 """Hands the DevTools pipe of a Chromium that playwright starts to the worker, and then becomes that Chromium.
 
-A program of its own, which imports nothing of this package: `python -I -S pipe_handover.py SOCKET CHROMIUM SWITCH…`.
+A separate program, which imports nothing of this package: `python -I -S pipe_handover.py SOCKET CHROMIUM SWITCH…`.
 Playwright speaks to what it has started over descriptors 3 and 4. Those go to the worker over SOCKET, together with the
 worker's ends of two new pipes, whose other ends become descriptors 3 and 4 of CHROMIUM. The process, and so its id, its
 group and its place in the process tree, stay the ones that playwright knows.

@@ -3,7 +3,7 @@
 Each episode has a port of its own on loopback, where Chromium speaks SOCKS 5, or HTTP if this machine reaches others
 through a proxy itself. What is refused is a network error for the page. Only processes of this user are served.
 
-It runs in a thread of its own: pages load also while the worker computes.
+It runs in a separate thread: pages load also while the worker computes.
 """
 
 import asyncio

@@ -3,7 +3,7 @@
 The browser starts when the first episode needs it, and again after a crash; `starts` counts. Contexts are closed, so no
 episode leaves anything for the next. A browser that does not close a context in time, or cannot open one, is replaced:
 its other episodes continue while it works, and it ends with the last of them. If a browser with several episodes
-crashes, the cause is unknown: their next attempts request a browser of their own.
+crashes, the cause is unknown: their next attempts request a separate browser.
 """
 
 import asyncio

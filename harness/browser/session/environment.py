@@ -354,7 +354,7 @@ class BrowserEnvironment:
             return view
 
     async def _visit(self, urls: tuple[str, ...]) -> None:
-        """Open each address in a tab of its own; nothing lies behind it in the tab's history."""
+        """Open each address in a separate tab; nothing lies behind it in the tab's history."""
         for number, url in enumerate(urls):
             await self._visits.wait_for(Goto(url=url))
             async with self._watched(f"opening {url}"):

@@ -1,6 +1,6 @@
 """One client of the relay: its commands, as far as they are allowed, and the browser's answers and events.
 
-Each client has a connection of its own to the browser, so that its sessions, and what it has enabled in them, are its
+Each client has a separate connection to the browser, so that its sessions, and what it has enabled in them, are its
 own. Every command is read and written anew: the browser sees nothing that was not understood here. What the browser
 says is passed on as it is, but for events and answers about targets.
 """

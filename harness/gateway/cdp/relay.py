@@ -32,7 +32,7 @@ from harness.gateway.cdp.wire import CommandFailed
 from harness.gateway.intake import MOST_BYTES
 
 MOST_CLIENTS = 32
-"""At the same time: each has a connection of its own to the browser."""
+"""At the same time: each has a separate connection to the browser."""
 _BROWSER, _PAGE = "/devtools/browser", "/devtools/page/"
 _CLOSES_WITHIN_S = 1.0
 _QUIET = logging.getLogger("harness.gateway.cdp.websockets")
@@ -150,7 +150,7 @@ class Relay:
         return sorted(pages, key=lambda info: self._numbers.number(info["targetId"]))
 
     async def _ask(self, method: str, params: JsonObject) -> JsonObject:
-        """A question to the browser, in a connection of its own.
+        """A question to the browser, in a separate connection.
 
         Raises:
             CommandFailed: The browser is gone.

@@ -88,7 +88,7 @@ def view_of(
     secret = {one.resolve() for one in hidden if one.exists()}
     innermost = {one for one in secret if not any(other != one and other.is_relative_to(one) for other in secret)}
     if any(place.resolve().is_relative_to(one) for one in innermost):
-        raise ConfigError(f"agent.cwd={place} is what the agent must not read; give a folder of its own")
+        raise ConfigError(f"agent.cwd={place} is what the agent must not read; give a separate folder")
     named = [one for one in named if not any(one.resolve().is_relative_to(other) for other in innermost)]
     # An argument may be a program, too; with our interpreter, a client starts the MCP server over stdio.
     started = [command[0], *(one for one in command[1:] if _is_program(place / one)), os.path.realpath(sys.executable)]

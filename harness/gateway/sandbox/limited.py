@@ -1,6 +1,6 @@
 """Runs a Python script under limits that it cannot raise: `python -I -S limited.py LIMITS SCRIPT ARGUMENT`.
 
-A program of its own, which imports nothing of this package. LIMITS are bytes of memory, seconds of processor time and
+A separate program, which imports nothing of this package. LIMITS are bytes of memory, seconds of processor time and
 bytes of output, as in `1000,30,1000`. The line `STARTED` comes before what the script writes, so that a script that
 fails can be told from a sandbox that does.
 """

@@ -1,6 +1,6 @@
 """Makes the network and the writable folders of a confined process, and then becomes bubblewrap.
 
-A program of its own, which imports nothing of this package: `python -I -S namespaces.py CONTROL FOLDER SIZE PORTS
+A separate program, which imports nothing of this package: `python -I -S namespaces.py CONTROL FOLDER SIZE PORTS
 COMMAND…`. In namespaces of its own it makes
 
 - a network in which every address of the world is this machine itself, so that nothing leaves it, and in which nothing

@@ -147,7 +147,7 @@ def _turn(message: Message) -> list[Any]:
 
 
 def _computer_output(message: Message, call: ToolCall) -> list[Any]:
-    """A screenshot; what else there is to say is a message of its own.
+    """A screenshot; what else there is to say is a separate message.
 
     Raises:
         ConfigError: There is no screenshot.

@@ -2,7 +2,7 @@
 
 The rule of the journal also holds here: a record is on disk, fsynced by the process that holds the run folder, before
 the worker's `append` returns, and an artifact before its digest is returned. The requests of one worker are processed
-in order, in a thread of their own, so a slow disk does not block other messages. The journals of a lost worker are
+in order, in a separate thread, so a slow disk does not block other messages. The journals of a lost worker are
 closed before its jobs are assigned again.
 """
 

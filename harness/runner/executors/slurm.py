@@ -1,6 +1,6 @@
 """Shards of a run as jobs of a Slurm cluster, submitted by submitit; no other module imports it.
 
-A job is the command that a person would type for its shard, in a process of its own. Submitit requeues a job that is
+A job is the command that a person would type for its shard, in a separate process. Submitit requeues a job that is
 preempted or exceeds its time limit; the job then resumes its own run folder. Submitit stores pickles, which execute
 code when they are read: each invocation puts them into a folder with a random name, and never reads those of earlier
 ones.

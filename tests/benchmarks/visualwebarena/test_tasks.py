@@ -66,7 +66,7 @@ def test_all_910_are_played_whole_or_refused_in_a_sentence(path: Path, environme
     assert len(tasks) == len(raw) == 910
     no = dict(refused(benchmark, tasks))
     assert no.keys() == {"418", *VIEWPORTS}
-    assert no["753"] == "it has a viewport of its own; play it in a run with browser.width=430 browser.height=932"
+    assert no["753"] == "it needs another viewport; play it in a run with browser.width=430 browser.height=932"
     assert "names the picture 'media/catalog/product" in no["418"] and no["418"].endswith(
         "which the package does not have"
     )
