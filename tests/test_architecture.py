@@ -163,3 +163,24 @@ def test_importing_the_package_has_no_effect() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_names_in_docstrings_and_comments_exist() -> None:
+    assert [one for path in MODULES for one in dangling(path)] == []
+
+
+def test_names_in_pages_exist() -> None:
+    assert [one for path in PAGES for one in dangling(path)] == []
+
+
+def test_a_dangling_name_is_seen() -> None:
+    gone = ("harness.journal.gone", "harness/gone.py", "GoneClass", "gone_function()", "JournalStore.gone", "goners")
+    there = (
+        "harness.journal.store",
+        "harness/api/agent.py",
+        "run.root",
+        "asyncio.gather",
+        "CAIRN_URL",
+        "my_agent.MyAgent",
+    )
+    assert [name for name in (*gone, *there) if not exists(name, page=False)] == list(gone)

@@ -113,7 +113,7 @@ class BenchmarkPage(Protocol):
 
 
 class Benchmark(ABC):
-    """A source of tasks with its own rules; only `tasks` has to be written. One instance per process serves many episodes.
+    """Tasks with their own rules; only `tasks` has to be written. One instance per process serves many episodes.
 
         class Buttons(Benchmark):
             def tasks(self):

@@ -31,7 +31,7 @@ from harness.records import HtmlTarget, Task
 from harness.settings.browser import BrowserSettings
 
 _SELECT = bounded("(0, eval)(argument)")
-"""What a locator gives, as `Page.evaluate` would, in an array."""
+"""What a locator gives, as page.evaluate would, in an array."""
 _FUNC = "func:"
 _BROKEN = 500
 """Statuses from here on are the server's own failures."""
