@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class ValueRange(NamedTuple):
-    """Of a number, both ends included."""
+    """The range of a number, both ends included."""
 
     least: float
     most: float

@@ -34,7 +34,7 @@ def one_line(text: str, limit: int = 0) -> str:
 
 
 def escaped(json: str) -> str:
-    """The same JSON, with every character that acts instead of being seen as an escape, which means the same."""
+    """JSON with every character that acts instead of being seen as an escape, which means the same."""
     return _UNSEEN.sub(lambda found: dumps(found[0])[1:-1], json)
 
 

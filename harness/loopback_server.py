@@ -86,7 +86,7 @@ def _listen(port: int) -> socket.socket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clients:
-    """Those that are served although they are not trusted."""
+    """Clients that are served although they are not trusted."""
 
     most: int
     """At the same time."""

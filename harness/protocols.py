@@ -51,7 +51,7 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreResult:
-    """Where a restore led back to."""
+    """The page that a restore led back to."""
 
     view: LiveObservation
     strategy: str

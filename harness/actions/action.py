@@ -126,6 +126,6 @@ class Action:
         return tuple(value for value in values if isinstance(value, Target))
 
     def with_targets(self, change: Callable[[Target], Target]) -> Self:
-        """The same at other elements."""
+        """A copy of the action that is aimed at other elements."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(self, **{name: change(value) for name, value in values.items() if isinstance(value, Target)})

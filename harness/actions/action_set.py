@@ -35,7 +35,7 @@ class ActionSet(Protocol):
 
     @property
     def name(self) -> str:
-        """As `action_set` has it in the settings."""
+        """The name that `action_set` has in the settings."""
         ...
 
     def parse(self, text: str) -> Action:

@@ -90,7 +90,7 @@ class Press(Action):
     tool: ClassVar[str] = "Press a key or a combination of keys."
     forms: ClassVar = {"press": "press [keys], as in press [Control+a]"}
     key_comb: str = field(metadata=about("Playwright key names joined by +, as in Enter or Control+a."))
-    """As `Enter` or `Control+a`."""
+    """A key name, such as `Enter` or `Control+a`."""
 
     @classmethod
     def parse(cls, verb: str, arguments: str) -> Self | None:

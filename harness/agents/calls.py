@@ -15,11 +15,11 @@ from harness.records import Done, Episode, Reply, Step, ToolCall
 from harness.records.chat import COMPUTER
 
 MOST_CALLS = 32
-"""Of one reply; further ones are not read, and the model is notified."""
+"""Limit for one reply; further calls are not read, and the model is notified."""
 MOST_ARGUMENTS = 200_000
 """Bytes of one call's arguments."""
 MOST_BYTES = 500_000
-"""Of all calls of a reply, and of what its provider wants back with them: half of what a memory may hold."""
+"""Limit for all calls of a reply, and for what its provider wants back with them: half of what a memory may hold."""
 _LONGEST_ID = 200
 _NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -72,7 +72,7 @@ def memory_of(reply: Reply, *, note: str | None = None) -> JsonObject:
 
 
 def turns(episode: Episode) -> list[Turn]:
-    """Of this attempt, oldest first; a step whose memory holds no reply belongs to the one before."""
+    """The turns of this attempt, oldest first; a step whose memory holds no reply belongs to the one before."""
     starts = [at for at, step in enumerate(episode.steps) if isinstance(step.decided.memory, dict)]
     starts = [at for at in starts if isinstance(episode.steps[at].decided.memory.get("calls"), list)]
     ends = [*starts[1:], len(episode.steps)]
@@ -151,7 +151,7 @@ def _echoed(call: ToolCall, *, fallback_id: str, taken: set[str]) -> JsonObject:
 
 
 def _plain(mappings: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """As JSON gives them back; [] when JSON cannot hold them."""
+    """The values after a round trip through JSON; [] when JSON cannot hold them."""
     try:
         found = loads(dumps(list(mappings)))
     except CodecError:
@@ -174,7 +174,7 @@ def _turn(step: Step, start: int, end: int) -> Turn:
 
 
 def _calls(stored: list[Any]) -> Iterator[ToolCall]:
-    """From a journal, which may have been changed by hand."""
+    """Reads calls from a journal, which may have been edited by hand."""
     for one in stored:
         if isinstance(one, dict):
             checks = tuple(check for check in one.get("safety_checks") or () if isinstance(check, dict))

@@ -43,11 +43,11 @@ class ComputerBox:
     """Fits `Box`."""
 
     screen: Screen
-    """As large as the screenshots that are sent."""
+    """The size of the screenshots that are sent."""
     viewport: tuple[int, int]
-    """As large as those that are taken."""
+    """The size of the screenshots that are taken."""
     max_pixels: int | None = None
-    """By which they were scaled down."""
+    """The limit to which they were scaled down."""
     strict: bool = True
     legend: bool = False
     keeps_note: bool = False
@@ -111,7 +111,7 @@ def legend(view: LiveObservation, screen: Screen, viewport: tuple[int, int]) -> 
 
 
 def _middle(node: Node, viewport: tuple[int, int]) -> tuple[float, float] | None:
-    """In fractions of the viewport; None when it is not in sight."""
+    """The element's centre, in fractions of the viewport; None when it is not in sight."""
     if node.box is None:
         return None
     left, top, width, height = node.box

@@ -64,7 +64,7 @@ class Screen:
         return reader(self, arguments)
 
     def point(self, x: object, y: object) -> tuple[float, float]:
-        """In fractions of the viewport."""
+        """The point, in fractions of the viewport."""
         if not (_is_number(x) and _is_number(y)):
             raise ValueError(f"a point needs two numbers, not {str(x)[:40]}, {str(y)[:40]}")
         if not (0 <= x < self.width and 0 <= y < self.height):  # type: ignore[operator]  # numbers, see above

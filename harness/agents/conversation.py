@@ -100,13 +100,13 @@ def _page_before(episode: Episode, step: int, now: Observation) -> Observation:
 
 
 def _kept(call: ToolCall) -> str:
-    """Of a note that took no step."""
+    """The result of a note that took no step."""
     read = read_call(KeepNote, call)
     return f"RESULT: error: {page.one_short_line(read.why)}" if isinstance(read, InvalidAction) else "RESULT: done"
 
 
 def _not_performed(last: Step) -> str:
-    """Of a call after the last one that was performed."""
+    """The result of a call after the last one that was performed."""
     if isinstance(last.decided.action, InvalidAction) or not isinstance(last.acted.outcome, Done):
         return "RESULT: not performed: an earlier call of your reply was not performed"
     return "RESULT: not performed: the page changed, and what it is aimed at is no longer there"

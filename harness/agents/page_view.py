@@ -34,7 +34,7 @@ class PageView:
     marks: bool = False
     """The screenshot with numbered elements; without the text also what the numbers stand for."""
     max_pixels: int | None = None
-    """Of a picture; a larger one is scaled down."""
+    """Limit for a picture; a larger one is scaled down."""
     detail: str | None = None
     """Sent with each picture, for models that know it; None = not sent."""
 

@@ -31,7 +31,7 @@ class PromptAgent:
     prompt: Prompt
     action_set: ActionSet
     max_observation_tokens: int = 4000
-    """By the rule of `trimming`; 0 = no limit."""
+    """Estimated as in `token_limit`; 0 = no limit."""
     parsing_retries: int = 0
     """How often the same prompt is sent again within one step after an unreadable reply."""
     shows: PageView = PageView()  # noqa: RUF009 (immutable)
@@ -79,7 +79,7 @@ class PromptAgent:
         return asked, Message(role="assistant", content=answer)
 
     def _sizes(self, episode: Episode) -> list[int]:
-        """Of past steps, about."""
+        """Estimated tokens of past steps."""
         seen = [one.observation.shown_text for one in (episode.arrival, *(step.acted for step in episode.steps)) if one]
         pages = [min(rough_tokens(text), self.max_observation_tokens or MOST_OF_A_REPLY) for text in seen]
         replies = [rough_tokens(step.decided.reply[:MOST_OF_A_REPLY]) for step in episode.steps]

@@ -18,7 +18,7 @@ _CLICKED = frozenset(
 )
 _TYPED = frozenset("searchbox spinbutton textbox".split())
 _WORDS = 1000
-"""Of an intent; the words that are typed come from there."""
+"""Words of an intent that may be typed."""
 
 
 class RandomAgent:
@@ -34,7 +34,7 @@ class RandomAgent:
 
 
 def _chance(task: Task, episode: Episode) -> random.Random:
-    """Of this step alone; a text as seed is hashed in the same way by every process."""
+    """The random numbers of this step alone; a text as seed is hashed in the same way by every process."""
     opened = episode.opened
     seed, trial = (opened.seed, opened.trial) if opened else (0, 0)
     return random.Random(f"{seed} {trial} {len(episode.steps)} {task.task_id}")

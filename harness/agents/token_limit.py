@@ -31,7 +31,7 @@ def trim(text: str, max_tokens: int) -> str:
 
 
 def _end_of(text: str, max_tokens: int) -> int | None:
-    """Where token number `max_tokens` ends; None when nothing follows it."""
+    """The offset where token number `max_tokens` ends; None when nothing follows it."""
     end = 0
     for number, token in enumerate(_TOKEN.finditer(text), start=1):
         if number > max_tokens:

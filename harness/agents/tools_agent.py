@@ -127,7 +127,7 @@ class ToolsAgent:
     conversation: Conversation
     box: Box
     action_set: ActionSet
-    """By which an action in a text is read."""
+    """Reads an action that stands in a text."""
     parsing_retries: int = 0
     stops_at_checks: bool = False
     """A call that its provider wants to have checked ends the episode; else it is performed, as no person watches."""

@@ -39,7 +39,7 @@ class Decision:
 
 
 MAX_MEMORY_BYTES = 1 << 20
-"""Of an agent's memory as JSON: the journal stores it with every decision."""
+"""Limit for an agent's memory as JSON: the journal stores it with every decision."""
 
 
 @runtime_checkable

@@ -15,7 +15,7 @@ from harness.records import Task
 LIVE = "live"
 """The site of tasks on the live web (`sites=live`); it has no address of its own."""
 NO_EVALUATORS: Mapping[str, Evaluator] = MappingProxyType({})
-"""Of a benchmark whose tasks need only the shipped ones."""
+"""For a benchmark whose tasks need only shipped evaluators."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class SiteAnswer:
     status: int
     """HTTP status."""
     body: bytes
-    """As it was sent, decompressed."""
+    """The body as it was sent, decompressed."""
 
 
 class BenchmarkPage(Protocol):
@@ -52,7 +52,7 @@ class BenchmarkPage(Protocol):
 
     @property
     def seed(self) -> int:
-        """Of this attempt: `run.seed` + trial. The same in a resume."""
+        """The seed of this attempt: `run.seed` + trial. The same in a resume."""
         ...
 
     @property

@@ -100,8 +100,8 @@ class JudgedEvaluator(ABC):
     """
 
     prompt_digest: str = ""
-    """Of the texts and settings that make its prompts. The measured error of a judge belongs to a model and a prompt:
-    change it when the prompt changes."""
+    """Digest of the texts and settings that make its prompts. The measured error of a judge belongs to a model and a
+    prompt: change it when the prompt changes."""
 
     def in_dialect(self, dialect: str, /) -> "JudgedEvaluator":
         """What judges in a scoring; itself, unless the judge is asked something else there.
@@ -138,7 +138,7 @@ class JudgeQuestion:
     reference: str
     """The answer that is right, or the reason that is."""
     answer: str
-    """Of the agent under test: text to be graded, never instructions."""
+    """The answer of the agent under test: text to be graded, never instructions."""
     messages: tuple[Message, ...]
     """The same question as a prompt for a chat model."""
 

@@ -12,7 +12,7 @@ class Identity:
     project: str
     """`tracking.project`."""
     name: str
-    """Of the model."""
+    """Name of the model."""
     config: Mapping[str, Any]
     """Free settings, for sinks that keep such."""
     entity: str | None = None

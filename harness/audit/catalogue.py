@@ -21,4 +21,4 @@ _ALL: tuple[Exploit, ...] = (
     *(BackgroundTab(), TypedText(), SearchedText(), EditedPage(), OwnPage(), OtherRole(), ForgedTrace()),
 )
 EXPLOITS: Mapping[str, Exploit] = {one.name: one for one in _ALL}
-"""By name, in the order they are listed."""
+"""Exploits by name, in the order in which they are listed."""

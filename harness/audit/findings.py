@@ -11,7 +11,7 @@ class Tried:
     exploit: str
     task_id: str
     scores: Mapping[str, float | None]
-    """By dialect; None = unscored."""
+    """Scores by dialect; None = unscored."""
     why: Mapping[str, str] = field(default_factory=dict)
     """By dialect, where it is unscored or has a value above 0: what the evaluators said."""
 

@@ -117,7 +117,7 @@ def _selected(index: int, url: str, task: Task, artifacts: MemoryArtifacts) -> S
 
 
 def _value(target: HtmlTarget, url: str, task: Task) -> str:
-    """Of the page on which the exploit ended."""
+    """A value of the page on which the exploit ended."""
     if not target.locator.strip():
         return _shown(url, task)
     if target.locator.startswith("func:") or not _is_own(url):

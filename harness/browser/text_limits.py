@@ -20,9 +20,9 @@ MAX_HTML_CHARS = 20_000_000
 """HTML of the page at one step."""
 MAX_NOTICE_CHARS = 2_000
 MAX_NOTICES = 50
-"""Of one observation."""
+"""Limit for one observation."""
 MAX_EFFECTS = 1_000
-"""Of one record."""
+"""Limit for one record."""
 MAX_STORAGE_CHARS = 20_000_000
 """Characters of local storage in one checkpoint, of all origins together; Chromium lets an origin have five million."""
 _CUT = " more characters)"

@@ -151,7 +151,7 @@ def _readable(path: Path) -> Iterator[None]:
 
 
 class _Header(tarfile.TarInfo):
-    """Of a member; what is read of an extended header is bounded, and sparse files are refused."""
+    """The header of a member; what is read of an extended header is bounded, and sparse files are refused."""
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
         if self.type in _EXTENDED and self.size > _MOST_EXTENDED:

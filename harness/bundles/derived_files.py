@@ -27,7 +27,7 @@ from harness.runs.results import not_begun, result_of
 _MOST = 20
 """Sentences about one file, and tasks in one sentence."""
 _NOT_IN_JOURNALS = frozenset({"run_id", "invocation", "notes"})
-"""Of `summary.json`."""
+"""Keys of `summary.json` that do not come from journals."""
 _SETTINGS = {"model": "llm.model", "agent": "agent.name"}
 """Key of `run.json` to the measured setting that it repeats."""
 
@@ -36,7 +36,7 @@ Key = tuple[str, int]
 
 
 class DerivedFiles:
-    """Those of an unpacked bundle.
+    """The derived files of an unpacked bundle.
 
     Args:
         folder: Where it was unpacked.
@@ -229,7 +229,7 @@ def _value(scored: Scored | None) -> str:
 
 
 def _unlike(found: Any, right: Any, at: str) -> Iterator[str]:
-    """Where two JSON trees differ; what older versions did not write may be missing from `found`."""
+    """The first place where two JSON trees differ; what older versions did not write may be missing from `found`."""
     says = f"{at}: " if at else ""
     if isinstance(found, dict) and isinstance(right, dict):
         for key, one in found.items():

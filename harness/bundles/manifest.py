@@ -62,7 +62,7 @@ class Manifest:
     found.
     """
     files: Mapping[str, BundledFile]
-    """By name relative to the run folder."""
+    """Files by name relative to the run folder."""
     scores: tuple[BundledScore, ...]
 
     def encoded(self) -> bytes:

@@ -93,7 +93,7 @@ class _Findings:
     bundle: Manifest
     evaluators: Mapping[str, Evaluator]
     states: dict[tuple[str, int], FinalState] = field(default_factory=dict)
-    """By task id and trial, as recorded."""
+    """Recorded states by task id and trial."""
     differs: list[str] = field(default_factory=list)
     foreign: dict[str, list[str]] = field(default_factory=dict)
     """Eval types without an evaluator to the files that have scores of them."""

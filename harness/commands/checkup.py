@@ -130,7 +130,7 @@ async def _judge(context: RunContext) -> DoctorCheck:
 
 
 def _models(context: RunContext, closing: AsyncExitStack) -> Models:
-    """As in a run, but without retries and with a short timeout."""
+    """Models as in a run, but without retries and with a short timeout."""
     config = context.config
     once = replace(config.llm, max_attempts=1, timeout_s=min(config.llm.timeout_s, PATIENCE_S))
     return Models(

@@ -38,7 +38,7 @@ class WhatIf:
 class Estimate:
     workers: int
     lanes: int
-    """Of each worker."""
+    """Lanes of each worker."""
     fits: bool
     """In the memory that is free."""
     forecast: Forecast

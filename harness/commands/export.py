@@ -57,7 +57,7 @@ def _made(name: str) -> Export:
 
 
 def _into(folder: Path, options: argparse.Namespace) -> Path:
-    """Where the files of a run go; of several runs, each into a separate folder."""
+    """The folder for the files of a run; with several runs, each into a separate folder."""
     if options.to is None:
         return folder / "export"
     to = Path(options.to)

@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _matching(pattern: str | None, every: "Iterable[DescribedSetting]") -> "Iterator[DescribedSetting]":
-    """Those that the pattern means: by name or, where no name has it, by words.
+    """The settings that the pattern means: by name or, where no name has it, by words.
 
     Raises:
         ConfigError: There is none.

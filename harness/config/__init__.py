@@ -42,7 +42,7 @@ _CHECKOUT = Path(__file__).resolve().parents[2]
 PROJECT = _CHECKOUT if (_CHECKOUT / "run.py").exists() else Path(get_path("data"), "share", "cairn-harness")
 """Where `configs/` and `tasks/` are: in the checkout, or where the package was installed with them."""
 HIDDEN = re.compile(r"REDACTED_\d+_")
-"""In the place of a secret of the command line, until the configuration is composed."""
+"""Stands for a secret of the command line until the configuration is composed."""
 _LONGEST_SUFFIX = 150
 _AGENTS = {"webarena_verified": "verified", "webarena_verified_hard": "verified"}
 """Choice of `task` to its default choice of `agent`; of the others it is `prompt`."""

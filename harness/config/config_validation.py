@@ -126,7 +126,7 @@ def settings(tree: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def range_of(name: str) -> ValueRange:
-    """Of a setting that is a number."""
+    """The range of a setting that is a number."""
     return BOUNDS.get(name) or (TIME if name.endswith("_s") else COUNT)
 
 

@@ -11,11 +11,11 @@ UNUSED_LANE = 9_000_000
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """Where the sites of each lane really are."""
+    """The real addresses of the sites of each lane."""
 
     settings: SitesSettings
     port: int | None
-    """Of the embedded sites; None = the sites are your own deployment."""
+    """Port of the embedded sites; None = the sites are your own deployment."""
 
     def sites(self, lane: int) -> tuple[Site, ...]:
         """All configured sites as lane number `lane` reaches them; of several instances, the first."""
@@ -42,5 +42,5 @@ class Deployment:
 
 
 def lane_base(name: str, lane: int) -> str:
-    """Where a lane's own embedded site is, but for the port."""
+    """The address of a lane's own embedded site, without the port."""
     return f"http://t{lane}.{name}.localhost"

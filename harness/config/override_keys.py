@@ -65,7 +65,7 @@ def _likeness(one: str, other: str) -> float:
 
 
 def _words(name: str) -> str:
-    """In one order: `--dry-run` means `run.dry`."""
+    """The words in one order: `--dry-run` means `run.dry`."""
     return " ".join(sorted(re.split(r"[._]", name)))
 
 

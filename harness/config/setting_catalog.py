@@ -45,14 +45,14 @@ class Setting:
     words: str
     """What it means, in Markdown; "" = nobody has said it."""
     kind: str
-    """Of its values: `text`, `whole number`, `number`, `true or false`, `list` or `mapping`."""
+    """Kind of its values: `text`, `whole number`, `number`, `true or false`, `list` or `mapping`."""
     default: Any
     """Of the schema, as a plain value; a file in `configs/` may say another."""
     is_required: bool
     """It has no default."""
     may_be_null: bool
     bounds: ValueRange | None
-    """Of a number."""
+    """Range of a number."""
     choices: dict[str, str]
     """The words that there are, each with what it means if that is said; {} = any value of its kind."""
     is_measured: bool

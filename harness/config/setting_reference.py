@@ -81,7 +81,7 @@ class DescribedSetting:
         return is_own or text in self.name.lower()
 
     def plain(self) -> Tree:
-        """For JSON."""
+        """The value as plain JSON."""
         bounds = self.setting.bounds
         return {
             "name": self.name,
@@ -104,7 +104,7 @@ def described(files: Sequence[Choice], config_dir: Path | None = None) -> tuple[
 
 
 def value_text(value: Any) -> str:
-    """As it would be written on the command line, if it is short."""
+    """The value as written on the command line, if it is short."""
     if isinstance(value, str):
         is_short = len(value) <= _LONGEST and "\n" not in value
         text = (value or "''") if is_short else f"(a text of {len(value):,} characters)"

@@ -194,7 +194,7 @@ def _naming(suite: TaskConfig, name: str) -> Iterator[None]:
 
 
 def build_evaluators(config: Config, benchmark: Benchmark | None) -> Mapping[str, Evaluator]:
-    """By eval type, those of the benchmark and of the settings."""
+    """The evaluators of benchmark and settings, by eval type."""
     made = {} if benchmark is None else _benchmark_evaluators(benchmark)
     for name, plugin in config.evaluators.items():
         place = f"evaluators.{name}"

@@ -26,12 +26,12 @@ _REACH_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedServers:
-    """Where they are."""
+    """The addresses of the embedded servers."""
 
     sites_port: int | None
     """None = the sites are your own deployment."""
     base_url: str | None
-    """Of the scripted endpoint; None = the configured one."""
+    """Address of the scripted endpoint; None = the configured one."""
 
 
 @asynccontextmanager

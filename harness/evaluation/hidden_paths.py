@@ -35,7 +35,7 @@ def hidden_paths(run: RunConfig, task: TaskConfig, tracking: TrackingConfig, *ca
 
 
 def _texts(tree: Any) -> Iterator[str]:
-    """Those in a tree of settings."""
+    """The texts in a tree of settings."""
     match tree:
         case str():
             yield tree

@@ -32,7 +32,7 @@ async def check_before(
 
 
 async def what_is_missing(config: Config, tasks: Sequence[Task]) -> list[str]:
-    """The same for tasks that are not to be played now, a sentence each."""
+    """What is missing for tasks that are not played now, a sentence each."""
     found, unjudged = await _sites(config, tasks), missing_judge(config, tasks)
     return [*found.refused, *found.doubtful, *([unjudged] if unjudged else [])]
 

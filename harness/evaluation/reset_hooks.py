@@ -33,7 +33,7 @@ class ResetHooks:
     url: str | None
     """For all sites: POST here."""
     commands: Mapping[str, str]
-    """By site; goes before what is for all."""
+    """Commands by site; they take precedence over the one for all sites."""
     urls: Mapping[str, str]
     known: frozenset[str]
     """Sites with an address."""

@@ -33,7 +33,7 @@ class WorkerContext:
     """For the builder of workers, and to be handed to those in other processes."""
     run: Store
     config_digest: str
-    """Of the measuring settings, under which they lie among the artifacts."""
+    """Digest of the measured settings, which is their name among the artifacts."""
     stopping: ShutdownSignal
     rate_limiter: RateLimiter = field(default_factory=Unlimited)
     """Who may ask the model next, over all lanes of the run."""

@@ -29,7 +29,7 @@ class RunSecrets:
 
     @cached_property
     def of_tasks(self) -> Mapping[str, str]:
-        """By the name they are replaced with."""
+        """Secrets of the tasks by the name that replaces them."""
         return task_secrets(self.tasks)
 
     @cached_property
@@ -84,7 +84,7 @@ class RunSecrets:
 
 
 def _content(path: str) -> str:
-    """Of a plan file; what is wrong with one is said where it is read."""
+    """The content of a plan file; errors in it are reported where it is read."""
     try:
         return safe_files.read_named(Path(path)).decode("utf-8", "replace")
     except (OSError, UnsafeFile):

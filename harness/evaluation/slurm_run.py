@@ -105,7 +105,7 @@ class Shards:
         self._over = over
 
     def _outcomes(self) -> Outcomes:
-        """Without scores by another reference than that of the present task."""
+        """The outcomes without scores by another reference than the present task's."""
         return as_asked(self._context.run.scan().outcomes, self._digests)
 
     def submit(self, jobs: SlurmJobs) -> None:

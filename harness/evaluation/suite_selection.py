@@ -47,7 +47,7 @@ class Selection:
         return self.ids is None or name in self.ids
 
     def of_benchmark(self, name: str, tasks: Sequence[Task]) -> Sequence[Task]:
-        """Those of its tasks that are asked for.
+        """The selected tasks of a benchmark.
 
         Raises:
             TaskError: It has no task of an id that is asked for.

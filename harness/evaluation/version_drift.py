@@ -22,7 +22,7 @@ PLANS = "llm.plans"
 
 
 def versions(environment: Tree, sites: SitesSettings, tasks: Iterable[Task]) -> dict[str, str]:
-    """Those that are known, by the names under which a change of them is refused.
+    """Known versions, by the names used when a change is refused.
 
     Args:
         environment: As `provenance.environment` gives it.

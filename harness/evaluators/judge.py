@@ -56,7 +56,7 @@ class JudgeSession:
 
     @property
     def replies(self) -> tuple[str, ...]:
-        """In the order of the questions, which may have been asked side by side."""
+        """Replies in the order of the questions, which may have been asked side by side."""
         return tuple(reply for reply in self._replies if reply is not None)
 
     @property
@@ -66,7 +66,7 @@ class JudgeSession:
 
     @property
     def judge_name(self) -> str:
-        """Of the judge; "" while none has replied."""
+        """Name of the judge; "" while none has replied."""
         return self._judge.name if self._judge is not None and self.replies else ""
 
     async def fuzzy(self, *, pred: str, reference: str, question: str) -> bool:

@@ -73,7 +73,7 @@ def _has(values: list[str], wanted: list[str], key: str) -> bool:
 
 
 def _host(url: SplitResult) -> tuple[str, int | None]:
-    """Without user info and case; the standard ports of http and https say nothing."""
+    """The host without user info, in lower case; the standard ports of http and https say nothing."""
     return url.hostname or "", None if url.port in (80, 443) else url.port
 
 

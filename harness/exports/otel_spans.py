@@ -199,7 +199,7 @@ def _tokens(usage: Usage) -> Mapping[str, Any]:
 
 
 def _attributes(values: Mapping[str, Any]) -> list[JsonObject]:
-    """Without those that are None."""
+    """The attributes that are not None."""
     return [{"key": key, "value": _value(value)} for key, value in values.items() if value is not None]
 
 

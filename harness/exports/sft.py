@@ -198,7 +198,7 @@ def _turns(run: Run, episode: Episode, found: SftExport) -> Iterator[_Turn]:
 
 
 def _own_turn(request: Request, steps: Sequence[Step]) -> _Turn:
-    """Of an agent of the run."""
+    """A turn of an agent in the worker."""
     calls = [
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
         for call in request.calls
@@ -219,7 +219,7 @@ def _has_failed(step: Step) -> bool:
 
 
 def _process_turn(run: Run, asked: Asked, answered: Answered, found: SftExport) -> _Turn | None:
-    """Of an agent that is a separate process, as it made it; None = it cannot be a sample."""
+    """A turn of an agent that is a separate process, as it made it; None = it cannot be a sample."""
     if answered.status != _OK:
         return None  # a failed request, which the process asked again or gave up
     try:

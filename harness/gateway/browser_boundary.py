@@ -25,7 +25,7 @@ _SHOWN_CALL = 300
 
 
 class BrowserBoundary:
-    """Of one episode."""
+    """The actions that the process of one episode performs."""
 
     def __init__(self, deps: SessionDeps, box: ToolBox) -> None:
         self._plan = deps.plan

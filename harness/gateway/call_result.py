@@ -24,7 +24,7 @@ class CallResult:
     """PNG of the viewport, where the agent is given pictures."""
 
     def as_json(self) -> JsonObject:
-        """As the HTTP interface gives it."""
+        """The result in the form of the HTTP interface."""
         seen = self.seen
         shown = {} if seen is None else {"url": seen.url, "title": seen.title, "page": seen.shown_text}
         picture = {} if self.image is None else {"screenshot": b64encode(self.image).decode()}
@@ -32,7 +32,7 @@ class CallResult:
         return {"outcome": self.outcome, "why": self.why, "text": self.text, **over, **shown, **picture}
 
     def as_mcp(self) -> JsonObject:
-        """As the result of an MCP tool."""
+        """The result in the form of an MCP tool."""
         content: list[JsonObject] = [{"type": "text", "text": self.text}]
         if self.image is not None:
             content.append({"type": "image", "data": b64encode(self.image).decode(), "mimeType": "image/png"})

@@ -14,7 +14,7 @@ from harness.protocols import SessionJournal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionDeps:
-    """Of one episode."""
+    """What a session of one episode needs."""
 
     plan: ProcessPlan
     journal: SessionJournal

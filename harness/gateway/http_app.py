@@ -181,5 +181,5 @@ def _share(request: Request) -> Share:
 
 
 def _error(status: int, said: str, headers: Mapping[str, str] | None = None) -> Response:
-    """In the shape of the providers' errors, which their packages show."""
+    """An error in the shape of the providers' errors, which their packages show."""
     return JSONResponse({"error": {"message": said, "type": "gateway_error"}}, status_code=status, headers=headers)

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 MOST_IN_FLIGHT = 128 << 20
 """Bytes of all requests and commands of one process together."""
 MOST_BYTES = 64 << 20
-"""Of one request, or one message of a CDP client: pictures in a conversation take most of it."""
+"""Limit for one request, or one message of a CDP client: pictures in a conversation take most of it."""
 MOST_VALUES = 1_000_000
-"""In the JSON of one of them; each takes up to a hundred bytes when it is read."""
+"""Limit for the JSON of one of them; each value takes up to a hundred bytes when it is read."""
 LEAST = 16 << 10
 _MB = 1 << 20
 
@@ -26,7 +26,7 @@ class TooLarge(Exception):
 
 
 class Intake:
-    """Of one process."""
+    """What one process has under way."""
 
     def __init__(self, most: int = MOST_IN_FLIGHT) -> None:
         self._most = most

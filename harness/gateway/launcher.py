@@ -42,7 +42,7 @@ def _start(command: list[str], lifeline: int) -> int:
 
 
 def _descendants() -> list[int]:
-    """Of this process, as /proc tells."""
+    """Descendants of this process, as /proc lists them."""
     parents = dict(_parents())
     found, level = [], [os.getpid()]
     while level:

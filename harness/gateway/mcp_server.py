@@ -24,7 +24,7 @@ _INVALID_REQUEST, _NO_METHOD, _INVALID_PARAMS = -32600, -32601, -32602
 
 
 class McpServer:
-    """Of one episode."""
+    """The MCP server of one episode."""
 
     def __init__(self, browser: BrowserBoundary, inbox: Inbox) -> None:
         self._browser = browser

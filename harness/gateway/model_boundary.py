@@ -24,7 +24,7 @@ _LONGEST_NAME = 200
 
 
 class ModelBoundary:
-    """Of one episode."""
+    """The requests to the model that the process of one episode sends."""
 
     def __init__(self, deps: SessionDeps, passthrough: Passthrough | None) -> None:
         self._volatile = deps.plan.volatile
@@ -102,7 +102,7 @@ class ModelBoundary:
         return stored, volatile.key(request.interface, stored.data)
 
     def _difference(self, interface: str, body: bytes) -> str:
-        """From the request that would be next; both as they are stored, without secrets."""
+        """The difference from the request that would be next; both as they are stored, without secrets."""
         if (expected := self._recording.next_request(interface)) is None:
             return ""
         volatile = self._volatile

@@ -31,20 +31,20 @@ class Seen:
     """What the process is given to find its gateway and its files."""
 
     url: str
-    """Of the gateway."""
+    """Address of the gateway."""
     folder: str
     """Path of the folder with `GIVEN`."""
     answer: str
     """Path of the file for its answer."""
     browser_port: int = 0
-    """Of the browser, at 127.0.0.1; 0 = it is given none of its own."""
+    """Port of the browser at 127.0.0.1; 0 = the process gets no browser."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
     process: AgentProcess
     answer: Path
-    """As the worker reaches it."""
+    """The file as the worker reaches it."""
     sandbox: str
     """See `Exited.sandbox`."""
     watches: tuple[Callable[[], None], ...] = ()
@@ -59,7 +59,7 @@ class Start:
     app: Any
     """The gateway, an ASGI application."""
     folder: Path
-    """Of the episode; holds `GIVEN`, when `variables` has been called."""
+    """Folder of the episode; holds `GIVEN`, when `variables` has been called."""
     variables: Callable[[Seen], Mapping[str, str]]
     """What the process is given in its environment besides `agent.env`."""
     violations: Violations

@@ -18,7 +18,7 @@ def task_message(task: Task, view: LiveObservation, first: CallResult, browser: 
 
 
 def _pictures(view: LiveObservation) -> dict[str, Any]:
-    """Those that belong to the task, where it has some."""
+    """The pictures of the task, if it has some."""
     pictures = [b64encode(picture).decode() for picture in view.task_images]
     return {"task_images": pictures} if pictures else {}
 

@@ -57,7 +57,7 @@ class Volatile:
             return self.key_of(interface, body.decode("utf-8", "replace"))
 
     def key_of(self, interface: str, tree: Any) -> str:
-        """The same of a body that has been read.
+        """The key of a body that has been read.
 
         Raises:
             CodecError: It is nested too deeply.

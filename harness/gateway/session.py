@@ -348,7 +348,7 @@ class ProcessSession:
         )
 
     def _without(self, text: str) -> str:
-        """Without the token, which means nothing when the episode is over."""
+        """The text without the token, which means nothing after the episode."""
         return text.replace(self._started.token, "[token]") if self._started and self._started.token else text
 
 

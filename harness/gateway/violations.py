@@ -18,7 +18,7 @@ _LONGEST = 300
 
 
 class Violations:
-    """Of one episode."""
+    """The policy violations of one episode."""
 
     def __init__(self, journal: SessionJournal, inbox: Inbox) -> None:
         self._journal = journal
@@ -27,7 +27,7 @@ class Violations:
         self._waiting: deque[tuple[Guarded, str]] = deque()
         self._writing: asyncio.Task[None] | None = None
         self.tries = 0
-        """Of this process, so far."""
+        """Tries of this process so far."""
 
     def found(self, guarded: Guarded, what: str) -> None:
         """Count a try, and record it if it is new; call it from the event loop.

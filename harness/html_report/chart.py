@@ -65,9 +65,9 @@ class Histogram:
     p90: float
     bins: tuple[Bin, ...]
     across: tuple[Tick, ...]
-    """Of the horizontal axis."""
+    """Ticks of the horizontal axis."""
     upwards: tuple[Tick, ...]
-    """Of the vertical axis, which counts."""
+    """Ticks of the vertical axis, which counts."""
 
 
 def charts(results: Sequence[Result]) -> tuple[Histogram, ...]:

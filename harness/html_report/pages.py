@@ -43,7 +43,7 @@ _MOST_COLUMNS = 7
 
 
 class UrlScheme(Protocol):
-    """Where pages and pictures are; each gives an address for an attribute."""
+    """The addresses of pages and pictures; each gives an address for an attribute."""
 
     def home(self) -> str: ...
     def run(self) -> str: ...

@@ -17,7 +17,7 @@ class FinalState:
     closed: Closed | None = None
     """None = still pending."""
     scores: Mapping[str, Scored] = field(default_factory=dict)
-    """By dialect."""
+    """Scores by dialect."""
 
 
 def read_final_state(path: Path) -> FinalState | None:
@@ -32,7 +32,7 @@ def read_final_state(path: Path) -> FinalState | None:
 
 
 def final_state(path: Path, episode: Episode) -> FinalState | None:
-    """The same of what was read.
+    """The final state of an episode that was read.
 
     Raises:
         JournalError: It is another task's or trial's.

@@ -68,7 +68,7 @@ class EpisodeResult:
     closed: CloseReason | None
     """None = still pending."""
     scores: Mapping[str, Score]
-    """By dialect."""
+    """Scores by dialect."""
     failures: int
     """Infrastructure failures since the last requested attempt, except shared ones.
     """
@@ -83,7 +83,7 @@ class EpisodeResult:
     divergences: int
     """How often a way back did not lead there, or an agent's process did something else than what is recorded."""
     usage: Usage
-    """Of all attempts."""
+    """Usage of all attempts."""
     judge_usage: Usage
     """What judging them cost."""
     elapsed_ms: float
@@ -141,7 +141,7 @@ class Scan:
     """What a run folder holds."""
 
     entries: tuple[IndexEntry, ...]
-    """By file name. A journal without a single record is left out: nothing has become of it."""
+    """Entries by file name. A journal without a single record is left out: nothing has become of it."""
     damaged: tuple[JournalError, ...]
     """One for each journal that cannot be read."""
     fresh: bool
@@ -149,7 +149,7 @@ class Scan:
 
     @property
     def outcomes(self) -> dict[tuple[str, int], EpisodeResult]:
-        """By task id and trial."""
+        """Outcomes by task id and trial."""
         return {(entry.outcome.task_id, entry.outcome.trial): entry.outcome for entry in self.entries}
 
 

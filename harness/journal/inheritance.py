@@ -41,7 +41,7 @@ class Inheritance:
 
     opened: Opened
     bodies: tuple[bytes, ...]
-    """Of the lines behind `opened`, without their checksums."""
+    """The lines after `opened`, without their checksums."""
 
     @property
     def origin(self) -> str:

@@ -50,7 +50,7 @@ def put_messages(messages: Sequence[Message], artifacts: Artifacts) -> StoredMes
 
 
 def _tree(message: Message, content: Any) -> JsonObject:
-    """In the shape of chat completions."""
+    """The message in the shape of chat completions."""
     tree: JsonObject = {"role": message.role}
     if message.name is not None:
         tree["name"] = message.name

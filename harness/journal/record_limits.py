@@ -11,7 +11,7 @@ MAX_TIMESTAMP_S = 253_402_300_800.0
 MAX_DURATION_MS = 1e12
 """Some thirty years."""
 MAX_TOKENS = 1 << 46
-"""Of one record; an endpoint is believed up to 2^40 for one reply."""
+"""Limit for one record; an endpoint is believed up to 2^40 for one reply."""
 MAX_TOTAL_TOKENS = 1 << 52
 """Of one journal."""
 MAX_COST_USD = 1e12
@@ -38,7 +38,7 @@ def invalid_record(record: Record) -> str | None:
 
 
 def invalid_totals(episode: Episode, *, before: Episode) -> str | None:
-    """The same of the totals of a journal, as far as its last record changed them."""
+    """What is impossible in the totals of a journal, as far as its last record changed them."""
     if episode.total_usage is not before.total_usage and (why := invalid_total(episode.total_usage)):
         return why
     spent = episode.total_judge_usage

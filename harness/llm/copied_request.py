@@ -19,7 +19,7 @@ _Headers = tuple[tuple[str, str], ...]
 
 
 class CopiedRequests:
-    """To one address of an endpoint."""
+    """Requests to one address of an endpoint."""
 
     def __init__(self, package: Any, http: AsyncClient, path: str, errors: SdkErrors) -> None:
         """

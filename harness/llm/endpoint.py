@@ -102,7 +102,7 @@ class Endpoint:
         return text
 
     def with_client(self) -> "Endpoint":
-        """The same with an HTTP client."""
+        """The endpoint with an HTTP client."""
         from harness.llm.http_client import bounded_client
 
         return self if self.http_client is not None else replace(self, http_client=bounded_client())

@@ -40,7 +40,7 @@ class Sending:
     model: str
     """For messages, and for its price."""
     tokens: int
-    """Of the prompt, guessed."""
+    """Estimated tokens of the prompt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

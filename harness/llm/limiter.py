@@ -42,7 +42,7 @@ class RateLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimiterStats:
-    """For the display and the summary."""
+    """Figures for the display and the summary."""
 
     in_flight: int = 0
     waiting: int = 0

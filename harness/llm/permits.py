@@ -20,7 +20,7 @@ class PermitRequest:
     """An estimate of what the request will cost, reply included."""
     lane: int = 0
     judge: bool = False
-    """Of the judge, and not of the model under test."""
+    """Whether the judge asks, not the model under test."""
     again: bool = False
     """The endpoint refused its previous request, so it goes to the head of the queue."""
 

@@ -54,7 +54,7 @@ def _price(entry: Any, place: str) -> Price:
 
 
 def with_cost(usage: Usage, price: Price | None) -> Usage:
-    """The same usage with its cost and what the cache saved of it; without a price it says so."""
+    """The usage with its cost and what the cache saved; without a price it says so."""
     if price is None:
         return replace(usage, cost_usd=0.0, saved_usd=0.0, priced=False)
     cached, written = usage.cached_tokens, usage.cache_write_tokens

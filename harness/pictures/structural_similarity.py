@@ -19,7 +19,7 @@ def is_picture(data: bytes) -> bool:
 
 
 def structural_similarity(one: bytes, other: bytes) -> float:
-    """Of two pictures: both are stretched to the larger width and height, and made grey.
+    """The structural similarity of two pictures: both are stretched to the larger width and height, and made grey.
 
     Returns:
         From -1 to 1; 1 for the same picture.

@@ -70,12 +70,12 @@ def as_jpeg(data: bytes) -> bytes:
 
 
 def media_type(data: bytes) -> str:
-    """Of a picture that `sendable` gave."""
+    """The media type of a picture that `sendable` gave."""
     return "image/jpeg" if data.startswith(b"\xff\xd8\xff") else "image/png"
 
 
 def _without_transparency(image: "Image.Image") -> "Image.Image":
-    """On white, as a page would show it."""
+    """The picture on white, as a page would show it."""
     from PIL import Image
 
     if not image.has_transparency_data:

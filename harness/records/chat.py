@@ -130,7 +130,7 @@ class Reply:
 
     @property
     def why_unfinished(self) -> str:
-        """The same as a sentence for the agent."""
+        """The reason as a sentence for the agent."""
         return UNFINISHED[self.unfinished] + (f": {self.refusal[:200]}" if self.refusal else "")
 
     def turn(self) -> Message:

@@ -38,7 +38,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fork:
-    """Where an attempt comes from: its steps up to `step` were recorded by another run, and cost nothing here."""
+    """The origin of an attempt: its steps up to `step` were recorded by another run, and cost nothing here."""
 
     run: str
     """Name of the other run's folder."""
@@ -139,7 +139,7 @@ class Refused:
 
     kind: ClassVar[str] = "refused"
     why: str
-    """In a sentence for the model."""
+    """The reason, in a sentence for the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,7 +79,7 @@ def facts(found: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
 
 
 def sentence(found: Mapping[str, object]) -> str:
-    """Those that a reader of the table looks for first, in one line: nothing that is zero, unknown or a digest."""
+    """What a reader of the table looks for first, in one line: nothing that is zero, unknown or a digest."""
     commit, sites = found["revision"], _tree(found["sites"])
     revision = f" ({str(commit)[:_SHORT]}{', uncommitted changes' if found['dirty'] else ''})" if commit else ""
     cached, divergences = _number(found["cached_share"]), found["divergences"]

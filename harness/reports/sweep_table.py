@@ -30,7 +30,7 @@ class SweepRun:
 
     folder: Path
     code: ExitCode
-    """With which it would have ended alone."""
+    """The code with which it would have ended alone."""
 
 
 def print_sweep(console: Terminal, runs: Sequence[SweepRun]) -> None:

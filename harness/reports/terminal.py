@@ -38,7 +38,7 @@ class Terminal(Console):
         self.print(flat(text), markup=False, highlight=False, soft_wrap=True)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """As rich does; its own codes are not text, and what is text is to be seen."""
+        """Render as rich does, but with control characters in texts shown."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=visible(segment.text))
 

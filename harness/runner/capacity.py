@@ -32,11 +32,11 @@ class MachineCapacity:
 
     @property
     def workers(self) -> int:
-        """With at least one lane each."""
+        """The number of workers with at least one lane each."""
         return min(self.cores, self._memory // (WORKER_MB + LANE_MB))
 
     def lanes(self, workers: int) -> int:
-        """Of each of so many workers."""
+        """The lanes of each of so many workers."""
         return max(1, min(LANES_PER_WORKER, (self._memory // workers - WORKER_MB) // LANE_MB))
 
     @property
@@ -50,7 +50,7 @@ class Parallelism:
 
     workers: int
     lanes: int
-    """Of each worker."""
+    """Lanes of each worker."""
     why: str
 
 

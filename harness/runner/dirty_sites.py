@@ -53,7 +53,7 @@ class DirtySites:
         self._resettable = frozenset(resettable)
         self._log = log
         self._left = {key: left for key, left in (log.read() if log else {}).items() if left.by}
-        """By key of the instance; the state of one that is not in it is unknown."""
+        """States by key of the instance; a missing one is unknown."""
 
     def covers(self, site: str, task: Task) -> bool:
         """Whether the site is reset for this task if it is dirty."""

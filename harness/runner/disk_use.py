@@ -60,7 +60,7 @@ class CountedArtifacts:
 
 
 def _records(episode: Episode) -> Iterator[Record]:
-    """Those that hold what an agent or a page has made."""
+    """The records that hold what an agent or a page has made."""
     yield from (one for one in (episode.opened, episode.arrival, episode.pending) if one is not None)
     for step in episode.steps:
         yield from (step.decided, step.acted)

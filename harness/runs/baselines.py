@@ -45,7 +45,7 @@ class Baseline:
     sites: Mapping[str, Share] = field(default_factory=dict)
     """By site combination, as `Result.site` names it."""
     templates: Mapping[str, Share] = field(default_factory=dict)
-    """By intent template."""
+    """Shares by intent template."""
 
     @property
     def rate(self) -> float:
@@ -70,7 +70,7 @@ def baselines_of(folder: Path, rows: Iterable[Result], dialect: str) -> tuple[Ba
 
 
 def baselines_of_run(folder: Path, dialect: str) -> tuple[Baseline, ...]:
-    """Those of all tasks of a run; its journals are read only when there is a baseline beside it."""
+    """The baselines of all tasks of a run; its journals are read only when there is a baseline beside it."""
     if not any(agent_of(other) in AGENTS for other in _beside(folder)):
         return ()
     known = run_info(folder, dialect)
@@ -95,7 +95,7 @@ def rate_of(shares: Mapping[str, Share], name: str) -> str:
 
 
 def said(baselines: Collection[Baseline]) -> str:
-    """In one line, as `null 0.0% (0 of 40), random 2.5% (1 of 40)`; "" without any."""
+    """The baselines in one line, as `null 0.0% (0 of 40), random 2.5% (1 of 40)`; "" without any."""
     return ", ".join(f"{one.agent} {one.rate:.1%} ({one.passed} of {one.episodes})" for one in baselines)
 
 

@@ -217,7 +217,7 @@ class _Suite(TypedDict, total=False):
 
 
 def _suite(before: RunInfo, after: RunInfo, pairs: Sequence[Pair]) -> _Suite:
-    """The same by benchmark, where both runs are of a suite."""
+    """The comparison by benchmark, where both runs are of a suite."""
     if not (before.benchmarks and after.benchmarks):
         return {}
     changes: dict[str, dict[str, list[float]]] = {}

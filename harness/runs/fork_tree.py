@@ -19,7 +19,7 @@ _DEEPEST = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkOrigin:
-    """Where a run was forked."""
+    """The step from which a run was forked."""
 
     run: str
     """Name of the parent's folder."""
@@ -34,7 +34,7 @@ class Branch:
     """A line of the tree."""
 
     name: str
-    """Of the run folder."""
+    """Name of the run folder."""
     step: int | None
     """Step of the run above at which it was forked; None = it is the root."""
     depth: int

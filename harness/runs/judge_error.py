@@ -16,7 +16,7 @@ from harness.records.optional import optional
 from harness.runs.intervals import Interval, cohens_kappa, wilson
 
 FOLDER = "judge-check"
-"""Beside the run folders."""
+"""The folder beside the run folders."""
 RESULT = "judge-check.json"
 _MOST_CHECKS = 2000
 
@@ -38,13 +38,13 @@ class Agreement:
 
     @property
     def precision(self) -> Interval | None:
-        """Of what the judge passes, how much did succeed; None when it passes nothing."""
+        """The share of what the judge passes that did succeed; None when it passes nothing."""
         passed = self.both + self.judge_only
         return wilson(self.both, passed) if passed else None
 
     @property
     def recall(self) -> Interval | None:
-        """Of what did succeed, how much the judge passes; None when nothing did."""
+        """The share of what did succeed that the judge passes; None when nothing did."""
         succeeded = self.both + self.people_only
         return wilson(self.both, succeeded) if succeeded else None
 
@@ -102,7 +102,7 @@ def counted_uses(judged: Iterable[tuple[str, str]]) -> tuple[JudgeUse, ...]:
 
 
 def with_errors(uses: Sequence[JudgeUse], folder: Path) -> tuple[JudgeUse, ...]:
-    """The same with what is known of each beside this run folder."""
+    """The uses with the error of each judge that is known beside this run folder."""
     known = known_errors(folder) if uses else {}
     return tuple(replace(one, error=known.get((one.judge, one.prompt))) for one in uses)
 

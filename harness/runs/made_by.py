@@ -18,12 +18,12 @@ class MadeFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeBy:
-    """By what a start was made."""
+    """The versions that made a start."""
 
     facts: tuple[MadeFact, ...] = ()
     packages: tuple[tuple[str, str], ...] = ()
     packages_digest: str = ""
-    """Of all of them; "" without any."""
+    """Digest of all of them; "" without any."""
 
 
 def made_by(run: Mapping[str, object]) -> tuple[MadeBy, ...]:

@@ -22,7 +22,7 @@ class SuiteEpisode(NamedTuple):
 class BenchmarkRate:
     name: str
     weight: float
-    """As a share of all weights."""
+    """The weight as a share of all weights."""
     tasks: int
     episodes: int
     passed: int

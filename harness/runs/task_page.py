@@ -55,7 +55,7 @@ class StoredScreenshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetMarker:
-    """Where in the screenshot the action was aimed at, in its pixels."""
+    """The place in the screenshot that the action was aimed at, in pixels."""
 
     box: Box | None = None
     point: tuple[float, float] | None = None
@@ -164,7 +164,7 @@ class TaskPageModel:
     """The same, when no step shows it."""
     past: tuple[PastAttempt, ...]
     failures: tuple[Failed, ...]
-    """Of all attempts."""
+    """Failures of all attempts."""
     scores: tuple[Scored, ...]
     """The dialect of the run first."""
     outputs: tuple[tuple[tuple[str, str], ...], ...] = ()

@@ -19,7 +19,7 @@ _STATUS = {1.0: "passed", 0.0: "failed", None: "unscored"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnVerdict:
-    """Of the package's scorer, on one attempt of a (task, trial)."""
+    """The verdict of the package's scorer on one attempt of a (task, trial)."""
 
     attempt: int
     status: str
@@ -29,7 +29,7 @@ class OwnVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnVerdicts:
-    """Of the package's scorer, on a run."""
+    """The verdicts of the package's scorer on a run."""
 
     scorer: str
     """Name and version."""
@@ -45,7 +45,7 @@ class Difference:
     here: str
     there: str
     why: str
-    """Of the scorer."""
+    """The scorer's reason."""
 
     def __str__(self) -> str:
         return f"task {self.name}: {self.here} here, {self.there} there ({self.why})"
@@ -58,7 +58,7 @@ class VerifiedAgreement:
     judged: int
     """Episodes with a verdict."""
     passed: int
-    """Of these, by the scorer."""
+    """How many of these the scorer passes."""
     passed_here: int
     differences: tuple[Difference, ...]
 

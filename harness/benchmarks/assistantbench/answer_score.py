@@ -24,9 +24,9 @@ from harness.api import EvaluatorError
 from harness.codec import JsonObject
 
 MOST_LINES = 300
-"""Of a reference: the time that pairing takes grows with the square of the shorter list."""
+"""Limit for a reference: the time that pairing takes grows with the square of the shorter list."""
 MOST_CHARS = 1_000_000
-"""Of an answer; a longer one scores 0."""
+"""Limit for an answer; a longer one scores 0."""
 _TINY = 1e-4
 """In the place of 0, of which there is no ratio."""
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -38,7 +38,7 @@ class _Undefined(Exception):
 
 
 def score(answer: str, reference: str) -> float:
-    """From 0 to 1.
+    """The score, from 0 to 1.
 
     Raises:
         EvaluatorError: As `check_reference`.

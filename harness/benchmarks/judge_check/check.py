@@ -34,9 +34,9 @@ class Judgment:
     """The judge's word on one trajectory."""
 
     key: str
-    """Of the trajectory, its label aside."""
+    """Digest of the trajectory without its label."""
     digest: str
-    """Of what the judge was shown of it."""
+    """Digest of what the judge was shown."""
     label: bool
     verdict: bool | None
     """None = the judge gave none; `why` says why."""

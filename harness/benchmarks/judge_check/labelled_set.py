@@ -208,7 +208,7 @@ def _trajectory(file: Path, folder: Path) -> LabelledTrajectory:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """As the file has it: a page, and what was done on it."""
+    """A step of the file: a page, and what was done on it."""
 
     url: str
     action: str

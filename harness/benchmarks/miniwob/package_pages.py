@@ -26,8 +26,8 @@ def html_folder() -> Path:
 
 
 def names() -> tuple[str, ...]:
-    """Of all pages, as in `click-button`, in alphabetical order; the flight sites, which need mouse and typing on whole
-    sites, are not among them.
+    """Names of all pages, such as `click-button`, in alphabetical order, without the flight sites, which need mouse and
+    typing on whole sites.
     """
     return tuple(sorted(path.stem for path in (html_folder() / "miniwob").glob("*.html")))
 

@@ -21,9 +21,9 @@ from harness.gateway.sandbox.bubblewrap import Bubblewrap, choose_sandbox
 from harness.gateway.sandbox.script import run_script
 
 FOLDER = "eval_scripts"
-"""Beside the folder of the tasks, as in the package `agisdk`."""
+"""The folder beside that of the tasks, as in the package `agisdk`."""
 LIMIT_S = 30.0
-"""As there; a program that takes longer does not pass."""
+"""The limit of the package; a program that takes longer does not pass."""
 _MOST_BYTES = 1 << 20
 _SHOWN = 200
 

@@ -29,7 +29,7 @@ _STATE = """async (limit_ms) => {
 }"""
 _WITHIN_S = 5.0
 _VERSION = "v1"
-"""Of tasks that do not say theirs, as in REAL's own code."""
+"""The version of tasks that do not name one, as in REAL's own code."""
 
 
 class Real(Benchmark):

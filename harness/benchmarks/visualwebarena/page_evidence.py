@@ -50,14 +50,14 @@ class FoundPictures(TypedDict, total=False):
 
 
 async def gather_html(page: BenchmarkPage, targets: Sequence[Mapping[str, Any]], shop: str) -> list[Gathered]:
-    """For each target its value, or an error."""
+    """Read the value of each target, or an error."""
     return [{**await _gathered(page, target["url"], shop, target), "of": place_of(target)} for target in targets]
 
 
 async def gather_images(
     page: BenchmarkPage, queries: Sequence[Mapping[str, Any]], shop: str, references: Sequence[Sequence[str]]
 ) -> list[FoundPictures]:
-    """For each query the pictures of the page and the references."""
+    """Read the pictures of the page and the references for each query."""
     found: list[FoundPictures] = []
     for query, known in zip(queries, references, strict=True):
         one = await _gathered(page, query["eval_image_url"], shop, query)

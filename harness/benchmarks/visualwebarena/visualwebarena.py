@@ -84,7 +84,7 @@ class VisualWebArena(Benchmark):
         }
 
     def _folder(self, task: Task) -> Path | None:
-        """Where reference pictures lie that a task names by a path; None = it names none."""
+        """The folder of reference pictures that a task names by a path; None = it names none."""
         if not any("://" not in one for query in _queries(task) for one in references_of(query)):
             return None
         return package_folder() if self._path is None else self._path.parent

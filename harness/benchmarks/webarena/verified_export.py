@@ -90,7 +90,7 @@ def export_verified(folder: Path, into: Path, **more: Any) -> ExportReport:
 
 
 def trial_folder(into: Path, trial: int) -> Path:
-    """Where the tasks of a trial are."""
+    """The folder with the tasks of a trial."""
     return into / f"trial-{trial}" if trial else into
 
 

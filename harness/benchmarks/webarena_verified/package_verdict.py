@@ -32,7 +32,7 @@ class PackageVerdict:
     """
     why: str
     version: str
-    """Of the package."""
+    """Version of the package."""
 
 
 async def run_scorer(

@@ -27,7 +27,7 @@ class VerifiedPackage:
 
     version: str
     python: Path
-    """Of its environment."""
+    """Python of the package's environment."""
     data: Path
     """Folder of its dataset."""
 

@@ -242,7 +242,7 @@ class ActionExecutor:
 
     @asynccontextmanager
     async def _held(self, keys: str) -> AsyncIterator[None]:
-        """With these keys held; they are released whatever happens."""
+        """Hold these keys in the block; they are released whatever happens."""
         names = [key for key in _pressable(keys).split("+") if key]
         if unknown := [key for key in names if key not in _MODIFIERS]:
             raise ActionFailed(f"{unknown[0]} cannot be held; hold one of {', '.join(_MODIFIERS)}")

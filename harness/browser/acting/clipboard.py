@@ -33,7 +33,7 @@ _TAKE = """async ([types, most]) => {
 }"""
 _KEPT = ("text/plain", "text/html")
 _MOST_CHARACTERS = 4 << 20
-"""Of one kind; more is not kept."""
+"""Limit for one kind of content; more is not kept."""
 _LETTERS, _OTHERS = frozenset("cxv"), frozenset({"insert", "delete"})
 _CONTROL = frozenset({"control", "controlleft", "controlright", "meta", "metaleft", "metaright", "controlormeta"})
 _SHIFT = frozenset({"shift", "shiftleft", "shiftright"})
@@ -78,7 +78,7 @@ async def _answer(route: Route) -> None:
 
 
 class Clipboard:
-    """Of one episode."""
+    """The clipboard of one episode."""
 
     def __init__(self, shared: BrowserClipboard) -> None:
         self._shared = shared

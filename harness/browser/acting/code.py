@@ -31,7 +31,7 @@ _LOCATORS: Mapping[str, frozenset[str]] = {
     "last": frozenset(),
 }
 _SHARE = 0.8
-"""Of the time for an action, in which its element has to be found and ready."""
+"""The share of an action's time in which its element has to be found and ready."""
 _MOST_OF_A_REASON = 500
 _Literal = str | int | bool
 

@@ -20,7 +20,7 @@ from itertools import count
 from harness.codec import JsonObject, dumps, loads
 
 MOST_BYTES = 256 << 20
-"""Of one message of the browser; a longer answer is replaced by an error, a longer event is left out."""
+"""Limit for one message of the browser; a longer answer is replaced by an error, a longer event is left out."""
 MOST_UNREAD = 64 << 20
 """Bytes of messages that a client has not taken: one that is further behind is cut off. One message may be larger."""
 MOST_UNREAD_TOGETHER = 128 << 20
@@ -126,7 +126,7 @@ class BrowserConnection:
 
 
 class DevToolsPipe:
-    """Of one Chromium."""
+    """The pipe to one Chromium."""
 
     def __init__(self) -> None:
         self._is_open = True

@@ -32,7 +32,7 @@ async def browser_pid(browser: Browser) -> int:
 
 
 class ProcessWatch:
-    """Of one browser."""
+    """Watches the process of one browser."""
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser

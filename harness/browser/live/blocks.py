@@ -44,7 +44,7 @@ class PageFacts:
 
     @classmethod
     def of(cls, found: Any, **answer: Any) -> "PageFacts":
-        """From what the script gave; anything else is taken for nothing."""
+        """Read what the script gave; anything else counts as no block."""
         tree = found if isinstance(found, dict) else {}
 
         def texts(key: str) -> tuple[str, ...]:

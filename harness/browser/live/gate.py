@@ -25,7 +25,7 @@ _MOST_REFUSALS = 1000
 
 
 class LiveGate:
-    """Of one browser; its episodes share robots.txt and pace, and count their pages by their contexts."""
+    """The gate of one browser, whose episodes share robots.txt and pace, and count their pages by their contexts."""
 
     def __init__(self, rules: LiveRules) -> None:
         self.rules = rules

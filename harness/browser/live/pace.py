@@ -19,14 +19,14 @@ _LONGEST_S = 86_400.0
 
 
 def pace_folder() -> Path:
-    """Of this person: `$XDG_CACHE_HOME/cairn/live`."""
+    """The folder of this user: `$XDG_CACHE_HOME/cairn/live`."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path("~/.cache").expanduser())
     return Path(base, "cairn", "live")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """In the row of a host."""
+    """A place in the queue of a host."""
 
     host: str
     at: float

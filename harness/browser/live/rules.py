@@ -79,7 +79,7 @@ class LiveRules:
 
     @property
     def resolver_rules(self) -> str:
-        """For Chromium: denied hosts are never found."""
+        """Chromium's rules, by which denied hosts do not resolve."""
         names = [name for host in self.deny for name in ([host] if host.startswith("*.") else [host, f"*.{host}"])]
         return ", ".join(f"MAP {name} ~NOTFOUND" for name in names)
 

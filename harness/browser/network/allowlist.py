@@ -46,7 +46,7 @@ class AddressRefused(ActionFailed):
 
 
 class Allowlist:
-    """Of one lane."""
+    """The addresses that the pages of one lane may reach."""
 
     def __init__(self, sites: tuple[Site, ...], *, allowed: str, visits: VisitPolicy = NO_VISITS) -> None:
         """
@@ -73,7 +73,7 @@ class Allowlist:
         return self._hosts is None
 
     def proxy(self, server: str, goes_directly: Callable[[str], bool]) -> ProxySettings:
-        """For the context.
+        """The proxy setting of the browser context.
 
         Args:
             server: Address of the proxy for pages that may reach any host.

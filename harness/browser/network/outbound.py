@@ -35,7 +35,7 @@ class NotAllowed(Exception):
 
 
 class Outbound:
-    """Of one event loop."""
+    """Outgoing connections of one event loop."""
 
     def __init__(self, look_up: LookUp | None = None) -> None:
         """`look_up`: gives the addresses that a name stands for; None = as the system does."""

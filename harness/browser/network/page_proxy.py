@@ -20,7 +20,7 @@ from harness.browser.network.socket_owner import is_of_this_user
 from harness.browser.network.system_proxy import SystemProxies, connected, tunnelled
 
 MOST_CONNECTIONS = 256
-"""Of one episode at the same time; Chromium opens 32 to a proxy, and as many for web sockets."""
+"""Limit for one episode at the same time; Chromium opens 32 to a proxy, and as many for web sockets."""
 MOST_AT_ONCE = 1000
 """Refusals of one episode, after which each takes a moment: a page that searches ports keeps nobody busy."""
 _PAUSE_S = 0.1
@@ -44,7 +44,7 @@ class PageRules(Protocol):
 
 
 class PageProxy:
-    """Of one worker; nothing runs before the first episode needs it."""
+    """The proxy of one worker; nothing runs before the first episode needs it."""
 
     def __init__(self, proxies: SystemProxies) -> None:
         self.proxies = proxies

@@ -30,7 +30,7 @@ _HTTP = ("http:", "https:")
 
 
 class SendingWatch:
-    """Of the tabs of one context, since the action at hand began."""
+    """What the tabs of one context have sent since the current action began."""
 
     def __init__(self) -> None:
         self._errors: dict[str, str] = {}

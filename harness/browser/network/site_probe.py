@@ -33,7 +33,7 @@ class Probed:
     dead: str = ""
     """Why no web server can be reached there; "" = one can."""
     status: int | None = None
-    """Of its answer; None = it has not answered in time, or is dead."""
+    """Status of its answer; None = it is dead or did not answer in time."""
 
 
 class _Dead(Exception):

@@ -20,7 +20,7 @@ _MOST_HEAD = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class SystemProxies:
-    """By scheme of what is asked for; false where there is none."""
+    """The machine's proxies by scheme of the address; false if there are none."""
 
     by_scheme: Mapping[str, SplitResult]
     is_direct: Callable[[str], bool]
@@ -31,7 +31,7 @@ class SystemProxies:
 
     @classmethod
     def none(cls) -> Self:
-        """Of a machine that reaches all hosts itself."""
+        """For a machine that reaches all hosts itself."""
         return cls({}, lambda host: True)
 
     @classmethod

@@ -139,7 +139,7 @@ class Traffic:
         return self._guard.reaches(effect.url)
 
     def record(self, effect: SentEffect) -> SideEffect:
-        """As it is recorded."""
+        """The effect as it is recorded."""
         return SideEffect(
             method=effect.method,
             url=truncate_url(self._addresses.to_canonical(effect.url)),

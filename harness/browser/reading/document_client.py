@@ -44,7 +44,7 @@ class Walk:
     singles: Sequence[LoneNode]
     regions: Sequence[Region]
     title: str
-    """Of the document."""
+    """Title of the document."""
 
 
 class DocumentClient:

@@ -38,7 +38,7 @@ class DocumentSnapshot:
     nodes: Sequence[AXNode]
     """Root first; no other nodes are named as children."""
     rects: Mapping[str, Box]
-    """By AX node id; nodes outside the view may have none."""
+    """Boxes by AX node id; nodes outside the view may have none."""
     frames: Sequence[Frame]
     changed: bool
     """The document changed while it was read: the parts may not fit."""

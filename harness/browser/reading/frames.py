@@ -66,7 +66,7 @@ class PageSnapshot:
     nodes: list[AXNode] = field(default_factory=list)
     rects: dict[str, Box] = field(default_factory=dict)
     documents: dict[str, Document] = field(default_factory=dict)
-    """By frame; "" is the page's own document."""
+    """Documents by frame; "" is the page's own document."""
     torn: list[str] = field(default_factory=list)
     """Frames whose document changed while it was read."""
 

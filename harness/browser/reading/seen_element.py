@@ -34,7 +34,7 @@ _NO_ELEMENT = frozenset({"body", "html"})
 
 
 class ElementReader:
-    """Of one browser."""
+    """Reads elements of one browser."""
 
     def __init__(self) -> None:
         self._enabled: WeakSet[CDPSession] = WeakSet()

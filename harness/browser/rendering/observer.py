@@ -36,7 +36,7 @@ class RenderedPage:
     text: str
     """Without tabs header; lone surrogates replaced."""
     nodes: Mapping[str, Node]
-    """By element id, from top to bottom."""
+    """Nodes by element id, from top to bottom."""
     backends: Mapping[str, int]
     """Element id to backendDOMNodeId."""
     worlds: Mapping[str, int]
@@ -270,5 +270,5 @@ def _html_body(printed: HtmlText, document: Document) -> RenderedPage:
 
 
 def _clean(text: str) -> str:
-    """Without the lone surrogates a script can put into a page, which no encoder takes."""
+    """The text without lone surrogates, which a script can put into a page and which no encoder takes."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -156,7 +156,7 @@ class BenchmarkCalls:
         return found
 
     async def evidence(self) -> bytes | None:
-        """As JSON."""
+        """The evidence as JSON."""
         found = await self._call("evidence", self._benchmark.evidence(self._page, self._task))
         return None if found is None else json_of(found, "the benchmark's evidence")
 

@@ -50,7 +50,7 @@ _MARKED_WITHIN_S = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteBinding:
-    """Where a window's sites are."""
+    """The addresses of a window's sites."""
 
     number: int
     sites: tuple[Site, ...]
@@ -376,7 +376,7 @@ async def _without_network(tab: Tab) -> None:
 
 
 async def _close(context: BrowserContext) -> None:
-    """Of a window that could not be opened; the browser that opened none may not close one either."""
+    """Close a window that could not be opened; a browser that cannot open one may fail here, too."""
     with suppress(TimeoutError, Error):
         async with asyncio.timeout(_UNDONE_WITHIN_S):
             await context.close()

@@ -180,7 +180,7 @@ class ChromiumPool:
             await self._leave(environment, life)
 
     async def version(self) -> str:
-        """Of the browser, which is started for it if need be."""
+        """Version of the browser, which is started for it if necessary."""
         return (await self._running()).browser.version
 
     async def _running(self) -> "_Life":

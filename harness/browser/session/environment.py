@@ -77,7 +77,7 @@ class BrowserEnvironment:
         self._takes_pictures = gear.pages.screenshots
         self._watch = Deadline()
         self._sites: tuple[Site, ...] = ()
-        """Those of the task."""
+        """The sites of the task."""
         self._patience = site_health.WaitPolicy(
             limit_s=self._settings.navigation_timeout_s, tell=partial(gear.tell, lane.number)
         )

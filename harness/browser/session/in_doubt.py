@@ -159,7 +159,7 @@ class SiteFacts:
         return self.site_of(url) in self.reset
 
     def changed(self, effects: Iterable[SideEffect]) -> list[SideEffect]:
-        """Those that may have changed a site that was not reset."""
+        """The effects that may have changed a site that was not reset."""
         return [effect for effect in effects if not self.holds(effect.url)]
 
     def holds(self, url: str) -> bool:

@@ -49,7 +49,7 @@ class PageTimer:
 
 
 async def pending_timers(tabs: Tabs) -> list[PageTimer]:
-    """Of all pages; a page that does not answer, or that has broken our script, has none."""
+    """The pending timers of all pages; a page that does not answer, or that has broken our script, has none."""
     documents = tabs.documents()
     frames = [(page, frame) for page in documents for frame in page.frames]
     answers = await together(*(_due(frame) for _, frame in frames))
@@ -87,7 +87,7 @@ class _Late:
 
 
 class PageAge:
-    """Of one replay."""
+    """How long the pages of one replay have lived, compared with the recorded ones."""
 
     def __init__(self, episode: Episode) -> None:
         self._steps = len(episode.steps)

@@ -203,13 +203,13 @@ def _acted_on(episode: Episode) -> Iterator[tuple[int, str]]:
 
 
 def _decisions(episode: Episode) -> tuple[Decided, ...]:
-    """Of this attempt, the pending one included."""
+    """The decisions of this attempt, including a pending one."""
     pending = () if episode.pending is None else (episode.pending,)
     return (*(step.decided for step in episode.steps), *pending)
 
 
 def _harmless(episode: Episode) -> Iterator[bool]:
-    """Of each step, whether it can be performed again on a site that was not reset."""
+    """For each step, whether it can be performed again on a site that was not reset."""
     often = repeating(episode)
     for number, step in enumerate(episode.steps, start=1):
         action = step.decided.action
@@ -325,7 +325,7 @@ def aim(action: Action, view: LiveObservation, recorded: Observation) -> Action 
 
 
 def aim_pending(action: Action, view: LiveObservation, recorded: Observation) -> Action:
-    """The same for a decision that was not performed yet.
+    """Aim a decision that was not performed yet in the same way.
 
     Raises:
         EnvironmentDiverged: Its element is not there.

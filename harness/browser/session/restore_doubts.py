@@ -16,7 +16,7 @@ from harness.records import DoubtResolution, Episode, Site
 
 
 class RestoreDoubts:
-    """Of one restore: sites are asked for their effects before it, and again after it."""
+    """The doubts of one restore: sites are asked for their effects before it, and again after it."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class RestoreDoubts:
         )
 
     async def _safe_link(self, restored: RestoreResult, window: BrowserSession) -> str:
-        """Where a click leads, if all it does is to open an address that changes nothing; "" = this is not known.
+        """The address that a click leads to, if it only opens an address that changes nothing; "" = this is not known.
 
         The page need not be alike: a link leaves it, so what it had of its own (a draft, a banner) does not matter.
         """

@@ -67,7 +67,7 @@ class _Recorded:
 
 
 class RestoredEffects:
-    """Of one restore."""
+    """Compares the requests of one restore with the recorded effects."""
 
     def __init__(
         self,

@@ -115,7 +115,7 @@ class Tab:
         return str(await self.evaluate_aside(_FIELDS))
 
     async def evaluate_aside(self, expression: str) -> Any:
-        """As `evaluate`, in our world of the document: the page can neither see nor disturb it."""
+        """Like `evaluate`, but in our world of the document: the page can neither see nor disturb it."""
         if self._world is None or self._world[0] != self._loader:
             world = await sender(self.cdp)("Page.createIsolatedWorld", frameId=self._main, worldName=WORLD)
             self._world = (self._loader, world["executionContextId"])

@@ -15,7 +15,7 @@ _ELEMENT = 1
 
 
 class Asking:
-    """Of one client. Nothing of it is an error: what the browser does not say is not known."""
+    """Asks the browser on behalf of one client. It never raises: what the browser does not say is unknown."""
 
     def __init__(self, upstream: Upstream) -> None:
         self._upstream = upstream

@@ -21,9 +21,9 @@ from harness.protocols import SharedBrowser
 from harness.records import BrowserCommand, Commanded, Landed, SeenElement
 
 QUIET_S = 0.15
-"""Without a further command: the step is over."""
+"""Seconds without a further command after which a step is over."""
 HELD_S = 1.0
-"""The same while a button or a key is down."""
+"""The same time while a button or a key is down."""
 _PARTS_WITHIN_S = 2.0
 """A step whose commands are not answered by then goes on with what is something else."""
 LONGEST_S = 20.0
@@ -54,7 +54,7 @@ class Ticket:
     burst: "_Burst | None"
     """None = it was recorded before, and is only sent again."""
     position: int
-    """In the step, from 1."""
+    """Position in the step, from 1."""
     has_landed: bool = False
 
 
@@ -76,7 +76,7 @@ class _Burst:
     count: int = 0
     last: float = field(default_factory=lambda: asyncio.get_running_loop().time())
     target: str = ""
-    """That the last command works on."""
+    """The target of the last command."""
     errors: dict[str, str] = field(default_factory=dict)
     gestures: list[Gesture] = field(default_factory=list)
     """Mostly one."""
@@ -100,7 +100,7 @@ class _Burst:
 
 
 class Bursts:
-    """Of one episode, from where its recording ends."""
+    """The steps of one episode, from where its recording ends."""
 
     def __init__(self, deps: SessionDeps, browser: SharedBrowser) -> None:
         self._journal = deps.journal

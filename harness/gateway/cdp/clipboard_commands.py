@@ -3,7 +3,7 @@
 from harness.gateway.cdp.wire import Request
 
 _SHIFT, _CONTROL_OR_META = 8, 2 | 4
-"""Of `modifiers`."""
+"""Bits of `modifiers`."""
 _LETTERS = frozenset({"c", "x", "v", "keyc", "keyx", "keyv"})
 _LETTER_CODES = frozenset({0x43, 0x58, 0x56})
 _OTHERS = frozenset({"insert", "delete"})

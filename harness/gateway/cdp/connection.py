@@ -49,7 +49,7 @@ _AT_ONCE = frozenset({Treatment.RELEASE, Treatment.REPLY})
 
 
 class Connection:
-    """Of one client."""
+    """The connection of one client."""
 
     def __init__(
         self,

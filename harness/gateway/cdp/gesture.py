@@ -36,7 +36,7 @@ class Gesture:
     first: InputEvent | None = None
     last: InputEvent | None = None
     count: int = 1
-    """Of clicks."""
+    """Number of clicks."""
     text: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     right: float = 0.0
@@ -185,7 +185,7 @@ class Gesture:
 
     @property
     def title(self) -> str:  # noqa: PLR0911 (one case per kind)
-        """In words; "" = nothing that a person would name."""
+        """The gesture in words; "" = nothing that a person would name."""
         if self.by_script and self.does in (Kind.FOCUS, Kind.SCRIPT):
             return self.by_script
         match self.does:
@@ -266,7 +266,7 @@ def changed_by_script(before: SeenElement, now: SeenElement) -> str:
 
 
 def typed(into: SeenElement, text: str) -> str:
-    """That a text was typed; of a password no character is shown."""
+    """Words for a typed text; no character of a password is shown."""
     said = "a password" if into.kind == "password" else quoted(text)
     return f"type {said} into {field_named(into)}"
 
@@ -281,7 +281,7 @@ def clicked_by_script(element: SeenElement) -> str:
 
 
 def quoted(text: str) -> str:
-    """On one line, bounded, without control characters."""
+    """The text on one line, bounded, without control characters."""
     return "'" + " ".join("".join(one if one.isprintable() else " " for one in cut(text, _MOST_TEXT)).split()) + "'"
 
 

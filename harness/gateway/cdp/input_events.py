@@ -45,7 +45,7 @@ class InputEvent:
     """CSS px of the viewport."""
     button: str = ""
     count: int = 0
-    """Of clicks."""
+    """Number of clicks."""
     right: float = 0.0
     down: float = 0.0
     """How far the wheel turns, in CSS px."""
@@ -99,7 +99,7 @@ def _tap(params: JsonObject) -> InputEvent:
 
 
 def _swipe(params: JsonObject) -> InputEvent:
-    """As fingers move: the page goes the other way."""
+    """A swipe in the direction of the fingers: the page moves the other way."""
     return _at(Kind.WHEEL, params, right=-_number(params, "xDistance"), down=-_number(params, "yDistance"))
 
 
@@ -209,7 +209,7 @@ _CODES = MappingProxyType(
     | {37: "ArrowLeft", 38: "ArrowUp", 39: "ArrowRight", 40: "ArrowDown", 46: "Delete"}
     | {16: "Shift", 17: "Control", 18: "Alt", 91: "Meta"}
 )
-"""Of keys that a client names by their number only."""
+"""Names of keys that a client gives by number only."""
 _WORDS = MappingProxyType(
     {
         "Page.reload": "reload",

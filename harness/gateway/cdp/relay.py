@@ -41,7 +41,7 @@ _QUIET.setLevel(logging.CRITICAL)
 
 
 class Relay:
-    """Of one episode; it is served while `serving_relay` is open."""
+    """The relay of one episode; it is served while `serving_relay` is open."""
 
     def __init__(self, driven: DrivenBrowser, *, token: str) -> None:
         self._driven = driven

@@ -24,7 +24,7 @@ Deliver = Callable[[Step], Awaitable[None]]
 
 
 class Replay:
-    """Of one start of a process."""
+    """Compares the commands of one start of a process with the recorded ones."""
 
     def __init__(self, deps: SessionDeps, browser: SharedBrowser, deliver: Deliver) -> None:
         """

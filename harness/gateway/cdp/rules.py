@@ -49,7 +49,7 @@ _BROWSER = _table(
         " Target.setDiscoverTargets Browser.getWindowForTarget"
     ),
 )
-"""Of the session of the browser, and of every other."""
+"""What becomes of commands in the session of the browser, and in any other."""
 
 _PAGE = _table(
     PASS=(
@@ -103,7 +103,7 @@ _PAGE = _table(
         " Page.setWebLifecycleState"
     ),
 )
-"""Of the session of a page, a frame or a worker."""
+"""What becomes of commands in the session of a page, a frame or a worker."""
 
 
 def treatment(method: str, *, page: bool) -> Treatment | None:

@@ -27,12 +27,12 @@ class _NewSession:
     """A session in which the client has sent few commands."""
 
     info: JsonObject
-    """Of its target, when it was attached."""
+    """Info of its target when it was attached."""
     commands: int = 0
 
 
 class TargetCommands:
-    """Of one client."""
+    """Answers the commands of one client about targets."""
 
     def __init__(self, upstream: Upstream, targets: Targets, browser: SharedBrowser, *, is_page: bool) -> None:
         self._upstream = upstream

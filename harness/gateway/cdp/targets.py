@@ -7,7 +7,7 @@ from typing import Any
 from harness.codec import JsonObject
 
 _DEFAULT_FILTER: "Filter" = ({"type": "browser", "exclude": True}, {"type": "tab", "exclude": True}, {})
-"""As Chromium's own."""
+"""The same filter as Chromium's default."""
 Filter = Sequence[Mapping[str, Any]]
 
 
@@ -41,7 +41,7 @@ class TabNumbers:
         return f"tab {self.number(target)}"
 
     def number(self, target: str) -> int:
-        """Of a page, from 1."""
+        """Number of a page, from 1."""
         return self._numbers.setdefault(target, len(self._numbers) + 1)
 
 

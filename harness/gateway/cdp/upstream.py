@@ -19,7 +19,7 @@ class Listener(Protocol):
     """What hears the browser."""
 
     async def pass_on(self, raw: bytes) -> None:
-        """To the client, as it is."""
+        """Pass a message on to the client unchanged."""
         ...
 
     async def hear(self, event: JsonObject, raw: bytes) -> None:
@@ -28,7 +28,7 @@ class Listener(Protocol):
 
 
 class Upstream:
-    """Of one client."""
+    """The way from one client to the browser."""
 
     def __init__(self, browser: DevToolsConnection, gone: Callable[[], None]) -> None:
         """

@@ -27,7 +27,7 @@ class Bubblewrap:
     """A program that works here."""
 
     command: tuple[str, ...]
-    """With the options that every process gets."""
+    """bubblewrap with the options that every process gets."""
 
 
 def choose_sandbox(wanted: Sandbox) -> tuple[Bubblewrap | None, str]:
@@ -80,7 +80,7 @@ def _failure(found: Bubblewrap) -> str:
 
 
 PORT, BROWSER_PORT = 47111, 47112
-"""Of the gateway and of the browser, in the network of each confined process."""
+"""Ports of the gateway and of the browser in the network of each confined process."""
 MOST_WRITTEN = 1 << 30
 """Bytes that a process may write, in memory."""
 

@@ -21,7 +21,7 @@ ETC = (
     *("ld.so.conf", "ld.so.conf.d", "locale.alias", "localtime", "mime.types", "nsswitch.conf", "os-release"),
     *("passwd", "pki/ca-trust", "pki/tls/certs", "protocols", "services", "ssl/certs", "ssl/openssl.cnf", "timezone"),
 )
-"""Of /etc: what programs need, and no key."""
+"""The parts of /etc that programs need; none holds a key."""
 _SECRET = frozenset(
     {
         *(
@@ -48,14 +48,14 @@ _LONGEST_LINKS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileView:
-    """Of one command."""
+    """The files that the process of one command sees."""
 
     readable: tuple[Path, ...]
     """Absolute; as they were named, and where that leads to over links."""
     hidden: tuple[Path, ...]
     """Real paths; of them, those below no readable folder are not there anyway."""
     home: Path
-    """Of the user; not there, but for what is readable in it."""
+    """Home of the user, which is hidden except for what is readable in it."""
     cwd: Path
     given: tuple[Path, ...]
     """Of `readable`, what a person has named; the rest belongs to programs."""

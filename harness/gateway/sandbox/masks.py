@@ -26,7 +26,7 @@ _IN_OPEN, _IN_ISDIR, _IN_NONBLOCK_CLOEXEC = 0x20, 0x40000000, os.O_NONBLOCK | os
 
 
 class Masks:
-    """Of one process; `close` must be called."""
+    """The masks of one process; `close` must be called."""
 
     def __init__(self, folder: Path) -> None:
         """
@@ -106,7 +106,7 @@ def _all_names(folder: Path, known: Iterable[Path]) -> list[str]:
 
 
 def _names(folder: Path) -> list[str]:
-    """Of what is in a folder and in the folders in it."""
+    """Names in a folder and in the folders in it."""
     found: list[str] = []
     with suppress(OSError):
         for entry in folder.iterdir():

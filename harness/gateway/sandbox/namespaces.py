@@ -33,7 +33,7 @@ _FAILED = 125
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER, SECCOMP_ALLOW, SECCOMP_ERRNO = 22, 2, 0x7FFF0000, 0x50000
 BPF_LOAD, BPF_EQUAL, BPF_AT_LEAST, BPF_RETURN = 0x20, 0x15, 0x35, 0x06
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
-"""Of a system call: where they are in what a filter looks at."""
+"""Offsets of a system call's number, architecture and first argument in what a filter sees."""
 FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
 SYSTEM_CALLS = {
     "x86_64": ((0xC000003E, 41, 0x40000000), (0x40000003, 359, 102)),
@@ -43,7 +43,7 @@ SYSTEM_CALLS = {
 is refused: from there on for the first (x32 has other numbers), socketcall for i386, whose family cannot be seen.
 """
 IO_URING_SETUP = 425
-"""On every architecture."""
+"""The number on every architecture."""
 ENOSYS, EAFNOSUPPORT = 38, 97
 
 
