@@ -84,5 +84,5 @@ def _installed_on(path: tuple[str, ...], group: str) -> Mapping[str, tuple[Entry
 
 @cache
 def _all_on(_: tuple[str, ...]) -> Any:
-    """`EntryPoints` for one `sys.path`: a file of each installed package is read, once for all groups."""
+    """The entry points on one `sys.path`: a file of each installed package is read, once for all groups."""
     return entry_points()

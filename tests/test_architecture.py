@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.named_things import PAGES, dangling, exists
+
 PROJECT = Path(__file__).resolve().parent.parent
 HARNESS = PROJECT / "harness"
 

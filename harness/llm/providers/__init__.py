@@ -78,7 +78,7 @@ def _found(name: str) -> "ModelProvider":
         raise ConfigError(f"llm.api={name[:80]} is unknown; choose one of {', '.join(names())}")
     kind = _REGISTRY.find(name)
     if not (isinstance(kind, type) and issubclass(kind, ModelProvider)):
-        raise ConfigError(f"llm.api={name}: {kind!r:.80} is no ModelProvider; derive the class from it")
+        raise ConfigError(f"llm.api={name}: {kind!r:.80} is not a ModelProvider; derive the class from it")
     try:
         made = kind()
     except TypeError as error:
