@@ -63,14 +63,14 @@ class Known:
 def resolves(parts: list[str]) -> bool:
     """Whether a dotted name below `harness` is a package, a module, or something that one binds."""
     at = PROJECT
-    for number, part in enumerate(parts):
+    for part in parts:
         if (at / part).is_dir():
             at = at / part
         elif (at / f"{part}.py").exists():
             at = at / f"{part}.py"
         else:
             source = at / "__init__.py" if at.is_dir() else at
-            return source.exists() and all(rest in bound(parsed(source)) for rest in parts[number:])
+            return source.exists() and part in bound(parsed(source))  # members of it are looked for as words
     return True
 
 

@@ -30,7 +30,7 @@ def only_id(target: Target) -> Target:
 
 
 def close(a: float, b: float) -> bool:
-    """The closeness numpy's `allclose` means by default."""
+    """Whether two numbers are as close as numpy's allclose demands by default."""
     return math.isclose(a, b, rel_tol=0.0, abs_tol=1e-8 + 1e-5 * abs(b))
 
 
