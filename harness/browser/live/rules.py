@@ -49,7 +49,7 @@ class LiveRules:
         default = cls()
         agent, robots = tree.get("agent", default.agent), tree.get("robots", default.robots)
         if not isinstance(agent, str) or not agent.replace("-", "").replace("_", "").isalpha():
-            raise ConfigError(f"sites.live.agent={agent!r:.80} is no product token; give letters, `-` and `_`")
+            raise ConfigError(f"sites.live.agent={agent!r:.80} is not a product token; give letters, `-` and `_`")
         if not isinstance(robots, bool):
             raise ConfigError(f"sites.live.robots={robots!r:.80} cannot be used; it is true or false")
         return cls(
@@ -113,7 +113,7 @@ def _hosts(tree: Mapping[str, Any], key: str) -> tuple[str, ...]:
     hosts = tuple(str(one).lower().rstrip(".") for one in given)
     for host in hosts:
         if not _PATTERN.fullmatch(host):
-            raise ConfigError(f"sites.live.{key}: {host!r:.80} is no host; give names such as a.com or *.a.com")
+            raise ConfigError(f"sites.live.{key}: {host!r:.80} is not a host; give names such as a.com or *.a.com")
     return hosts
 
 
