@@ -122,7 +122,7 @@ class FineTuning(Export):
         from harness.exports.sft import SftChoice, export_sft, where_of
 
         if not 0 <= options.min_score <= 1:
-            raise ConfigError(f"--min-score {options.min_score:g} is no score; give a number from 0 to 1")
+            raise ConfigError(f"--min-score {options.min_score:g} is not a score; give a number from 0 to 1")
         choice = SftChoice(
             dialect=options.scoring, min_score=options.min_score, where=where_of(options.where), per=options.per
         )

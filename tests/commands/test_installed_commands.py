@@ -80,7 +80,7 @@ def test_a_format_writes_a_run_with_options_of_its_own(tmp_path: Path, capsys: p
     assert main(["export", "names", str(run), "--suffix", "!"]) == 0
     assert (run / "export" / "names.txt").read_text() == "run!"
     assert main(["export", "none", str(run)]) == 2
-    assert "format=none: " in (said := capsys.readouterr().err) and "is no harness.api.Export" in said
+    assert "format=none: " in (said := capsys.readouterr().err) and "is not a harness.api.Export" in said
     with pytest.raises(SystemExit):
         main(["export", "--help"])
     said = " ".join(capsys.readouterr().out.split())
