@@ -40,7 +40,7 @@ class RenderedPage:
     backends: Mapping[str, int]
     """Element id to backendDOMNodeId."""
     worlds: Mapping[str, int]
-    """Element id to the execution context of our world in its document, see `asking.WORLD`."""
+    """Element id to the execution context of our world in its document, see `document_client.WORLD`."""
     sessions: Mapping[str, CDPSession] = field(default_factory=dict)
     """Element id to the session that knows its node, where the page's own does not: frames of other processes."""
     documents: Mapping[str, Document] = field(default_factory=dict)
