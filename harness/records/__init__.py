@@ -34,7 +34,7 @@ from harness.records.journal_lines import (
     Unknown,
     Verdict,
 )
-from harness.records.observation import LiveObservation, Node, Observation, SeenElement, TabRecord
+from harness.records.observation import LiveObservation, Node, Observation, PendingTimer, SeenElement, TabRecord
 from harness.records.process_lines import (
     Answered,
     Asked,
@@ -88,6 +88,7 @@ __all__ = [
     "Observation",
     "Opened",
     "Outcome",
+    "PendingTimer",
     "PolicyViolation",
     "ProcessRecord",
     "Record",

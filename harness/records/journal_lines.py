@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from harness.actions import Action
 from harness.records.doubts import Doubt
-from harness.records.observation import Observation
+from harness.records.observation import Observation, PendingTimer
 from harness.records.optional import optional
 from harness.records.process_lines import Answered, Asked, Commanded, Diverged, Exited, Landed, PolicyViolation
 from harness.records.task import HtmlTarget, Reference, Task
@@ -180,6 +180,8 @@ class Acted:
     effects: tuple[SideEffect, ...] = ()
     checkpoint: str | None = None
     """Artifact hash of the context's storage state, when it changed during the step."""
+    timers: tuple[PendingTimer, ...] = optional(())
+    """Of the tabs as each was last observed; a checkpoint opens their pages again without them."""
     intent: str = optional("")
     """Of step 0: the objective that the benchmark gave to the agent; "" = the task's own."""
     reward: float | None = optional(None)

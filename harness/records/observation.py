@@ -65,6 +65,19 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PendingTimer:
+    """A timer of a page that was still to fire when a step was observed, and has not been set again and again."""
+
+    tab: int
+    """0-based, in the order of `Observation.tabs`."""
+    age_ms: int
+    """Since the page, or the first of the timers that set each other up to this one, set it."""
+    left_ms: int
+    every_ms: int = optional(0)
+    """0 = it fires once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LiveObservation:
     """A live observation: what is recorded, and what only lasts until the next step."""
 
@@ -82,6 +95,8 @@ class LiveObservation:
     """Of the page's own document, when `observation.keep_html` is set."""
     task_images: tuple[bytes, ...] = ()
     """The pictures that belong to the task's intent, PNG or JPEG, in its order; the same at each step."""
+    timers: tuple[PendingTimer, ...] = ()
+    """See `Acted.timers`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -206,6 +206,7 @@ class EpisodeRunner:
                     step=0,
                     outcome=Done(),
                     observation=self._recorder.stored(restored.view),
+                    timers=restored.view.timers,
                     effects=restored.effects,
                     intent=restored.intent,
                     elapsed_ms=took_ms,
@@ -275,6 +276,7 @@ class EpisodeRunner:
                 step=pending.step,
                 outcome=Done() if performed else Unknown(why=doubt.notice),
                 observation=self._recorder.stored(view),
+                timers=view.timers,
                 elapsed_ms=0.0,
                 at=self._kit.clock(),
             )
@@ -364,6 +366,7 @@ class EpisodeRunner:
                 step=pending.step,
                 outcome=landed.outcome,
                 observation=self._recorder.stored(landed.view),
+                timers=landed.view.timers,
                 effects=landed.effects,
                 checkpoint=None if landed.checkpoint is None else self._kit.checkpoints.put(landed.checkpoint),
                 reward=None if landed.reward is None else landed.reward.value,

@@ -164,6 +164,7 @@ class Recording:
             step=step,
             outcome=landed.outcome,
             observation=landed.view.observation,
+            timers=landed.view.timers,
             effects=landed.effects,
             elapsed_ms=10.0,
             at=time.time(),
@@ -191,6 +192,7 @@ async def recording(pool: ChromiumPool, web: Web, *paths: str) -> AsyncIterator[
             step=0,
             outcome=Done(),
             observation=restored.view.observation,
+            timers=restored.view.timers,
             effects=restored.effects,
             elapsed_ms=10.0,
             at=time.time(),
@@ -215,6 +217,7 @@ def later(ms: int, path: str = "/late") -> str:
 
 
 NEXT = "<a href=/next>Next</a>"
+MUCH = "<p>This page has more to say than which of its elements has the focus.</p>" * 5
 
 
 class TestAReplay:
@@ -636,6 +639,65 @@ class TestACheckpoint:
         assert site.came == ["/add"] * 2, "opened again, whatever is declared"
         doubted = settings in ("none", "effects_url")
         assert ("/add was opened again, to which click" in found.changed) is doubted, found.changed
+
+    @pytest.mark.parametrize("ends", ["after", "before", "fired"])
+    async def test_a_timer_that_is_lost_with_the_page_is_a_doubt_from_when_it_would_have_fired(
+        self, web: Web, ends: str
+    ) -> None:
+        site = Counted(web)
+        site.page("/", later(60_000 if ends == "before" else 2000) + NEXT + MUCH)
+        site.page("/next", "Next")
+        site.counts("/late")
+        async with web.pool() as pool:
+            async with recording(pool, web) as record:
+                await record.act(click("button", "Later"))
+                (timer,) = record.episode.steps[0].acted.timers
+                pending = decided(2, click("link", "Next")(record.visit), elapsed_ms=9000 if ends == "fired" else 1)
+            episode = record.episode
+            if ends == "fired":
+                episode = replace(episode, pending=replace(pending, at=episode.steps[0].acted.at + 9))
+            task = a_task(web)
+            async with pool.open(task, 0) as env:
+                found = await env.restore(task, episode, ())
+                assert found.strategy == "checkpoint" and not found.changed
+                if ends == "after":
+                    await asyncio.sleep(timer.left_ms / 1000)  # nothing happens: that is what is to be seen
+                doubt = (await env.gather(task)).doubt
+        assert site.came == []
+        what = f"{SHOP}/ was opened again without a timer that was to fire; what it would have sent is missing"
+        assert doubt == (f"resumed at step 1; {what}" if ends == "after" else "")
+
+    async def test_a_timer_that_a_page_sets_as_it_is_opened_again_is_not_lost(self, web: Web) -> None:
+        site = Counted(web)
+        loaded = "<script>setTimeout(() => fetch('/late', {method: 'POST'}), 2500)</script>"
+        site.page("/", f"{loaded}<button>Nothing</button>{NEXT}{MUCH}")
+        site.page("/next", "Next")
+        sent = asyncio.Event()
+
+        async def late(_: Asked) -> Answer:
+            sent.set()
+            return html("done")
+
+        web.pages["/late"] = late
+        async with web.pool() as pool:
+            async with recording(pool, web) as record:
+                await record.act(click("button", "Nothing"))
+                assert record.episode.steps[0].acted.timers
+            sent.clear()
+            task = a_task(web)
+            for waits, doubted in ((True, False), (False, True)):
+                async with pool.open(task, 0) as env:
+                    found = await env.restore(task, record.episode, ())
+                    assert found.strategy == "checkpoint"
+                    async with asyncio.timeout(60):
+                        await (
+                            sent.wait()
+                            if waits
+                            else asyncio.sleep(record.episode.steps[0].acted.timers[0].left_ms / 1000)
+                        )
+                    doubt = (await env.gather(task)).doubt
+                assert ("a page was left before its timer fired" in doubt) is doubted, doubt
+                sent.clear()
 
     async def test_an_autosave_that_was_recorded_is_not_sent_again_by_typing_again(self, web: Web) -> None:
         site = Counted(web)

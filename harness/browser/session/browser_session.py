@@ -30,6 +30,7 @@ from harness.browser.reading.frames import ReadHints
 from harness.browser.rendering.observer import Observer, RenderedPage
 from harness.browser.rendering.similarity import fingerprint, renamed, with_ids
 from harness.browser.settling.settler import INIT_SCRIPT, Settled, Settler
+from harness.browser.tabs import page_timers
 from harness.browser.tabs.screenshot import MISSING, take_screenshot
 from harness.browser.tabs.storage import Storage
 from harness.browser.tabs.tab import Tab
@@ -273,6 +274,7 @@ class BrowserSession:
             nodes=nodes,
             image=picture.image,
             marks=picture.marks or {},
+            timers=page_timers.recorded(self.tabs.all),
         )
 
     def _recognized(self, view: LiveObservation, recorded: Observation | None) -> LiveObservation:

@@ -16,10 +16,10 @@ from harness.browser.network import effects_url, site_health
 from harness.browser.network.sending import SendingWatch
 from harness.browser.network.trace import Trace
 from harness.browser.page_settings import PageSettings
-from harness.browser.session import checkpoint, evidence, in_doubt, login, restoration
+from harness.browser.session import checkpoint, evidence, in_doubt, login, page_age, restoration
 from harness.browser.session.benchmark_page import BenchmarkCalls
 from harness.browser.session.browser_session import BrowserSession, InitialState, SiteBinding
-from harness.browser.session.page_age import PageAge
+from harness.browser.session.page_age import LateTimers, PageAge
 from harness.browser.session.restore_doubts import RestoreDoubts
 from harness.browser.session.restored_effects import RestoredEffects
 from harness.browser.session.shared_browser import SharedWindow
@@ -88,8 +88,8 @@ class BrowserEnvironment:
         self._effects: RestoredEffects | None = None
         """What the restore has caused; None = what pages send is the agent's doing."""
         self._is_restoring = False
-        self._age: PageAge | None = None
-        """What is not known of the timers of pages that a replay led to; None = there was no replay."""
+        self._age: PageAge | LateTimers | None = None
+        """What is not known of the timers of pages that a restore led to; None = there was none."""
         self._repeats: Episode | None = None
         """Where the pending action, which opens a page, may have been performed before."""
         self._has_begun = False
@@ -174,6 +174,8 @@ class BrowserEnvironment:
         restored = RestoreResult(view=await self._final(view, episode.last), strategy=plan.strategy, similarity=alike)
         looking = self._watched("looking at the pending action")
         restored = await doubts.settle(restored, effects, window=self._window, guard=looking)
+        if plan.strategy == "checkpoint":
+            self._age = await page_age.reopened(episode, self._window.tabs)
         self._repeats = episode if plan.not_reset and in_doubt.is_repeated(episode, restored) else None
         return restored
 

@@ -5,19 +5,22 @@ fire, and one that would still have run is given the same time left as then, so 
 they were. Only timers are waited for, for `CATCHES_UP_S` in all. One that would take longer is not: if its page is left
 between the moment when it would have fired and the moment when it does, that is a doubt.
 Why: docs/decisions/resume.md#a-replay-gives-timers-the-time-that-they-had
+
+A checkpoint opens pages again, where only the timers that a page sets as it loads run again. For the others, and for
+those that fire later than they would have, the same holds: a doubt, if their page is left, or the episode ends, after
+the moment when they would have fired.
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
 
-from playwright.async_api import Error, Frame, Page
+from playwright.async_api import Page
 
 from harness.actions import Stop
-from harness.browser.reading.document_client import together
+from harness.browser.tabs.page_timers import PageTimer, pending_timers
 from harness.browser.tabs.tabs import Tabs
 from harness.records import Episode
 
@@ -30,60 +33,49 @@ _SLACK_S = 0.5
 _OVERHEAD_S = 1.0
 """Between two records, beside what they measured; a longer time is an interruption."""
 _POLL_S = 0.02
-_ANSWERS_WITHIN_S = 2.0
-_DUE = "() => window.__cairn ? window.__cairn.due() : []"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageTimer:
-    """A timer that is still to fire and was not set again and again; times by the loop's clock."""
-
-    page: Page
-    document: int
-    """How many documents the page had gone through."""
-    born: float
-    """When its page, or the first of the timers that set each other up to this one, set it."""
-    left_s: float
-    every_s: float
-    """0 = it fires once."""
-
-
-async def pending_timers(tabs: Tabs) -> list[PageTimer]:
-    """The pending timers of all pages; a page that does not answer, or that has broken our script, has none."""
-    documents = tabs.documents()
-    frames = [(page, frame) for page in documents for frame in page.frames]
-    answers = await together(*(_due(frame) for _, frame in frames))
-    now = _now()
-    return [
-        PageTimer(
-            page=page, document=documents[page], born=now - since / 1000, left_s=left / 1000, every_s=every / 1000
-        )
-        for (page, _), answer in zip(frames, answers, strict=True)
-        for since, left, every in answer
-    ]
-
-
-async def _due(frame: Frame) -> list[tuple[float, float, float]]:
-    answer: Any = None
-    with suppress(Error, TimeoutError):
-        async with asyncio.timeout(_ANSWERS_WITHIN_S):
-            answer = await frame.evaluate(_DUE)
-    if not isinstance(answer, list):  # the page may answer anything
-        return []
-    return [(*one,) for one in answer if isinstance(one, list) and len(one) == 3 and all(map(_is_ms, one))]
-
-
-def _is_ms(value: object) -> bool:
-    return isinstance(value, int | float) and abs(value) < 1e12
+_SAME_DELAY = 0.05
+"""Seconds, and share, by which the delay of the same timer may differ from one opening of a page to the next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Late:
     """A timer that fires later than it would have; times by the loop's clock."""
 
-    timer: PageTimer
+    page: Page
+    document: int
     would: float
     will: float
+    """inf = never."""
+    url: str = ""
+    """Of the page, canonical, where it never fires."""
+
+
+class LateTimers:
+    """Timers that fire later than they would have without a restore, or never."""
+
+    def __init__(self, late: Sequence[_Late], *, steps: int) -> None:
+        """`steps`: how many were recorded before it."""
+        self._late = tuple(late)
+        self._steps = steps
+
+    def lost(self, documents: Mapping[Page, int]) -> str:
+        """What is in doubt from here on, as a page was left too early; "" = nothing, or it was told.
+
+        Args:
+            documents: See `Tabs.documents`; a timer of any other has not fired. {} = the episode ends.
+        """
+        now, gone = _now(), [one for one in self._late if documents.get(one.page) != one.document]
+        self._late = tuple(one for one in self._late if one not in gone)
+        missed = next((one for one in gone if one.would <= now < one.will), None)
+        if missed is None:
+            return ""
+        what = (
+            f"{missed.url} was opened again without a timer that was to fire"
+            if missed.will == math.inf
+            else f"a page was left before its timer fired, {missed.will - missed.would:.0f} s later than without the"
+            " interruption"
+        )
+        return f"resumed at step {self._steps}; {what}; what it would have sent is missing"
 
 
 class PageAge:
@@ -99,7 +91,7 @@ class PageAge:
         self._slack_s = _SLACK_S if goes_on else 0.0
         self._ages = _ages(episode)
         self._begun = [(_now(), 0)]
-        self._late: tuple[_Late, ...] = ()
+        self._late = LateTimers((), steps=self._steps)
         self._unclear = ""
 
     def begin(self, step: int) -> None:
@@ -129,7 +121,8 @@ class PageAge:
             if needed_s <= 0.0:
                 break
             await wait(needed_s)
-        self._late = tuple(late for one in found if (late := self._lateness(one)) is not None)
+        late = [late for one in found if (late := self._lateness(one)) is not None]
+        self._late = LateTimers(late, steps=self._steps)
         if is_close and self._decided and sent() > before:
             self._unclear = (
                 f"resumed at step {self._steps}; what a page sends after a delay was sent before step"
@@ -137,22 +130,9 @@ class PageAge:
             )
 
     def lost(self, documents: Mapping[Page, int]) -> str:
-        """What is in doubt about the timers from here on; "" = nothing, or it was told.
-
-        Args:
-            documents: See `Tabs.documents`; a timer of any other has not fired. {} = the episode ends.
-        """
-        now, gone = _now(), [one for one in self._late if documents.get(one.timer.page) != one.timer.document]
-        self._late = tuple(one for one in self._late if one not in gone)
-        missed = [one for one in gone if one.would <= now < one.will]
+        """See `LateTimers.lost`."""
         why, self._unclear = self._unclear, ""
-        if not why and missed:
-            late_s = missed[0].will - missed[0].would
-            why = (
-                f"resumed at step {self._steps}; a page was left before its timer fired, {late_s:.0f} s later than"
-                " without the interruption; what it would have sent is missing"
-            )
-        return why
+        return self._late.lost(documents) if not why else why
 
     def _owed(self, timer: PageTimer) -> float:
         """Seconds by which the chain of a timer is younger than it was when the journal ended."""
@@ -173,7 +153,34 @@ class PageAge:
         # What fired long before the end of the journal has sent what is recorded, and nothing else.
         if owed_s <= _POLL_S or would_s >= left_s or would_s < -_SLACK_S:
             return None
-        return _Late(timer=timer, would=now + would_s, will=now + left_s)
+        return _Late(page=timer.page, document=timer.document, would=now + would_s, will=now + left_s)
+
+
+async def reopened(episode: Episode, tabs: Tabs) -> LateTimers:
+    """What is missing of the last recorded timers after its pages were opened again."""
+    last, steps = episode.last, len(episode.steps)
+    if last is None or not last.timers:
+        return LateTimers((), steps=steps)
+    found = await pending_timers(tabs.all)
+    now, passed_s = _now(), _ages(episode)[-1] - last.elapsed_ms / 1000
+    late = []
+    for timer in last.timers:
+        left_s, delay_s = timer.left_ms / 1000 - passed_s, (timer.age_ms + timer.left_ms) / 1000
+        if timer.tab >= len(tabs.all) or (left_s < -_SLACK_S and not timer.every_ms):
+            continue  # what fired has sent what is recorded
+        tab = tabs.numbered(timer.tab)
+        again = next((one for one in found if one.page is tab.page and _is_same(one, delay_s, timer.every_ms)), None)
+        if again is not None:
+            found.remove(again)
+        would = now + (left_s % (timer.every_ms / 1000) if timer.every_ms else max(left_s, 0.0))
+        will, url = (math.inf, last.observation.tabs[timer.tab].url) if again is None else (again.fires, "")
+        late.append(_Late(page=tab.page, document=tab.commits, would=would, will=will, url=url))
+    return LateTimers(late, steps=steps)
+
+
+def _is_same(timer: PageTimer, delay_s: float, every_ms: int) -> bool:
+    differs_s = abs(timer.fires - timer.born - delay_s)
+    return differs_s <= _SAME_DELAY * max(1.0, delay_s) and round(timer.every_s * 1000) == every_ms
 
 
 def _ages(episode: Episode) -> list[float]:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlsplit
 
 from harness.browser.network.traffic import SentEffect, Traffic
-from harness.browser.session.page_age import LONGEST_S, PageAge, pending_timers
+from harness.browser.session.page_age import LONGEST_S, PageAge
+from harness.browser.tabs.page_timers import pending_timers
 from harness.browser.tabs.tabs import Tabs
 from harness.errors import EnvironmentDiverged
 from harness.records import Acted, Decided, Episode, SideEffect
@@ -193,7 +194,7 @@ class RestoredEffects:
             await self._wait(min(limit_s, _SLICE_S))
 
         before = self._totals.total()
-        await self.age.catch_up(lambda: pending_timers(tabs), wait=wait, sent=self._totals.total)
+        await self.age.catch_up(lambda: pending_timers(tabs.all), wait=wait, sent=self._totals.total)
         if self._totals.total() > before:
             await self._until_answered(last)
 

@@ -18,6 +18,7 @@ from playwright.async_api import Error, Frame
 from harness.browser.driver.playwright_errors import closed, gone, moved
 from harness.browser.network.traffic import Traffic
 from harness.browser.reading.document_client import together
+from harness.browser.tabs import page_timers
 from harness.browser.tabs.tab import Tab
 from harness.browser.tabs.tabs import Tabs
 from harness.codec import dumps
@@ -40,6 +41,8 @@ class _FrameState(TypedDict):
     ticking: bool
     requests: list[str]
     elements: NotRequired[int]
+    due: NotRequired[Any]
+    """See `page_timers`."""
 
 
 _NOTHING_KNOWN: _FrameState = {"busy": "", "ticking": False, "requests": []}
@@ -198,9 +201,12 @@ class Settler:
 
     async def _quiet(self, tab: Tab, deadline: float, *, early: bool) -> str:
         """What the tab's frames still wait for when the time is over; "" = they are quiet."""
+        document = tab.commits
         answers = await together(*(self._ask(tab, frame, deadline, early=early) for frame in tab.page.frames))
         if not answers or answers[0] is None:
             return "a new page"
+        due = [answer.get("due") for answer in answers if answer]
+        tab.timers = [timer for one in due for timer in page_timers.parsed(one, page=tab.page, document=document)]
         self._elements = answers[0].get("elements", 0)
         self._arrives = answers[0]["busy"] == _ARRIVES
         known = [answer for answer in answers if answer]

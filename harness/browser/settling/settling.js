@@ -274,6 +274,9 @@
     return moving() ? "an animation" : "";
   };
 
+  // Timers that are still to fire and do not repeat themselves: ms since their chain began, ms until they fire, and `every`.
+  const due = () => [...dues.values()].slice(0, MOST).map(({ born, at, every }) => [now() - born, at - now(), every]);
+
   // Resolves when nothing is scheduled and a frame has passed without a change, or when `budget` ms are over. `early`: as
   // soon as nothing is scheduled; `rested` then tells about the frame.
   let rest = null;
@@ -288,7 +291,7 @@
         const requests = [...pending.values()].map(({ url }) => url).filter((url) => url !== null);
         if (late) worn = true;
         rest = { changes, frame: frame() };
-        return { busy: what, ticking: overrun && ticks > 0, requests, elements: document.getElementsByTagName("*").length };
+        return { busy: what, ticking: overrun && ticks > 0, requests, due: due(), elements: document.getElementsByTagName("*").length };
       }
       seen = changes;
     }
@@ -298,7 +301,5 @@
     await rest?.frame;
     return rest !== null && rest.changes === changes && !busy(ignored);
   };
-  // Timers that are still to fire and do not repeat themselves: ms since their chain began, ms until they fire, and `every`.
-  const due = () => [...dues.values()].slice(0, MOST).map(({ born, at, every }) => [now() - born, at - now(), every]);
   Object.defineProperty(window, "__cairn", { value: { quiet, rested, watch, due } });
 })();

@@ -5,12 +5,12 @@ observed in between. Only bookkeeping on events; waiting is `settling`'s.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playwright.async_api import CDPSession, Error, Page
 
@@ -20,6 +20,9 @@ from harness.browser.network.sending import SendingWatch
 from harness.browser.reading.document_client import WORLD
 from harness.browser.reading.frames import FrameDocument
 from harness.browser.tabs.storage import Feed, Storage
+
+if TYPE_CHECKING:
+    from harness.browser.tabs.page_timers import PageTimer
 
 _SAME_DOCUMENT = frozenset({"sameDocument", "historySameDocument"})
 _BEGINS_WITHIN_S = 1.0
@@ -64,6 +67,8 @@ class Tab:
         """The commit counts of the last notices to the agent: that the page changes without input, and that it breaks
         our script.
         """
+        self.timers: Sequence[PageTimer] = ()
+        """Those that were pending when the page last settled."""
         self._cdp: CDPSession | None = None
         self._main = ""
         self._loader = ""
