@@ -11,7 +11,7 @@ BUBBLEWRAP = { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y 
 TESTERS = $(shell $(PY) -c 'import os; print(2 * os.cpu_count())')
 
 # Slow tests that have a target of their own.
-ELSEWHERE := tests/docs tests/benchmarks/visualwebarena tests/benchmarks/assistantbench tests/benchmarks/real tests/benchmarks/judged \
+ELSEWHERE := tests/docs tests/plugins/visualwebarena tests/plugins/assistantbench tests/plugins/real tests/benchmarks/judged \
   tests/e2e/test_miniwob.py tests/e2e/test_process_examples.py tests/e2e/test_verified.py tests/e2e/test_visualwebarena.py
 
 # Tests of runs from the command line, with servers, workers and browsers of their own.
@@ -86,7 +86,7 @@ shapes: setup $(VENV)/installed-dev
 # ART's own reader on our files, in a separate environment because its pins differ. polars 2.1.0 cannot average a text
 # column, which ART's checkpoint logic does; ART needs duckdb, numpy and polars but does not declare them.
 test-art: .venv-art/installed
-	.venv-art/bin/python -m pytest -p no:cacheprovider tests/tracking/test_art.py $(ARGS)
+	.venv-art/bin/python -m pytest -p no:cacheprovider tests/plugins/tracking/test_art.py $(ARGS)
 
 .venv-art/installed: Makefile pyproject.toml
 	rm -rf .venv-art && python3 -m venv .venv-art
@@ -97,7 +97,7 @@ test-art: .venv-art/installed
 # The packages that read what `harness export` writes, on runs of ours, in a separate environment. Tests of a package that
 # cannot be installed are skipped, with a reason.
 test-exports: .venv-exports/installed
-	HF_HUB_OFFLINE=1 .venv-exports/bin/python -m pytest -p no:cacheprovider tests/exports $(ARGS)
+	HF_HUB_OFFLINE=1 .venv-exports/bin/python -m pytest -p no:cacheprovider tests/plugins/tracking/exports $(ARGS)
 
 .venv-exports/installed: Makefile pyproject.toml
 	rm -rf .venv-exports && python3 -m venv .venv-exports
@@ -116,7 +116,7 @@ test-miniwob: setup $(VENV)/installed-dev
 # VisualWebArena's own evaluators beside ours on thousands of cases, and all its tasks; in a separate environment, as its
 # package pins old versions. Of its dependencies those are left out that its evaluators import without use here.
 test-visualwebarena: setup $(VENV)/installed-dev .venv-visualwebarena/installed
-	$(PY) -m pytest tests/benchmarks/visualwebarena tests/e2e/test_visualwebarena.py $(ARGS)
+	$(PY) -m pytest tests/plugins/visualwebarena tests/e2e/test_visualwebarena.py $(ARGS)
 
 .venv-visualwebarena/installed: Makefile
 	rm -rf .venv-visualwebarena && python3 -m venv .venv-visualwebarena
@@ -127,7 +127,7 @@ test-visualwebarena: setup $(VENV)/installed-dev .venv-visualwebarena/installed
 
 # The scorer of webarena-verified on runs of ours, and its tasks; it has a separate environment because its pins differ.
 test-verified: setup $(VENV)/installed-dev .venv-verified/installed
-	$(PY) -m pytest tests/e2e/test_verified.py tests/benchmarks/test_webarena_verified.py $(ARGS)
+	$(PY) -m pytest tests/e2e/test_verified.py tests/plugins/webarena_verified/test_webarena_verified.py $(ARGS)
 
 .venv-verified/installed: Makefile
 	rm -rf .venv-verified && python3 -m venv .venv-verified
@@ -138,7 +138,7 @@ test-verified: setup $(VENV)/installed-dev .venv-verified/installed
 # with what that code needs here; tests of a package that cannot be installed are skipped, with a reason. Judges are compared
 # with checkouts of Online-Mind2Web, WebVoyager and simple-evals in the folder JUDGES_DIR.
 test-published: setup $(VENV)/installed-dev .venv-published/installed
-	$(PY) -m pytest tests/benchmarks/assistantbench tests/benchmarks/real tests/benchmarks/judged tests/commands/test_judge_check.py $(ARGS)
+	$(PY) -m pytest tests/plugins/assistantbench tests/plugins/real tests/benchmarks/judged tests/commands/test_judge_check.py $(ARGS)
 
 PUBLISHED = "assistantbench browsergym-assistantbench==0.14.3 numpy scipy" "real agisdk==0.3.5 jmespath rich" \
   "agent-reward-bench agent-reward-bench==0.1.2"

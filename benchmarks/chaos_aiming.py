@@ -20,9 +20,9 @@ from chaos_site import Effect, Site
 from chaos_tasks import Posed
 from chaos_victims import PARENT, VICTIMS
 
-from harness.demo.model.model_server import endpoint_app
-from harness.demo.model.scripted_policy import reply
-from harness.demo.model.scripts import Scripts
+from harness.plugins.demo.model.model_server import endpoint_app
+from harness.plugins.demo.model.scripted_policy import reply
+from harness.plugins.demo.model.scripts import Scripts
 
 EFFECT, DECIDED, THINKING, RESET = "effect", "decided", "thinking", "reset"
 AIMS = (EFFECT, DECIDED, THINKING, RESET)

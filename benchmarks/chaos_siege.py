@@ -18,8 +18,8 @@ from chaos_site import Site, SiteServer
 from chaos_tasks import OLD, OWN, SAFE, TWIN, Posed, intent, write
 from chaos_victims import FRESH_S, PARENT, Family, go_on, kill, stop
 
-from harness.demo.model.scripts import read_plans
 from harness.loopback_server import serving
+from harness.plugins.demo.model.scripts import read_plans
 from harness.runner.process_tree import find_orphans
 
 DONE = (0, 3)

@@ -17,11 +17,11 @@ from chaos_checks import Place
 
 from harness.browser.network.http import fetch
 from harness.codec import loads
-from harness.demo.model.model_server import endpoint_app
-from harness.demo.model.scripts import read_plans
-from harness.demo.registry import SITES
-from harness.demo.tenants import SitesApp
 from harness.loopback_server import serving
+from harness.plugins.demo.model.model_server import endpoint_app
+from harness.plugins.demo.model.scripts import read_plans
+from harness.plugins.demo.registry import SITES
+from harness.plugins.demo.tenants import SitesApp
 from harness.tasks import load
 
 PROJECT = Path(__file__).resolve().parent.parent

@@ -23,8 +23,6 @@ from benchmarks.journal_append import SECRETS
 from benchmarks.results import Row, Rows, parser, tell, timed
 from benchmarks.step_overhead import task
 from harness.api import ChatSettings
-from harness.gateway.scripted import scripted_process
-from harness.gateway.session import ProcessAgent
 from harness.journal.redaction import Redactor
 from harness.journal.store import RunFolder
 from harness.llm.circuit_breaker import OutageWaiter
@@ -33,6 +31,8 @@ from harness.llm.exchange import Exchanger
 from harness.llm.limiter import Limiter
 from harness.llm.passthrough import Passthrough
 from harness.llm.retry import Retrier, RetryPolicy
+from harness.plugins.process_agent.scripted import scripted_process
+from harness.plugins.process_agent.session import ProcessAgent
 from harness.protocols import Environment, ProgressEvent
 from harness.records import EpisodeLimits
 from harness.runner.episode import EpisodeRunner

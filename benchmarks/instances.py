@@ -81,7 +81,7 @@ async def measure(*, instances: int = 4, tasks: int = 16, latency_ms: int = 2000
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         write_tasks(folder, tasks)
-        async with start_servers("harness.demo", log=folder / "log") as port:
+        async with start_servers("harness.plugins.demo", log=folder / "log") as port:
             for turn in range(turns):
                 urls = [f"http://t{turn * 100 + number}.shop.localhost:{port}" for number in range(instances + 1)]
                 many.append(await play(folder, f"many{turn}", urls[1:], lanes=instances, latency_ms=latency_ms))

@@ -81,7 +81,9 @@ async def limited(rule: dict[str, Any], folder: Path) -> AsyncIterator[str]:
     arguments = ("--intents", str(folder / "intents.json"), "--plans", str(folder / "plans.json"))
     faults = dumps([{"do": "limit", "rpm": RPM, **rule}]).decode()
     further = ("--faults", faults, "--latency-ms", str(LATENCY_MS))
-    async with start_servers("harness.demo.model.model_server", *arguments, *further, log=folder / "log") as port:
+    async with start_servers(
+        "harness.plugins.demo.model.model_server", *arguments, *further, log=folder / "log"
+    ) as port:
         yield f"http://127.0.0.1:{port}"
 
 

@@ -32,8 +32,8 @@ from benchmarks.instant_endpoint import instant_endpoint
 from benchmarks.results import Rows, parser, row, tell
 from benchmarks.step_overhead import HOME, task
 from harness.embedded_server import start_servers
-from harness.gateway.cdp.bursts import Bursts, Ticket
-from harness.gateway.scripted import scripted_process
+from harness.plugins.process_agent.cdp.bursts import Bursts, Ticket
+from harness.plugins.process_agent.scripted import scripted_process
 from harness.records import BrowserCommand, Site
 
 AGENT = """
@@ -133,7 +133,7 @@ async def measure(*, episodes: int = 6) -> Rows:
     found: dict[str, list[Spent]] = defaultdict(list)
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        port = await stack.enter_async_context(start_servers("harness.demo", log=folder / "log"))
+        port = await stack.enter_async_context(start_servers("harness.plugins.demo", log=folder / "log"))
         home = f"http://t0.shop.localhost:{port}/"
         site = Site(name="shop", url=home.rstrip("/"), canonical=HOME.rstrip("/"))
         pool, browser = await stack.enter_async_context(reachable_pool(site))

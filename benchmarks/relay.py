@@ -26,7 +26,7 @@ from benchmarks.results import Rows, parser, tell
 from benchmarks.step_overhead import HOME, task
 from harness.browser.driver.devtools_pipe import MOST_BYTES
 from harness.embedded_server import start_servers
-from harness.gateway.scripted import scripted_process
+from harness.plugins.process_agent.scripted import scripted_process
 from harness.records import Site
 
 CLIENT = """
@@ -108,7 +108,7 @@ async def _pass(source: Connection, to: Connection) -> None:
 async def measure(*, turns: int = 200) -> Rows:
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        port = await stack.enter_async_context(start_servers("harness.demo", log=folder / "log"))
+        port = await stack.enter_async_context(start_servers("harness.plugins.demo", log=folder / "log"))
         home = f"http://t0.shop.localhost:{port}/"
         site = Site(name="shop", url=home.rstrip("/"), canonical=HOME.rstrip("/"))
         pool, devtools = await stack.enter_async_context(reachable_pool(site))

@@ -23,7 +23,7 @@ PROJECT = Path(__file__).resolve().parent.parent
 REPORTING = """
 import sys
 from pathlib import Path
-from harness.html_report.report import write_report
+from harness.plugins.html_report.report import write_report
 from harness.runs import Run
 write_report(Run(Path(sys.argv[1])))
 """

@@ -72,8 +72,8 @@ async def play(folder: Path, count: int, latency_ms: int, strategy: str) -> Rows
     asked = ("--intents", str(folder / "intents.json"), "--plans", str(folder / "plan.json"))
     latency = ("--latency-ms", str(latency_ms))
     async with (
-        start_servers("harness.demo", log=folder / "log") as sites_port,
-        start_servers("harness.demo.model.model_server", *asked, *latency, log=folder / "log") as port,
+        start_servers("harness.plugins.demo", log=folder / "log") as sites_port,
+        start_servers("harness.plugins.demo.model.model_server", *asked, *latency, log=folder / "log") as port,
     ):
         command = [
             *(sys.executable, str(PROJECT / "run.py"), f"run.root={folder}", "run.id=run", "run.report=false"),

@@ -17,8 +17,8 @@ from benchmarks.gateway import record
 from benchmarks.results import Rows, parser, tell, timed
 from harness.choices import Sandbox
 from harness.errors import ConfigError
-from harness.gateway.sandbox.bubblewrap import choose_sandbox
-from harness.gateway.scripted import scripted_process
+from harness.plugins.process_agent.scripted import scripted_process
+from harness.sandbox.bubblewrap import choose_sandbox
 from harness.testing import ScriptedPages
 
 AGENT = """

@@ -10,14 +10,10 @@ from dataclasses import dataclass
 from harness.actions import extract
 from harness.actions.truncate import cut
 from harness.agents.token_limit import trim
-from harness.benchmarks.webarena.render_file import read_render
-from harness.benchmarks.webarena.results_import import verdicts_in
 from harness.browser.network.addresses import Addresses, SiteFinder
 from harness.browser.rendering.similarity import entries, renamed, without_ids
 from harness.codec import loads
 from harness.config.override_keys import misspelt
-from harness.demo.code.projects import markdown
-from harness.demo.model.prompt_parser import read_request
 from harness.errors import HarnessError
 from harness.escape import one_line, visible
 from harness.evaluation.action_classes import action_set_of
@@ -28,6 +24,10 @@ from harness.journal.redaction import Redactor
 from harness.llm.providers.chat import read_completion
 from harness.llm.retry import RetryableError
 from harness.llm.retry_after import retry_after_s
+from harness.plugins.demo.code.projects import markdown
+from harness.plugins.demo.model.prompt_parser import read_request
+from harness.plugins.webarena.render_file import read_render
+from harness.plugins.webarena.results_import import verdicts_in
 from harness.records import Eval, Site, Task
 from harness.tasks.placeholders import expand
 

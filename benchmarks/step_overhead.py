@@ -161,7 +161,10 @@ class Stage(NamedTuple):
 @asynccontextmanager
 async def stage() -> AsyncIterator[Stage]:
     with tempfile.TemporaryDirectory() as folder:
-        async with start_servers("harness.demo", log=Path(folder) / "log") as port, async_playwright() as playwright:
+        async with (
+            start_servers("harness.plugins.demo", log=Path(folder) / "log") as port,
+            async_playwright() as playwright,
+        ):
             home = f"http://t0.shop.localhost:{port}/"
             site = Site(name="shop", url=home.rstrip("/"), canonical=HOME.rstrip("/"))
             browser = await playwright.chromium.launch(

@@ -166,8 +166,8 @@ async def stage(tasks: int, lanes: int, latency_ms: int) -> AsyncIterator[Stage]
         task_file, plans, intents = write_tasks(folder, tasks)
         asked = ("--intents", str(intents), "--plans", str(plans), "--latency-ms", str(latency_ms))
         async with (
-            start_servers("harness.demo", log=folder / "log") as sites_port,
-            start_servers("harness.demo.model.model_server", *asked, log=folder / "log") as port,
+            start_servers("harness.plugins.demo", log=folder / "log") as sites_port,
+            start_servers("harness.plugins.demo.model.model_server", *asked, log=folder / "log") as port,
         ):
             yield Stage(
                 folder=folder, tasks=task_file, sites_port=sites_port, port=port, lanes=lanes, latency_ms=latency_ms

@@ -28,9 +28,9 @@ import pyarrow.parquet as pq
 
 from benchmarks.results import Rows, parser, row, tell, timed
 from benchmarks.spending import spent
-from harness.tracking.model import Model
-from harness.tracking.parquet import schema
-from harness.tracking.trajectory import Trajectory
+from harness.plugins.tracking.model import Model
+from harness.plugins.tracking.parquet import schema
+from harness.plugins.tracking.trajectory import Trajectory
 
 PROJECT = Path(__file__).resolve().parent.parent
 WORDS = "the page shows a list of orders with their state and the total of each in dollars".split()

@@ -18,9 +18,9 @@ import psutil
 from starlette.responses import HTMLResponse
 
 from benchmarks.results import Rows, parser, row, tell
-from harness.demo.model.model_server import endpoint_app
-from harness.demo.model.scripts import read_plans
 from harness.loopback_server import serving
+from harness.plugins.demo.model.model_server import endpoint_app
+from harness.plugins.demo.model.scripts import read_plans
 
 PROJECT = Path(__file__).resolve().parent.parent
 INTENT = "Look through the list, then stop."

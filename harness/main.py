@@ -23,7 +23,6 @@ COMMANDS = Registry(
     noun="command",
     core={
         "fork": "harness.commands.fork",
-        "report": "harness.commands.report",
         "compare": "harness.commands.compare",
         "show": "harness.commands.show",
         "replay": "harness.commands.replay",

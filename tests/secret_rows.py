@@ -27,15 +27,7 @@ from harness.api import (
     RecordedEpisode,
     Reply,
 )
-from harness.benchmarks.assistantbench.assistantbench import AnswerScore
-from harness.benchmarks.browsecomp.browsecomp import Grader
-from harness.benchmarks.miniwob.miniwob import RawReward
-from harness.benchmarks.online_mind2web.webjudge import WebJudge
-from harness.benchmarks.real.check_scripts import CheckScripts
-from harness.benchmarks.real.state_checks import StateChecks
 from harness.benchmarks.sealed_answers import encrypt, seal
-from harness.benchmarks.visualwebarena.evaluators import ProgramHtml, StringMatch, UrlMatch
-from harness.benchmarks.webvoyager.last_screenshots import LastScreenshots
 from harness.choices import Durability
 from harness.codec import dumps
 from harness.evaluators.quotation import quoted
@@ -43,6 +35,14 @@ from harness.evaluators.scorer import Scorer
 from harness.journal.redaction import Redactor
 from harness.journal.store import RunFolder
 from harness.pictures.png import blank_picture
+from harness.plugins.assistantbench.assistantbench import AnswerScore
+from harness.plugins.browsecomp.browsecomp import Grader
+from harness.plugins.miniwob.miniwob import RawReward
+from harness.plugins.online_mind2web.webjudge import WebJudge
+from harness.plugins.real.check_scripts import CheckScripts
+from harness.plugins.real.state_checks import StateChecks
+from harness.plugins.visualwebarena.evaluators import ProgramHtml, StringMatch, UrlMatch
+from harness.plugins.webvoyager.last_screenshots import LastScreenshots
 from harness.protocols import RawEvidence, TargetValue
 from harness.records import Episode, EpisodeLimits, Eval, HtmlTarget, LiveObservation, Status, Task
 from harness.runner.episode import EpisodeRunner

@@ -12,7 +12,7 @@ from typing import Any
 import harness.api
 import harness.testing
 from harness.config.setting_catalog import words_of
-from harness.tracking.trajectory import Trajectory, TrajectoryGroup
+from harness.plugins.tracking.trajectory import Trajectory, TrajectoryGroup
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "pages" / "api.md"
 SHOWN = re.findall(r"^::: (\S+)$", PAGE.read_text(), re.MULTILINE)
@@ -25,7 +25,7 @@ def test_every_public_name_is_on_the_page_once() -> None:
         if not name.startswith("_") and getattr(one, "__module__", "") == "harness.testing"
     ]
     public = [f"harness.api.{name}" for name in harness.api.__all__] + [f"harness.testing.{name}" for name in testing]
-    assert sorted(one for one in SHOWN if not one.startswith("harness.tracking.")) == sorted(public)
+    assert sorted(one for one in SHOWN if not one.startswith("harness.plugins.tracking.")) == sorted(public)
 
 
 def shown() -> Iterator[tuple[str, Any]]:

@@ -20,8 +20,8 @@ from chaos_tasks import FREE, KINDS, posed, write
 from chaos_victims import PARENT, Family, go_on, kill, kind_of, stop
 
 from harness.browser.network.http import fetch
-from harness.demo.model.scripts import Scripts, read_plans
 from harness.loopback_server import serving
+from harness.plugins.demo.model.scripts import Scripts, read_plans
 from harness.tasks import load
 from tests.waiting import wait_until
 

@@ -11,7 +11,7 @@ import pytest
 
 from harness.embedded_server import RESTARTS, start_servers
 from harness.errors import UsageError
-from tests.demo.conftest import sign_in
+from tests.plugins.demo.conftest import sign_in
 from tests.waiting import until
 
 HOST = "http://t1.shop.localhost"
@@ -21,7 +21,7 @@ def server() -> psutil.Process | None:
     """The child of this process that serves the sites."""
     for child in psutil.Process().children():
         with suppress(psutil.Error):
-            if "harness.demo" in child.cmdline():
+            if "harness.plugins.demo" in child.cmdline():
                 return child
     return None
 
@@ -47,7 +47,7 @@ async def test_sites_that_are_killed_come_back_on_their_port_with_what_was_done_
     state = tmp_path / "state"
     log = tmp_path / "log"
     starting = start_servers(
-        "harness.demo", "--state", str(state), log=log, name="the embedded sites", tell=told.append
+        "harness.plugins.demo", "--state", str(state), log=log, name="the embedded sites", tell=told.append
     )
     async with starting as port:
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers={"host": "t1.shop.localhost"}) as one:
@@ -68,7 +68,9 @@ async def test_sites_that_are_killed_come_back_on_their_port_with_what_was_done_
 async def test_a_server_that_keeps_dying_is_given_up_with_a_sentence(tmp_path: Path) -> None:
     told: list[str] = []
     with pytest.raises(ExceptionGroup) as failed:
-        async with start_servers("harness.demo", log=tmp_path / "log", name="the embedded sites", tell=told.append):
+        async with start_servers(
+            "harness.plugins.demo", log=tmp_path / "log", name="the embedded sites", tell=told.append
+        ):
             for _ in range(RESTARTS + 1):
                 known = len(told)
                 kill_server()

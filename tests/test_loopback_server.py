@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from harness.demo.registry import SITES
-from harness.demo.tenants import SitesApp
 from harness.loopback_server import serving
+from harness.plugins.demo.registry import SITES
+from harness.plugins.demo.tenants import SitesApp
 
 pytestmark = pytest.mark.integration
 
@@ -33,7 +33,7 @@ async def start(*options: str) -> tuple[asyncio.subprocess.Process, int]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "harness.demo",
+        "harness.plugins.demo",
         *options,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

@@ -20,10 +20,10 @@ from harness import cli
 from harness.codec import dumps
 from harness.llm.endpoint import Endpoint
 from harness.llm.fine_tuning_api import FineTuning
+from harness.plugins.tracking.backends.openai import OpenAIBackend
+from harness.plugins.tracking.episodes import RunTrajectories
+from harness.plugins.tracking.trainable import TrainableModel
 from harness.tasks import load
-from harness.tracking.backends.openai import OpenAIBackend
-from harness.tracking.episodes import RunTrajectories
-from harness.tracking.trainable import TrainableModel
 
 PROJECT = Path(__file__).resolve().parents[2]
 TASKS, PLANS = PROJECT / "tasks" / "demo.json", PROJECT / "tasks" / "demo.plans.json"
@@ -118,7 +118,7 @@ def serving(work: Path, tasks: int) -> Iterator[str]:
     command = [
         sys.executable,
         "-m",
-        "harness.demo.model.model_server",
+        "harness.plugins.demo.model.model_server",
         *(part for pair in arguments.items() for part in pair),
     ]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as endpoint:

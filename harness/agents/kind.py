@@ -7,10 +7,10 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from harness.actions import ActionSet
 from harness.agents.page_view import PageView
-from harness.agents.settings import AgentSettings, ModelAgentSettings
 from harness.api import Agent, ChatModel
 from harness.choices import ObservationType, OnDivergence
 from harness.protocols import SessionAgent
+from harness.settings.agents import AgentSettings, ModelAgentSettings
 from harness.settings.observation import TEXTS, ObservationSettings
 
 _Settings = TypeVar("_Settings", bound=AgentSettings, contravariant=True)

@@ -5,9 +5,9 @@ What it passes, a task gives away: its start page already is what the task asks 
 
 from harness.actions import Stop
 from harness.agents.kind import AgentContext
-from harness.agents.settings import AgentSettings
 from harness.api import Agent, ChatModel, Decision
 from harness.records import Episode, LiveObservation, Task
+from harness.settings.agents import AgentSettings
 
 
 class NullAgent:

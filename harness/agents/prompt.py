@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.agents.settings import PromptSettings
 from harness.api import Message
 from harness.errors import ConfigError
+from harness.settings.agents import PromptSettings
 
 PLACEHOLDERS = ("observation", "notices", "url", "objective", "previous_actions")
 _PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")

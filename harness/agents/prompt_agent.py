@@ -14,10 +14,10 @@ from harness.agents.kind import AgentContext
 from harness.agents.page_view import PageView
 from harness.agents.prompt import Prompt, read_prompt
 from harness.agents.prompt_history import first_kept, rough_tokens
-from harness.agents.settings import PromptSettings
 from harness.api import Agent, ChatModel, Decision, Message, Reply
 from harness.errors import ActionSyntaxError
 from harness.records import Episode, LiveObservation, Task
+from harness.settings.agents import PromptSettings
 
 MOST_OF_A_REPLY = 20_000
 """A past answer that is repeated."""

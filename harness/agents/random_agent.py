@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from harness.actions import Action, Click, GoBack, Scroll, Target, Type, resolve
 from harness.agents.kind import AgentContext
-from harness.agents.settings import AgentSettings
 from harness.api import Agent, ChatModel, Decision
 from harness.records import Episode, LiveObservation, Task
+from harness.settings.agents import AgentSettings
 
 _CLICKED = frozenset(
     "button checkbox combobox link menuitem menuitemcheckbox menuitemradio option radio switch tab treeitem".split()

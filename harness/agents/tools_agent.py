@@ -29,7 +29,6 @@ from harness.agents.calls import MOST_CALLS, acting, memory_of, next_call, read_
 from harness.agents.conversation import Conversation
 from harness.agents.kind import AgentContext
 from harness.agents.page_view import PageView
-from harness.agents.settings import ToolsSettings
 from harness.agents.task_images import with_objective
 from harness.api import Agent, ChatModel, Decision
 from harness.choices import ObservationType
@@ -45,6 +44,7 @@ from harness.records import (
     Tool,
     ToolCall,
 )
+from harness.settings.agents import ToolsSettings
 
 NO_CALL = "your reply held no call; call a function, and stop with the answer when you are done"
 _SPLITTER = "```"

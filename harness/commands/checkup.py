@@ -75,7 +75,9 @@ async def _around(context: RunContext) -> AsyncIterator[DoctorCheck]:
 
 
 def _sandbox(wanted: Sandbox) -> DoctorCheck:
-    from harness.gateway.sandbox.bubblewrap import choose_sandbox  # only of use with an agent that is a process
+    from harness.sandbox.bubblewrap import (
+        choose_sandbox,  # only of use with an agent that is a process
+    )
 
     try:
         found, why = choose_sandbox(wanted)

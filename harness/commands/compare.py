@@ -30,12 +30,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from contextlib import ExitStack
 
-    from harness.bundles.run_bundle import run_or_bundle
     from harness.codec import dumps
     from harness.escape import escaped, flat
     from harness.reports.compare_table import print_comparison
     from harness.reports.terminal import Terminal
     from harness.runs.comparison import compare_runs
+    from harness.runs.opened_run import run_or_bundle
     from harness.runs.run import Run
 
     level = options.fail_if_regressed
@@ -49,9 +49,9 @@ def run(options: argparse.Namespace) -> int:
         first = Run(before.folder, scoring=options.scoring)
         found = compare_runs(first, [Run(one.folder, scoring=first.scoring) for one in after])
     if options.html:
-        from harness.html_report.report import write_comparison
+        from harness.reports.pages import COMPARISON_PAGES
 
-        write_comparison(options.html, found)
+        COMPARISON_PAGES.find("html")(options.html, found)
     if options.json:
         sys.stdout.write(escaped(dumps(found, pretty=True).decode()))
     else:

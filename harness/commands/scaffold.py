@@ -360,7 +360,7 @@ command: [python3, "${package:NAME,agent.py}"]
     "tests/test_NAME.py": """import sys
 from pathlib import Path
 
-from harness.gateway.scripted import scripted_process
+from harness.plugins.process_agent.scripted import scripted_process
 from harness.testing import MemoryJournal, play
 
 COMMAND = [sys.executable, str(Path(__file__).parents[1] / "NAME" / "agent.py")]

@@ -9,8 +9,8 @@ from harness.commands.scoring_option import add_scoring
 from harness.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
-    from harness.bundles.run_bundle import OpenedRun
     from harness.records import Decided
+    from harness.runs.opened_run import OpenedRun
     from harness.runs.run import Run
 
 HELP = "print a run, one of its tasks, or one step"
@@ -28,8 +28,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from harness.bundles.run_bundle import run_or_bundle
     from harness.escape import flat
+    from harness.runs.opened_run import run_or_bundle
 
     with run_or_bundle(options.run) as opened:
         if options.request:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from harness.agents.settings import ComputerSettings, PromptSettings
-from harness.gateway.settings import ProcessSettings
+from harness.settings.agents import ComputerSettings, PromptSettings
+from harness.settings.process_agent import ProcessSettings
 
 FIRST_PLACES = {
     "{agents}/browser-use/bin/python": ".venv-agents/browser-use/bin/python",

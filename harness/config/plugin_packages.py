@@ -22,7 +22,7 @@ from harness.errors import ConfigError
 from harness.journal.secret_detection import is_secret_name
 from harness.registry import installed
 from harness.settings.fields import Tree, as_plain, flat
-from harness.settings.plugin import FIRST_PATHS
+from harness.settings.plugin import first_path
 
 GROUP = "cairn.plugins"
 _NULL_AGENT = re.compile(r"(agent=(?:[\w.-]+,)*)null(?=,|$)")
@@ -61,7 +61,7 @@ def measured_plugin(name: str, target: str, arguments: Mapping[str, Any]) -> Tre
     top = target.partition(".")[0]
     packages = sorted(set(_distributions_on(tuple(sys.path)).get(top, ())))
     measured: Tree = {
-        f"{name}._target_": FIRST_PATHS.get(target, target),
+        f"{name}._target_": first_path(target),
         f"{name}.distribution": ", ".join(f"{package} {version(package)}" for package in packages) or None,
     }
     return measured | {

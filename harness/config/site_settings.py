@@ -18,13 +18,14 @@ from harness.choices import ResetWhen, SiteLocking, ValueRange
 from harness.config.override_keys import misspelt
 from harness.errors import ConfigError
 from harness.settings.fields import Tree, setting
+from harness.settings.plugin import path_now
 
 if TYPE_CHECKING:
     from harness.records import Login
 
 URL = "{url}"
 """In a reset hook: the real base URL of the instance."""
-DEMO_SERVER = "harness.demo"
+DEMO_SERVER = "harness.plugins.demo"
 _OLD_NAME_OF_LOCKS = "leases"
 """Read until the next release; the changelog names the new key."""
 _HTTP = ("http://", "https://")
@@ -202,7 +203,7 @@ def _server(tree: Mapping[str, Any], place: str) -> str | None:
         raise ConfigError(
             f"{place}.server={cut(server, 80)} is not a module; give its dotted name, as in my_package.server"
         )
-    return server
+    return server and path_now(server)
 
 
 def _site_tree(name: str, tree: object) -> Mapping[str, Any]:

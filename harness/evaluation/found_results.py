@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from harness.bundles.archive import has_trailer
-from harness.bundles.run_bundle import SUFFIX
 from harness.errors import ConfigError
 from harness.journal.names import JOURNAL_SUFFIX
+from harness.runs.opened_run import SUFFIX, is_bundle
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +72,7 @@ def _is_result(place: str, name: str) -> bool:
     kind = f".{name.rpartition('.')[2].lower()}"
     if kind in (*_PAGES, *_ARCHIVES) and (path := Path(place, name)).is_file():
         with suppress(OSError):
-            return _is_report(path) if kind in _PAGES else has_trailer(path)
+            return _is_report(path) if kind in _PAGES else is_bundle(path)
     return kind == SUFFIX
 
 

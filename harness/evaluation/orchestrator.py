@@ -34,16 +34,16 @@ from harness.evaluation.reset_hooks import unresettable
 from harness.evaluation.run_context import RunContext, RunSettings
 from harness.evaluation.run_secrets import RunSecrets
 from harness.evaluation.summary_cache import invalidate_summary, save_summary
-from harness.evaluation.trackers import Tracker
+from harness.evaluation.trackers import RunTracker, open_tracker
 from harness.evaluation.version_drift import PLANS, VERSIONS, check_version_drift, versions
 from harness.journal.index import Scan, scan
 from harness.journal.redacting_stream import redact_output
 from harness.journal.redaction import Redactor, redact_logs
 from harness.journal.store import RunFolder
 from harness.records import Task
-from harness.registry import Registry
 from harness.reports.basis import basis
 from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
+from harness.reports.pages import PAGES
 from harness.reports.summary import Invocation, Summary, as_json, summarize
 from harness.reports.table import StillPending, exit_code, print_summary
 from harness.reports.terminal import Terminal
@@ -62,7 +62,6 @@ from harness.runs.outcome import is_judgeable
 from harness.runs.results import Result, not_begun, result_of
 from harness.runs.run import Run
 
-REPORTS = Registry(group="cairn.reports", noun="report")
 """What writes a report of a run that has ended: a function of `harness.runs.Run`."""
 _NOT_CACHED = (
     "llm.cache does not apply to agent=process: the agent's requests are passed on and not kept; a judge's are"
@@ -133,7 +132,8 @@ async def _evaluate(
         jobs, embedded = build_scheduler(settings, run, tasks, outcomes=asked, stopping=stopping)
         spent = outcomes if len(jobs) else {}  # without pending jobs there is nothing to stop
         budget = build_run_budget(config.run, run, spent, stopping=stopping)
-        tracker, invocation = Tracker(config.tracking, config.llm, config.scoring, folder), Invocation()
+        tracker = open_tracker(config.tracking, config.llm, config.scoring, folder)
+        invocation = Invocation()
         if plays := bool(len(jobs)) and not budget.is_empty():
             check_keys(config.llm, config.judge)
             await check_before(config, jobs.pending, outcomes, console.say)
@@ -200,7 +200,9 @@ def _keep_quiet(secrets: RunSecrets, folder: Path) -> Redactor:
 
 
 def _say_what_confines(config: Config, console: Terminal) -> None:
-    from harness.gateway.sandbox.bubblewrap import choose_sandbox  # only of use with an agent that is a process
+    from harness.sandbox.bubblewrap import (
+        choose_sandbox,  # only of use with an agent that is a process
+    )
 
     sandbox, why = choose_sandbox(config.agent.sandbox)
     if sandbox is None:
@@ -258,7 +260,7 @@ def _describe(  # noqa: PLR0913 (what a run is)
 
 
 async def _play(
-    context: RunContext, jobs: Scheduler, console: Terminal, *, tracker: Tracker, budget: RunBudget
+    context: RunContext, jobs: Scheduler, console: Terminal, *, tracker: RunTracker, budget: RunBudget
 ) -> Invocation:
     from harness.evaluation.executor_choice import (
         run_with_executor,
@@ -399,5 +401,5 @@ def _write_reports(  # noqa: PLR0913 (what reports are made of)
 ) -> None:
     run = Run(folder.path, scoring=config.scoring.value, scanned=found)
     write_reports(folder, _about(config, tasks), run, console=console)
-    for name in REPORTS.names() if pages else ():
-        REPORTS.find(name)(run)  # imported here, and jinja with it
+    for name in PAGES.names() if pages else ():
+        PAGES.find(name)(run)  # imported here, and jinja with it

@@ -140,8 +140,8 @@ def why_foreign(port: int | None, status: int) -> str:
         )
     if 400 <= status < 500 or status == _NOT_IMPLEMENTED:
         return (
-            f"another program answers on {where} (status {status} to a reset); give the port of python -m harness.demo,"
-            " or null to start the sites for the run"
+            f"another program answers on {where} (status {status} to a reset); give the port of"
+            " python -m harness.plugins.demo, or null to start the sites for the run"
         )
     return ""
 

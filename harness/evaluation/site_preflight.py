@@ -134,7 +134,8 @@ def _refusal(place: _Place, why: str) -> str:
     if place.setting == "sites.port":
         return (
             f"the embedded sites are not on the port of sites.port={urlsplit(place.url).port}: {why}; start them there"
-            f" (python -m harness.demo --port {urlsplit(place.url).port}, with {KEY_VARIABLE}), or set sites.port=null"
+            f" (python -m harness.plugins.demo --port {urlsplit(place.url).port}, with {KEY_VARIABLE}), or set"
+            " sites.port=null"
         )
     return (
         f"site {place.site} cannot be reached at {shown(place.url)}: {why}; start it, or correct its address with"

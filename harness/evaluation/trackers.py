@@ -1,104 +1,57 @@
-"""Logs a run with `Model.log`: completely at its end, and its state from time to time.
+"""What logs a run beside its journals (`tracking.kind`); found by name."""
 
-Everything is read from the journals, so nothing is lost if logging was off or failed: `harness export art RUN` logs the
-same later. A run that has not ended is logged under a separate split, so that no checkpoint is judged by it.
-"""
-
-import asyncio
-import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import Protocol
 
 from harness.choices import Dialect
-from harness.config import TrackingConfig, slug
-from harness.errors import ConfigError, JournalError, UsageError
-from harness.evaluation.builder import build_sinks
-from harness.protocols import Phase, Progress, ProgressEvent
+from harness.config import TrackingConfig
+from harness.errors import ConfigError
+from harness.protocols import Progress
+from harness.registry import Registry
 from harness.settings.models import LlmSettings
-from harness.tracking.episodes import RunTrajectories
-from harness.tracking.lazy import pyarrow
-from harness.tracking.model import Model
-from harness.tracking.name_rules import path_part
 
-logger = logging.getLogger(__name__)
+TRACKERS = Registry(group="cairn.trackers", noun="tracking.kind")
+"""Name to what is called with `TrackingConfig`, `LlmSettings`, scoring and run folder, and gives a `RunTracker`."""
 
 
-class Tracker:
-    """Logs one run; with `tracking=none` it does nothing."""
+class RunTracker(Protocol):
+    """Logs one run."""
 
-    def __init__(self, tracking: TrackingConfig, llm: LlmSettings, dialect: Dialect, folder: Path) -> None:
-        """Raises: UsageError: A setting is wrong, or the extra is missing: better now than after hours of a run."""
-        if tracking.every < 0 or llm.step < 0:
-            raise ConfigError("tracking.every and llm.step must be at least 0")
-        self._settings, self._step, self._dialect = tracking, llm.step, dialect
-        self._folder = folder
-        self._model: Model | None = None
-        if tracking.kind == "art":
-            pyarrow()
-            path_part(tracking.split, "tracking.split")
-            self._model = Model(
-                name=path_part(tracking.name or slug(llm.model), "tracking.name"),
-                project=path_part(tracking.project, "tracking.project"),
-                base_path=tracking.base_path,
-                report_metrics=build_sinks(tracking.report_metrics),
-            )
-
-    @asynccontextmanager
-    async def following(self, progress: Progress) -> AsyncIterator[Progress]:
+    def following(self, progress: Progress) -> AbstractAsyncContextManager[Progress]:
         """A `Progress` to use instead of `progress`, which also logs the run from time to time."""
-        every = self._settings.every
-        if self._model is None or not every:
-            yield progress
-            return
-        counting = _Counting(progress, every)
-        following = asyncio.create_task(self._log_when(counting.due))
-        try:
-            yield counting
-        finally:
-            following.cancel()
-            await asyncio.wait([following])
-            if not following.cancelled() and (error := following.exception()):
-                raise error
+        ...
 
     async def log(self, *, whole: bool) -> None:
         """Log the run as it is in its journals; the same whole run is logged once."""
-        if self._model is None:
-            return
-        split = self._settings.split
-        await self._model.log(
-            RunTrajectories(self._folder, self._dialect.value),
-            split if whole else f"{split}_partial",
-            step=self._step,
-            on_repeat="once" if whole else "replace",
-        )
+        ...
+
+    async def close(self) -> None: ...
+
+
+class NoTracker:
+    """Logs nothing."""
+
+    @asynccontextmanager
+    async def following(self, progress: Progress) -> AsyncIterator[Progress]:
+        yield progress
+
+    async def log(self, *, whole: bool) -> None:
+        pass
 
     async def close(self) -> None:
-        if self._model is not None:
-            await self._model.close()
-
-    async def _log_when(self, due: asyncio.Event) -> None:
-        while True:
-            await due.wait()
-            due.clear()
-            try:
-                await self.log(whole=False)
-            except (UsageError, JournalError) as exc:
-                logger.warning("the run continues, but its progress could not be logged: %s", exc)
+        pass
 
 
-class _Counting:
-    """A `Progress` that says when enough tasks have ended."""
+def open_tracker(tracking: TrackingConfig, llm: LlmSettings, dialect: Dialect, folder: Path) -> RunTracker:
+    """What the settings name.
 
-    def __init__(self, progress: Progress, every: int) -> None:
-        self.due = asyncio.Event()
-        self._progress = progress
-        self._every = every
-        self._ended = 0
-
-    def tell(self, news: ProgressEvent) -> None:
-        self._progress.tell(news)
-        if news.phase == Phase.ended:
-            self._ended += 1
-            if self._ended % self._every == 0:
-                self.due.set()
+    Raises: UsageError: A setting is wrong, or a package is missing: better now than after hours of a run.
+    """
+    if tracking.every < 0 or llm.step < 0:
+        raise ConfigError("tracking.every and llm.step must be at least 0")
+    if tracking.kind == "none":
+        return NoTracker()
+    tracker: RunTracker = TRACKERS.find(tracking.kind)(tracking, llm, dialect, folder)
+    return tracker

@@ -4,10 +4,29 @@ from dataclasses import dataclass
 
 from harness.settings.fields import Tree, setting
 
-FIRST_PATHS = {"harness.benchmarks.miniwob.miniwob.MiniWob": "harness.benchmarks.miniwob.benchmark.MiniWob"}
-"""Shipped classes that were moved, to their first path: it is still understood, and runs are measured by it, so that
-run folders from before the move are resumed."""
-_PATHS_NOW = {first: now for now, first in FIRST_PATHS.items()}
+_BENCHMARKS = (
+    *("assistantbench", "browsecomp", "miniwob", "online_mind2web", "real", "visualwebarena"),
+    *("webarena", "webarena_verified", "webvoyager"),
+)
+MOVED = (
+    ("harness.benchmarks.miniwob.benchmark.MiniWob", "harness.plugins.miniwob.miniwob.MiniWob"),
+    *((f"harness.benchmarks.{name}.", f"harness.plugins.{name}.") for name in _BENCHMARKS),
+    ("harness.audit.", "harness.plugins.audit."),
+    ("harness.demo", "harness.plugins.demo"),
+    ("harness.tracking.", "harness.plugins.tracking."),
+)
+"""Where shipped classes and modules were at first, and where they are now. The first path is still understood, and runs
+are measured by it, so that run folders from before a move are resumed."""
+
+
+def path_now(path: str) -> str:
+    """Where a class is that had this dotted path once."""
+    return next((now + path.removeprefix(first) for first, now in MOVED if path.startswith(first)), path)
+
+
+def first_path(path: str) -> str:
+    """The dotted path that a class had at first: what runs are measured by."""
+    return next((first + path.removeprefix(now) for first, now in MOVED if path.startswith(now)), path)
 
 
 @dataclass(frozen=True)
@@ -23,4 +42,4 @@ class PluginSettings:
     """What the constructor of the class is given, by name."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_target_", _PATHS_NOW.get(self._target_ or "", self._target_))
+        object.__setattr__(self, "_target_", self._target_ and path_now(self._target_))

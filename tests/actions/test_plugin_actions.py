@@ -10,13 +10,13 @@ import pytest
 from harness.actions import Action, BrowserControls, CairnActionSet, Stop, Target, resolve
 from harness.actions import action as action_module
 from harness.agents.prompt import read_prompt
-from harness.agents.settings import PromptSettings
 from harness.codec import UnknownKind, decode, encode
 from harness.config import Config
 from harness.errors import ActionSyntaxError, ConfigError, JournalCorrupt, JournalError
 from harness.evaluation.action_classes import action_set_of, prompt_lines
 from harness.journal.log import Journal, read
 from harness.records import Node
+from harness.settings.agents import PromptSettings
 from tests.journal.episodes import acted, decided, opened
 
 

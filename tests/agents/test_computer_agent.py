@@ -25,14 +25,14 @@ from harness.actions import (
     Stop,
     Wait,
 )
-from harness.agents.computer_box import ComputerBox, legend
-from harness.agents.computer_calls import Screen
+from harness.actions.computer_calls import Screen
 from harness.agents.conversation import Conversation
 from harness.agents.tools_agent import ToolsAgent
 from harness.api import Message, Reply
 from harness.cli import configured
 from harness.errors import ConfigError
 from harness.evaluation.builder import build_agent, check_plugins
+from harness.plugins.computer_agent.box import ComputerBox, legend
 from harness.records import ComputerTool, LiveObservation, Node, ToolCall
 from tests.agents.test_tools_agent import BIDI, SET, Answers, Play, call, calling, check_answered, page
 

@@ -7,12 +7,12 @@ import pytest
 
 from harness.actions import Click, InvalidAction, KeepNote, Scroll, Stop
 from harness.actions.keep_note import MOST_OF_A_NOTE
-from harness.agents.computer_box import ComputerBox
 from harness.agents.conversation import Conversation
 from harness.agents.tools_agent import ToolBox, ToolsAgent
 from harness.api import Reply
 from harness.cli import configured
 from harness.evaluation.builder import build_agent
+from harness.plugins.computer_agent.box import ComputerBox
 from harness.records import Refused
 from tests.agents.test_tools_agent import SET, Answers, Play, call, calling, check_answered
 

@@ -11,7 +11,7 @@ from PIL import Image
 from harness.actions import Box
 from harness.agents.page_view import MOST_OF_A_NAME, NO_MARKS, PageView, legend
 from harness.api import Message
-from harness.demo.model.prompt_parser import read_request
+from harness.plugins.demo.model.prompt_parser import read_request
 from harness.records import LiveObservation, Node
 from harness.testing import observation
 

@@ -10,10 +10,10 @@ from omegaconf import OmegaConf
 
 from harness.actions import InvalidAction, Stop, extract
 from harness.agents.prompt import read_prompt
-from harness.agents.settings import PromptSettings
 from harness.config import PROJECT
 from harness.errors import ConfigError
 from harness.evaluation.action_classes import action_set_of
+from harness.settings.agents import PromptSettings
 
 SHIPPED = sorted((PROJECT / "configs" / "agent").glob("*.yaml"))
 SETTINGS = PromptSettings(

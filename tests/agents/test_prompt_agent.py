@@ -11,13 +11,12 @@ from harness.actions import Action, Click, InvalidAction, Scroll, Stop, Target, 
 from harness.agents.page_view import PageView
 from harness.agents.prompt import Prompt, read_prompt
 from harness.agents.prompt_agent import PromptAgent
-from harness.agents.settings import PromptSettings
 from harness.api import ComputerTool, Message, Reply, Tool
 from harness.config import PROJECT
-from harness.demo.model.scripted_policy import reply as scripted_reply
-from harness.demo.model.scripts import Script, Scripts
-from harness.demo.model.scripts import ScriptStep as PlanStep
 from harness.evaluation.action_classes import action_set_of
+from harness.plugins.demo.model.scripted_policy import reply as scripted_reply
+from harness.plugins.demo.model.scripts import Script, Scripts
+from harness.plugins.demo.model.scripts import ScriptStep as PlanStep
 from harness.records import (
     Acted,
     Decided,
@@ -34,6 +33,7 @@ from harness.records import (
     Task,
     Usage,
 )
+from harness.settings.agents import PromptSettings
 from harness.testing import MemoryJournal, ScriptedModel, play
 
 PICTURE = PageView(text=False, image=True)

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from harness.api import Benchmark, EvaluatorError, Message, RecordedEpisode, Task
-from harness.benchmarks.assistantbench.assistantbench import AssistantBench
-from harness.benchmarks.browsecomp.browsecomp import BrowseComp, Grader
-from harness.benchmarks.online_mind2web.online_mind2web import OnlineMind2Web
-from harness.benchmarks.real.check_scripts import CheckScripts
-from harness.benchmarks.real.real import Real
-from harness.benchmarks.real.state_checks import StateChecks
 from harness.benchmarks.sealed_answers import decrypt, encrypt, seal, unseal
-from harness.benchmarks.webvoyager.webvoyager import WebVoyager
 from harness.errors import ConfigError, TaskError
+from harness.plugins.assistantbench.assistantbench import AssistantBench
+from harness.plugins.browsecomp.browsecomp import BrowseComp, Grader
+from harness.plugins.online_mind2web.online_mind2web import OnlineMind2Web
+from harness.plugins.real.check_scripts import CheckScripts
+from harness.plugins.real.real import Real
+from harness.plugins.real.state_checks import StateChecks
+from harness.plugins.webvoyager.webvoyager import WebVoyager
 from harness.tasks import load
 from harness.testing import MemoryArtifacts, ScriptedPage, a_task, closed
 

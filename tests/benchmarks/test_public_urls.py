@@ -1,6 +1,6 @@
 """WebArena's unbounded URL mapping, as it is."""
 
-from harness.benchmarks.webarena.public_urls import to_deployed, to_public
+from harness.plugins.webarena.public_urls import to_deployed, to_public
 
 DEPLOYED = {"reddit": "http://forum.test:9999", "gitlab": "http://git.test:8023", "shopping": ""}
 

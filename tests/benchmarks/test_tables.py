@@ -77,7 +77,7 @@ def test_the_figures_of_a_benchmarks_table_are_those_of_its_settings(benchmark: 
 
 
 def test_miniwobs_table_counts_the_packages_pages() -> None:
-    package = pytest.importorskip("harness.benchmarks.miniwob.package_pages")
+    package = pytest.importorskip("harness.plugins.miniwob.package_pages")
     registered = package.registered()
     here = rows("miniwob")["tasks that load"][1]
     assert here.startswith(f"{len(registered)};") and f"all {len(package.names())} pages" in here

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from harness.actions import Click, Goto, Target
-from harness.browser.live.pace import Pace
-from harness.browser.live.rules import LiveRules
 from harness.browser.network import allowlist, outbound
 from harness.browser.session.chromium import ChromiumPool
 from harness.browser.session.environment import BrowserEnvironment
 from harness.errors import SiteUnavailable
+from harness.plugins.live.pace import Pace
+from harness.plugins.live.rules import LiveRules
 from harness.protocols import StepResult
 from harness.records import Episode, Eval, LiveObservation, Refused, Task
 from harness.settings.browser import BrowserSettings
@@ -158,7 +158,7 @@ async def test_pages_of_one_host_keep_their_distance(web: LiveStub, monkeypatch:
         now[0] += seconds
 
     web.clock = lambda: now[0]
-    monkeypatch.setattr("harness.browser.live.gate.Pace", partial(Pace, clock=web.clock, sleep=sleep))
+    monkeypatch.setattr("harness.plugins.live.gate.Pace", partial(Pace, clock=web.clock, sleep=sleep))
     async with live(replace(FAST, pages_per_minute=1), web.url("shop")) as (env, view):
         await env.act(link(view, "Open"))
         await env.act(Goto(url=web.url("ads")))

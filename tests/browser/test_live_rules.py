@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.browser.live.blocks import PageFacts, recognise
-from harness.browser.live.pace import Pace
-from harness.browser.live.robots import RobotsCache, parse
-from harness.browser.live.rules import LiveRules, covers, is_private
 from harness.browser.visit_policy import NO_VISITS, chosen
 from harness.errors import ConfigError
+from harness.plugins.live.blocks import PageFacts, recognise
+from harness.plugins.live.pace import Pace
+from harness.plugins.live.robots import RobotsCache, parse
+from harness.plugins.live.rules import LiveRules, covers, is_private
 from tests.live_stub import Page, live_stub
 
 
@@ -147,7 +147,7 @@ async def test_pages_of_one_host_keep_their_distance_and_unused_places_are_given
 @pytest.mark.integration
 def test_processes_share_the_row(tmp_path: Path) -> None:
     program = (
-        "import asyncio, sys, json; from pathlib import Path; from harness.browser.live.pace import Pace\n"
+        "import asyncio, sys, json; from pathlib import Path; from harness.plugins.live.pace import Pace\n"
         "async def main():\n"
         "    pace = Pace(Path(sys.argv[1]), 0.05)\n"
         "    print(json.dumps([(await pace.wait('a.com')).at for _ in range(10)]))\n"

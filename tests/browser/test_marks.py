@@ -17,11 +17,11 @@ from harness.browser.driver import executable
 from harness.browser.marks.marks import find_marks
 from harness.browser.rendering.observer import Observer, RenderedPage
 from harness.browser.tabs.screenshot import capture
-from harness.demo.registry import SITES
-from harness.demo.tenants import SitesApp
 from harness.loopback_server import serving
 from harness.pictures.labels import common_area
 from harness.pictures.png import label_boxes
+from harness.plugins.demo.registry import SITES
+from harness.plugins.demo.tenants import SitesApp
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 

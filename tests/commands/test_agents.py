@@ -12,10 +12,10 @@ import pytest
 from harness.cli import configured
 from harness.config import PROJECT
 from harness.errors import ConfigError
-from harness.evaluation import shipped_agents
 from harness.evaluation.provenance import packages
-from harness.evaluation.shipped_agents import ShippedAgent, placed_command
 from harness.main import main
+from harness.plugins.process_agent import shipped_agents
+from harness.plugins.process_agent.shipped_agents import ShippedAgent, placed_command
 
 pytestmark = pytest.mark.integration
 Command = Callable[..., subprocess.CompletedProcess[str]]

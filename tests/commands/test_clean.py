@@ -5,9 +5,9 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.html_report.report import write_report
 from harness.journal.index import scan
 from harness.journal.store import ArtifactStore, RunFolder
+from harness.plugins.html_report.report import write_report
 from harness.runs.run import Run
 
 Command = Callable[..., subprocess.CompletedProcess[str]]

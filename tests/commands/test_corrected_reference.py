@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from harness.benchmarks.webvoyager.last_screenshots import LastScreenshots
 from harness.choices import Durability
 from harness.codec import dumps, loads
 from harness.journal.store import RunFolder
 from harness.main import main
+from harness.plugins.webvoyager.last_screenshots import LastScreenshots
 from harness.records import Eval, Reference, Scored
 from harness.runner.job import task_digest
 from harness.runner.references import with_reference

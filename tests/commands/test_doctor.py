@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from harness.commands.machine import DoctorCheck, machine
-from harness.demo.model.model_server import endpoint_app
-from harness.demo.model.scripts import Scripts
 from harness.loopback_server import serving
+from harness.plugins.demo.model.model_server import endpoint_app
+from harness.plugins.demo.model.scripts import Scripts
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 

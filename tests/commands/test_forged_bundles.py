@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from harness.bundles.archive import opened, write_archive
 from harness.codec import build, dumps, loads, seal
 from harness.main import main
+from harness.plugins.bundles.archive import opened, write_archive
 from harness.records import Task
 from harness.runner.job import task_digest
 from tests.e2e.conftest import PROJECT, command, environment

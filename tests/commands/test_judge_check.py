@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from harness.benchmarks.judge_check.check import Judgment, agreement
-from harness.benchmarks.judge_check.labelled_set import read_labels
 from harness.main import main
+from harness.plugins.judge_check.check import Judgment, agreement
+from harness.plugins.judge_check.labelled_set import read_labels
 from harness.records import Usage
 from tests.e2e.conftest import PROJECT, environment
 from tests.judge_stub import ORDER, Question, judge_stub, web_judge

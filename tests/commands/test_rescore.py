@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.benchmarks.webvoyager.last_screenshots import LastScreenshots
 from harness.choices import Durability
 from harness.codec import dumps, loads
 from harness.errors import JournalCorrupt
 from harness.journal.final_state import read_final_state
 from harness.journal.store import RunFolder
 from harness.main import main
+from harness.plugins.webvoyager.last_screenshots import LastScreenshots
 from harness.records import Eval, TrajectoryStep
 from tests.judge_stub import judge_stub
 from tests.scored_runs import FUZZY, MUST, a_task, play, scored

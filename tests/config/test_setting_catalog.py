@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from harness.browser.live.rules import LiveRules
 from harness.cli import configured
 from harness.config import PROJECT
 from harness.config.config_validation import settings
@@ -15,6 +14,7 @@ from harness.config.group_files import choices, defaults
 from harness.config.setting_catalog import Setting, catalog, group_words
 from harness.config.setting_reference import described
 from harness.config.site_settings import SITE_KEYS
+from harness.plugins.live.rules import LiveRules
 
 pytestmark = pytest.mark.integration
 FREE = {"sites.by_name", "sites.given", "sites.visits", "evaluators"}

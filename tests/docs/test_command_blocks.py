@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from harness.cli import configured
-from harness.evaluation.shipped_agents import agents_folder
 from harness.main import _parser
+from harness.plugins.process_agent.shipped_agents import agents_folder
 from tests.docs.command_blocks import (
     LANGUAGES,
     PAGES,

@@ -24,7 +24,7 @@ from harness.api import (
     resolve,
 )
 from harness.loopback_server import run
-from tests.benchmarks.miniwob_solver import Solver
+from tests.plugins.miniwob.miniwob_solver import Solver
 
 BELLS = 6
 PAGE = """<!doctype html><title>Bells</title><p>rung: <b>0</b></p><button

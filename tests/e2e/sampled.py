@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from harness.demo.model.model_server import endpoint_app
-from harness.demo.model.scripts import read_plans
 from harness.loopback_server import serving
+from harness.plugins.demo.model.model_server import endpoint_app
+from harness.plugins.demo.model.scripts import read_plans
 from harness.tasks import load
 from tests.e2e.conftest import PROJECT
 from tests.e2e.trouble import CANONICAL

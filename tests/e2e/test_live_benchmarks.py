@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from harness.choices import Sandbox
-from harness.gateway.sandbox.bubblewrap import choose_sandbox
 from harness.journal.log import read
 from harness.journal.prompt_store import read_message
 from harness.journal.store import ArtifactStore
+from harness.sandbox.bubblewrap import choose_sandbox
 from tests.e2e.conftest import PROJECT, Start
 from tests.judge_stub import ORDER, Question, judge_stub, web_judge
 from tests.live_stub import LiveStub, Page, live_stub

@@ -81,7 +81,8 @@ async def test_an_episode_whose_browser_lost_its_network_service_is_restored(wor
 
 
 @pytest.mark.parametrize(
-    ("word", "name"), [("harness.demo", "sites are"), ("harness.demo.model.model_server", "endpoint is")]
+    ("word", "name"),
+    [("harness.plugins.demo", "sites are"), ("harness.plugins.demo.model.model_server", "endpoint is")],
 )
 async def test_an_embedded_server_that_dies_is_started_again_and_the_run_goes_on(
     world: World, word: str, name: str

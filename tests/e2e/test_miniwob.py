@@ -25,14 +25,14 @@ from harness.actions import Click, Hover, Press, Select, Type, Wait
 from harness.journal.log import read
 from harness.journal.store import ArtifactStore
 from harness.records import CloseReason, Episode
-from tests.benchmarks.miniwob_solver import SOLVERS
 from tests.e2e.conftest import PROJECT, Start
 from tests.e2e.test_run import decided, running
+from tests.plugins.miniwob.miniwob_solver import SOLVERS
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.browser
 Starter = Callable[..., Start]
-SOLVER = ("task=miniwob", "llm=none", "agent.name=solver", "agent._target_=tests.benchmarks.miniwob_solver.Solver")
+SOLVER = ("task=miniwob", "llm=none", "agent.name=solver", "agent._target_=tests.plugins.miniwob.miniwob_solver.Solver")
 FEW = "task.arguments.pages=[enter-text,guess-number]"
 VIEWPORT = (1280, 720)
 COUNT_TIMERS = """{
@@ -141,7 +141,11 @@ def test_scripted_plans_solve_sixty_pages_in_three_seeds(solved: Path) -> None:
 
 @pytest.mark.slow
 def test_every_page_starts_says_what_to_do_and_ends_with_a_reward(tmp_path: Path) -> None:
-    waiter = ("agent.name=waiter", "agent._target_=tests.benchmarks.miniwob_solver.Waiter", "limits.max_steps=1000")
+    waiter = (
+        "agent.name=waiter",
+        "agent._target_=tests.plugins.miniwob.miniwob_solver.Waiter",
+        "limits.max_steps=1000",
+    )
     folder = tmp_path / "run"
     with running(
         "task=miniwob", "task.split=all", "llm=none", *waiter, "task.arguments.clock=1", root=tmp_path

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.bundles.run_bundle import unpack
 from harness.cli import configured
 from harness.config.config_tree import saved
 from harness.main import main
+from harness.plugins.bundles.run_bundle import unpack
 from tests.e2e.conftest import PROJECT, Start
 
 pytestmark = [pytest.mark.browser, pytest.mark.integration]

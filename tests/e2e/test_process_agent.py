@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.choices import Sandbox
-from harness.gateway.sandbox.bubblewrap import choose_sandbox
+from harness.sandbox.bubblewrap import choose_sandbox
 from tests.e2e.conftest import PROJECT, Start
 
 pytestmark = [pytest.mark.browser, pytest.mark.integration]

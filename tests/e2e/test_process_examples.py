@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.evaluation.shipped_agents import AGENTS, is_current
+from harness.plugins.process_agent.shipped_agents import AGENTS, is_current
 from tests.e2e.conftest import PROJECT, Start
 
 EXAMPLES = sorted(path for path in (PROJECT / "docs" / "examples" / "agents").iterdir() if path.is_file())

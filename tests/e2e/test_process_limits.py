@@ -9,8 +9,8 @@ import pytest
 from harness.journal.log import read
 from harness.records import CloseReason, Episode
 from tests.e2e.conftest import Start
-from tests.gateway.processes import HEAD
-from tests.gateway.test_budgets import TOGETHER, TOKENS
+from tests.plugins.process_agent.processes import HEAD
+from tests.plugins.process_agent.test_budgets import TOGETHER, TOKENS
 from tests.stub_endpoint import Said, Sent, said, stub_endpoint
 
 pytestmark = [pytest.mark.browser, pytest.mark.integration]

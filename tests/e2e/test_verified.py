@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from harness.benchmarks.webarena.verified_export import BENCHMARK, SITES, write_config, write_episode
-from harness.benchmarks.webarena_verified.package_verdict import run_scorer
-from harness.benchmarks.webarena_verified.verified_package import VerifiedPackage, find_package
-from harness.benchmarks.webarena_verified.webarena_verified import WebArenaVerified
 from harness.codec import JsonObject
 from harness.journal.disk import Within
 from harness.main import main
+from harness.plugins.webarena_verified.package_verdict import run_scorer
+from harness.plugins.webarena_verified.verified_export import BENCHMARK, SITES, write_config, write_episode
+from harness.plugins.webarena_verified.verified_package import VerifiedPackage, find_package
+from harness.plugins.webarena_verified.webarena_verified import WebArenaVerified
 from harness.records import Task
 from harness.tasks import load
 from tests.e2e.conftest import PROJECT, Start

@@ -112,7 +112,7 @@ class Deployment:
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[Deployment]:
     with subprocess.Popen(
-        [sys.executable, "-m", "harness.demo", "--port", "0"],
+        [sys.executable, "-m", "harness.plugins.demo", "--port", "0"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -10,13 +10,13 @@ from typing import Any
 
 import psutil
 
-from harness.demo.model.fault_injection import read_faults
-from harness.demo.model.model_server import endpoint_app
-from harness.demo.model.scripts import read_plans
-from harness.demo.registry import SITES
-from harness.demo.tenants import SitesApp
 from harness.journal.log import read
 from harness.loopback_server import serving
+from harness.plugins.demo.model.fault_injection import read_faults
+from harness.plugins.demo.model.model_server import endpoint_app
+from harness.plugins.demo.model.scripts import read_plans
+from harness.plugins.demo.registry import SITES
+from harness.plugins.demo.tenants import SitesApp
 from harness.records import Episode
 from harness.tasks import load
 from tests.e2e.conftest import PROJECT, command, environment

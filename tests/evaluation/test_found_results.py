@@ -15,17 +15,17 @@ import pytest
 
 from harness.actions import CairnActionSet
 from harness.agents.kind import AgentContext, LaneServices
-from harness.bundles.archive import write_archive
 from harness.choices import OnDivergence, Sandbox
 from harness.errors import ConfigError
 from harness.evaluation import found_results
 from harness.evaluation.found_results import results_in
-from harness.evaluation.process_agent import build_process_agent
-from harness.gateway.sandbox.bubblewrap import choose_sandbox
-from harness.gateway.session import ProcessAgent
-from harness.gateway.settings import ProcessSettings
-from harness.html_report.pages import TEMPLATES
+from harness.plugins.bundles.archive import write_archive
+from harness.plugins.html_report.pages import TEMPLATES
+from harness.plugins.process_agent.kind import build_process_agent
+from harness.plugins.process_agent.session import ProcessAgent
+from harness.sandbox.bubblewrap import choose_sandbox
 from harness.settings.observation import ObservationSettings
+from harness.settings.process_agent import ProcessSettings
 from harness.testing import MemoryJournal, play
 
 SANDBOX, WHY_NOT = choose_sandbox(Sandbox.auto)

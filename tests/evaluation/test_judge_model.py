@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from harness.demo.model.fault_injection import read_faults
-from harness.demo.model.model_server import endpoint_app
 from harness.errors import ConfigError, ModelUnavailable
 from harness.evaluation.builder import build_rate_limiter
 from harness.evaluation.models import Models, RequestCounter, load_prices
 from harness.llm.permits import PermitRequest
 from harness.loopback_server import serving
+from harness.plugins.demo.model.fault_injection import read_faults
+from harness.plugins.demo.model.model_server import endpoint_app
 from harness.records import Reply
 from harness.runner.shutdown import ShutdownSignal
 from harness.settings.models import JudgeSettings, LlmSettings

@@ -7,10 +7,6 @@ from typing import Any
 import pytest
 
 from harness.api import Benchmark, Closed, Evaluator, EvaluatorError, Finding, JudgedEvaluator, Reward, Task
-from harness.benchmarks.browsecomp.browsecomp import Grader
-from harness.benchmarks.real.check_scripts import CheckScripts
-from harness.benchmarks.real.state_checks import StateChecks
-from harness.benchmarks.webvoyager.last_screenshots import LastScreenshots
 from harness.cli import configured
 from harness.config import Config
 from harness.errors import ConfigError, UsageError
@@ -18,6 +14,10 @@ from harness.evaluation.builder import build_benchmark, build_evaluators, load_t
 from harness.evaluation.embedded import plans_digest
 from harness.evaluation.suite import Suite
 from harness.journal.store import ArtifactStore
+from harness.plugins.browsecomp.browsecomp import Grader
+from harness.plugins.real.check_scripts import CheckScripts
+from harness.plugins.real.state_checks import StateChecks
+from harness.plugins.webvoyager.last_screenshots import LastScreenshots
 from harness.settings.browser import BrowserSettings
 from harness.testing import ScriptedPage
 from tests.journal.episodes import closed
@@ -104,7 +104,10 @@ def test_each_benchmark_brings_its_tasks_sites_and_limits(folder: Path) -> None:
         *("halls.1", "halls.2", "doors.1", "doors.2"),
     ]
     assert tasks[4].start_urls == ("http://doors.localhost/",)
-    assert config.sites.servers == {"harness.demo": ("shop", "forum", "code", "office"), "tests.doors": ("doors",)}
+    assert config.sites.servers == {
+        "harness.plugins.demo": ("shop", "forum", "code", "office"),
+        "tests.doors": ("doors",),
+    }
     members = config.task.members
     assert {name: member["weight"] for name, member in members.items()} == {"demo": 2.0, "halls": 1.0, "doors": 1.0}
     limits = {name: (one["limits"]["max_steps"], one["limits"]["repeated_actions"]) for name, one in members.items()}

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from harness.api import JudgeQuestion, Reply
-from harness.audit.obedient_judge import ORDERS, ObedientJudge
-from harness.benchmarks.online_mind2web.webjudge import WebJudge
-from harness.benchmarks.webvoyager.last_screenshots import LastScreenshots
 from harness.codec import dumps, plain
 from harness.evaluators import Scorer
 from harness.journal.memory_artifacts import MemoryArtifacts
+from harness.plugins.audit.obedient_judge import ORDERS, ObedientJudge
+from harness.plugins.online_mind2web.webjudge import WebJudge
+from harness.plugins.webvoyager.last_screenshots import LastScreenshots
 from harness.records import Closed, Scored, Task, TrajectoryStep
 from tests.evaluators.evidence import closed, task
 

@@ -25,8 +25,8 @@ from starlette.testclient import TestClient
 
 from harness.codec import seal
 from harness.main import main
+from harness.plugins.html_report.viewer.app import Viewer
 from harness.runs.watcher import ResultsWatcher
-from harness.viewer.app import Viewer
 
 ROOM = 3 << 30
 """Bytes a command may ask for beyond what is in use."""

@@ -26,8 +26,8 @@ from harness.journal.index import INDEX_NAME, read_entry, read_index, scan
 from harness.journal.log import attempts, read
 from harness.journal.site_log import SiteLog
 from harness.journal.store import RunFolder
+from harness.plugins.tracking.history import History
 from harness.runner.pending import PendingPolicy
-from harness.tracking.history import History
 from tests.hostile.foreign import JOURNAL, Harness, Place, commands, deep, edited, setting, viewed, within
 
 QUICK = ("score",)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.driven import RAW
-from tests.gateway.test_floods import TOOLS, WORKER_MB, flooded
 from tests.llm.test_endpoint_model import KEY
+from tests.plugins.process_agent.driven import RAW
+from tests.plugins.process_agent.test_floods import TOOLS, WORKER_MB, flooded
 
 pytestmark = pytest.mark.integration
 HTTP = (

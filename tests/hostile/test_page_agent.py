@@ -20,13 +20,13 @@ from harness.actions import Goto
 from harness.browser.network import outbound
 from harness.browser.session.chromium import ChromiumPool
 from harness.choices import Sandbox
-from harness.gateway.sandbox.bubblewrap import choose_sandbox
-from harness.gateway.violations import Violations
+from harness.plugins.process_agent.violations import Violations
 from harness.records import Episode, Site
+from harness.sandbox.bubblewrap import choose_sandbox
 from harness.testing import MemoryJournal
 from tests.browser.conftest import QUICK, Asked, Web, a_task, html
-from tests.gateway.driven import driving, play_driven
 from tests.hostile import page_agent
+from tests.plugins.process_agent.driven import driving, play_driven
 
 pytestmark = [pytest.mark.integration, pytest.mark.browser]
 SANDBOX, _ = choose_sandbox(Sandbox.auto)

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from harness import safe_files
-from harness.benchmarks.webarena.results_import import import_results
 from harness.config.recorded_config import read_recorded
 from harness.errors import ConfigError, TaskError, UnsafeFile
 from harness.journal.disk import Within, write_atomic
@@ -27,8 +26,9 @@ from harness.journal.log import Journal, read
 from harness.journal.merge import merge
 from harness.journal.site_log import SiteLog
 from harness.journal.store import FILES, FOLDERS, ArtifactStore, RunFolder, check_shape, lock_token
+from harness.plugins.tracking.history import History
+from harness.plugins.webarena.results_import import import_results
 from harness.tasks import load
-from harness.tracking.history import History
 from tests.e2e.conftest import PROJECT, environment
 from tests.hostile.foreign import JOURNAL, PUT, Harness, Place, commands, edited, setting, viewed, within
 

@@ -21,15 +21,15 @@ from harness.actions import CairnActionSet
 from harness.agents.tools_agent import ToolBox
 from harness.choices import Sandbox
 from harness.errors import ConfigError, InfraError
-from harness.gateway import session
-from harness.gateway.process_plan import ProcessPlan
-from harness.gateway.sandbox.bubblewrap import choose_sandbox
-from harness.gateway.sandbox.file_view import view_of
-from harness.gateway.session import ProcessAgent
-from harness.gateway.settings import ProcessSettings
-from harness.gateway.violations import MOST
 from harness.loopback_server import serving
+from harness.plugins.process_agent import session
+from harness.plugins.process_agent.process_plan import ProcessPlan
+from harness.plugins.process_agent.session import ProcessAgent
+from harness.plugins.process_agent.violations import MOST
 from harness.records import Episode
+from harness.sandbox.bubblewrap import choose_sandbox
+from harness.sandbox.file_view import view_of
+from harness.settings.process_agent import ProcessSettings
 from harness.testing import MemoryJournal, play
 from tests.hostile import hostile_agent
 

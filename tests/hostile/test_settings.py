@@ -18,11 +18,11 @@ import pytest
 from harness.cli import configured
 from harness.config import Config
 from harness.config.config_validation import BOUNDS, NON_EMPTY, WORDS, check_values, range_of, settings
-from harness.demo.model.fault_injection import read_faults
 from harness.errors import ConfigError, ExitCode, UsageError
 from harness.evaluation.models import read_yaml
 from harness.evaluation.orchestrator import evaluate
 from harness.llm.prices import read_prices
+from harness.plugins.demo.model.fault_injection import read_faults
 from harness.reports.terminal import Terminal
 from tests.e2e.conftest import command, environment
 

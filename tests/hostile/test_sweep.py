@@ -12,9 +12,9 @@ from typing import Any
 import psutil
 import pytest
 
-from harness.demo.model.model_server import endpoint_app
-from harness.demo.model.scripts import read_plans
 from harness.loopback_server import serving
+from harness.plugins.demo.model.model_server import endpoint_app
+from harness.plugins.demo.model.scripts import read_plans
 from harness.tasks import load
 from tests.e2e.trouble import CANONICAL, PROJECT, Play, TroubledSites, World
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from harness.codec import digest
-from harness.demo.model.scripts import read_plans
 from harness.errors import TaskError
+from harness.plugins.demo.model.scripts import read_plans
 from harness.records import Task
 from harness.tasks import load
 from tests.e2e.conftest import PROJECT

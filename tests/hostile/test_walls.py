@@ -14,17 +14,17 @@ import pytest_asyncio
 from playwright.async_api import Browser
 
 from harness.browser.network.site_health import WaitPolicy
-from harness.demo.registry import SITES
-from harness.demo.tenants import SitesApp
 from harness.embedded_server import KEY_HEADER, KEY_VARIABLE, start_servers
 from harness.errors import ConfigError
 from harness.evaluation.reset_hooks import EmbeddedResetHooks
 from harness.loopback_server import serving
+from harness.plugins.demo.registry import SITES
+from harness.plugins.demo.tenants import SitesApp
+from harness.plugins.html_report.viewer.app import Viewer
+from harness.plugins.html_report.viewer.request_guard import place_of
 from harness.records import Eval, Task
 from harness.runner.dirty_sites import SiteInstance
 from harness.runs.watcher import ResultsWatcher
-from harness.viewer.app import Viewer
-from harness.viewer.request_guard import place_of
 from tests.e2e.conftest import command, environment
 from tests.reports.runs import assorted, fill
 
@@ -107,14 +107,16 @@ async def test_without_a_key_a_program_may_reset_and_a_page_may_not() -> None:
 async def test_each_start_has_a_key_of_its_own_which_no_process_list_shows(tmp_path: Path) -> None:
     resets, other = EmbeddedResetHooks(WaitPolicy(limit_s=0)), EmbeddedResetHooks(WaitPolicy(limit_s=0))
     assert len(resets.key) >= 32 and resets.key != other.key
-    async with start_servers("harness.demo", log=tmp_path / "log", variables={KEY_VARIABLE: resets.key}) as number:
+    async with start_servers(
+        "harness.plugins.demo", log=tmp_path / "log", variables={KEY_VARIABLE: resets.key}
+    ) as number:
         resets.port = other.port = number
         wanted = (SiteInstance("shop", "http://t0.shop.localhost"),)
         await resets.reset(wanted, TASK)
         with pytest.raises(ConfigError, match="were started with another CAIRN_SITES_KEY"):
             await other.reset(wanted, TASK)
         lines = [" ".join(child.cmdline()) for child in psutil.Process().children(recursive=True)]
-    assert any("harness.demo" in line for line in lines) and not any(resets.key in line for line in lines)
+    assert any("harness.plugins.demo" in line for line in lines) and not any(resets.key in line for line in lines)
 
 
 ATTEMPTS = {

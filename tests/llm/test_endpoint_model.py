@@ -14,9 +14,6 @@ import httpx2
 import pytest
 
 from harness.api import ChatSettings, Message
-from harness.demo.model.fault_injection import read_faults
-from harness.demo.model.model_server import endpoint_app
-from harness.demo.model.scripts import Script, Scripts, ScriptStep
 from harness.errors import ConfigError, ModelRejected, ModelUnavailable, RequestRefused
 from harness.llm.endpoint import Endpoint
 from harness.llm.endpoint_model import EndpointModel
@@ -24,6 +21,9 @@ from harness.llm.permits import Permit, PermitRequest, RequestOutcome, RequestRe
 from harness.llm.prices import Price
 from harness.llm.retry import Retrier, RetryNotice, RetryPolicy, Timing
 from harness.loopback_server import serving
+from harness.plugins.demo.model.fault_injection import read_faults
+from harness.plugins.demo.model.model_server import endpoint_app
+from harness.plugins.demo.model.scripts import Script, Scripts, ScriptStep
 
 PLANS = Scripts(by_intent={"Go back.": Script(task_id="1", steps=(ScriptStep(do="go_back"),))})
 ASKED = (

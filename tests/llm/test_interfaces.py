@@ -474,8 +474,8 @@ async def test_anthropics_limits_are_read_from_its_headers() -> None:
 
 
 async def test_a_wrong_key_is_refused_in_the_shape_of_the_interface() -> None:
-    from harness.demo.model.model_server import endpoint_app
     from harness.loopback_server import serving
+    from harness.plugins.demo.model.model_server import endpoint_app
     from tests.llm.test_endpoint_model import PLANS
 
     async with serving(endpoint_app(PLANS, api_key=KEY)) as port, httpx.AsyncClient() as client:

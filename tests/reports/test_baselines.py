@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from harness.html_report.report import write_report
 from harness.main import main
+from harness.plugins.html_report.report import write_report
 from harness.reports.ci import markdown
 from harness.reports.summary import Invocation, summarize
 from harness.reports.table import print_summary

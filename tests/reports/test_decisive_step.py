@@ -7,10 +7,10 @@ import pytest
 
 from harness.actions import Click, InvalidAction, Target
 from harness.choices import Durability
-from harness.html_report.decisive_step import StepLink, ending_step, refusals, verdict_step
-from harness.html_report.report import write_report
 from harness.journal.log import attempts
 from harness.journal.store import ArtifactStore, RunFolder
+from harness.plugins.html_report.decisive_step import StepLink, ending_step, refusals, verdict_step
+from harness.plugins.html_report.report import write_report
 from harness.records import CloseReason, Decided, Record
 from harness.runs.run import Run
 from harness.runs.task_page import StepView, TaskPageBuilder

@@ -10,9 +10,9 @@ from playwright.async_api import Browser, Page
 from harness.actions import Click, Target
 from harness.choices import Durability
 from harness.codec import dumps
-from harness.html_report.report import write_report
-from harness.html_report.single_file import write_single_file
 from harness.journal.store import RunFolder
+from harness.plugins.html_report.report import write_report
+from harness.plugins.html_report.single_file import write_single_file
 from harness.records import Acted, Closed, Decided, Failed, Opened, Record, Refused, Scored, SideEffect, TabRecord
 from harness.reports.ci import junit, markdown
 from harness.runs.run import Run

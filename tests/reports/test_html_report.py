@@ -8,10 +8,10 @@ import pytest
 
 from harness.choices import Durability
 from harness.codec import dumps, loads
-from harness.html_report.pages import TEMPLATES
-from harness.html_report.report import write_report
 from harness.journal.store import RunFolder
 from harness.main import main
+from harness.plugins.html_report.pages import TEMPLATES
+from harness.plugins.html_report.report import write_report
 from harness.runs.run import Run
 from tests.reports.runs import Shape, assorted, episode, fill, task, write
 

@@ -10,8 +10,8 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
 from harness.codec import dumps, loads
-from harness.html_report.report import write_report
-from harness.html_report.single_file import write_single_file
+from harness.plugins.html_report.report import write_report
+from harness.plugins.html_report.single_file import write_single_file
 from harness.runs.run import Run
 from tests.looking import fits, keep_picture, serious_violations
 from tests.reports.runs import Shape, fill

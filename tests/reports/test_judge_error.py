@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from harness.codec import dumps
-from harness.html_report.report import write_report
 from harness.main import main
+from harness.plugins.html_report.report import write_report
 from harness.reports.ci import markdown
 from harness.reports.summary import Invocation, as_json, summarize
 from harness.runs.intervals import cohens_kappa

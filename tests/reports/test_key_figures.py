@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.html_report.chart import WIDTH, histogram
-from harness.html_report.pages import columns
-from harness.html_report.report import write_report
+from harness.plugins.html_report.chart import WIDTH, histogram
+from harness.plugins.html_report.pages import columns
+from harness.plugins.html_report.report import write_report
 from harness.runs.figures import facts
 from harness.runs.format import ago
 from harness.runs.run import Run

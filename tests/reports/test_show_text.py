@@ -7,9 +7,9 @@ import pytest
 
 from harness.choices import Durability
 from harness.escape import one_line, visible
-from harness.html_report.report import write_report
 from harness.journal.store import RunFolder
 from harness.main import main
+from harness.plugins.html_report.report import write_report
 from harness.records import Acted, Decided, Usage
 from harness.runs.run import Run
 from tests.reports.runs import Shape, episode, fill, task, write

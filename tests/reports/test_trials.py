@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from harness.html_report.report import write_report
 from harness.journal.index import scan
 from harness.main import main
+from harness.plugins.html_report.report import write_report
 from harness.records import Task
 from harness.reports.ci import markdown
 from harness.reports.summary import Invocation, Summary, as_json, summarize

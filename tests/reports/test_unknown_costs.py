@@ -6,8 +6,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness.html_report.pages import Pages, RunView
-from harness.html_report.single_file import InlineUrls
+from harness.plugins.html_report.pages import Pages, RunView
+from harness.plugins.html_report.single_file import InlineUrls
 from harness.reports.ci import markdown
 from harness.reports.compare_table import print_comparison
 from harness.reports.show_text import show_run

@@ -10,8 +10,8 @@ from rich.console import Console
 from harness.choices import Durability
 from harness.codec import dumps, loads
 from harness.errors import ConfigError, JournalError
-from harness.html_report.report import write_report
 from harness.journal.store import RunFolder
+from harness.plugins.html_report.report import write_report
 from harness.reports.show_text import show_run
 from harness.reports.summary import Invocation, as_json, summarize
 from harness.reports.table import print_summary

@@ -1,19 +1,16 @@
 """The HTML report, the viewer and their templates can be taken away: what the core prints does not need them."""
 
-import ast
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-import harness
-from harness.evaluation.orchestrator import REPORTS
 from tests.reports.runs import Shape, fill
 
 WITHOUT = """
 import sys
-for name in ("harness.html_report", "harness.viewer", "harness.template_environment", "jinja2", "starlette"):
+for name in ("harness.plugins.html_report", "harness.template_environment", "jinja2", "starlette"):
     sys.modules[name] = None
 from pathlib import Path
 from rich.console import Console
@@ -31,7 +28,7 @@ for command in (["show", sys.argv[1]], ["show", sys.argv[1], "0"], ["show", sys.
     assert not code, (command, code)
 with RunFolder.open(Path(sys.argv[1])) as opened:
     write_reports(opened, run.about, run, console=Console())
-import harness.evaluation.orchestrator, harness.evaluation.summary_cache, harness.bundles.verification
+import harness.evaluation.orchestrator, harness.evaluation.summary_cache, harness.plugins.bundles.verification
 """
 
 
@@ -42,16 +39,3 @@ def test_the_core_prints_runs_without_them(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "1 passed, 1 failed, 0 unscored of 2 tasks" in done.stdout
     assert "1 passed, 1 failed" in (folder / "summary.md").read_text()
-
-
-def test_the_core_imports_them_nowhere_but_in_their_own_commands() -> None:
-    package = Path(harness.__file__).parent
-    found = {
-        str(path.relative_to(package))
-        for path in package.rglob("*.py")
-        if path.relative_to(package).parts[0] not in ("html_report", "viewer")
-        for node in ast.walk(ast.parse(path.read_bytes()))
-        if isinstance(node, ast.ImportFrom) and str(node.module).startswith(("harness.html_report", "harness.viewer"))
-    }
-    assert found == {"commands/compare.py", "commands/report.py", "commands/view.py"}
-    assert list(REPORTS.shipped()) == ["html"]

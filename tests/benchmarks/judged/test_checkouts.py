@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 from harness.api import EvaluatorError, JudgedEvaluator, RecordedEpisode
-from harness.benchmarks.browsecomp import published_grader
-from harness.benchmarks.browsecomp.browsecomp import Grader
-from harness.benchmarks.online_mind2web import published_webjudge
-from harness.benchmarks.online_mind2web.webjudge import WebJudge
-from harness.benchmarks.webvoyager import published_screenshots
-from harness.benchmarks.webvoyager.last_screenshots import LastScreenshots
 from harness.evaluators.result import WEBARENA
+from harness.plugins.browsecomp import published_grader
+from harness.plugins.browsecomp.browsecomp import Grader
+from harness.plugins.online_mind2web import published_webjudge
+from harness.plugins.online_mind2web.webjudge import WebJudge
+from harness.plugins.webvoyager import published_screenshots
+from harness.plugins.webvoyager.last_screenshots import LastScreenshots
 from tests.benchmarks.judged import made_up, reference
 from tests.benchmarks.judged.test_inputs import SEEDS, Stages, of_trajectory, shots_of
 

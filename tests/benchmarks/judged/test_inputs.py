@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from harness.api import Finding, JudgedEvaluator, Message, RecordedEpisode
-from harness.benchmarks.browsecomp import browsecomp, published_grader
-from harness.benchmarks.online_mind2web import published_webjudge, webjudge
-from harness.benchmarks.webvoyager import last_screenshots, published_screenshots
 from harness.evaluators.quotation import quoted
 from harness.evaluators.result import CORRECTED, WEBARENA
+from harness.plugins.browsecomp import browsecomp, published_grader
+from harness.plugins.online_mind2web import published_webjudge, webjudge
+from harness.plugins.webvoyager import last_screenshots, published_screenshots
 from tests.benchmarks.judged import made_up, published_rules
 from tests.benchmarks.judged.published_rules import Content, as_it_is, text
 

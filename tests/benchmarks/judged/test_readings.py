@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 
 from harness.api import EvaluatorError
-from harness.benchmarks.browsecomp import published_grader
-from harness.benchmarks.online_mind2web import published_webjudge
-from harness.benchmarks.webvoyager import published_screenshots
+from harness.plugins.browsecomp import published_grader
+from harness.plugins.online_mind2web import published_webjudge
+from harness.plugins.webvoyager import published_screenshots
 from tests.benchmarks.judged import made_up, published_rules
 
 COUNT = 800

@@ -1,0 +1,50 @@
+"""`harness bundle`: writes a run into one file."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from harness.errors import ConfigError, ExitCode
+from harness.escape import flat
+
+HELP = "write a run into one file, without cookies and logs, that anybody can verify"
+EXAMPLE = "harness bundle results/demo-prompt-scripted --to demo.cairn"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", type=Path, help="run folder")
+    parser.add_argument(
+        "--to", type=Path, metavar="FILE", help="file to write (default: NAME.cairn beside the run folder)"
+    )
+
+
+def _searched(known: int) -> str:
+    """What was looked for; a bundle in which a secret is found is not written."""
+    if known == 0:
+        return (
+            "no secret found: no text has the form of a credential; settings and environment hold no key or password"
+            " to look for"
+        )
+    own = "the key or password" if known == 1 else f"any of the {known} keys and passwords"
+    return f"no secret found: neither {own} in settings and environment, nor text that has the form of a credential"
+
+
+def run(options: argparse.Namespace) -> int:
+    from harness.commands.run_redactor import run_redactor
+    from harness.journal.secret_detection import secrets_in
+    from harness.plugins.bundles.run_bundle import pack
+    from harness.runs.opened_run import SUFFIX
+    from harness.runs.run import run_folder
+
+    folder = run_folder(options.run).resolve()
+    to: Path = options.to or folder.with_name(folder.name + SUFFIX)
+    if to.is_dir() or not to.parent.is_dir():
+        raise ConfigError(f"--to {to} is not a file in a folder that exists; give the name of a file")
+    digest, manifest = pack(folder, to, run_redactor(folder, secrets_in(os.environ)))
+    episodes = sum(name.endswith(".traj.jsonl") for name in manifest.files)
+    sys.stdout.write(
+        f"{flat(str(to))}: {episodes} episodes, {len(manifest.files)} files, {to.stat().st_size / 1e6:.1f} MB\n"
+        f"{_searched(manifest.secrets_searched)}\nsha256 {digest}\n"
+    )
+    return ExitCode.DONE

@@ -1,0 +1,38 @@
+"""An agent whose model has a mouse and a keyboard: its provider's own computer tool."""
+
+from dataclasses import replace
+
+from harness.actions.computer_calls import Screen
+from harness.agents.kind import AgentContext
+from harness.agents.tools_agent import calling_agent
+from harness.api import Agent, ChatModel
+from harness.errors import ConfigError
+from harness.pictures.png import scaled_size
+from harness.plugins.computer_agent.box import ComputerBox
+from harness.settings.agents import ComputerSettings
+
+
+class ComputerKind:
+    """Fits `AgentKind`."""
+
+    def check(self, settings: ComputerSettings, context: AgentContext) -> None:
+        """See `AgentKind.check`."""
+        if not context.has_computer_tool:
+            raise ConfigError(
+                f"llm.api={context.api} has no computer tool; choose llm.api=responses or llm.api=messages"
+            )
+
+    def make(self, settings: ComputerSettings, context: AgentContext, model: ChatModel) -> Agent:
+        """See `AgentKind.make`."""
+        width, height = scaled_size(context.viewport, settings.image.max_pixels)
+        box = ComputerBox(
+            Screen(width=width, height=height),
+            context.viewport,
+            settings.image.max_pixels,
+            strict=settings.strict,
+            legend=settings.legend,
+            keeps_note=settings.memory,
+        )
+        made = calling_agent(settings, context, model, box)
+        conversation = replace(made.conversation, only_newest=True)
+        return replace(made, conversation=conversation, stops_at_checks=settings.safety_checks == "stop")

@@ -1,0 +1,52 @@
+"""The shop's routes."""
+
+from harness.plugins.demo.shop import account, catalogue, checkout, rest
+from harness.plugins.demo.shop.seed import ACCOUNT, SCHEMA, seed
+from harness.plugins.demo.web import SiteApp, SiteRoute
+
+SITE = SiteApp(
+    name="shop",
+    title="Thimble and Oak",
+    schema=SCHEMA,
+    seed=seed,
+    account=ACCOUNT,
+    probe_path="/account",
+    routes=(
+        SiteRoute(path="/", view=catalogue.home),
+        SiteRoute(path="/index.html", view=lambda visit: visit.redirect("/", 301)),
+        SiteRoute(path="/category/{slug}", view=catalogue.category),
+        SiteRoute(path="/shop/{slug}", view=catalogue.old_category),
+        SiteRoute(path="/all", view=catalogue.everything),
+        SiteRoute(path="/search", view=catalogue.search),
+        SiteRoute(path="/product/{sku}", view=catalogue.product),
+        SiteRoute(path="/product/{sku}/reviews", view=catalogue.reviews),
+        SiteRoute(path="/product/{sku}/reviews", view=catalogue.add_review, method="POST"),
+        SiteRoute(path="/catalog/product/view/id/{id:int}", view=catalogue.old_product),
+        SiteRoute(path="/cart", view=checkout.cart),
+        SiteRoute(path="/cart/{sku}", view=checkout.add_to_cart, method="POST"),
+        SiteRoute(path="/cart/{sku}/change", view=checkout.change_cart, method="POST"),
+        SiteRoute(path="/checkout", view=checkout.checkout, login=True),
+        SiteRoute(path="/checkout", view=checkout.place_order, method="POST", login=True),
+        SiteRoute(path="/wishlist", view=checkout.wishlist, login=True),
+        SiteRoute(path="/wishlist/{sku}", view=checkout.add_wish, method="POST", login=True),
+        SiteRoute(path="/wishlist/{sku}/remove", view=checkout.remove_wish, method="POST", login=True),
+        SiteRoute(path="/login", view=account.login_form),
+        SiteRoute(path="/login", view=account.login, method="POST"),
+        SiteRoute(path="/logout", view=account.logout, method="POST"),
+        SiteRoute(path="/account", view=account.account, login=True),
+        SiteRoute(path="/account", view=account.change_account, method="POST", login=True),
+        SiteRoute(path="/orders", view=account.orders, login=True),
+        SiteRoute(path="/orders/{number:int}", view=account.order, login=True),
+        SiteRoute(path="/orders/{number:int}/cancel", view=account.cancel_order, method="POST", login=True),
+        SiteRoute(path="/contact", view=account.contact_form),
+        SiteRoute(path="/contact", view=account.contact, method="POST"),
+        SiteRoute(path="/terms", view=account.terms),
+        SiteRoute(path="/size-guide", view=account.size_guide),
+        SiteRoute(path="/shipping", view=account.shipping),
+        SiteRoute(path="/shipping/calculator", view=account.calculator),
+        SiteRoute(path="/gift-cards", view=account.gift_cards),
+        SiteRoute(path="/__api__/latest_order", view=account.latest_order),
+        SiteRoute(path="/__api__/latest_review/{sku}", view=catalogue.latest_review),
+        *rest.ROUTES,
+    ),
+)

@@ -1,0 +1,257 @@
+"""Runs as training data for supervised fine-tuning: chat JSONL, `{"messages": […], "tools": […]}` a line.
+
+A sample is a conversation that the model saw in one request, and what it answered. `weight` says which answers are to
+be learned: 1 of those that are this sample's, 0 of examples and of answers that another sample teaches. Of one episode,
+`step` gives a sample for each answer, `episode` as few as show the model nothing that it did not see: one for an agent
+that has a conversation, one for each answer where each page is shown afresh. Answers that no action was read from, that
+were cut short or whose action was refused are not taught.
+
+Reads journals and artifacts as they are: what was redacted when it was recorded stays redacted. Memory holds one
+episode and one sample.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from pathlib import Path
+
+from harness.actions import InvalidAction
+from harness.codec import JsonObject, dumps
+from harness.errors import ConfigError
+from harness.journal.disk import prepared, replacing, translate_os_errors
+from harness.plugins.tracking.episodes import run_at
+from harness.plugins.tracking.exports.events import events_of
+from harness.plugins.tracking.exports.foreign_chat import Unreadable, answer_of, request_of
+from harness.plugins.tracking.exports.sft_rules import fault_of
+from harness.records import Answered, Asked
+from harness.runs import Episode, Request, Run, Step
+
+NAME = "sft.jsonl"
+STEP, EPISODE = "step", "episode"
+_OK = 200
+_WHOLE = ("", "stop", "tool_calls")
+"""How an answer ends that was not cut short."""
+_FIELDS: Mapping[str, Callable[[Episode], Sequence[str]]] = {
+    "task": lambda episode: [episode.task_id],
+    "site": lambda episode: episode.sites,
+    "template": lambda episode: [episode.result.template_id],
+    "trial": lambda episode: [str(episode.trial)],
+    "closed": lambda episode: [episode.result.closed.value] if episode.result.closed else [],
+}
+"""What `--where` knows of an episode; of several values one has to fit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SftChoice:
+    """Which samples are wanted."""
+
+    dialect: str
+    min_score: float = 1.0
+    where: tuple[tuple[str, str], ...] = ()
+    """Field and pattern, with `*` and `?`; of one field one has to fit, of different ones each."""
+    per: str = STEP
+    """`step` or `episode`."""
+
+    def takes(self, episode: Episode) -> bool:
+        value = episode.score_in(self.dialect).value
+        if value is None or value < self.min_score:
+            return False
+        wanted: dict[str, list[str]] = {}
+        for name, pattern in self.where:
+            wanted.setdefault(name, []).append(pattern)
+        return all(
+            any(fnmatchcase(value, pattern) for value in _FIELDS[name](episode) for pattern in patterns)
+            for name, patterns in wanted.items()
+        )
+
+
+@dataclass(slots=True)
+class SftExport:
+    """What was written."""
+
+    path: Path
+    samples: int = 0
+    episodes: int = 0
+    """Those that a sample is of."""
+    passed_over: int = 0
+    """Episodes that were not wanted."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Why, to number of samples."""
+
+
+def where_of(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Conditions as they are typed, `FIELD=PATTERN`.
+
+    Raises:
+        ConfigError: There is no such field.
+    """
+    found = []
+    for text in texts:
+        name, equals, pattern = text.partition("=")
+        if name not in _FIELDS or not equals or not pattern:
+            raise ConfigError(f"--where {text[:100]!r} is not FIELD=PATTERN; the fields are {', '.join(_FIELDS)}")
+        found.append((name, pattern))
+    return tuple(found)
+
+
+def export_sft(folder: Path, into: Path, choice: SftChoice) -> SftExport:
+    """Write `sft.jsonl` of a run folder into a folder; it appears when it is complete.
+
+    Args:
+        folder: A run folder.
+        into: Made if it is missing.
+        choice: Which samples.
+
+    Raises:
+        TrackingError: There is no run.
+        JournalError: A journal or an artifact is damaged.
+    """
+    found = SftExport(into / NAME)
+    with translate_os_errors(into):
+        within = prepared(into, folder)
+        with replacing(found.path, durable=False, within=within) as file:
+            for sample in _samples(run_at(folder), choice, found):
+                file.write(dumps(sample) + b"\n")
+                found.samples += 1
+    return found
+
+
+def _samples(run: Run, choice: SftChoice, found: SftExport) -> Iterator[JsonObject]:
+    """The samples that keep to the rules; the others are counted."""
+    for episode in run.episodes():
+        if not choice.takes(episode):
+            found.passed_over += 1
+            continue
+        before = found.samples
+        for weights, last in _chains(_turns(run, episode, found), choice.per):
+            sample = _sample(weights, last)
+            if (why := fault_of(sample)) is None:
+                yield sample
+            else:
+                found.left_out[why] += 1
+        found.episodes += found.samples > before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Turn:
+    """A request and its answer."""
+
+    keys: tuple[str, ...]
+    """A hash of each message: those of two requests are compared by it."""
+    message: Callable[[int], JsonObject]
+    """The message at a position; pictures make it large, so none is kept."""
+    answer: JsonObject
+    tools: Sequence[JsonObject]
+    is_taught: bool
+
+    def continues(self, other: "_Turn") -> bool:
+        """Whether it repeats the other request whole, and then its answer."""
+        size = len(other.keys)
+        is_longer = len(self.keys) > size and self.keys[:size] == other.keys
+        return is_longer and self.message(size).get("role") == "assistant"
+
+
+def _chains(turns: Iterator[_Turn], per: str) -> Iterator[tuple[dict[int, int], _Turn]]:
+    """Of each sample the last turn, which has seen all of it, and the weights of answers by their positions."""
+    last: _Turn | None = None
+    weights: dict[int, int] = {}
+    for turn in turns:
+        if last is not None and not (per == EPISODE and turn.continues(last)):
+            yield weights, last
+            weights = {}
+        weights[len(turn.keys)] = int(turn.is_taught)
+        last = turn
+    if last is not None:
+        yield weights, last
+
+
+def _sample(weights: Mapping[int, int], last: _Turn) -> JsonObject:
+    messages = [*map(last.message, range(len(last.keys))), last.answer]
+    weighed = [
+        {**message, "weight": weights.get(position, 0)} if message.get("role") == "assistant" else message
+        for position, message in enumerate(messages)
+    ]
+    return {"messages": weighed, "tools": list(last.tools)} if last.tools else {"messages": weighed}
+
+
+def _turns(run: Run, episode: Episode, found: SftExport) -> Iterator[_Turn]:
+    record = episode.record
+    asked = {one.number: one for one in record.asked}
+    for number in sorted(record.answered):
+        if number not in asked:
+            continue
+        turn = _process_turn(run, asked[number], record.answered[number], found)
+        if turn is not None:
+            yield turn
+    request, actions = None, list[Step]()
+    for move in events_of(episode):
+        if isinstance(move, Step):
+            actions.append(move)
+            continue
+        if request is not None:
+            yield _own_turn(request, actions)
+        request, actions = (move if move.prompt else None), []
+    if request is not None:
+        yield _own_turn(request, actions)
+
+
+def _own_turn(request: Request, steps: Sequence[Step]) -> _Turn:
+    """A turn of an agent in the worker."""
+    calls = [
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        for call in request.calls
+    ]
+    is_whole = request.finish_reason in _WHOLE
+    return _Turn(
+        keys=request.prompt,
+        message=lambda position: _plain(request.message(position)),
+        answer=_answer(request.reply, calls),
+        tools=request.tools,
+        is_taught=is_whole and not any(map(_has_failed, steps)),
+    )
+
+
+def _has_failed(step: Step) -> bool:
+    """Whether no action could be read from the answer, or the page refused it."""
+    return step.outcome == "refused" or isinstance(step.action, InvalidAction)
+
+
+def _process_turn(run: Run, asked: Asked, answered: Answered, found: SftExport) -> _Turn | None:
+    """A turn of an agent that is a separate process, as it made it; None = it cannot be a sample."""
+    if answered.status != _OK:
+        return None  # a failed request, which the process asked again or gave up
+    try:
+        messages, tools = request_of(asked.interface, run.artifacts.read(asked.request))
+        messages = [_plain(one) for one in messages]
+        answer = answer_of(asked.interface, run.artifacts.read(answered.response))
+    except (Unreadable, TypeError, AttributeError):
+        found.left_out["a request or an answer of the agent's process that cannot be read"] += 1
+        return None
+    return _Turn(
+        keys=tuple(sha256(dumps(one)).hexdigest() for one in messages),
+        message=messages.__getitem__,
+        answer=_answer(answer.text, answer.calls),
+        tools=tools,
+        is_taught=answer.finish_reason in _WHOLE,
+    )
+
+
+def _answer(text: str, calls: Sequence[JsonObject]) -> JsonObject:
+    answer: JsonObject = {"role": "assistant", "content": text or None if calls else text}
+    return answer | {"tool_calls": list(calls)} if calls else answer
+
+
+def _plain(sent: JsonObject) -> JsonObject:
+    """A message of a prompt without what only the interface that was spoken knows."""
+    message = {key: sent[key] for key in ("role", "name", "content", "tool_call_id") if sent.get(key) is not None}
+    content = message.get("content")
+    if isinstance(content, list) and all(isinstance(part, dict) and part.get("type") == "text" for part in content):
+        message["content"] = "\n".join(str(part.get("text", "")) for part in content)
+    if calls := sent.get("tool_calls"):
+        message["tool_calls"] = [
+            {"id": call.get("id"), "type": "function", "function": call.get("function")} for call in calls
+        ]
+        message["content"] = message.get("content") or None
+    return message

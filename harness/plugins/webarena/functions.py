@@ -1,0 +1,70 @@
+"""The functions that `func:` targets of WebArena's tasks call, under the names that the tasks have for them."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from harness.benchmarks.webarena_addresses import ADMIN, NEWEST_ORDER, TOKEN_PATH, post_url, reviews_path
+from harness.browser.session.functions import FunctionContext, PageFunction, part_of
+from harness.codec import dumps
+from harness.errors import EvaluatorError
+from harness.records import Login
+
+
+async def _shopping_latest_order_url(scene: FunctionContext) -> str:
+    found = await scene.ask("shopping", NEWEST_ORDER, token=await _token(scene))
+    orders = part_of(found, "items")
+    if not orders:
+        raise EvaluatorError("the shop has no orders")
+    number = int(part_of(orders[0], "increment_id"))
+    return f"{scene.site('shopping').canonical}/sales/order/view/order_id/{number}/"
+
+
+def _shopping_latest_review(read: Callable[[Any], str]) -> Callable[[FunctionContext, str], Awaitable[str]]:
+    async def ask(scene: FunctionContext, sku: str) -> str:
+        reviews = await scene.ask("shopping", reviews_path(sku), token=await _token(scene))
+        return read(reviews[-1]) if reviews else ""
+
+    return ask
+
+
+async def _token(scene: FunctionContext) -> str:
+    account = _account(next((site.login for site in scene.lane.sites if site.name == "shopping_admin"), None))
+    token = await scene.ask("shopping", TOKEN_PATH, body=dumps(dict(account)))
+    if token is None:
+        raise EvaluatorError(f"{TOKEN_PATH} answered 404")
+    return str(token)
+
+
+def _account(login: Login | None) -> Mapping[str, str]:
+    """That of the back office, where its login is configured."""
+    values = tuple(login.fields.values()) if login else ()
+    return {"username": values[0], "password": values[1]} if len(values) == 2 else ADMIN
+
+
+async def _reddit_post_url(_: FunctionContext, url: str) -> str:
+    return post_url(url)
+
+
+_GITLAB_ROLE = """(user) => {
+  const accounts = [...document.querySelectorAll("td[data-label='Account'] span.gl-avatar-labeled-sublabel")];
+  const row = accounts.findIndex((account) => account.outerText === "@" + user);
+  const role = document.querySelectorAll("td.col-max-role span")[row];
+  return role ? role.outerText : "";
+}"""
+
+
+async def _gitlab_member_role(scene: FunctionContext, user: str) -> str:
+    return str(await scene.page.evaluate(_GITLAB_ROLE, user))
+
+
+FUNCTIONS: Mapping[str, PageFunction] = {
+    "shopping_get_latest_order_url": PageFunction((), _shopping_latest_order_url),
+    "shopping_get_sku_latest_review_rating": PageFunction(
+        ("text",), _shopping_latest_review(lambda review: str(part_of(review["ratings"][0], "percent")))
+    ),
+    "shopping_get_sku_latest_review_author": PageFunction(
+        ("text",), _shopping_latest_review(lambda review: str(part_of(review, "nickname")))
+    ),
+    "reddit_get_post_url": PageFunction(("url",), _reddit_post_url),
+    "gitlab_get_project_memeber_role": PageFunction(("page", "text"), _gitlab_member_role),
+}

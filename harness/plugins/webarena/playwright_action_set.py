@@ -1,0 +1,115 @@
+"""WebArena's `playwright` action set: one line of Playwright code, read by pattern and never evaluated.
+
+The verb is the last call outside parentheses; the receiver is not looked at. One difference, on purpose: WebArena
+loses the task on `.type("x")`, and on any code that holds the letters `type` before `fill(`; here both are read as
+they were meant.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Literal
+
+from harness.actions.action import Action
+from harness.actions.key_names import webarena_keys
+from harness.actions.keyboard import Press
+from harness.actions.navigation import CloseTab, GoBack, GoForward, Goto, NewTab, TabFocus
+from harness.actions.playwright_code import Code
+from harness.actions.stop import Stop
+from harness.actions.viewport import Scroll
+from harness.errors import ActionSyntaxError
+from harness.plugins.webarena.linear_search import up_to_first, up_to_last
+from harness.plugins.webarena.same_action import equivalent
+
+_ARGUMENT_END = re.compile(r"[\"']\)")
+_STOP = re.compile(r"stop\(?\"")
+
+
+class PlaywrightActionSet:
+    name = "playwright"
+
+    def same(self, a: Action, b: Action) -> bool:
+        """See `ActionSet.same`."""
+        return equivalent(a, b)
+
+    def parse(self, text: str) -> Action:
+        verb = _last_call(text).split("(")[0]
+        if verb in _BARE:
+            return _BARE[verb]()
+        if verb not in _CALLS:
+            raise ActionSyntaxError(f"unknown playwright action {verb!r}")
+        return _CALLS[verb](text)
+
+    def render(self, action: Action, *, reply: str | None = None, splitter: str = "```") -> str:
+        """WebArena's history shows code only, and is silent about everything else."""
+        return action.pw_code if isinstance(action, Code) else ""
+
+
+def _last_call(code: str) -> str:
+    """What follows the last dot outside parentheses: one whose next parenthesis does not close."""
+    following = ""
+    for position in range(len(code) - 1, -1, -1):
+        if code[position] in "()":
+            following = code[position]
+        elif code[position] == "." and following != ")":
+            return code[position + 1 :]
+    return code
+
+
+def _quoted(call: str, code: str) -> str:
+    """The first quoted argument of `call(`, which ends where a quote is followed by a parenthesis."""
+    found = up_to_first(code, re.compile(rf"(?:{call})\([\"']"), _ARGUMENT_END)
+    if found is None:
+        raise ActionSyntaxError(f"cannot read {code!r}; this call needs one quoted, non-empty argument")
+    return found
+
+
+def _press(code: str) -> Action:
+    return Press(key_comb=webarena_keys(_quoted("press", code)))
+
+
+def _scroll(code: str) -> Action:
+    return Scroll(direction="up" if "up" in code else "down")
+
+
+def _type(code: str) -> Action:
+    return Code(verb="type", pw_code=code, text=_quoted("type|fill", code))
+
+
+def _goto(code: str) -> Action:
+    return Goto(url=_quoted("goto", code))
+
+
+def _page_focus(code: str) -> Action:
+    found = re.search(r"page_focus\((\d{1,18})\)", code)
+    if found is None:
+        raise ActionSyntaxError(f"cannot read {code!r}; page_focus needs a tab number")
+    return TabFocus(index=int(found[1]))
+
+
+def _stop(code: str) -> Action:
+    return Stop(answer=up_to_last(code, _STOP, '")', least=0) or "")
+
+
+def _keep(verb: Literal["click", "hover", "check", "select_option"]) -> Callable[[str], Action]:
+    return lambda code: Code(verb=verb, pw_code=code)
+
+
+_BARE: dict[str, Callable[[], Action]] = {
+    "new_tab": NewTab,
+    "page_close": CloseTab,
+    "go_back": GoBack,
+    "go_forward": GoForward,
+}
+_CALLS: dict[str, Callable[[str], Action]] = {
+    "press": _press,
+    "scroll": _scroll,
+    "click": _keep("click"),
+    "hover": _keep("hover"),
+    "check": _keep("check"),
+    "select_option": _keep("select_option"),
+    "type": _type,
+    "fill": _type,
+    "goto": _goto,
+    "page_focus": _page_focus,
+    "stop": _stop,
+}

@@ -1,0 +1,26 @@
+"""`harness export webarena-verified`."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from harness.api import Export
+from harness.escape import flat
+from harness.plugins.webarena_verified.verified_export import export_verified
+
+
+class Verified(Export):
+    """For WebArena-Verified's own evaluator."""
+
+    def write(self, run: Path, into: Path, options: argparse.Namespace, /) -> list[Path]:
+        into = into if options.to else into / "webarena-verified"
+        found = export_verified(run, into)
+        for sentence in found.left_out:
+            sys.stdout.write(f"left out: {flat(sentence)}\n")
+        for sentence in found.partial:
+            sys.stdout.write(f"partial trace: {flat(sentence)}\n")
+        sys.stdout.write(
+            f"{found.episodes} episodes: webarena-verified eval-tasks --output-dir {into}"
+            f" --config {into / 'config.json'}\n"
+        )
+        return [into]

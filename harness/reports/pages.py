@@ -1,0 +1,8 @@
+"""Who writes pages of runs; found by name."""
+
+from harness.registry import Registry
+
+PAGES = Registry(group="cairn.reports", noun="report")
+"""Called with a `Run`; writes pages into its folder."""
+COMPARISON_PAGES = Registry(group="cairn.comparisons", noun="harness compare")
+"""Called with a file to write and a comparison."""

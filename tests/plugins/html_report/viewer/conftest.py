@@ -1,0 +1,32 @@
+"""A results folder that a viewer serves, and a browser."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+import pytest_asyncio
+
+from harness.loopback_server import serving
+from harness.plugins.html_report.viewer.app import Viewer
+from harness.runs.watcher import ResultsWatcher
+from tests.reports.runs import assorted, fill
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    fill(tmp_path / "results" / "demo", assorted(12, steps=2))
+    return tmp_path / "results"
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def base(results: Path) -> AsyncIterator[str]:
+    """Address of a viewer without a token."""
+    async with serving(Viewer(ResultsWatcher(results)).app(None)) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def client(base: str) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=base) as one:
+        yield one

@@ -1,0 +1,199 @@
+"""What the viewer answers, whom, and that it never writes."""
+
+import asyncio
+import os
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+
+from harness.choices import Durability
+from harness.codec import dumps, seal
+from harness.journal.store import RunFolder
+from harness.loopback_server import serving
+from harness.plugins.html_report.viewer.app import Viewer
+from harness.plugins.html_report.viewer.request_guard import place_of
+from harness.runs.baselines import NO_BASELINE
+from harness.runs.watcher import ResultsWatcher, RunWatcher
+from tests.reports.runs import Shape, assorted, episode, fill, task, write
+
+in_session = pytest.mark.asyncio(loop_scope="session")
+
+
+def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
+    return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.rglob("*") if path.is_file()}
+
+
+@in_session
+async def test_the_pages_lead_from_runs_to_steps_and_write_nothing(client: httpx.AsyncClient, results: Path) -> None:
+    before = tree(results)
+    runs = (await client.get("/")).text
+    assert 'href="/run/demo"' in runs
+    run = (await client.get("/run/demo")).text
+    assert 'href="/run/demo/task/0"' in run and "12 tasks" in run
+    page = (await client.get("/run/demo/task/0")).text
+    shot = re.search(r'src="(/run/demo/shot/[0-9a-f]{64})"', page)
+    assert shot
+    picture = await client.get(shot[1])
+    assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
+    assert tree(results) == before
+
+
+@in_session
+async def test_the_list_says_who_ran_how_sure_the_rate_is_and_what_doing_nothing_gets(
+    results: Path, client: httpx.AsyncClient
+) -> None:
+    fill(results / "zero", [Shape(score=0.0)] * 12, screenshots=False, agent="null")
+    fill(results / "one", [Shape()], screenshots=False)
+    os.utime(results / "one" / "0.traj.jsonl", (1_800_000_000, 1_800_000_000))
+    async with asyncio.timeout(60):  # journals are read a few at a time
+        while "reading" in (page := (await client.get("/")).text):
+            pass
+    rows = {name: row for row in page.split("<tr ")[1:] if (name := re.findall(r'href="/run/(\w+)"', row)[0])}
+    assert "<td>prompt</td><td>gpt-4o</td>" in rows["demo"] and "95% interval" in rows["demo"]
+    assert "null 0.0%</td>" in rows["demo"] and "null 0.0%</td>" in rows["one"] and "null 0.0%" not in rows["zero"]
+    assert 'datetime="2027-01-15T08:00:00Z" title="2027-01-15 08:00:00 UTC">just now</time>' in rows["one"]
+    lengths = {name: float(re.findall(r'class="stack" viewBox="0 0 ([\d.]+) ', row)[0]) for name, row in rows.items()}
+    assert lengths["demo"] == 12 and lengths["one"] == pytest.approx(12**0.5, abs=1e-3), "a short bar of one task"
+    for mark in ("passed", "failed", "unscored"):
+        assert f'<span class="mark {mark}">{mark}</span>' in page, "every colour is in the legend"
+    assert "agent=null</code>: <b>0.0%</b> of the same tasks (0 of 12)" in (await client.get("/run/demo")).text
+    assert NO_BASELINE not in (await client.get("/run/zero")).text
+
+
+@in_session
+async def test_filters_and_pages_are_the_servers(results: Path, client: httpx.AsyncClient) -> None:
+    fill(results / "long", assorted(230, steps=1), screenshots=False)
+    async with asyncio.timeout(60):  # journals are read a few at a time
+        while (page := (await client.get("/run/long?page=3")).text).count("<tr data-status") != 30:
+            pass
+    assert "Page 3 of 3" in page
+    failed = (await client.get("/run/long?status=failed&page=99")).text
+    assert 'data-status="passed"' not in failed and 'data-status="failed"' in failed
+    found = (await client.get("/run/long", params={"q": "MAYA assign"})).text
+    assert (
+        "Assign issue 14 to Maya" in found
+        and "Storm Lantern" not in found[found.index("<tbody>", found.index("tasks-title")) :]
+    )
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:80", "demo.localhost", ""])
+@in_session
+async def test_another_host_name_is_refused(client: httpx.AsyncClient, host: str) -> None:
+    assert (await client.get("/", headers={"host": host})).status_code == 400
+
+
+@pytest.mark.parametrize("host", ["localhost:1", "127.0.0.1", "[::1]:80"])
+@in_session
+async def test_names_of_this_machine_are_answered(client: httpx.AsyncClient, host: str) -> None:
+    assert (await client.get("/", headers={"host": host})).status_code == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
+@in_session
+async def test_it_only_shows(client: httpx.AsyncClient, method: str) -> None:
+    assert (await client.request(method, "/run/demo")).status_code == 405
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/run/%2e%2e",
+        "/run/..%2f..%2fetc",
+        "/run/demo/task/..%2f..%2fdemo%2f0",
+        "/run/demo/task/%2e%2e",
+        "/run/demo/task/0%00",
+        "/run/demo/task/" + "x" * 500,
+        "/run/demo/shot/..%2f..%2frun.json",
+        "/run/demo/shot/" + "0" * 64,
+        "/run/nope",
+        "/run/demo/task/nope",
+        "/news/nope",
+        "/etc/passwd",
+    ],
+)
+@in_session
+async def test_nothing_outside_is_reached(client: httpx.AsyncClient, path: str) -> None:
+    assert (await client.get(path)).status_code == 404
+
+
+@in_session
+async def test_only_pictures_leave_the_artifacts(client: httpx.AsyncClient, results: Path) -> None:
+    with RunFolder.open(results / "demo", durability=Durability.none) as run:
+        page = run.artifacts.put(b"<script>alert(1)</script>")
+    answer = await client.get(f"/run/demo/shot/{page}")
+    assert answer.status_code == 404 and "alert" not in answer.text
+
+
+@in_session
+async def test_a_token_is_asked_for_once(results: Path) -> None:
+    async with serving(Viewer(ResultsWatcher(results)).app("s3cret")) as port:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+            assert (await client.get("/")).status_code == 403
+            assert (await client.get("/?token=wrong")).status_code == 403
+            first = await client.get("/run/demo?token=s3cret&page=1")
+            place = place_of("s3cret")
+            assert (first.status_code, first.headers["location"]) == (303, f"{place}/run/demo?page=1")
+            cookie = first.headers["set-cookie"].lower()
+            assert "httponly" in cookie and "samesite=strict" in cookie and f"path={place}/" in cookie
+            page = await client.get(f"{place}/run/demo")
+            assert page.status_code == 200 and f'href="{place}/run/demo/task/0"' in page.text
+            assert (await client.get("/run/demo")).status_code == 403
+            assert (await client.get(f"http://127.0.0.1:{port}//evil.example?token=s3cret")).headers[
+                "location"
+            ] == f"{place}/evil.example"
+
+
+@in_session
+async def test_every_answer_carries_the_policy(client: httpx.AsyncClient) -> None:
+    for path in ("/", "/run/demo", "/run/demo/task/0", "/run/nope"):
+        headers = (await client.get(path)).headers
+        policy = headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'") and "unsafe" not in policy and "frame-ancestors 'none'" in policy
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+@in_session
+async def test_a_torn_journal_is_shown_and_left_torn(client: httpx.AsyncClient, results: Path) -> None:
+    path = results / "demo" / "0.traj.jsonl"
+    torn = path.read_bytes()[:-30]
+    path.write_bytes(torn)
+    assert "Step 1" in (await client.get("/run/demo/task/0")).text
+    assert (await client.get("/run/demo")).status_code == 200
+    assert path.read_bytes() == torn
+
+
+@in_session
+async def test_a_newer_schema_says_so(client: httpx.AsyncClient, results: Path) -> None:
+    (results / "demo" / "0.traj.jsonl").write_bytes(seal(dumps({"kind": "opened", "schema": 99, "x": 1})[:-1], 0)[0])
+    for path in ("/run/demo", "/run/demo/task/0"):
+        answer = await client.get(path)
+        assert answer.status_code == 200 and "newer version" in answer.text
+
+
+@in_session
+async def test_an_empty_results_folder_says_what_to_do(tmp_path: Path) -> None:
+    async with serving(Viewer(ResultsWatcher(tmp_path)).app(None)) as port:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+            assert "python run.py" in (await client.get("/")).text
+
+
+def test_a_catalogue_comes_to_the_same_whatever_its_budget(results: Path) -> None:
+    """Cut off after every journal, it still ends where one long look does, and notices what changes later."""
+    whole, slow = RunWatcher(results / "demo"), RunWatcher(results / "demo")
+    whole.refresh(60)
+    for _ in range(100):
+        slow.refresh(1e-6)
+    assert slow.unread == whole.unread == 0
+    assert slow.standing().rows == whole.standing().rows
+    version = whole.version
+    assert whole.refresh(60) == version
+    os.truncate(results / "demo" / "3.traj.jsonl", 0)
+    (results / "demo" / "4.traj.jsonl").unlink()
+    with RunFolder.open(results / "demo", durability=Durability.none) as run:
+        of = task(99)
+        write(run, of, episode(run, of, Shape(steps=1), screenshots=False))
+    assert whole.refresh(60) > version
+    begun = {row.task_id for row in whole.standing().rows if row.attempts}
+    assert "99" in begun and not begun & {"3", "4"}
