@@ -46,12 +46,17 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "cairn.importers": {"webarena": "harness.plugins.webarena.results_import:import_results"},
         "cairn.archives": {"bundle": "harness.plugins.bundles.run_bundle:open_bundle"},
         "cairn.comparisons": {"html": "harness.plugins.html_report.report:write_comparison"},
+        "cairn.executors": {
+            "ray": "harness.plugins.clusters.ray_run:play_on_ray",
+            "slurm": "harness.plugins.clusters.slurm_run:play_shards",
+        },
         "cairn.former_names": {"demo": "harness.plugins.demo", "tracking": "harness.plugins.tracking"},
         "cairn.judges": {
             "webjudge": "harness.plugins.online_mind2web.webjudge:WebJudge",
             "last_screenshots": "harness.plugins.webvoyager.last_screenshots:LastScreenshots",
         },
         "cairn.reports": {"html": "harness.plugins.html_report.report:write_report"},
+        "cairn.servers": {"demo": "harness.plugins.demo"},
         "cairn.trackers": {"art": "harness.plugins.tracking.run_tracker:RunTracker"},
         "cairn.scorers": {"verified": "harness.plugins.webarena_verified.whole_run:score_folder"},
         "cairn.visits": {"live": "harness.plugins.live.rules:LiveRules"},

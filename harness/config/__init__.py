@@ -82,7 +82,9 @@ class TaskConfig(PluginSettings):
 class ExecutorConfig(PluginSettings):
     """Where episodes run."""
 
-    kind: str = setting("processes", named=False, choices=("processes", "inline", "ray", "slurm"))
+    kind: str = setting(
+        "processes", named=False, choices=("processes", "inline", "ray", "slurm"), plugins="cairn.executors"
+    )
     """`processes`: every worker is a supervised process; `inline`: all in this one, to debug; `ray`: on a cluster.
     `slurm`: as jobs, each a shard."""
     lanes: int | None = setting(None, named=False, bounds=ValueRange(1, 1000))
@@ -155,7 +157,7 @@ class RunConfig:
 class TrackingConfig:
     """Where trajectories and metrics of the run are logged besides the run folder."""
 
-    kind: str = setting("none", choices=("none", "art"))
+    kind: str = setting("none", choices=("none", "art"), plugins="cairn.trackers")
     """`none`, or `art`: `{base_path}/{project}/models/{name}/`, as OpenPipe ART lays it out."""
     base_path: str = setting(".art", named=False)
     """Folder of all projects."""

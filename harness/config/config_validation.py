@@ -18,6 +18,7 @@ from harness.choices import COUNT, TIME, ObservationDialect, ObservationType, Va
 from harness.config import Config, ExecutorConfig
 from harness.errors import ConfigError
 from harness.llm import providers
+from harness.registry import installed
 from harness.settings.browser import BrowserSettings
 from harness.settings.fields import declared
 from harness.settings.observation import TEXTS, parts_of
@@ -36,6 +37,8 @@ WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {name: words for name, one in _DECLARED.items() if (words := one.field.metadata.get("choices"))}
 )
 """Settings that are one of a few words."""
+_PLUGINS = {name: group for name, one in _DECLARED.items() if (group := one.field.metadata.get("plugins"))}
+"""Those whose words may come from installed packages, to the group of entry points."""
 ADDRESSES = tuple(name for name, one in _DECLARED.items() if one.field.metadata.get("address"))
 NON_EMPTY = tuple(name for name, one in _DECLARED.items() if one.field.metadata.get("filled"))
 """Texts that cannot be empty."""
@@ -163,6 +166,8 @@ def _check_text(name: str, value: str) -> None:
     if name == "run.id" and (Path(value).is_absolute() or ".." in Path(value).parts):
         raise ConfigError(f"run.id={value[:200]} is not in run.root; give a name, and set run.root for another place")
     known = providers.names() if name in ("llm.api", "judge.api") else WORDS.get(name, (value,))
+    if value not in known and (group := _PLUGINS.get(name)):
+        known = (*known, *sorted(installed(group)))
     if value not in known:
         raise ConfigError(f"{name}={value[:80]} is unknown; choose one of {', '.join(known)}")
 

@@ -19,13 +19,14 @@ from harness.config.override_keys import misspelt
 from harness.errors import ConfigError
 from harness.settings.fields import Tree, setting
 from harness.settings.plugin import path_now
+from harness.shelf import SHELF
 
 if TYPE_CHECKING:
     from harness.records import Login
 
 URL = "{url}"
 """In a reset hook: the real base URL of the instance."""
-DEMO_SERVER = "harness.plugins.demo"
+DEMO_SERVER = SHELF["cairn.servers"]["demo"]
 _OLD_NAME_OF_LOCKS = "leases"
 """Read until the next release; the changelog names the new key."""
 _HTTP = ("http://", "https://")

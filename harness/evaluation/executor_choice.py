@@ -9,24 +9,32 @@ from harness.evaluation.builder import build_executor
 from harness.evaluation.embedded import EmbeddedServers, embedded_servers
 from harness.evaluation.parallelism import resolve_parallelism
 from harness.evaluation.run_context import RunContext
-from harness.evaluation.slurm_run import play_shards
 from harness.evaluation.task_files import provide_files
 from harness.journal.store import lock_token
 from harness.llm.permits import RateLimiterServer
 from harness.protocols import Progress
+from harness.registry import Registry
 from harness.reports.summary import Invocation
 from harness.runner.capacity import MachineCapacity, Parallelism, machine_capacity
 from harness.runner.executors.early_launch import launched_early
 from harness.runner.executors.messages import WorkerSetup
 from harness.runner.executors.processes import child_processes
-from harness.runner.executors.ray import RayClusterSpec, on_cluster
 from harness.runner.executors.remote_store import StoreServer
 from harness.runner.executors.supervisor import Launch, SupervisorConfig, Timeouts, run_supervised
 from harness.runner.executors.worker_losses import WorkerLosses
 from harness.runner.scheduler import Scheduler
 from harness.runner.working_time import working_s
 
-_PLAYER = ("-m", "harness.evaluation.worker_main")
+EXECUTORS = Registry(
+    group="cairn.executors",
+    noun="executor.kind",
+    core={
+        "inline": "harness.evaluation.executor_choice:play_inline",
+        "processes": "harness.evaluation.executor_choice:play_in_processes",
+    },
+)
+"""Name to what runs all pending jobs: awaited with `RunContext`, schedule and progress, it gives an `Invocation`."""
+PLAYER = ("-m", "harness.evaluation.worker_main")
 SLACK_S = 30.0
 """A worker ends its own steps at their deadline; its supervisor only when that did not work."""
 
@@ -41,64 +49,45 @@ class Workers(NamedTuple):
 async def run_with_executor(context: RunContext, schedule: Scheduler, progress: Progress) -> Invocation:
     """Run all pending jobs with the configured executor."""
     kind = context.settings.executor.kind if context.settings.executor._target_ is None else "processes"
-    if kind == "slurm":
-        return await play_shards(context, progress)
-    requests, starts = await _PLAYS[kind](context, schedule, progress)
-    flow = context.rate_limiter.flow()
-    return Invocation(
-        model_requests=requests,
-        model_refused=flow.refused,
-        model_waited_s=round(flow.waited_s, 3),
-        browser_starts=starts,
-        episodes_run=schedule.played,
-    )
+    done: Invocation = await EXECUTORS.find(kind)(context, schedule, progress)
+    return done
 
 
 @asynccontextmanager
-async def _serving(context: RunContext, schedule: Scheduler) -> AsyncIterator[EmbeddedServers]:
+async def serving(context: RunContext, schedule: Scheduler) -> AsyncIterator[EmbeddedServers]:
     """The embedded servers, while jobs are taken from the schedule."""
     async with embedded_servers(context) as where, schedule:
         await provide_files(context, where, schedule)
         yield where
 
 
-async def _inline(context: RunContext, schedule: Scheduler, progress: Progress) -> tuple[int, int]:
+async def play_inline(context: RunContext, schedule: Scheduler, progress: Progress) -> Invocation:
     from harness.evaluation.worker_pool import build_workers  # browser libraries: supervisors do without
     from harness.runner.executors.inline import run_inline
 
-    size = _size(context, schedule, (machine_capacity(),))
-    async with _serving(context, schedule) as where:
+    size = size_of(context, schedule, (machine_capacity(),))
+    async with serving(context, schedule) as where:
         with context.stopping.listening():
             async with build_workers(context, where, progress, range(size.workers), lanes=size.lanes) as pool:
                 await run_inline(pool.workers, size.lanes, schedule)
-                return pool.requests.made, sum(browser.starts for browser in pool.browsers)
+                starts = sum(browser.starts for browser in pool.browsers)
+                return _invocation(context, schedule, requests=pool.requests.made, starts=starts)
 
 
-async def _processes(context: RunContext, schedule: Scheduler, progress: Progress) -> tuple[int, int]:
-    size = _size(context, schedule, (machine_capacity(),))
-    command, log = (sys.executable, *_PLAYER), context.run.path / "worker.log"
+async def play_in_processes(context: RunContext, schedule: Scheduler, progress: Progress) -> Invocation:
+    size = size_of(context, schedule, (machine_capacity(),))
+    command, log = (sys.executable, *PLAYER), context.run.path / "worker.log"
     executor = build_executor(context.settings.executor)
     launch = child_processes(command, log) if executor is None else lambda number: executor.start(command, number, log)
-    early = _workers(size, schedule) if executor is None else 0  # what another executor starts may be paid for
-    async with launched_early(launch, early) as begun, _serving(context, schedule) as where:
-        return await _supervised(context, schedule, progress, where, workers=Workers(begun, size))
+    early = number_of_workers(size, schedule) if executor is None else 0  # what another executor starts may be paid for
+    async with launched_early(launch, early) as begun, serving(context, schedule) as where:
+        return await supervised(context, schedule, progress, where, workers=Workers(begun, size))
 
 
-async def _ray(context: RunContext, schedule: Scheduler, progress: Progress) -> tuple[int, int]:
-    executor, size = context.settings.executor, None
-    if executor.address is None:
-        size = _size(context, schedule, (machine_capacity(),))  # of a cluster of our own, which is as large as we ask
-    own = _workers(size, schedule) if size else None
-    cluster = RayClusterSpec(address=executor.address, workers=own, cpus=executor.cpus)
-    async with _serving(context, schedule) as where:
-        with on_cluster(cluster, _PLAYER, context.run.path, silence_s=executor.silence_s) as joined:
-            size = size or _size(context, schedule, joined.nodes)
-            return await _supervised(context, schedule, progress, where, workers=Workers(joined.launch, size))
-
-
-async def _supervised(
+async def supervised(
     context: RunContext, schedule: Scheduler, progress: Progress, where: EmbeddedServers, *, workers: Workers
-) -> tuple[int, int]:
+) -> Invocation:
+    """Run the pending jobs in worker processes, wherever those are."""
     settings, lanes = context.settings, workers.size.lanes
     supervision = SupervisorConfig(
         launch=workers.launch,
@@ -118,11 +107,22 @@ async def _supervised(
         losses=WorkerLosses(settings.policy),
     )
     with context.stopping.listening():
-        counts = await run_supervised(supervision, _workers(workers.size, schedule))
-    return counts.model_requests, counts.browser_starts
+        counts = await run_supervised(supervision, number_of_workers(workers.size, schedule))
+    return _invocation(context, schedule, requests=counts.model_requests, starts=counts.browser_starts)
 
 
-def _size(context: RunContext, schedule: Scheduler, there: Sequence[MachineCapacity]) -> Parallelism:
+def _invocation(context: RunContext, schedule: Scheduler, *, requests: int, starts: int) -> Invocation:
+    flow = context.rate_limiter.flow()
+    return Invocation(
+        model_requests=requests,
+        model_refused=flow.refused,
+        model_waited_s=round(flow.waited_s, 3),
+        browser_starts=starts,
+        episodes_run=schedule.played,
+    )
+
+
+def size_of(context: RunContext, schedule: Scheduler, there: Sequence[MachineCapacity]) -> Parallelism:
     """The numbers of workers and lanes: from the settings, else from the capacity, which is printed."""
     size = resolve_parallelism(context.settings.workers, context.settings.executor.lanes, there, len(schedule))
     if size.why:
@@ -130,11 +130,8 @@ def _size(context: RunContext, schedule: Scheduler, there: Sequence[MachineCapac
     return size
 
 
-def _workers(size: Parallelism, schedule: Scheduler) -> int:
+def number_of_workers(size: Parallelism, schedule: Scheduler) -> int:
     return min(size.workers, -(-len(schedule) // size.lanes))
-
-
-_PLAYS = {"inline": _inline, "processes": _processes, "ray": _ray}
 
 
 def restore_deadline_s(step_deadline_s: float) -> float:

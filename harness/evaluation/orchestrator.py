@@ -132,8 +132,7 @@ async def _evaluate(
         jobs, embedded = build_scheduler(settings, run, tasks, outcomes=asked, stopping=stopping)
         spent = outcomes if len(jobs) else {}  # without pending jobs there is nothing to stop
         budget = build_run_budget(config.run, run, spent, stopping=stopping)
-        tracker = open_tracker(config.tracking, config.llm, config.scoring, folder)
-        invocation = Invocation()
+        tracker, invocation = open_tracker(config, folder), Invocation()
         if plays := bool(len(jobs)) and not budget.is_empty():
             check_keys(config.llm, config.judge)
             await check_before(config, jobs.pending, outcomes, console.say)

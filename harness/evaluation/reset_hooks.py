@@ -14,7 +14,7 @@ from secrets import token_urlsafe
 from harness.browser.network.reset_request import Hook, post_until_ok, retry_until_ok
 from harness.browser.network.site_health import WaitPolicy
 from harness.choices import ResetWhen
-from harness.config.site_settings import URL, SitesSettings
+from harness.config.site_settings import DEMO_SERVER, URL, SitesSettings
 from harness.embedded_server import KEY_HEADER, KEY_VARIABLE
 from harness.errors import ConfigError
 from harness.records import Task
@@ -141,7 +141,7 @@ def why_foreign(port: int | None, status: int) -> str:
     if 400 <= status < 500 or status == _NOT_IMPLEMENTED:
         return (
             f"another program answers on {where} (status {status} to a reset); give the port of"
-            " python -m harness.plugins.demo, or null to start the sites for the run"
+            f" python -m {DEMO_SERVER}, or null to start the sites for the run"
         )
     return ""
 

@@ -17,7 +17,7 @@ from harness.browser.network.site_probe import Probed, probe
 from harness.browser.network.system_proxy import SystemProxies
 from harness.choices import ResetWhen, SiteLocking
 from harness.config.deployment import UNUSED_LANE, lane_base
-from harness.config.site_settings import URL, SiteSettings, SitesSettings
+from harness.config.site_settings import DEMO_SERVER, URL, SiteSettings, SitesSettings
 from harness.embedded_server import KEY_HEADER, KEY_VARIABLE
 from harness.errors import ConfigError, SiteUnavailable
 from harness.evaluation.reset_hooks import why_foreign
@@ -134,7 +134,7 @@ def _refusal(place: _Place, why: str) -> str:
     if place.setting == "sites.port":
         return (
             f"the embedded sites are not on the port of sites.port={urlsplit(place.url).port}: {why}; start them there"
-            f" (python -m harness.plugins.demo --port {urlsplit(place.url).port}, with {KEY_VARIABLE}), or set"
+            f" (python -m {DEMO_SERVER} --port {urlsplit(place.url).port}, with {KEY_VARIABLE}), or set"
             " sites.port=null"
         )
     return (

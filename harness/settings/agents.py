@@ -26,7 +26,7 @@ class AgentSettings(PluginSettings):
 
     name: str = setting(REQUIRED, filled=True)
     """Part of the run's name, and how reports call the agent."""
-    kind: str = setting("prompt", added=True, choices=AGENT_KINDS)
+    kind: str = setting("prompt", added=True, choices=AGENT_KINDS, plugins="cairn.agents")
     """Which shipped agent: one with a prompt per step, with function calls, with mouse and keyboard, a program of your
     own, or one of the baselines `null` and `random`."""
     needs: str | None = setting(None, added=True)

@@ -27,6 +27,7 @@ def setting(  # noqa: PLR0913 (what there is to say of a setting)
     added: bool = False,
     bounds: ValueRange | None = None,
     choices: tuple[str, ...] = (),
+    plugins: str = "",
     filled: bool = False,
     address: bool = False,
 ) -> Any:
@@ -43,11 +44,18 @@ def setting(  # noqa: PLR0913 (what there is to say of a setting)
             so that those are resumed as they are.
         bounds: Of a number; None = by its kind: a time in seconds is above 0, any other number at least 0.
         choices: The words that there are, of a text that is one of a few.
+        plugins: Group of entry points whose names are further choices.
         filled: The text cannot be empty.
         address: The text is an http or https address.
     """
-    metadata = {"measured": measured, "named": named, "added": added, "bounds": bounds, "choices": choices}
-    metadata |= {"filled": filled, "address": address}
+    metadata: dict[str, Any] = {
+        "measured": measured,
+        "named": named,
+        "added": added,
+        "bounds": bounds,
+        "choices": choices,
+    }
+    metadata |= {"filled": filled, "address": address, "plugins": plugins}
     if factory is not None:
         return field(default_factory=factory, metadata=metadata)
     return field(default=default, metadata=metadata)

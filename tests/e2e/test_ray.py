@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from harness.errors import ConfigError
-from harness.runner.executors.ray import RayClusterSpec, on_cluster
+from harness.plugins.clusters.ray_cluster import RayClusterSpec, on_cluster
 from harness.runner.process_tree import find_orphans
 from tests.e2e.trouble import Play, TroubledSites, World, troubled_world
 from tests.waiting import alive

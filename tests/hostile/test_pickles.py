@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from harness.errors import UnsafeFile
-from harness.runner.executors.slurm import SlurmJobs, SlurmJobSpec
+from harness.plugins.clusters.slurm_jobs import SlurmJobs, SlurmJobSpec
 from tests.hostile.foreign import PUT, Place, within
 
 WANTED = "0123456789abcdef"

@@ -3,7 +3,7 @@
 import pytest
 
 from harness.errors import ConfigError
-from harness.runner.executors.ray import RayErrors
+from harness.plugins.clusters.ray_cluster import RayErrors
 
 TIMED_OUT = "The current node timed out during startup. This could happen because some of the raylet failed to startup"
 MISMATCH = (

@@ -18,13 +18,14 @@ from harness.evaluation.retry_request import standing
 from harness.evaluation.run_context import RunContext
 from harness.journal.merge import merge
 from harness.journal.store import journal_name
+from harness.plugins.clusters.slurm_jobs import SlurmJobs, SlurmJobSpec
 from harness.protocols import Phase, Progress, ProgressEvent
 from harness.reports.summary import Invocation
-from harness.runner.executors.slurm import SlurmJobs, SlurmJobSpec
 from harness.runner.job import task_digest
 from harness.runner.pending import is_finished, pending_jobs
 from harness.runner.process_tree import kill_orphans
 from harness.runner.references import Outcomes, as_asked
+from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownRequested
 from harness.tasks.shards import shard_of
 
@@ -32,7 +33,7 @@ LOOK_EVERY_S = 2.0
 _SHARD = re.compile("[0-9]+-of-[0-9]+")
 
 
-async def play_shards(context: RunContext, progress: Progress) -> Invocation:
+async def play_shards(context: RunContext, _: Scheduler, progress: Progress) -> Invocation:
     """Run the pending tasks as Slurm jobs, and merge their journals.
 
     Raises:
