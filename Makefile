@@ -23,7 +23,7 @@ export PYTHONDONTWRITEBYTECODE :=
 EXPORT_READERS := inspect-ai==0.3.285 datasets==5.2.0 pillow opentelemetry-proto opentelemetry-semantic-conventions \
   mlflow-skinny==3.17.2 pandas sqlalchemy alembic
 
-.PHONY: setup run test test-fast test-e2e test-slow hostile canary golden test-docs shapes test-art test-exports test-miniwob test-visualwebarena test-verified test-published test-agents chaos chaos-mutants bench house docs check format clean
+.PHONY: setup run test test-fast test-e2e test-slow hostile canary golden test-docs shapes test-art test-exports test-miniwob test-visualwebarena test-verified test-published test-agents chaos chaos-mutants shelf bench house docs check format clean
 
 run: setup
 	@$(PY) run.py $(ARGS)
@@ -166,6 +166,10 @@ golden: $(VENV)/installed-dev
 # embedded sites, then on a site that counts effects itself (ARGS='--site own --episodes 200'; --exact: one case of it).
 chaos: setup $(VENV)/installed-dev
 	@$(PY) benchmarks/chaos.py --site both $(ARGS)
+
+# Takes each plug-in away and sees that the rest works (ARGS='live demo all').
+shelf: setup $(VENV)/installed-dev
+	@$(PY) benchmarks/shelf.py $(ARGS)
 
 # The same against code with promises broken on purpose: each must be detected.
 chaos-mutants: setup $(VENV)/installed-dev

@@ -78,6 +78,9 @@ def test_what_was_taken_off_the_shelf_is_no_choice_any_more(monkeypatch: pytest.
 
 def test_every_row_of_the_shelf_is_there() -> None:
     for group, rows in shelf.SHELF.items():
-        assert dict(shelf.on_shelf(group)) == dict(rows), group
-        for name in rows:
+        there = shelf.on_shelf(group)
+        for name in rows.keys() - there.keys():  # taken away as a whole (`make shelf`)
+            package = Path(shelf.__file__).parent.joinpath(*rows[name].split(".")[1:3])
+            assert rows[name].startswith("harness.plugins.") and not package.exists(), rows[name]
+        for name in there:
             assert Registry(group=group, noun="row").find(name) is not None
