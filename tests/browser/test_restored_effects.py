@@ -667,6 +667,27 @@ class TestACheckpoint:
         what = f"{SHOP}/ was opened again without a timer that was to fire; what it would have sent is missing"
         assert doubt == (f"resumed at step 1; {what}" if ends == "after" else "")
 
+    async def test_what_a_page_could_not_send_while_the_site_was_gone_is_a_doubt(self, web: Web) -> None:
+        site = Counted(web)
+        site.page("/", NEXT)
+        site.page("/next", "Next")
+        async with web.pool() as pool:
+            async with recording(pool, web) as record:
+                await record.act(lambda _: Goto(url=f"{SHOP}/next"))
+            refused = replace(SENT, status=None, refused=True)
+            late = Late(step=1, effects=(refused,), at=time.time())
+            failed = Failed(
+                attempt=record.episode.attempt,
+                boundary="gather",
+                type="SiteUnavailable",
+                message="",
+                effects=(refused,),
+                at=time.time(),
+            )
+            for episode in (replace(record.episode, late=(late,)), replace(record.episode, failures=(failed,))):
+                found = await restored(pool, web, episode, clean=())
+                assert f"{SENT.method} {SENT.url} found no connection, and was not sent again" in found.changed
+
     async def test_a_timer_that_a_page_sets_as_it_is_opened_again_is_not_lost(self, web: Web) -> None:
         site = Counted(web)
         loaded = "<script>setTimeout(() => fetch('/late', {method: 'POST'}), 2500)</script>"

@@ -132,6 +132,21 @@ class TestInABrowser:
                     await visit.act(Click(target=visit.target("button", "Fetch")))
             assert back.is_set()
 
+    async def test_what_a_page_could_not_send_after_the_last_step_is_a_failure(
+        self, web: Web, fragile: Fragile
+    ) -> None:
+        own = replace(web.site, url=f"http://t0.shop.localhost:{fragile.port}")
+        task = a_task(web)
+        async with web.pool(QUICK, own) as pool, pool.open(task, 0) as env:
+            await env.restore(task, Episode())
+            page = env._window.tabs.current.page
+            fragile.end()
+            async with page.expect_event("requestfailed"):
+                await page.evaluate("fetch('/order', {method: 'POST'}).catch(() => 0)")
+            await fragile.begin()
+            with pytest.raises(SiteUnavailable, match="accepted no connection"):
+                await env.gather(task)
+
     async def test_on_a_site_that_is_reset_before_the_next_try_it_is_not_asked(
         self, web: Web, fragile: Fragile
     ) -> None:

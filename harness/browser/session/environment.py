@@ -255,6 +255,7 @@ class BrowserEnvironment:
         limit_s = self._settings.step_deadline_s * (1 + len(task.eval.program_html))
         async with self._patient(), self._watched("gathering the evidence", limit_s=limit_s):
             await self._window.traffic.effects_answered(limit_s=self._settings.settle_timeout_s)
+            await self._check_sites()
             cuts_off = self._benchmark is None  # its evidence may need the agent's page as it is
             page = evidence.gather(self._window, task, settings=self._settings, trace=self._trace, cuts_off=cuts_off)
             gathered = replace(await page, blocked=self._visits.blocked(task.start_urls))

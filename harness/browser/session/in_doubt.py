@@ -7,6 +7,7 @@ Why: docs/decisions/resume.md#by-default-the-agent-decides-about-an-action-in-do
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from harness.browser.network.addresses import SiteFinder
 from harness.choices import InDoubtPolicy
@@ -207,11 +208,12 @@ def changed_by_reopening(episode: Episode, sites: SiteFacts, *, is_doubtful: boo
     Args:
         is_doubtful: The score carries a doubt anyway, so what is only possible is not another one.
     """
-    known = _first(
+    sent = (
         f"{_opened(episode, page)}, which sent {page.sent[0].method} {page.sent[0].url} the first time"
         for page in reopened_pages(episode)
         if page.sent and not sites.holds(page.url)
     )
+    known = _first(chain(_never_sent(episode, sites), sent))
     return known if known or is_doubtful else _first(_possible(episode, sites))
 
 
@@ -232,6 +234,22 @@ def _possible(episode: Episode, sites: SiteFacts) -> Iterator[str]:
                 f"{_opened(episode, page)}, to which {action} had led; if this address changes something, it did so"
                 " twice (sites.X.safe_get)"
             )
+
+
+def _never_sent(episode: Episode, sites: SiteFacts) -> Iterator[str]:
+    """What pages sent beside the steps while a site was gone: a page that is opened again does not send it."""
+    begun = 0.0 if episode.opened is None else episode.opened.at
+    late = (effect for one in episode.late if one.at >= begun for effect in one.effects)
+    failed = (
+        effect
+        for one in episode.failures
+        if one.attempt == episode.attempt and one.boundary != "act"
+        for effect in one.effects
+    )
+    for effect in chain(late, failed):
+        if effect.refused and not sites.was_reset(effect.url):
+            what = f"{effect.method} {effect.url} found no connection, and was not sent again"
+            yield f"resumed at step {len(episode.steps)}; {what}"
 
 
 def _sent_again(episode: Episode, sent: Iterable[SideEffect], sites: SiteFacts) -> Iterator[str]:
