@@ -6,13 +6,14 @@ from pathlib import Path
 
 from harness.api import Export
 from harness.escape import flat
-from harness.plugins.webarena_verified.verified_export import export_verified
 
 
 class Verified(Export):
     """For WebArena-Verified's own evaluator."""
 
     def write(self, run: Path, into: Path, options: argparse.Namespace, /) -> list[Path]:
+        from harness.plugins.webarena_verified.verified_export import export_verified
+
         into = into if options.to else into / "webarena-verified"
         found = export_verified(run, into)
         for sentence in found.left_out:
