@@ -3,7 +3,9 @@
 Nothing is changed in this repository for it.
 """
 
+import ast
 import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -14,6 +16,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import psutil
 import pytest
@@ -67,6 +70,8 @@ def wheel(folder: Path, *, version: str = "1.0", without: str = "none") -> Path:
     files[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     files[f"{info}/entry_points.txt"] = (
         b"[cairn.plugins]\nlantern = lantern\n[cairn.actions]\nturn_to = lantern.action:TurnTo\n"
+        b"[cairn.providers]\ntelegraph = lantern.provider:Telegraph\n"
+        b"[cairn.commands]\nlantern = lantern.command\n[cairn.exports]\nlantern = lantern.export:Lines\n"
     )
     files[f"{info}/top_level.txt"] = b"lantern\n"
     record = "".join(f"{name},,\n" for name in (*files, f"{info}/RECORD"))
@@ -169,6 +174,63 @@ def test_an_installed_benchmark_gives_rewards_and_ends_its_episodes(
     assert "report/index.html" in harness("report", str(results / "inline"))
     assert "2 passed" in harness("score", str(results / "inline"), "task=row")
     assert "2" in harness("compare", str(results / "processes"), str(results / "inline"))
+
+
+class Wire(BaseHTTPRequestHandler):
+    """An endpoint of the package's wire format, whose model only ever scrolls."""
+
+    asked: ClassVar[list[bytes]] = []
+
+    def do_POST(self) -> None:
+        self.asked.append(self.rfile.read(int(self.headers["Content-Length"])))
+        words = "In summary, the next action is ```scroll [down]```"
+        body = json.dumps({"words": words, "station": "wire-1", "in": 70, "out": 8}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        return
+
+
+@pytest.mark.browser
+def test_an_installed_provider_stop_rule_command_and_export_need_no_change(start: Starter, beside: Path) -> None:
+    before = state_of_the_repository()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Wire) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        played = start(
+            *("task=row", "agent=prompt", "+task.arguments.patience=2", "limits.repeated_actions=null", "workers=1"),
+            *("llm=openai", "llm.api=telegraph", "llm.model=wire-1", "llm.api_key=k"),
+            f"llm.base_url=http://127.0.0.1:{server.server_port}/v1",
+        )
+        server.shutdown()
+    assert played.code == 0, played.out + played.err
+    assert all(set(json.loads(body)) == {"telegram", "station"} for body in Wire.asked) and len(Wire.asked) == 4
+    for path in played.folder.glob("*.traj.jsonl"):
+        episode = read(path)
+        assert episode.closed is not None
+        assert (episode.closed.reason, episode.closed.detail) == (CloseReason.DONE, "2 times scroll is enough")
+        assert episode.total_usage.prompt_tokens == 140
+    assert harness("lantern", str(played.folder)) == "4 scroll\n"
+    (written,) = [
+        line for line in harness("export", "lantern", str(played.folder)).splitlines() if "lantern.jsonl" in line
+    ]
+    rows = [json.loads(line) for line in Path(written.split()[-1]).read_text().splitlines()]
+    assert rows == [{"task": f"row-{number}", "steps": 2, "status": "failed"} for number in range(2)]
+    assert state_of_the_repository() == before
+
+
+def test_the_package_is_written_against_what_is_public() -> None:
+    public = {"harness.api", "harness.runs", "harness.testing"}
+    found = {
+        node.module
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("harness")
+    }
+    assert found <= public
 
 
 @pytest.mark.browser

@@ -1,15 +1,16 @@
 """A benchmark of its own: each page of the row is worth something, and the last one ends the episode."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from harness.api import Artifacts, Benchmark, BenchmarkPage, Closed, Evaluator, Finding, Reward, Task
+from harness.api import Action, Artifacts, Benchmark, BenchmarkPage, Closed, Evaluator, Finding, Reward, Task
 
 
 class Row(Benchmark):
-    def __init__(self, pages: int) -> None:
+    def __init__(self, pages: int, patience: int | None = None) -> None:
         self._pages = pages
+        self._patience = patience
 
     def tasks(self) -> Iterable[Mapping[str, Any]]:
         for number in range(2):
@@ -32,6 +33,12 @@ class Row(Benchmark):
 
     async def evidence(self, page: BenchmarkPage, task: Task, /) -> Any:
         return {"seed": page.seed, "title": await page.evaluate("document.title")}
+
+    def stop(self, task: Task, actions: Sequence[Action], /) -> str | None:
+        """Ends with so many actions of one kind in a row."""
+        kinds = {action.kind for action in actions[-(self._patience or 1) :]}
+        is_enough = self._patience is not None and len(actions) >= self._patience and len(kinds) == 1
+        return f"{self._patience} times {kinds.pop()} is enough" if is_enough else None
 
     def evaluators(self) -> Mapping[str, Evaluator]:
         return {"seeded": Seeded()}
