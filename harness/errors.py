@@ -20,6 +20,7 @@
     │  ├─ SiteUnavailable    a site does not answer, or a login does not take
     │  ├─ EnvironmentDiverged  replaying the journal did not lead back to the recorded page
     │  ├─ AgentDiverged      after a resume the agent's process did something else, and the settings ask for no score
+    │  ├─ EpisodeLeft        the agent gives the episode back unfinished; nothing failed, and nothing is recorded
     │  ├─ PluginFailed       a class or process of the person's own broke its protocol: that costs its task only
     │  └─ ActionInDoubt      an interrupted action may have changed a site, and the settings ask for no score then
     ├─ EvaluatorError        the evidence cannot be judged: unscored, never a 0
@@ -113,6 +114,13 @@ class ModelUnavailable(InfraError):
 
 class RequestRefused(InfraError):
     """One question that no retry gets answered; another task's may be."""
+
+
+class EpisodeLeft(InfraError):
+    """Raised by an agent that will not decide any more, since whoever decides through it is gone.
+
+    Nothing failed and nothing is recorded: the episode stays pending, and a later start goes on at its last step.
+    """
 
 
 class BrowserCrashed(InfraError):

@@ -120,22 +120,53 @@ class Clients:
         return Bounded
 
 
-def _build(app: Any, *, on_ready: Callable[[], None], embedded: bool, clients: Clients | None = None) -> _Server:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebSockets:
+    """WebSockets are served, too; a connection that breaks a bound is closed."""
+
+    max_bytes: int
+    """Of one message that is received."""
+    ping_every_s: float
+    """A client that does not answer a ping within this time is gone."""
+
+
+def _build(
+    app: Any,
+    *,
+    on_ready: Callable[[], None],
+    embedded: bool,
+    clients: Clients | None = None,
+    sockets: WebSockets | None = None,
+) -> _Server:
     config = uvicorn.Config(
         app,
         http="auto" if clients is None else clients.protocol(),
         log_level="warning" if clients is None else "error",  # what they do wrong is no news
         access_log=False,
         lifespan="off",
-        ws="none",
+        **({"ws": "none"} if sockets is None else _of_sockets(sockets)),
         proxy_headers=False,
     )
     return _Server(config, on_ready=on_ready, embedded=embedded)
 
 
+def _of_sockets(sockets: WebSockets) -> dict[str, Any]:
+    return {
+        "ws": "websockets-sansio",
+        "ws_max_size": sockets.max_bytes,
+        "ws_ping_interval": sockets.ping_every_s,
+        "ws_ping_timeout": sockets.ping_every_s,
+    }
+
+
 @asynccontextmanager
 async def serving(
-    app: Any, *, port: int = 0, listener: socket.socket | None = None, clients: Clients | None = None
+    app: Any,
+    *,
+    port: int = 0,
+    listener: socket.socket | None = None,
+    clients: Clients | None = None,
+    sockets: WebSockets | None = None,
 ) -> AsyncIterator[int]:
     """Serve `app` on 127.0.0.1 inside this loop and yield the port; for tests and for embedding.
 
@@ -144,11 +175,12 @@ async def serving(
         port: 0 = a free one.
         listener: Listens already, in the place of a socket at `port`; it is closed in the end.
         clients: Bounds them; None = they are trusted.
+        sockets: Serves WebSockets, too; None = it does not.
     """
     ready = asyncio.Event()
     with listener or _listen(port) as used:
         used.setblocking(False)
-        server = _build(app, on_ready=ready.set, embedded=True, clients=clients)
+        server = _build(app, on_ready=ready.set, embedded=True, clients=clients, sockets=sockets)
         # Not a task group: it would wrap the errors of the caller's own block.
         task = asyncio.create_task(server.serve([used]))
         try:

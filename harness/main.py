@@ -16,7 +16,10 @@ from harness.journal.disk import foreseen
 from harness.registry import Registry
 
 if TYPE_CHECKING:  # a protocol, whose records a start without them need not import
+    from contextlib import AbstractAsyncContextManager
+
     from harness.api import Command
+    from harness.api.hosting import HostedRun, HostingRequest
 
 COMMANDS = Registry(
     group="cairn.commands",
@@ -150,7 +153,14 @@ def _add(commands: "argparse._SubParsersAction[Any]", name: str, module: "Comman
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     module.arguments(one)
-    one.set_defaults(module=module)
+    one.set_defaults(module=module, hosting=_hosting)
+
+
+def _hosting(request: "HostingRequest") -> "AbstractAsyncContextManager[HostedRun]":
+    from harness.cli import configured  # and hydra
+    from harness.evaluation.hosting import hosted_run
+
+    return hosted_run(configured(request.overrides, request.config_dir), request)
 
 
 def _refuse(error: Exception, code: ExitCode) -> int:

@@ -22,6 +22,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "bundle": "harness.plugins.bundles.bundle_command",
             "verify": "harness.plugins.bundles.verify_command",
             "agents": "harness.plugins.process_agent.agents_command",
+            "serve": "harness.plugins.environments.serve",
         },
         "cairn.exports": {
             "art": "harness.plugins.tracking.exports.formats:Art",

@@ -46,7 +46,7 @@ OWNERS = {
     "ahocorasick_rs": {"journal"},
     "hydra": {"config", "cli", "evaluation"},
     "omegaconf": {"config", "cli", "evaluation"},
-    "starlette": {"demo", "html_report", "miniwob", "process_agent"},
+    "starlette": {"demo", "environments", "html_report", "miniwob", "process_agent"},
     "uvicorn": {"loopback_server"},
     "websockets": {"process_agent"},
     "jinja2": {"demo", "html_report", "template_environment"},

@@ -27,6 +27,7 @@ from harness.actions import (
     extract,
     resolve,
 )
+from harness.actions.tool_schema import description_of, parameters_of, read_arguments
 from harness.api.agent import MAX_MEMORY_BYTES, Agent, ChatModel, Decision
 from harness.api.benchmark import LIVE, NO_EVALUATORS, Benchmark, BenchmarkPage, Reward, SiteAnswer
 from harness.api.command import Command, Export
@@ -42,11 +43,14 @@ from harness.api.evaluator import (
     RecordedEpisode,
 )
 from harness.api.executor import Executor, WorkerHandle
+from harness.api.hosting import EpisodeNews, HostedRun, Hosting, HostingRequest
 from harness.api.model_provider import Answer, ModelProvider, RetryableError, text_of
 from harness.api.observation_renderer import ObservationRenderer
 from harness.api.sink import Identity, Sink
 from harness.errors import (
     ActionSyntaxError,
+    ConfigError,
+    EpisodeLeft,
     EvaluatorError,
     ExitCode,
     HarnessError,
@@ -98,8 +102,11 @@ __all__ = [
     "Closed",
     "Command",
     "ComputerTool",
+    "ConfigError",
     "Decision",
     "Episode",
+    "EpisodeLeft",
+    "EpisodeNews",
     "Evaluator",
     "EvaluatorError",
     "Evidence",
@@ -109,6 +116,9 @@ __all__ = [
     "Finding",
     "Goto",
     "HarnessError",
+    "HostedRun",
+    "Hosting",
+    "HostingRequest",
     "Identity",
     "InvalidAction",
     "Judge",
@@ -146,7 +156,10 @@ __all__ = [
     "Unknown",
     "Usage",
     "WorkerHandle",
+    "description_of",
     "extract",
+    "parameters_of",
+    "read_arguments",
     "resolve",
     "text_of",
 ]

@@ -56,7 +56,8 @@ class Agent(Protocol):
                     return Decision(action=Wait(), memory=waits + 1)
                 return Decision(action=Stop(answer=""))
 
-    The constructor is given the model as `model`, and `agent.arguments` by name.
+    The constructor is given the model as `model`, `agent.arguments` by name, and the `ActionSet` of the run if it names
+    an argument `action_set`.
     """
 
     async def decide(self, task: Task, episode: Episode, observation: LiveObservation, /) -> Decision:

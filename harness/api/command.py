@@ -26,6 +26,8 @@ class Command(Protocol):
     def run(self, options: Namespace, /) -> int:
         """Do it; gives the exit code (`harness.api.ExitCode`).
 
+        `options.hosting` plays episodes that are asked for while the command runs, see `harness.api.hosting`.
+
         Raises:
             HarnessError: It cannot be done; the sentence is printed, and the exit code is 2.
         """

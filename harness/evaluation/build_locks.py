@@ -28,21 +28,25 @@ from harness.runner.shutdown import ShutdownSignal
 from harness.runner.site_locks import LockableSites, LockPlanner
 
 
-def build_scheduler(
+def build_scheduler(  # noqa: PLR0913 (what the order of jobs follows from)
     settings: RunSettings,
     run: RunFolder,
     tasks: Sequence[Task],
     *,
     outcomes: Mapping[tuple[str, int], EpisodeResult],
     stopping: ShutdownSignal,
+    is_open: bool = False,
 ) -> tuple[Scheduler, EmbeddedResetHooks]:
     """All pending jobs, and the reset of the embedded sites, which needs their addresses first.
+
+    Args:
+        is_open: None is pending at first; they are added while the run goes on.
 
     Raises:
         ConfigError: The settings of the sites do not fit.
     """
     policy = standing(settings.policy, run.path, tasks, outcomes, trials=settings.trials)
-    jobs = pending_jobs(tasks, settings.trials, outcomes, policy)
+    jobs = () if is_open else pending_jobs(tasks, settings.trials, outcomes, policy)
     shared = shared_sites(settings.sites, tasks)
 
     def now(task_id: str, trial: int) -> EpisodeResult | None:
@@ -56,14 +60,15 @@ def build_scheduler(
         sleep=stopping.sleep,
     )
     embedded = EmbeddedResetHooks(patience)
-    log = SiteLog(run.path) if jobs else None
+    log = SiteLog(run.path) if jobs or is_open else None
     if shared.of_lane is not None:
         upkeep: DirtySites | None = DirtySites(embedded.reset, shared.instances, log=log)
     else:
         upkeep = _upkeep(
             build_reset_hooks(settings.sites, patience, run.redactor.said), shared, log=log, stopping=stopping
         )
-    return Scheduler(jobs, sharing, upkeep, keeps_sites=settings.keeps_sites, stopping=stopping), embedded
+    scheduler = Scheduler(jobs, sharing, upkeep, keeps_sites=settings.keeps_sites, is_open=is_open, stopping=stopping)
+    return scheduler, embedded
 
 
 def _upkeep(

@@ -55,7 +55,7 @@ def check_plugins(config: Config) -> None:
     """
     action_set_of(config.action_set.value, config.actions)
     if config.agent._target_ is not None:
-        plugin_factory("agent", config.agent, Agent, given=("model",))
+        plugin_factory("agent", config.agent, Agent, given=("model",), offered=("action_set",))
     else:
         check_agent(config.agent, agent_context(config))
     if config.judge._target_ is not None:
@@ -133,7 +133,8 @@ def _split_of(task: TaskConfig, benchmark: Benchmark | None) -> Split | None:
 def build_agent(config: Config, model: ChatModel) -> Agent:
     """The agent of one lane; a class of the person's own is given the model as `model`."""
     if config.agent._target_ is not None:
-        agent: Agent = make_plugin("agent", config.agent, Agent, model=model)
+        actions = action_set_of(config.action_set.value, config.actions)
+        agent: Agent = make_plugin("agent", config.agent, Agent, {"action_set": actions}, model=model)
         return agent
     kind = agent_kind(config.agent.kind)
     assert not isinstance(kind, SessionAgentKind), "it is no object of this process"

@@ -131,6 +131,8 @@ def size_of(context: RunContext, schedule: Scheduler, there: Sequence[MachineCap
 
 
 def number_of_workers(size: Parallelism, schedule: Scheduler) -> int:
+    if schedule.is_open:
+        return size.workers
     return min(size.workers, -(-len(schedule) // size.lanes))
 
 

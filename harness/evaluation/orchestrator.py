@@ -100,7 +100,7 @@ async def evaluate(
 
 async def _tried_dry(config: Config, folder: Path, console: Terminal) -> int:
     settings, tasks = RunSettings.of(config), load_tasks(config)
-    _keep_quiet(RunSecrets(config=config, tasks=tasks), folder)
+    keep_quiet(RunSecrets(config=config, tasks=tasks), folder)
     outcomes = scan(folder).outcomes
     policy = retry_request.standing(settings.policy, folder, tasks, outcomes, trials=settings.trials)
     pending = tasks_on_sites(pending_jobs(tasks, settings.trials, outcomes, policy), outcomes)
@@ -116,10 +116,10 @@ async def _evaluate(
     settings, tasks, measured = RunSettings.of(config), load_tasks(config), config.measured()
     secrets = RunSecrets(config=config, tasks=tasks)
     with (
-        RunFolder.open(folder, durability=config.journal.durability, redactor=_keep_quiet(secrets, folder)) as run,
+        RunFolder.open(folder, durability=config.journal.durability, redactor=keep_quiet(secrets, folder)) as run,
         ExitStack() as closing,
     ):
-        _take_over(folder)
+        take_over(folder)
         tasks = begin_fork(config.run.fork, run, tasks, trials=config.trials, measured=measured, say=console.say)
         outcomes = (scanned := _scan(run)).outcomes
         accepted = console.say if config.resume.accept_drift else None
@@ -127,7 +127,7 @@ async def _evaluate(
         check_task_drift(tasks, run, digests=digests, outcomes=outcomes, accepted=accepted)
         config_digest = check_config_drift(measured, run, digests=digests, outcomes=outcomes, accepted=accepted)
         stopping = ShutdownSignal(console.say)
-        _check_plans(config, run, is_begun=bool(outcomes), accepted=accepted)
+        check_plans(config, run, is_begun=bool(outcomes), accepted=accepted)
         asked = _asked(outcomes, digests, settings.policy.dialect, console)
         jobs, embedded = build_scheduler(settings, run, tasks, outcomes=asked, stopping=stopping)
         spent = outcomes if len(jobs) else {}  # without pending jobs there is nothing to stop
@@ -136,7 +136,7 @@ async def _evaluate(
         if plays := bool(len(jobs)) and not budget.is_empty():
             check_keys(config.llm, config.judge)
             await check_before(config, jobs.pending, outcomes, console.say)
-            _describe(config, run, tasks, config_digest=config_digest, is_begun=bool(outcomes), accepted=accepted)
+            describe_run(config, run, tasks, config_digest=config_digest, is_begun=bool(outcomes), accepted=accepted)
             secrets.announce(console.say)
             retry_request.remember(settings.policy, run, tasks, asked, trials=settings.trials)
             _begin(settings, run, tasks, jobs, console=console)
@@ -180,13 +180,13 @@ def _asked(outcomes: Outcomes, digests: Mapping[str, str], dialect: str, console
     return as_asked(outcomes, digests)
 
 
-def _take_over(folder: Path) -> None:
+def take_over(folder: Path) -> None:
     """End what an earlier start left running, and mark what this one starts."""
     kill_orphans(folder)
     tag_environment(folder)
 
 
-def _keep_quiet(secrets: RunSecrets, folder: Path) -> Redactor:
+def keep_quiet(secrets: RunSecrets, folder: Path) -> Redactor:
     """About the secrets of a run, in what is logged and printed from now on; for what is written, too.
 
     The path of the run folder is printed as it is, since a person has to copy it.
@@ -222,7 +222,7 @@ def _begin(settings: RunSettings, run: RunFolder, tasks: Sequence[Task], jobs: S
     _say_who_is_alone(jobs, _jobs_are(settings.trials), console)
 
 
-def _check_plans(config: Config, run: RunFolder, *, is_begun: bool, accepted: Callable[[str], None] | None) -> None:
+def check_plans(config: Config, run: RunFolder, *, is_begun: bool, accepted: Callable[[str], None] | None) -> None:
     """What the scripted endpoint plays is a setting: other plans are refused also where no job is pending."""
     check_version_drift(_plans_version(config), run, is_begun=is_begun, accepted=accepted)
 
@@ -232,7 +232,7 @@ def _plans_version(config: Config) -> dict[str, str]:
     return {} if plans is None else {PLANS: plans}
 
 
-def _describe(  # noqa: PLR0913 (what a run is)
+def describe_run(  # noqa: PLR0913 (what a run is)
     config: Config,
     run: RunFolder,
     tasks: Sequence[Task],

@@ -6,11 +6,13 @@ folder never come here (`config.recorded_config`).
 
 from collections.abc import Callable, Mapping, Sequence
 from inspect import iscoroutinefunction, signature
+from types import MappingProxyType
 from typing import Any
 
 from harness.errors import ConfigError
 from harness.settings.plugin import PluginSettings
 
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 PLUGIN_ERRORS = (
     *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError),
     *(OSError, RuntimeError, TypeError, ValueError),
@@ -24,11 +26,20 @@ def as_plugin(entry: Mapping[str, Any]) -> PluginSettings:
     )
 
 
-def make_plugin(place: str, plugin: PluginSettings, protocol: type[Any], **given: Any) -> Any:
-    """An object of the class named at `place`."""
-    factory = plugin_factory(place, plugin, protocol, given=tuple(given))
+def make_plugin(
+    place: str, plugin: PluginSettings, protocol: type[Any], offered: Mapping[str, Any] = _NOTHING, **given: Any
+) -> Any:
+    """An object of the class named at `place`.
+
+    Args:
+        offered: Arguments for constructors that name them.
+        given: Arguments for every constructor.
+    """
+    factory = plugin_factory(place, plugin, protocol, given=tuple(given), offered=tuple(offered))
+    made_by: Any = getattr(factory, "func", None)
     try:
-        made = factory(**given)
+        named = signature(made_by).parameters.keys() & offered.keys()
+        made = factory(**given, **{name: offered[name] for name in named - plugin.arguments.keys()})
     except PLUGIN_ERRORS as error:
         raise ConfigError(f"{place}._target_={plugin._target_} cannot be made: {error_line(error)}") from error
     if not isinstance(made, protocol):  # attributes that only an object has
@@ -39,7 +50,12 @@ def make_plugin(place: str, plugin: PluginSettings, protocol: type[Any], **given
 
 
 def plugin_factory(
-    place: str, plugin: PluginSettings, protocol: type[Any], given: Sequence[str] = ()
+    place: str,
+    plugin: PluginSettings,
+    protocol: type[Any],
+    *,
+    given: Sequence[str] = (),
+    offered: Sequence[str] = (),
 ) -> Callable[..., Any]:
     """What makes the object, checked as far as it can be without making one."""
     from hydra.errors import InstantiationException  # hydra takes longer to import than a worker without plug-ins needs
@@ -66,7 +82,9 @@ def plugin_factory(
         if iscoroutinefunction(method) and not iscoroutinefunction(theirs):
             raise ConfigError(f"{named}: its method {name} must be `async def`")
     try:
-        signature(made_by).bind(**plugin.arguments, **dict.fromkeys(given))
+        takes = signature(made_by)
+        wanted = takes.parameters.keys() & set(offered) - plugin.arguments.keys()
+        takes.bind(**plugin.arguments, **dict.fromkeys((*given, *wanted)))
     except TypeError as error:
         also = f"; it is given {', '.join(given)}, too" if given else ""
         raise ConfigError(

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from harness.actions import Action
 from harness.api import Artifacts, Decision
-from harness.errors import InfraError, JournalError, SiteUnavailable, UsageError
+from harness.errors import EpisodeLeft, InfraError, JournalError, SiteUnavailable, UsageError
 from harness.journal.memory_artifacts import MemoryArtifacts
 from harness.journal.prompt_store import put_messages
 from harness.journal.symbols import Symbols
@@ -88,6 +88,9 @@ class EpisodeRunner:
                 raise SiteUnavailable(why)
             with cancellation_as_error("the episode was cancelled"):
                 await self._play_in(opening)
+        except EpisodeLeft:
+            await self._recorder.late()
+            raise
         except InfraError as error:
             await self._recorder.failure(error, self._boundary)
             raise
@@ -170,7 +173,7 @@ class EpisodeRunner:
             task=recorded_task(self._job.task),
             task_digest=task_digest(self._job.task),
             config_digest=self._kit.config_digest,
-            seed=episode.opened.seed if fork and episode.opened else self._kit.seed + self._job.trial,
+            seed=episode.opened.seed if fork and episode.opened else self._seed,
             instances=self._job.instances,
             fork=fork,
             images=self._job.images,
@@ -184,6 +187,10 @@ class EpisodeRunner:
             restarts = InDoubt(resolution=DoubtResolution.RESTART, why=why)
             await self._recorder.doubt(0, DoubtReason.EARLIER_ATTEMPT, restarts)
         return True
+
+    @property
+    def _seed(self) -> int:
+        return self._kit.seed + self._job.trial if self._job.seed is None else self._job.seed
 
     async def _restore(self, env: Environment) -> RestoreResult:
         self._tell(Phase.restoring)

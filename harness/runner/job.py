@@ -14,6 +14,8 @@ class Job:
 
     task: Task
     trial: int = 0
+    seed: int | None = None
+    """Of a new attempt; None = `run.seed` + trial."""
     reopen: bool = False
     """Begin a new attempt although the journal has an ended one (`run.retry`)."""
     instances: Mapping[str, str] = field(default_factory=dict)

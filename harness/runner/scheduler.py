@@ -40,13 +40,14 @@ class Scheduler:
     fails gets time to recover.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what a queue is made of)
         self,
         jobs: Iterable[Job],
         sharing: LockPlanner | None = None,
         upkeep: DirtySites | None = None,
         *,
         keeps_sites: bool = False,
+        is_open: bool = False,
         stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         """
@@ -56,6 +57,7 @@ class Scheduler:
             upkeep: Puts instances back to their seed, which needs `async with`; None = nothing does.
             keeps_sites: Whether attempts go on upon what they left on their sites (`resume=checkpoint`), not after a
                 reset.
+            is_open: Whether lanes without a job wait for those that `add` brings, until the run is stopping.
             stopping: True once nothing new shall begin.
         """
         self._pending = deque(jobs)
@@ -64,6 +66,7 @@ class Scheduler:
         self._state: SiteState | None = None
         if sharing is not None and upkeep is not None:
             self._state = SiteState(sharing, upkeep, keeps_sites=keeps_sites)
+        self.is_open = is_open
         self._stopping = stopping
         self._stays: dict[int, _Stay] = {}
         self._locks = SiteLockTable()
@@ -71,6 +74,8 @@ class Scheduler:
         self._overtaken = Counter[Hashable]()
         """By key of the need: how often later jobs on the same sites went first."""
         self._waiting: dict[int, asyncio.Future[Job | None]] = {}
+        self._change: Callable[[Job], Awaitable[Job]] | None = None
+        self._is_equipped = asyncio.Event()
         self._resets = asyncio.TaskGroup()
         self._resetting: dict[object, Job | None] = {}
         """Running resets, and the job each one is for."""
@@ -92,9 +97,33 @@ class Scheduler:
         """Wait for the resets that are running; one that fails cancels the body of the context."""
         await self._resets.__aexit__(kind, error, trace)
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether a lane that asks now would be given a job, at once or later."""
+        return bool(self._pending) or (self.is_open and not self._stopping())
+
+    async def add(self, job: Job) -> None:
+        """A further job, which is the last one in the order, equipped as those before."""
+        await self._is_equipped.wait()
+        self._pending.append(job if self._change is None else await self._change(job))
+        self._hand_out()
+
+    def withdraw(self, task_id: str, trial: int) -> bool:
+        """Take a job out of the queue; False = it is not in it, but with a lane, or over."""
+        found = [job for job in self._pending if (job.task.task_id, job.trial) == (task_id, trial)]
+        for job in found:
+            self._pending.remove(job)
+        return bool(found)
+
+    def release_idle(self) -> None:
+        """The run is stopping: lanes that wait for a job are told that there is none."""
+        self._hand_out()
+
     async def equip(self, change: Callable[[Job], Awaitable[Job]]) -> None:
-        """Change each pending job before the first one is handed out."""
+        """Change each pending job before the first one is handed out, and later those that are added."""
+        self._change = change
         self._pending = deque(await asyncio.gather(*map(change, self._pending)))
+        self._is_equipped.set()
 
     @property
     def pending(self) -> tuple[Job, ...]:
@@ -161,8 +190,10 @@ class Scheduler:
         for lane, waiting in list(self._waiting.items()):
             if waiting.done():
                 continue
-            if not self._pending or self._stopping():
+            if not self.goes_on or self._stopping():
                 waiting.set_result(None)
+            elif not self._pending:
+                break
             elif (stay := self._next(lane)) is not None:
                 self._stays[lane] = stay
                 self.played += 1
@@ -172,7 +203,7 @@ class Scheduler:
                 assert self._stays or self._resetting, "a job waits although its sites are free"
                 if self._sharing is None or self._sharing.sites.of_lane is None:
                     break  # no other lane can be given anything either
-        waiting_lanes = [lane for lane, waiting in self._waiting.items() if not waiting.done()]
+        waiting_lanes = [lane for lane, waiting in self._waiting.items() if not waiting.done() and self._pending]
         self.waits = dict.fromkeys(waiting_lanes, self._in_the_way()) if waiting_lanes else {}
 
     def _in_the_way(self) -> str:
@@ -298,8 +329,9 @@ class Scheduler:
 
     def _withhold(self, withheld: Job, job: Job) -> None:
         """Make a lane record that a job cannot run; it is pending again then, as after any failure."""
-        number = next(number for number, other in enumerate(self._pending) if other is job)
-        self._pending[number] = withheld
+        for number, other in enumerate(self._pending):  # it may have been withdrawn meanwhile
+            if other is job:
+                self._pending[number] = withheld
 
 
 def _by_url(need: LockRequest, at: Mapping[str, str]) -> dict[str, bool]:

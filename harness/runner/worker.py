@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
-from harness.errors import BrowserLost, InfraError
+from harness.errors import BrowserLost, EpisodeLeft, InfraError
 from harness.journal.index import EpisodeResult, result_of
 from harness.protocols import EnvironmentFactory, Phase, ProgressEvent
 from harness.records import Task
@@ -38,7 +38,7 @@ class _Left:
     """How a job was left."""
 
     over: bool
-    """False = it is still pending."""
+    """False = it is still pending, and is to be played again in this start."""
     alone: bool
     """It is to be played in a separate browser."""
 
@@ -84,6 +84,10 @@ class Worker:
                 if journal.episode.closed is None or job.reopen:
                     await runner.play(self.pool.open(job.task, lane, job.instances, alone=job.alone))
                 await runner.score()
+            except EpisodeLeft as error:
+                if (left := result_of(journal.episode)) is not None:
+                    kit.progress.tell(self._news(lane, left, over=True, note=str(error)))
+                return _Left(over=True, alone=False)
             except InfraError as error:
                 note, alone = str(error), isinstance(error, BrowserLost)
             became = result_of(journal.episode)

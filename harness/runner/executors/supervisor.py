@@ -150,7 +150,7 @@ class Supervisor:
 
     async def run(self) -> None:
         fruitless = 0
-        while not self._all.stopping() and (len(self._all.schedule) or self._holds()):
+        while not self._all.stopping() and (self._all.schedule.goes_on or self._holds()):
             ended = await self._one_life()
             alone, holds = len(self._company.jobs) == 1, self._holds()
             begun = [await self._reclaim(lane, alone=alone) for lane in self._lanes]
@@ -210,7 +210,7 @@ class Supervisor:
         """Wait until it has begun; False when it need not any more."""
         schedule, looks = self._all.schedule, 0
         while not channel.begun:
-            if self._all.stopping() or not (len(schedule) or schedule.held):
+            if self._all.stopping() or not (schedule.goes_on or schedule.held):
                 return False
             if (looks := looks + 1) == PLACE_LOOKS:
                 note = f"worker {self._number} waits for resources on the cluster"

@@ -1,0 +1,98 @@
+"""A run whose episodes are asked for while it goes on: what a command that serves episodes is given.
+
+Everything else is as in `harness run`: settings, run folder, journals, executors, locks and resets of sites, retries,
+scores. Who decides is an agent of the settings (`agent._target_`), which a command may bring.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from harness.actions import ActionSet
+from harness.records import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeNews:
+    """Something about an episode that was asked for; what it came to is in its journal (`harness.runs.Run.episode`)."""
+
+    task_id: str
+    """Its task."""
+    trial: int
+    """0-based."""
+    is_over: bool
+    """It has left its lane for good: it is scored, cannot be played, or its agent gave it back (`EpisodeLeft`)."""
+    note: str = ""
+    """Why it is over without a score, or what failed before it is tried again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostingRequest:
+    """What is to be hosted."""
+
+    overrides: tuple[str, ...]
+    """Settings as they are given to `harness run`."""
+    config_dir: Path | None
+    """Folder of the person's own configurations."""
+    episodes: int
+    """How many are played at the same time: lanes of all workers, where the settings do not say otherwise."""
+    environment: Mapping[str, str]
+    """Variables for worker processes, for instance how the agent reaches the command."""
+    tell: Callable[[EpisodeNews], None]
+    """Is called in the event loop."""
+
+
+class HostedRun(Protocol):
+    """A run that plays what it is asked to."""
+
+    @property
+    def folder(self) -> Path:
+        """The run folder; it is locked by this process."""
+        ...
+
+    @property
+    def tasks(self) -> Mapping[str, Task]:
+        """All that can be played, by id, in order."""
+        ...
+
+    @property
+    def action_set(self) -> ActionSet:
+        """The one of the settings."""
+        ...
+
+    @property
+    def shows_pictures(self) -> bool:
+        """Whether observations hold a screenshot (`observation.type`)."""
+        ...
+
+    async def play(self, task_id: str, trial: int, seed: int | None) -> None:
+        """Play an episode, or go on with it where its journal ends, as soon as a lane is free.
+
+        Args:
+            task_id: One of `tasks`.
+            trial: 0-based; not one that is being played.
+            seed: Of a new episode; None = `run.seed` + trial.
+        """
+        ...
+
+    def withdraw(self, task_id: str, trial: int) -> bool:
+        """Forget an episode for which no lane was free yet; False = it is being played, or over."""
+        ...
+
+    def stopping(self) -> bool:
+        """Whether the run is to end: nothing new begins."""
+        ...
+
+    async def stopped(self) -> None:
+        """Wait until it is to end: the person asks (SIGINT, SIGTERM), or its workers cannot go on.
+
+        Raises:
+            HarnessError: Its workers cannot go on.
+        """
+        ...
+
+
+Hosting = Callable[[HostingRequest], AbstractAsyncContextManager[HostedRun]]
+"""Hosts a run; leaving the context ends it, at the latest when the steps that are being performed are recorded."""

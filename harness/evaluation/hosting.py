@@ -1,0 +1,190 @@
+"""Hosts a run whose episodes are asked for while it goes on (`harness.api.hosting`)."""
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.actions import ActionSet
+from harness.api.hosting import EpisodeNews, HostingRequest
+from harness.choices import ObservationType
+from harness.config import Config
+from harness.config.config_validation import check_inputs
+from harness.errors import ConfigError
+from harness.evaluation.action_classes import action_set_of
+from harness.evaluation.build_locks import build_scheduler
+from harness.evaluation.builder import build_rate_limiter, check_plugins, load_tasks
+from harness.evaluation.config_drift import check_config_drift, check_task_drift
+from harness.evaluation.executor_choice import run_with_executor
+from harness.evaluation.models import check_keys
+from harness.evaluation.orchestrator import check_plans, describe_run, keep_quiet, take_over
+from harness.evaluation.preflight import check_before
+from harness.evaluation.run_context import RunContext, RunSettings
+from harness.evaluation.run_secrets import RunSecrets
+from harness.evaluation.summary_cache import invalidate_summary
+from harness.internal_error import flatten_group
+from harness.journal.store import RunFolder
+from harness.protocols import Phase, ProgressEvent
+from harness.records import Task
+from harness.reports.terminal import Terminal
+from harness.runner.capacity import machine_capacity
+from harness.runner.job import Job, task_digest
+from harness.runner.scheduler import Scheduler
+from harness.runner.shutdown import ShutdownSignal
+
+_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
+
+
+@asynccontextmanager
+async def hosted_run(config: Config, request: HostingRequest) -> AsyncIterator["OpenRun"]:
+    """See `harness.api.hosting.Hosting`.
+
+    Raises:
+        UsageError: The run cannot be begun.
+    """
+    config = _sized(config, request.episodes)
+    check_plugins(config)
+    check_inputs(config.browser, config.executor)
+    console, folder = Terminal(), Path(config.run.root, config.run.id)
+    settings, tasks, measured = RunSettings.of(config), load_tasks(config), config.measured()
+    secrets = RunSecrets(config=config, tasks=tasks)
+    _log_into(folder)
+    redactor = keep_quiet(secrets, folder)
+    os.environ.update(request.environment)
+    with RunFolder.open(folder, durability=config.journal.durability, redactor=redactor) as run:
+        take_over(folder)
+        scanned = run.scan()
+        if scanned.damaged:
+            raise scanned.damaged[0]
+        outcomes, accepted = scanned.outcomes, console.say if config.resume.accept_drift else None
+        digests = {task.task_id: task_digest(task) for task in tasks}
+        check_task_drift(tasks, run, digests=digests, outcomes=outcomes, accepted=accepted)
+        config_digest = check_config_drift(measured, run, digests=digests, outcomes=outcomes, accepted=accepted)
+        stopping = ShutdownSignal(console.say)
+        check_plans(config, run, is_begun=bool(outcomes), accepted=accepted)
+        jobs, embedded = build_scheduler(settings, run, tasks, outcomes=outcomes, stopping=stopping, is_open=True)
+        check_keys(config.llm, config.judge)
+        await check_before(config, [Job(task=task) for task in tasks], outcomes, console.say)
+        describe_run(config, run, tasks, config_digest=config_digest, is_begun=bool(outcomes), accepted=accepted)
+        secrets.announce(console.say)
+        invalidate_summary(run)
+        context = RunContext(
+            config=config,
+            run=run,
+            secrets=secrets,
+            settings=settings,
+            tasks=tasks,
+            config_digest=config_digest,
+            arguments=request.overrides,
+            say=console.say,
+            stopping=stopping,
+            rate_limiter=build_rate_limiter(config.llm, config.judge, console.say, outcomes),
+            embedded=embedded,
+        )
+        playing = asyncio.create_task(run_with_executor(context, jobs, _News(request)))
+        hosted = OpenRun(context=context, jobs=jobs, playing=playing)
+        releasing = asyncio.create_task(hosted.release())
+        try:
+            yield hosted
+        finally:
+            stopping.ask()
+            await asyncio.wait((playing, releasing))
+        hosted.check()
+
+
+def _log_into(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    logging.basicConfig(filename=folder / "run.log", level=logging.INFO, format=_FORMAT)
+
+
+def _sized(config: Config, episodes: int) -> Config:
+    """With lanes for so many episodes at the same time.
+
+    Raises:
+        ConfigError: The settings ask for fewer, or shards cannot be played on demand.
+    """
+    if config.executor.kind == "slurm" or config.task.shard:
+        raise ConfigError("executor=slurm and task.shard play tasks in shards, not on demand; choose another executor")
+    workers, lanes = config.workers, config.executor.lanes
+    if workers is None:
+        workers = max(1, min(episodes, machine_capacity().cores) if lanes is None else -(-episodes // lanes))
+    if lanes is None:
+        lanes = -(-episodes // workers)
+    if workers * lanes < episodes:
+        raise ConfigError(
+            f"workers={workers} executor.lanes={lanes} play {workers * lanes} episodes at the same time, fewer than the"
+            f" {episodes} that are to be served; raise one of them, or leave both out"
+        )
+    return replace(config, workers=workers, executor=replace(config.executor, lanes=lanes))
+
+
+@dataclass(frozen=True, slots=True)
+class _News:
+    """A `Progress` that tells what concerns whole episodes."""
+
+    request: HostingRequest
+
+    def tell(self, news: ProgressEvent) -> None:
+        if news.task_id and news.phase in (Phase.ended, Phase.retrying):
+            is_over = news.phase is Phase.ended
+            self.request.tell(EpisodeNews(task_id=news.task_id, trial=news.trial, is_over=is_over, note=news.note))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenRun:
+    """A `harness.api.hosting.HostedRun`."""
+
+    context: RunContext
+    jobs: Scheduler
+    playing: "asyncio.Task[object]"
+
+    @property
+    def folder(self) -> Path:
+        return self.context.run.path
+
+    @property
+    def tasks(self) -> Mapping[str, Task]:
+        return {task.task_id: task for task in self.context.tasks}
+
+    @property
+    def action_set(self) -> ActionSet:
+        config = self.context.config
+        return action_set_of(config.action_set.value, config.actions)
+
+    @property
+    def shows_pictures(self) -> bool:
+        parts = self.context.config.observation.parts
+        return ObservationType.image in parts or ObservationType.marks in parts
+
+    async def play(self, task_id: str, trial: int, seed: int | None) -> None:
+        """See `HostedRun.play`."""
+        await self.jobs.add(Job(task=self.tasks[task_id], trial=trial, seed=seed))
+
+    def withdraw(self, task_id: str, trial: int) -> bool:
+        """See `HostedRun.withdraw`."""
+        return self.jobs.withdraw(task_id, trial)
+
+    def stopping(self) -> bool:
+        """See `HostedRun.stopping`."""
+        return self.context.stopping()
+
+    async def stopped(self) -> None:
+        """See `HostedRun.stopped`."""
+        asked = asyncio.create_task(self.context.stopping.asked())
+        await asyncio.wait((asked, self.playing), return_when=asyncio.FIRST_COMPLETED)
+        asked.cancel()
+        self.check()
+
+    async def release(self) -> None:
+        """Let idle lanes end once the run is to stop."""
+        await self.context.stopping.asked()
+        self.jobs.release_idle()
+
+    def check(self) -> None:
+        """Raises: HarnessError: The run has ended because of it."""
+        if not self.playing.done() or self.playing.cancelled() or (error := self.playing.exception()) is None:
+            return
+        raise flatten_group(error)[0] if isinstance(error, BaseExceptionGroup) else error

@@ -1,0 +1,115 @@
+"""The agent whose decisions are a client's: it asks the server, which started its worker, what to do."""
+
+import asyncio
+import json
+import os
+from typing import Any
+
+from harness.api import (
+    Action,
+    ActionSet,
+    ActionSyntaxError,
+    CairnActionSet,
+    ChatModel,
+    Decision,
+    Episode,
+    EpisodeLeft,
+    InvalidAction,
+    LiveObservation,
+    PluginFailed,
+    Refused,
+    Reply,
+    Task,
+    Unknown,
+    extract,
+    read_arguments,
+    resolve,
+)
+from harness.plugins.environments.wire import MAX_LINE, SOCKET, Order, Page, Question
+
+
+class ClientAgent:
+    """An `Agent`; it keeps nothing from one decision to the next, so another process can go on."""
+
+    def __init__(self, model: ChatModel, action_set: ActionSet) -> None:
+        self._action_set = action_set
+
+    async def decide(self, task: Task, episode: Episode, view: LiveObservation, /) -> Decision:
+        """Ask the server.
+
+        Raises:
+            EpisodeLeft: Nobody decides any more.
+        """
+        order = await _asked(question_of(task, episode, view))
+        action = resolve(self._read(order), view.nodes)
+        return Decision(action=action, reply=Reply(text=order.said), memory=order.memory)
+
+    def _read(self, order: Order) -> Action:
+        """`InvalidAction` for what is none: the client is told with the next page, as a model is."""
+        try:
+            return action_of(order, self._action_set)
+        except (ActionSyntaxError, ValueError) as error:
+            return InvalidAction(why=str(error))
+
+
+def action_of(order: Order, action_set: ActionSet) -> Action:
+    """Raises: ActionSyntaxError, ValueError: It is no action of the set; the sentence is for the client."""
+    if not order.name:
+        return action_set.parse(extract(order.text) if order.text.count("```") > 1 else order.text)
+    known = {action.kind: action for action in actions_of(action_set)}
+    if order.name not in known:
+        raise ValueError(f"there is no action {order.name[:80]!r}; there are {', '.join(known)}")
+    return read_arguments(known[order.name], order.arguments)
+
+
+def actions_of(action_set: ActionSet) -> tuple[type[Action], ...]:
+    """The actions that can be called by name; () = those of this set are written as text only."""
+    return action_set.actions if isinstance(action_set, CairnActionSet) else ()
+
+
+def question_of(task: Task, episode: Episode, view: LiveObservation) -> Question:
+    """What the client is shown."""
+    seen, newest = view.observation, episode.steps[-1].acted if episode.steps else None
+    outcome = newest.outcome if newest else None
+    decided = episode.steps[-1].decided.action if episode.steps else None
+    refused = outcome.why if isinstance(outcome, Refused | Unknown) else ""
+    return Question(
+        task_id=task.task_id,
+        trial=episode.opened.trial if episode.opened else 0,
+        attempt=episode.attempt,
+        steps=len(episode.steps),
+        page=Page(
+            text=seen.shown_text,
+            url=seen.url,
+            title=seen.title,
+            tabs=tuple((tab.url, tab.title, tab.current) for tab in seen.tabs),
+            notices=seen.notices,
+        ),
+        image=view.image,
+        reward=newest.reward if newest else None,
+        refused=decided.why if isinstance(decided, InvalidAction) else refused,
+        doubts=tuple(doubt.why for doubt in episode.doubts),
+    )
+
+
+async def _asked(question: Question) -> Order:
+    path = os.environ.get(SOCKET, "")
+    try:
+        reader, writer = await asyncio.open_unix_connection(path, limit=MAX_LINE)
+    except OSError as error:
+        raise PluginFailed(
+            f"the environment server cannot be reached from this worker ({error.strerror}): workers on other machines"
+            " are not served; use executor=processes or inline"
+        ) from error
+    try:
+        writer.write(question.line())
+        await writer.drain()
+        line = await reader.readline()
+    except OSError as error:
+        raise EpisodeLeft("the environment server is gone") from error
+    finally:
+        writer.close()
+    said: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {"leave": "the environment server is gone"}
+    if "leave" in said:
+        raise EpisodeLeft(said["leave"])
+    return Order(**said["order"])

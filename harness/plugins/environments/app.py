@@ -1,0 +1,205 @@
+"""The environment server as an ASGI application: OpenEnv's routes, and the tasks."""
+
+import asyncio
+import hmac
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.applications import Starlette
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from harness.api import HarnessError
+from harness.plugins.environments.problem import (
+    CAPACITY_REACHED,
+    INVALID_JSON,
+    SESSION_ERROR,
+    VALIDATION_ERROR,
+    Problem,
+)
+from harness.plugins.environments.requests import read_reset, read_step
+from harness.plugins.environments.sessions import Environments, Session
+from harness.plugins.environments.sockets import SocketSession
+from harness.plugins.environments.views import result, schema
+
+MAX_BODY = 1 << 20
+"""Bytes of a request, and of a message of a socket."""
+PROTOCOL = "1.0.0"
+"""Of these routes, which are those of OpenEnv's 1.x."""
+_POLICY_VIOLATION = 1008
+_STATUS = {VALIDATION_ERROR: 422, INVALID_JSON: 400, CAPACITY_REACHED: 503, SESSION_ERROR: 503}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """How this server shows itself."""
+
+    version: str
+    typed: bool
+    """Whether `/schema` has one schema for each action."""
+    browsergym: bool
+    """Whether observations have BrowserGym's keys, too."""
+
+
+class EnvironmentServer:
+    """Answers over HTTP and WebSockets."""
+
+    def __init__(self, environments: Environments, shape: Shape) -> None:
+        self._environments = environments
+        self._shape = shape
+
+    def app(self, token: str | None) -> ASGIApp:
+        """The application; `token` None = everybody who reaches it has access."""
+        routes = [
+            WebSocketRoute("/ws", self.socket),
+            Route("/health", self.health),
+            Route("/schema", self.schema),
+            Route("/metadata", self.metadata),
+            Route("/tasks", self.tasks),
+            Route("/openapi.json", self.openapi),
+            Route("/reset", self.reset, methods=["POST"]),
+            Route("/step", self.step, methods=["POST"]),
+            Route("/state", self.state),
+        ]
+        return Guard(Starlette(routes=routes), token)
+
+    async def socket(self, socket: WebSocket) -> None:
+        """One session."""
+        await socket.accept()
+        await SocketSession(socket, self._environments, browsergym=self._shape.browsergym).serve()
+
+    async def health(self, request: Request) -> Response:
+        """Whether it serves, and how many environments are in use."""
+        slots = self._environments.slots
+        figures = {"active_sessions": slots.taken, "max_sessions": slots.number, "waiting_sessions": slots.waiting}
+        return JSONResponse({"status": "healthy", **figures})
+
+    async def schema(self, request: Request) -> Response:
+        """See `views.schema`."""
+        shape = self._shape
+        found = schema(self._environments.run.action_set, typed=shape.typed, browsergym=shape.browsergym)
+        return JSONResponse(found)
+
+    async def metadata(self, request: Request) -> Response:
+        """What is served."""
+        run = self._environments.run
+        return JSONResponse(
+            {
+                "name": f"cairn/{run.folder.name}",
+                "description": f"{len(run.tasks)} tasks for web agents, played in Chromium and scored from evidence",
+                "version": self._shape.version,
+                "action_set": run.action_set.name,
+                "tasks": len(run.tasks),
+            }
+        )
+
+    async def tasks(self, request: Request) -> Response:
+        """A reset for each task: a whole benchmark is a list of them."""
+        tasks = self._environments.run.tasks.values()
+        found = [{"task": one.task_id, "sites": list(one.sites), "goal": one.intent} for one in tasks]
+        return JSONResponse({"tasks": found})
+
+    async def openapi(self, request: Request) -> Response:
+        """The routes that answer over HTTP."""
+        shapes = schema(self._environments.run.action_set, browsergym=self._shape.browsergym)
+        answer = {"200": {"description": "OK"}, "422": {"description": "refused, with the reason"}}
+        get = ("/health", "/schema", "/metadata", "/tasks", "/state")
+        paths: dict[str, Any] = {path: {"get": {"responses": answer}} for path in get}
+        for path in ("/reset", "/step"):
+            paths[path] = {"post": {"responses": answer}}
+        about = {"title": "Cairn environment server", "version": PROTOCOL}
+        return JSONResponse({"openapi": "3.1.0", "info": about, "paths": paths, "components": {"schemas": shapes}})
+
+    async def reset(self, request: Request) -> Response:
+        """A reset without a session: the first page of an episode, which is given back at once."""
+
+        async def answer(session: Session, data: object) -> dict[str, Any]:
+            turn = await self._environments.reset(session, read_reset(data))
+            return result(turn, browsergym=self._shape.browsergym)
+
+        return await self._stateless(request, answer)
+
+    async def step(self, request: Request) -> Response:
+        """The first step of an episode, which is given back at once."""
+
+        async def answer(session: Session, data: object) -> dict[str, Any]:
+            if not isinstance(data, dict) or not isinstance(data.get("action"), dict):
+                raise Problem(VALIDATION_ERROR, 'step: give {"action": {…}}')
+            if unknown := sorted(data.keys() - {"action", "timeout_s", "request_id"}):
+                raise Problem(VALIDATION_ERROR, f"step: {unknown[0][:80]!r} is unknown")
+            beside = {key: data[key] for key in ("timeout_s", "request_id") if key in data}
+            wanted = read_step({**data["action"], **beside}, self._environments.run.action_set)
+            await self._environments.reset(session, read_reset({}))
+            return result(await self._environments.step(session, wanted), browsergym=self._shape.browsergym)
+
+        return await self._stateless(request, answer)
+
+    async def state(self, request: Request) -> Response:
+        """That of a session which has no episode: over HTTP there is none."""
+        return JSONResponse(self._environments.state(Session()))
+
+    async def _stateless(
+        self, request: Request, answer: Callable[[Session, object], Awaitable[dict[str, Any]]]
+    ) -> Response:
+        session = Session()
+        try:
+            return JSONResponse(await answer(session, await _body(request)))
+        except Problem as problem:
+            return JSONResponse({"detail": problem.data()}, status_code=_STATUS.get(problem.code, 500))
+        except HarnessError as error:
+            data = Problem.infrastructure(type(error).__name__, str(error)[:1000]).data()
+            return JSONResponse({"detail": data}, status_code=500)
+        finally:
+            self._environments.give_up(session, "the request has been answered")
+
+
+class Guard:
+    """Keeps out who has no token, and pages of web sites that a browser on this machine has open."""
+
+    def __init__(self, app: ASGIApp, token: str | None) -> None:
+        self._app = app
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] in ("http", "websocket"):
+            why = self._why_not(HTTPConnection(scope))
+            if why and scope["type"] == "websocket":
+                await WebSocket(scope, receive, send).close(_POLICY_VIOLATION, why)
+                return
+            if why:
+                problem = Problem("UNAUTHORIZED", why)
+                await JSONResponse({"detail": problem.data()}, status_code=401)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _why_not(self, asked: HTTPConnection) -> str:
+        if self._token is None:
+            host = urlsplit(f"//{asked.headers.get('host', '')}").hostname or ""
+            if "origin" in asked.headers:
+                return "a web page asks; serve with --token and give it"
+            return "" if host in ("127.0.0.1", "localhost", "::1") else "this host name is not served without --token"
+        scheme, _, given = asked.headers.get("authorization", "").partition(" ")
+        given = given if scheme.lower() == "bearer" else asked.query_params.get("token", "")
+        if hmac.compare_digest(given.encode(errors="replace"), self._token.encode()):
+            return ""
+        return "the token is missing or wrong; give it as Authorization: Bearer TOKEN"
+
+
+async def _body(request: Request) -> object:
+    """Raises: Problem: It is too large, or no JSON."""
+    read = bytearray()
+    async with asyncio.timeout(30):
+        async for part in request.stream():
+            read += part
+            if len(read) > MAX_BODY:
+                raise Problem(VALIDATION_ERROR, f"the request has more than {MAX_BODY:,} bytes")
+    try:
+        return json.loads(read or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise Problem(INVALID_JSON, f"the request is not JSON: {str(error)[:200]}") from error

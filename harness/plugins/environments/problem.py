@@ -1,0 +1,39 @@
+"""What a client is told when it gets no observation: OpenEnv's error codes, and whether the sample is to be masked."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+INVALID_JSON = "INVALID_JSON"
+UNKNOWN_TYPE = "UNKNOWN_TYPE"
+VALIDATION_ERROR = "VALIDATION_ERROR"
+EXECUTION_ERROR = "EXECUTION_ERROR"
+CAPACITY_REACHED = "CAPACITY_REACHED"
+SESSION_ERROR = "SESSION_ERROR"
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Problem(Exception):
+    """A request gets an error in the place of an observation. It never carries a reward."""
+
+    def __init__(self, code: str, message: str, more: Mapping[str, Any] = _NOTHING) -> None:
+        super().__init__(message)
+        self.code = code
+        self.more = more
+
+    @classmethod
+    def infrastructure(cls, failure_class: str, reason: str, *, code: str = EXECUTION_ERROR, **more: Any) -> "Problem":
+        """The fault of browser, site, worker or server: the episode says nothing about the policy.
+
+        Args:
+            failure_class: One of few words, as reports have them.
+            reason: The sentence of the error.
+            code: Of OpenEnv.
+            more: Further members of the frame.
+        """
+        told = {"failure_class": failure_class, "failure_reason": reason, "mask_sample": True}
+        return cls(code, f"{failure_class}: {reason}", {**told, **more})
+
+    def data(self) -> dict[str, Any]:
+        """The `data` of an error frame."""
+        return {"message": str(self)[:2000], "code": self.code, **self.more}

@@ -1,0 +1,172 @@
+"""What clients ask for, read from JSON: unknown members and wrong types are refused by name."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.api import ActionSet
+from harness.plugins.environments.agent import actions_of
+from harness.plugins.environments.problem import VALIDATION_ERROR, Problem
+from harness.plugins.environments.wire import Order
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
+_MAX_TEXT = 100_000
+_MAX_SEED = 2**31 - 1
+_MAX_TRIAL = 999_999
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reset:
+    """Which episode is wanted."""
+
+    task: str | None = None
+    """None = the tasks in turn."""
+    seed: int | None = None
+    trial: int | None = None
+    """None = the next one of the task."""
+    episode_id: str | None = None
+    """None = the server chooses one that cannot be guessed."""
+    resume: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRequest:
+    """What is to be done."""
+
+    order: Order
+    request_id: str | None = None
+    timeout_s: float | None = None
+    """How long the client waits for the answer; the step goes on after that."""
+
+    @property
+    def digest(self) -> str:
+        """Of the action: one request id stands for one action."""
+        return hashlib.sha256(self.order.said.encode()).hexdigest()[:32]
+
+
+def read_reset(data: object) -> Reset:
+    """Raises: Problem: It cannot be used."""
+    given = _members(data, "reset", ("task", "seed", "trial", "episode_id", "resume"))
+    task = given.get("task")
+    if isinstance(task, int) and not isinstance(task, bool):
+        task = str(task)
+    return Reset(
+        task=None if task is None else _text("task", task),
+        seed=_whole("seed", given.get("seed"), _MAX_SEED),
+        trial=_whole("trial", given.get("trial"), _MAX_TRIAL),
+        episode_id=_id("episode_id", given.get("episode_id")),
+        resume=_flag("resume", given.get("resume")),
+    )
+
+
+def read_step(data: object, action_set: ActionSet) -> StepRequest:
+    """The action in `data`, with `request_id` and `timeout_s` beside it or in its `metadata`.
+
+    Raises:
+        Problem: It cannot be used.
+    """
+    if not isinstance(data, dict):
+        raise _wrong(f"step: data must be an object, not {_kind(data)}")
+    metadata = data.get("metadata")
+    if metadata is not None and not isinstance(metadata, dict):
+        raise _wrong(f"step: metadata must be an object, not {_kind(metadata)}")
+    beside = {key: value for key, value in (metadata or {}).items() if key in ("request_id", "timeout_s")}
+    beside |= {key: data[key] for key in ("request_id", "timeout_s") if data.get(key) is not None}
+    action = {key: value for key, value in data.items() if key not in ("request_id", "timeout_s", "metadata")}
+    request_id = _id("request_id", beside.get("request_id"))
+    read = StepRequest(order=read_action(action, action_set), request_id=request_id, timeout_s=_timeout(beside))
+    return read if request_id is None else _remembered(read)
+
+
+def read_action(action: object, action_set: ActionSet) -> Order:
+    """`{"action_str": TEXT}`, or `{"kind": NAME, …}` with the arguments of that action.
+
+    Raises:
+        Problem: It is neither.
+    """
+    kinds = {one.kind for one in actions_of(action_set)}
+    if isinstance(action, dict) and "kind" in action:
+        name = _text("kind", action["kind"])
+        if name not in kinds:
+            known = ", ".join(sorted(kinds)) or "none: this action set is written as text, in action_str"
+            raise _wrong(f"step: there is no action {name[:80]!r}; there are {known}")
+        arguments = {key: value for key, value in action.items() if key != "kind"}
+        for key, value in arguments.items():
+            if isinstance(value, str):
+                _text(key[:80], value)
+        return Order(name=name, arguments=arguments)
+    given = _members(action, "step", ("action_str",))
+    if "action_str" not in given:
+        raise _wrong('step: the action is missing; give {"action_str": "…"} or {"kind": "…", …}')
+    return Order(text=_text("action_str", given["action_str"]))
+
+
+def _remembered(read: StepRequest) -> StepRequest:
+    memory = {"request_id": read.request_id, "action": read.digest}
+    order = Order(text=read.order.text, name=read.order.name, arguments=read.order.arguments, memory=memory)
+    return StepRequest(order=order, request_id=read.request_id, timeout_s=read.timeout_s)
+
+
+def _members(data: object, what: str, known: tuple[str, ...]) -> Mapping[str, Any]:
+    if not isinstance(data, dict):
+        raise _wrong(f"{what}: data must be an object, not {_kind(data)}")
+    if unknown := sorted(data.keys() - set(known)):
+        raise _wrong(f"{what}: {unknown[0][:80]!r} is unknown; there are {', '.join(known)}", unknown=unknown[0][:80])
+    return data
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise _wrong(f"{name} must be a text, not {_kind(value)}")
+    if len(value) > _MAX_TEXT:
+        raise _wrong(f"{name} has {len(value):,} characters; {_MAX_TEXT:,} are allowed")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise _wrong(f"{name} holds half of a surrogate pair, which is no text") from None
+    return value
+
+
+def _whole(name: str, value: object, most: int) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+        raise _wrong(f"{name} must be a whole number from 0 to {most}, not {_kind(value)}")
+    return value
+
+
+def _id(name: str, value: object) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not _ID.fullmatch(value):
+        raise _wrong(f"{name} must be 1 to 128 letters, digits, '.', '_', ':' or '-', not {_kind(value)}")
+    return value
+
+
+def _flag(name: str, value: object) -> bool:
+    if value is not None and not isinstance(value, bool):
+        raise _wrong(f"{name} must be true or false, not {_kind(value)}")
+    return bool(value)
+
+
+def _timeout(beside: Mapping[str, Any]) -> float | None:
+    value = beside.get("timeout_s")
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 3600:
+        raise _wrong(f"timeout_s must be a number of seconds, above 0 and up to 3600, not {_kind(value)}")
+    return float(value)
+
+
+def _kind(value: object) -> str:
+    names = {dict: "an object", list: "a list", bool: "true or false", type(None): "null"}
+    if type(value) in names:
+        return names[type(value)]
+    text = repr(value)
+    return text if len(text) <= 80 else text[:80] + "…"
+
+
+def _wrong(message: str, **more: Any) -> Problem:
+    return Problem(VALIDATION_ERROR, message, more)

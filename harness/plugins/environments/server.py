@@ -1,0 +1,74 @@
+"""`harness serve`, from the first lane to the last answer."""
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import __version__
+from harness.api import ConfigError, Hosting, HostingRequest
+from harness.api.http_server import Clients, WebSockets, serving
+from harness.plugins.environments.app import MAX_BODY, EnvironmentServer, Shape
+from harness.plugins.environments.hub import Hub
+from harness.plugins.environments.ledger import Ledger
+from harness.plugins.environments.sessions import Environments, Patience
+from harness.plugins.environments.wire import SOCKET
+
+_AGENT = ("agent='null'", "agent._target_=harness.plugins.environments.agent.ClientAgent", "agent.name=client")
+_PING_S = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """What is served, and to whom."""
+
+    overrides: tuple[str, ...]
+    config_dir: Path | None
+    environments: int
+    host: str
+    port: int
+    token: str | None
+    typed: bool
+    browsergym: bool
+    patience: Patience
+
+
+async def serve(wanted: Serving, hosting: Hosting, announce: Callable[[str], None]) -> None:
+    """Serve until the person asks for the end.
+
+    Raises:
+        HarnessError: The run cannot be begun or cannot go on, or the address cannot be used.
+    """
+    found: list[Environments] = []
+    hub = Hub(asks=lambda one: found[0].asked(one), hangs_up=lambda one: found[0].hung_up(one))
+    with _listener(wanted.host, wanted.port) as listener:
+        async with hub.listening() as path:
+            request = HostingRequest(
+                overrides=(*_AGENT, *wanted.overrides),
+                config_dir=wanted.config_dir,
+                episodes=wanted.environments,
+                environment={SOCKET: str(path)},
+                tell=lambda news: found[0].told(news),
+            )
+            async with hosting(request) as run:
+                with Ledger(run.folder) as ledger:
+                    served = Environments(run, ledger, slots=wanted.environments, patience=wanted.patience)
+                    found.append(served)
+                    shape = Shape(version=__version__, typed=wanted.typed, browsergym=wanted.browsergym)
+                    app = EnvironmentServer(served, shape).app(wanted.token)
+                    sockets = WebSockets(max_bytes=MAX_BODY, ping_every_s=_PING_S)
+                    clients = Clients(most=4 * wanted.environments + 64)
+                    async with serving(app, listener=listener, clients=clients, sockets=sockets) as port:
+                        announce(f"http://{wanted.host}:{port}")
+                        try:
+                            await run.stopped()
+                        finally:
+                            served.stop()
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((host, port), backlog=512)
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(f"{host}:{port} cannot be used: {why}; choose another with --host and --port") from error

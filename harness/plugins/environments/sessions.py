@@ -1,0 +1,449 @@
+"""Sessions of clients, and the episodes that are played for them.
+
+A session holds at most one episode, and an episode is held by at most one session. What it has done is in the journal
+alone; here is only who waits for what. Whoever is lost, the slot is given back exactly once: when its lane says that
+it has left the episode.
+"""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+
+from harness.api import EpisodeNews, HarnessError, HostedRun
+from harness.plugins.environments.hub import Waiting
+from harness.plugins.environments.ledger import Entry, Ledger
+from harness.plugins.environments.problem import (
+    CAPACITY_REACHED,
+    EXECUTION_ERROR,
+    SESSION_ERROR,
+    VALIDATION_ERROR,
+    Problem,
+)
+from harness.plugins.environments.requests import Reset, StepRequest
+from harness.plugins.environments.slots import Slots
+from harness.plugins.environments.turn import Recorded, Turn, turn_of
+from harness.plugins.environments.wire import Order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long the server waits, in seconds."""
+
+    queue_s: float = 10.0
+    """For a free slot, before a reset is refused."""
+    lease_s: float = 600.0
+    """For the next request of a session, before its episode is given back."""
+    grace_s: float = 30.0
+    """For a client whose connection is lost to resume, before its episode is given back."""
+
+
+@dataclass(eq=False)
+class Play:
+    """An episode that holds a slot."""
+
+    entry: Entry
+    holder: "Session | None"
+    waiting: Waiting | None = None
+    """The agent, while it is the client's turn."""
+    order: tuple[int, Order] | None = None
+    """The step that is being performed, and what was ordered."""
+    attempt: int = 0
+    """0 = not known yet."""
+    failure: Problem | None = None
+    """Why it cannot go on."""
+    over: bool = False
+    """Its lane has left it."""
+    leaving: str = ""
+    """Why it is given back."""
+    known: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Request id to the digest of its action and its step."""
+    final: Turn | Problem | None = None
+    """What the episode came to, once it is known: asked for again, it is the same."""
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    left: asyncio.Event = field(default_factory=asyncio.Event)
+    lease: asyncio.TimerHandle | None = None
+
+    def tell(self) -> None:
+        """Wake who waits for the episode."""
+        self.changed.set()
+
+
+@dataclass(eq=False)
+class Session:
+    """A client, for as long as it is connected."""
+
+    ends: Callable[[Problem], None] = lambda problem: None
+    """Is called when the server ends the session."""
+    play: Play | None = None
+
+
+class Environments:
+    """The sessions of one server."""
+
+    def __init__(self, run: HostedRun, ledger: Ledger, *, slots: int, patience: Patience) -> None:
+        self.run = run
+        self.slots = Slots(slots)
+        self._ledger = ledger
+        self._patience = patience
+        self._plays: dict[tuple[str, int], Play] = {}
+        self._turns = count()
+        self._ids = tuple(run.tasks)
+        self._used: dict[str, set[int]] = {}
+        self._stopped: Problem | None = None
+        self._choosing = asyncio.Lock()
+        self._queueing: set[asyncio.Task[None]] = set()
+        for entry in ledger.entries.values():
+            self._used.setdefault(entry.task_id, set()).add(entry.trial)
+
+    # What clients ask for.
+
+    async def reset(self, session: Session, wanted: Reset) -> Turn:
+        """Begin an episode, or go on with one.
+
+        Raises:
+            Problem: It cannot be.
+        """
+        self.give_up(session, "the client began another episode")
+        if self._stopped is not None:
+            raise self._stopped
+        known = self._ledger.entries.get(wanted.episode_id or "")
+        if known is None:
+            if wanted.resume and wanted.task is None:
+                raise _refused(f"there is no episode {wanted.episode_id!r} to resume; give task to begin one")
+            return await self._begin(session, wanted)
+        if not wanted.resume:
+            raise _refused(f"episode {known.episode_id} has begun; resume it with resume=true, or leave episode_id out")
+        _check_same(known, wanted)
+        return await self._resume(session, known)
+
+    async def step(self, session: Session, request: StepRequest) -> Turn:
+        """Perform an action, once, and wait for what it leads to.
+
+        Raises:
+            Problem: It is not, or the episode cannot go on.
+        """
+        if (play := session.play) is None:
+            raise Problem(SESSION_ERROR, "there is no episode; reset first")
+        self._touch(play)
+        if (again := await self._answered(play, request)) is not None:
+            return again
+        if play.order is not None:
+            more = {"step": play.order[0]}
+            raise Problem(EXECUTION_ERROR, "the step before is still being performed; wait for its answer", more)
+        async with _within(request.timeout_s):
+            await self._ready(play)
+            if play.waiting is None:
+                raise await self._ended(play)
+            number = play.waiting.question.steps + 1
+            play.order = (number, request.order)
+            if request.request_id is not None:
+                play.known[request.request_id] = (request.digest, number)
+            waiting, play.waiting = play.waiting, None
+            waiting.decide(request.order)
+            return await self._next(play)
+
+    def state(self, session: Session) -> dict[str, object]:
+        """OpenEnv's state of the session's episode."""
+        play = session.play
+        if play is None:
+            return {"episode_id": None, "step_count": 0, "task": None, "trial": None, "done": False, "reward": None}
+        final = play.final if isinstance(play.final, Turn) else None
+        steps = final.steps if final else play.waiting.question.steps if play.waiting else _performed(play)
+        return {
+            "episode_id": play.entry.episode_id,
+            "step_count": steps,
+            "task": play.entry.task_id,
+            "trial": play.entry.trial,
+            "seed": play.entry.seed,
+            "done": final is not None,
+            "reward": final.reward if final else None,
+        }
+
+    def give_up(self, session: Session, why: str) -> None:
+        """The session is done with its episode: give it back now."""
+        if (play := session.play) is not None:
+            session.play = play.holder = None
+            self._give_back(play, why)
+
+    def lost(self, session: Session) -> None:
+        """The session's connection is lost; its client may resume for a while."""
+        if (play := session.play) is None:
+            return
+        session.play = play.holder = None
+        if not play.over and not play.leaving:
+            self._lease(play, self._patience.grace_s, "the client's connection was lost")
+
+    # What workers say.
+
+    def asked(self, waiting: Waiting) -> None:
+        """An agent waits for a decision."""
+        question = waiting.question
+        play = self._plays.get((question.task_id, question.trial))
+        if play is None or play.leaving:
+            waiting.leave(play.leaving if play else "no client plays this episode")
+        elif play.attempt not in (0, question.attempt):
+            play.failure = Problem.infrastructure(
+                "EnvironmentDiverged",
+                f"attempt {play.attempt} could not go on after a crash, because the page could not be led back",
+                episode_id=play.entry.episode_id,
+                done=True,
+            )
+            play.leaving = "its client's attempt is over"
+            waiting.leave(play.leaving)
+            play.tell()
+        elif play.order is not None and question.steps < play.order[0]:
+            waiting.decide(play.order[1])  # the worker died before it was on disk, so it was not performed
+        else:
+            play.order, play.waiting, play.attempt = None, waiting, question.attempt
+            play.tell()
+
+    def hung_up(self, waiting: Waiting) -> None:
+        """An agent is gone; its worker's next life asks again."""
+        play = self._plays.get((waiting.question.task_id, waiting.question.trial))
+        if play is not None and play.waiting is waiting:
+            play.waiting = None
+
+    def told(self, news: EpisodeNews) -> None:
+        """A lane says something about an episode."""
+        if news.is_over and (play := self._plays.get((news.task_id, news.trial))) is not None:
+            self._end(play)
+
+    def stop(self) -> None:
+        """The server is to end: every session is told, and nothing new begins."""
+        why = "the server is shutting down; resume the episode when it is up again"
+        self._stopped = Problem.infrastructure("shutdown", why, code=SESSION_ERROR)
+        for play in tuple(self._plays.values()):
+            told = {"episode_id": play.entry.episode_id}
+            play.failure = Problem.infrastructure("shutdown", why, code=SESSION_ERROR, **told)
+            holder = play.holder
+            self._give_back(play, "the server is shutting down")
+            play.tell()
+            if holder is not None:
+                holder.ends(play.failure)
+
+    # Episodes.
+
+    async def _begin(self, session: Session, wanted: Reset) -> Turn:
+        task = self._ids[next(self._turns) % len(self._ids)] if wanted.task is None else wanted.task
+        if task not in self.run.tasks:
+            raise _refused(f"there is no task {task[:80]!r}; GET /tasks lists them")
+        await self._take_slot()
+        with ExitStack() as undone:
+            undone.callback(self.slots.give_back)
+            async with self._choosing:
+                entry = await self._chosen(task, wanted)
+            undone.pop_all()
+        return await self._play(session, entry)
+
+    async def _chosen(self, task: str, wanted: Reset) -> Entry:
+        used = self._used.setdefault(task, set())
+        trial = await self._unused(task, used) if wanted.trial is None else wanted.trial
+        if trial in used or await asyncio.to_thread(self._has_journal, task, trial):
+            raise _refused(f"trial {trial} of task {task} has begun; leave trial out to have the next one")
+        if wanted.episode_id in self._ledger.entries:
+            raise _refused(f"episode {wanted.episode_id} has begun on another connection")
+        entry = Entry(episode_id=wanted.episode_id or uuid.uuid4().hex, task_id=task, trial=trial, seed=wanted.seed)
+        self._ledger.add(entry)
+        used.add(trial)
+        return entry
+
+    async def _resume(self, session: Session, entry: Entry) -> Turn:
+        while (play := self._plays.get(entry.place)) is not None and (play.leaving or play.over):
+            await play.left.wait()
+        if play is not None:
+            if play.holder not in (None, session):
+                raise Problem(
+                    SESSION_ERROR,
+                    f"episode {entry.episode_id} is held by another connection; close that one first",
+                    {"episode_id": entry.episode_id},
+                )
+            session.play, play.holder = play, session
+            self._touch(play)
+            return await self._next(play)
+        recorded = Recorded(folder=self.run.folder, entry=entry)
+        begun = await asyncio.to_thread(self._has_journal, *entry.place)
+        if begun and await asyncio.to_thread(recorded.is_over):
+            session.play = play = Play(entry=entry, holder=session, over=True)
+            play.known.update(await asyncio.to_thread(recorded.requests))
+            return await self._next(play)
+        await self._take_slot()
+        if entry.place in self._plays:  # another client was faster
+            self.slots.give_back()
+            return await self._resume(session, entry)
+        return await self._play(session, entry, begun=begun)
+
+    async def _play(self, session: Session, entry: Entry, *, begun: bool = False) -> Turn:
+        """Play it in the slot that was taken for it."""
+        play = self._plays[entry.place] = Play(entry=entry, holder=session)
+        session.play = play
+        self._touch(play)
+        with ExitStack() as undone:
+            undone.callback(self._end, play)
+            if begun:
+                recorded = Recorded(folder=self.run.folder, entry=entry)
+                play.known.update(await asyncio.to_thread(recorded.requests))
+                play.attempt = (await asyncio.to_thread(recorded.episode)).attempt
+            if play.leaving:
+                raise Problem(SESSION_ERROR, f"the episode was given back: {play.leaving}")
+            undone.pop_all()
+        queueing = asyncio.create_task(self.run.play(entry.task_id, entry.trial, entry.seed))
+        self._queueing.add(queueing)
+        queueing.add_done_callback(self._queueing.discard)
+        return await self._next(play)
+
+    async def _ended(self, play: Play) -> Problem:
+        """Why nothing can be done any more."""
+        try:
+            await self._next(play)
+        except Problem as problem:
+            return problem
+        return Problem(VALIDATION_ERROR, "the episode has ended; reset begins another", {"done": True})
+
+    async def _answered(self, play: Play, request: StepRequest) -> Turn | None:
+        """The answer to a request that was made before; None = it was not."""
+        if request.request_id is None or (before := play.known.get(request.request_id)) is None:
+            return None
+        digest, number = before
+        if digest != request.digest:
+            raise _refused(f"request_id {request.request_id} was given for another action; choose a new one")
+        async with _within(request.timeout_s):
+            await self._ready(play, number)
+            if play.over:
+                await self._next(play)  # raises what the episode came to, if it has no score
+            if play.waiting is not None and play.waiting.question.steps == number:
+                return self._turn(play, play.waiting)
+            if isinstance(play.final, Turn) and number >= play.final.steps:
+                return play.final
+            return await asyncio.to_thread(Recorded(folder=self.run.folder, entry=play.entry).step, number)
+
+    async def _next(self, play: Play) -> Turn:
+        """What the client is shown next."""
+        await self._ready(play)
+        if play.waiting is not None:
+            return self._turn(play, play.waiting)
+        if play.failure is not None:
+            raise play.failure
+        if play.final is None:
+            try:
+                play.final = await asyncio.to_thread(Recorded(folder=self.run.folder, entry=play.entry).end)
+            except Problem as problem:
+                play.final = problem
+            except HarnessError as error:
+                play.final = Problem.infrastructure(type(error).__name__, str(error)[:1000], done=True)
+        if isinstance(play.final, Problem):
+            raise play.final
+        return play.final
+
+    async def _ready(self, play: Play, step: int | None = None) -> None:
+        """Wait until it is the client's turn, or the episode has ended; with `step`, until that was performed."""
+        while play.waiting is None and not play.over and play.failure is None:
+            if step is not None and play.order is not None and play.order[0] > step:
+                return
+            play.changed.clear()
+            await play.changed.wait()
+
+    def _turn(self, play: Play, waiting: Waiting) -> Turn:
+        return turn_of(play.entry, self.run.tasks[play.entry.task_id].intent, waiting.question)
+
+    # Slots and leases.
+
+    async def _take_slot(self) -> None:
+        if not await self.slots.take(self._patience.queue_s):
+            raise Problem(
+                CAPACITY_REACHED,
+                f"all {self.slots.number} environments are in use; close one, or serve more with environments=",
+                {
+                    "active_sessions": self.slots.taken,
+                    "max_sessions": self.slots.number,
+                    "waiting_sessions": self.slots.waiting,
+                },
+            )
+
+    def _touch(self, play: Play) -> None:
+        self._lease(play, self._patience.lease_s, f"its client asked nothing for {self._patience.lease_s:g} s")
+
+    def _lease(self, play: Play, seconds: float, why: str) -> None:
+        if play.lease is not None:
+            play.lease.cancel()
+        play.lease = asyncio.get_running_loop().call_later(seconds, self._reap, play, why)
+
+    def _reap(self, play: Play, why: str) -> None:
+        if play.holder is not None and play.waiting is None and not play.over:
+            self._touch(play)  # it is not the client that is slow
+            return
+        holder = play.holder
+        self._give_back(play, why)
+        if holder is not None and not play.over:
+            holder.play = play.holder = None
+            more = {"episode_id": play.entry.episode_id}
+            holder.ends(Problem(SESSION_ERROR, f"the episode was given back: {why}; resume goes on with it", more))
+
+    def _give_back(self, play: Play, why: str) -> None:
+        """Let the lane leave the episode, which stays as its journal has it; the slot is free when it has."""
+        if play.over or play.leaving:
+            return
+        play.leaving = why
+        if play.waiting is not None:
+            waiting, play.waiting = play.waiting, None
+            waiting.leave(why)
+        elif self.run.withdraw(*play.entry.place):
+            self._end(play)
+
+    def _end(self, play: Play) -> None:
+        if self._plays.get(play.entry.place) is not play:
+            return
+        del self._plays[play.entry.place]
+        if play.lease is not None:
+            play.lease.cancel()
+        if play.leaving and play.failure is None:
+            play.failure = Problem(SESSION_ERROR, f"the episode was given back: {play.leaving}")
+        play.over, play.waiting, play.order = True, None, None
+        self.slots.give_back()
+        play.left.set()
+        play.tell()
+
+    # Trials.
+
+    def _has_journal(self, task_id: str, trial: int) -> bool:
+        return Recorded(folder=self.run.folder, entry=_entry_of(task_id, trial)).exists()
+
+    async def _unused(self, task_id: str, used: set[int]) -> int:
+        """The first trial that nobody has begun; `harness run` in the same folder may have begun some."""
+        for trial in count(max(used, default=-1) + 1):
+            if trial not in used and not await asyncio.to_thread(self._has_journal, task_id, trial):
+                return trial
+        raise AssertionError("trials do not end")
+
+
+def _entry_of(task_id: str, trial: int) -> Entry:
+    return Entry(episode_id="", task_id=task_id, trial=trial, seed=None)
+
+
+def _performed(play: Play) -> int:
+    return 0 if play.order is None else play.order[0] - 1
+
+
+@asynccontextmanager
+async def _within(seconds: float | None) -> AsyncIterator[None]:
+    """A limit for what a client waits for; what it has ordered goes on."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        why = f"no answer within {seconds:g} s; the step goes on: ask again with its request_id"
+        raise Problem.infrastructure("timeout", why) from None
+
+
+def _refused(message: str) -> Problem:
+    return Problem(VALIDATION_ERROR, message)
+
+
+def _check_same(known: Entry, wanted: Reset) -> None:
+    """Raises: Problem: What is given beside `episode_id` is not what the episode has."""
+    has = {"task": known.task_id, "trial": known.trial, "seed": known.seed}
+    for name, value in has.items():
+        if (given := getattr(wanted, name)) is not None and given != value:
+            raise _refused(f"episode {known.episode_id} has {name}={value}, not {given}; leave {name} out to resume it")

@@ -1,0 +1,132 @@
+"""What a client gets for a reset or a step."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.api import ConfigError, InvalidAction
+from harness.plugins.environments.ledger import Entry
+from harness.plugins.environments.problem import Problem
+from harness.plugins.environments.wire import Page, Question
+from harness.runs import UNSCORED, Episode, Run, Step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """An observation, with its reward."""
+
+    entry: Entry
+    goal: str
+    steps: int
+    """Those before it."""
+    page: Page
+    image: bytes | None
+    """PNG of the viewport."""
+    refused: str
+    """Why the newest action was not performed; "" = it was, or there was none."""
+    doubts: tuple[str, ...]
+    """What is not known for sure of this attempt, for instance after a crash."""
+    reward: float | None
+    done: bool = False
+
+
+def turn_of(entry: Entry, goal: str, question: Question) -> Turn:
+    """What an agent asks, for its client."""
+    return Turn(
+        entry=entry,
+        goal=goal,
+        steps=question.steps,
+        page=question.page,
+        image=question.image,
+        refused=question.refused,
+        doubts=question.doubts,
+        reward=question.reward,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """An episode as its journal has it; reads files."""
+
+    folder: Path
+    entry: Entry
+
+    def episode(self) -> Episode:
+        """Raises: HarnessError: It has not begun, or its journal is damaged."""
+        return Run(self.folder).episode(self.entry.task_id, self.entry.trial)
+
+    def exists(self) -> bool:
+        """Whether it has begun."""
+        try:
+            self.episode()
+        except ConfigError:
+            return False
+        return True
+
+    def is_over(self) -> bool:
+        """Whether it has been scored, or its evidence could not be."""
+        episode = self.episode()
+        return episode.is_finished and bool(episode.result.scores)
+
+    def requests(self) -> Mapping[str, tuple[str, int]]:
+        """Request id to what was asked with it, and the step it became."""
+        memories = ((step.decided.memory, step.number) for step in self.episode().steps)
+        return {
+            memory["request_id"]: (memory["action"], number)
+            for memory, number in memories
+            if isinstance(memory, dict) and "request_id" in memory and "action" in memory
+        }
+
+    def step(self, number: int) -> Turn:
+        """What a step led to that was not the last one."""
+        episode = self.episode()
+        return self._turn(episode, episode.steps[number - 1], steps=number)
+
+    def end(self) -> Turn:
+        """What the episode came to.
+
+        Raises:
+            Problem: It has no score; that is never a reward.
+        """
+        episode = self.episode()
+        steps = episode.steps
+        if episode.status == UNSCORED or episode.score.value is None:
+            raise Problem.infrastructure(
+                episode.cause,
+                episode.why_unscored()[:1000],
+                episode_id=self.entry.episode_id,
+                step_count=len(steps),
+                done=True,
+            )
+        return self._turn(episode, steps[-1] if steps else None, steps=len(steps), reward=episode.score.value)
+
+    def _turn(self, episode: Episode, step: Step | None, *, steps: int, reward: float | None = None) -> Turn:
+        record = episode.record
+        arrival = record.arrival.observation if record.arrival else None
+        page = (step.page or step.seen) if step else arrival
+        picture = step.screenshot() if step else None
+        if picture is None and page is not None and page.screenshot:
+            picture = episode.artifacts.read(page.screenshot)
+        return Turn(
+            entry=self.entry,
+            goal=episode.intent,
+            steps=steps,
+            page=Page(
+                text=page.shown_text if page else "",
+                url=page.url if page else "",
+                title=page.title if page else "",
+                tabs=tuple((tab.url, tab.title, tab.current) for tab in page.tabs) if page else (),
+                notices=page.notices if page else (),
+            ),
+            image=picture,
+            refused=_refused(step),
+            doubts=tuple(doubt.why for doubt in record.doubts),
+            reward=step.reward if reward is None and step else reward,
+            done=reward is not None,
+        )
+
+
+def _refused(step: Step | None) -> str:
+    if step is None:
+        return ""
+    return step.action.why if isinstance(step.action, InvalidAction) else step.why_not

@@ -1,0 +1,122 @@
+"""How a client sees an episode: OpenEnv's shapes, and BrowserGym's keys."""
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+from harness.api import ActionSet, description_of, parameters_of
+from harness.plugins.environments.agent import actions_of
+from harness.plugins.environments.turn import Turn
+
+TEXT: Mapping[str, Any] = {"type": "string"}
+_OBSERVATION: Mapping[str, Any] = {
+    "text": {**TEXT, "description": "The page: tabs, a blank line, elements with their ids."},
+    "url": {**TEXT, "description": "Canonical address of the current tab."},
+    "title": {**TEXT, "description": "Title of the current tab."},
+    "goal": {**TEXT, "description": "What is to be done."},
+    "notices": {"type": "array", "items": TEXT, "description": "What happened that the page does not show."},
+    "error": {**TEXT, "description": "Why the last action was not performed; empty if it was."},
+    "last_action_error": {"type": "boolean", "description": "Whether the last action was not performed."},
+    "screenshot": {"type": ["string", "null"], "description": "PNG of the viewport in base64, or null."},
+    "episode_id": {**TEXT, "description": "With it the episode is resumed."},
+    "task": {**TEXT, "description": "Id of the task."},
+    "trial": {"type": "integer", "description": "Which repetition of the task it is, from 0."},
+    "step": {"type": "integer", "description": "Steps that were performed."},
+    "doubts": {"type": "array", "items": TEXT, "description": "What is not sure of the episode, after a crash."},
+}
+_BROWSERGYM: Mapping[str, Any] = {
+    "chat_messages": {"type": "array"},
+    "goal_object": {"type": "array"},
+    "open_pages_urls": {"type": "array", "items": TEXT},
+    "open_pages_titles": {"type": "array", "items": TEXT},
+    "active_page_index": {"type": "array", "items": {"type": "integer"}},
+    "axtree_txt": TEXT,
+    "last_action": TEXT,
+}
+
+
+def observation(turn: Turn, *, browsergym: bool = False) -> dict[str, Any]:
+    """What is seen, as JSON."""
+    page = turn.page
+    seen: dict[str, Any] = {
+        "text": page.text,
+        "url": page.url,
+        "title": page.title,
+        "goal": turn.goal,
+        "notices": list(page.notices),
+        "error": turn.refused,
+        "last_action_error": bool(turn.refused),
+        "screenshot": None if turn.image is None else base64.b64encode(turn.image).decode(),
+        "episode_id": turn.entry.episode_id,
+        "task": turn.entry.task_id,
+        "trial": turn.entry.trial,
+        "step": turn.steps,
+        "doubts": list(turn.doubts),
+    }
+    if not browsergym:
+        return seen
+    current = [number for number, tab in enumerate(page.tabs) if tab[2]]
+    return seen | {
+        "chat_messages": [{"role": "user", "message": turn.goal}],
+        "goal_object": [{"type": "text", "text": turn.goal}],
+        "open_pages_urls": [tab[0] for tab in page.tabs],
+        "open_pages_titles": [tab[1] for tab in page.tabs],
+        "active_page_index": current or [0],
+        "axtree_txt": page.text,
+        "last_action_error": turn.refused,
+    }
+
+
+def result(turn: Turn, *, browsergym: bool = False) -> dict[str, Any]:
+    """OpenEnv's `data` of an observation frame, and answer of `POST /reset` and `/step`."""
+    return {"observation": observation(turn, browsergym=browsergym), "reward": turn.reward, "done": turn.done}
+
+
+def schema(action_set: ActionSet, *, typed: bool = False, browsergym: bool = False) -> dict[str, Any]:
+    """The JSON Schemas of actions, observations and states.
+
+    Args:
+        action_set: The one of the run.
+        typed: One schema for each action, in the place of a text.
+        browsergym: As of `observation`.
+    """
+    shapes = [_schema_of(action) for action in actions_of(action_set)]
+    text = {**TEXT, "description": f"One action of the action set {action_set.name}, as `click [12]`."}
+    said = {
+        "title": "Action",
+        "type": "object",
+        "properties": {"action_str": text},
+        "required": ["action_str"],
+        "additionalProperties": False,
+    }
+    seen = {**_OBSERVATION, **(_BROWSERGYM if browsergym else {})}
+    if browsergym:
+        seen["last_action_error"] = TEXT
+    return {
+        "action": {"title": "Action", "oneOf": shapes} if typed and shapes else said,
+        "observation": {"title": "Observation", "type": "object", "properties": seen, "required": list(seen)},
+        "state": {
+            "title": "State",
+            "type": "object",
+            "properties": {
+                "episode_id": {"type": ["string", "null"]},
+                "step_count": {"type": "integer"},
+                "task": {"type": ["string", "null"]},
+                "trial": {"type": ["integer", "null"]},
+                "seed": {"type": ["integer", "null"]},
+                "done": {"type": "boolean"},
+                "reward": {"type": ["number", "null"]},
+            },
+        },
+    }
+
+
+def _schema_of(action: Any) -> dict[str, Any]:
+    shape = parameters_of(action)
+    return {
+        **shape,
+        "title": action.__name__,
+        "description": description_of(action),
+        "properties": {"kind": {"const": action.kind}, **shape["properties"]},
+        "required": ["kind", *shape["required"]],
+    }

@@ -1,0 +1,90 @@
+"""What the agent in a worker and the server say to each other: one question and one answer for each step."""
+
+import base64
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+SOCKET = "CAIRN_ENVIRONMENTS"
+"""Variable with the path of the Unix socket on which the server answers the agents of its workers."""
+MAX_LINE = 64 << 20
+"""Bytes of a question: a page's text and a screenshot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What a client is shown of a page."""
+
+    text: str
+    url: str
+    title: str
+    tabs: tuple[tuple[str, str, bool], ...]
+    """Address, title, and whether it is the current one."""
+    notices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """An agent waits for the decision of one step."""
+
+    task_id: str
+    trial: int
+    attempt: int
+    steps: int
+    """Those before it in this attempt."""
+    page: Page
+    image: bytes | None
+    """PNG of the viewport."""
+    reward: float | None
+    """What the benchmark gave for the newest step."""
+    refused: str
+    """Why the newest action was not performed, or is not known to be; "" = it was."""
+    doubts: tuple[str, ...]
+
+    def line(self) -> bytes:
+        """It as one line of JSON."""
+        image = None if self.image is None else base64.b64encode(self.image).decode()
+        return json.dumps({**asdict(self), "image": image}).encode() + b"\n"
+
+    @classmethod
+    def of(cls, line: bytes) -> Self:
+        """Raises: ValueError, TypeError, KeyError: It is no question."""
+        said = json.loads(line)
+        image, page = said.pop("image"), said.pop("page")
+        return cls(
+            page=Page(
+                text=page["text"],
+                url=page["url"],
+                title=page["title"],
+                tabs=tuple((url, title, current) for url, title, current in page["tabs"]),
+                notices=tuple(page["notices"]),
+            ),
+            image=None if image is None else base64.b64decode(image),
+            doubts=tuple(said.pop("doubts")),
+            **said,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What a client wants done: a text of the action set, or the name of an action with its arguments."""
+
+    text: str = ""
+    name: str = ""
+    arguments: Any = None
+    memory: Any = None
+    """What the journal is to keep with the decision."""
+
+    @property
+    def said(self) -> str:
+        """It as the journal keeps it, in the place of a model's reply."""
+        return json.dumps({"name": self.name, "arguments": self.arguments}, sort_keys=True) if self.name else self.text
+
+    def line(self) -> bytes:
+        """It as one line of JSON."""
+        return json.dumps({"order": asdict(self)}).encode() + b"\n"
+
+
+def leave_line(why: str) -> bytes:
+    """The answer that ends the agent's part: nobody decides any more."""
+    return json.dumps({"leave": why}).encode() + b"\n"
