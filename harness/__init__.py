@@ -4,4 +4,6 @@ Everything that happens is in a journal before anything depends on it; runs, rep
 back out of it. Importing this package does nothing.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
+EVALUATOR_VERSION = 4
+"""Bumped by hand whenever a rule of an evaluator changes what it gives."""

@@ -49,11 +49,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     import asyncio
 
+    from harness import EVALUATOR_VERSION
     from harness.codec import dumps
     from harness.commands.run_redactor import run_redactor
     from harness.commands.score_verified import score_verified
     from harness.config.config_tree import all_secrets
-    from harness.evaluators.scorer import EVALUATOR_VERSION
     from harness.journal.disk import Within, write_atomic
     from harness.reports.terminal import Terminal
     from harness.runner.rescore import references_of

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from math import prod
 from typing import Any
 
+from harness import EVALUATOR_VERSION
 from harness.actions.truncate import MOST_OF_A_MESSAGE, cut
 from harness.api import NO_EVALUATORS, Artifacts, Evaluator, Finding, Judge, JudgedEvaluator, RecordedEpisode
 from harness.codec import CodecError, build, loads
@@ -23,8 +24,6 @@ from harness.evaluators.url_match import url_match
 from harness.protocols import JudgeReplies
 from harness.records import Closed, CloseReason, Scored, Status, Task, TrajectoryStep, Verdict
 
-EVALUATOR_VERSION = 4
-"""Bumped by hand whenever a rule changes what it gives."""
 SHIPPED = ("string_match", "url_match", "program_html")
 """Eval types that need no further evaluator."""
 _ENDED = (CloseReason.STOPPED, CloseReason.DONE)

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness import __version__, safe_files
+from harness import EVALUATOR_VERSION, __version__, safe_files
 from harness.errors import ConfigError, JournalError, StorageError
-from harness.evaluators.scorer import EVALUATOR_VERSION
 from harness.journal.disk import replacing, translate_os_errors
 from harness.journal.final_state import read_final_state
 from harness.journal.garbage import named_digests

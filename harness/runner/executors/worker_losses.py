@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from harness import EVALUATOR_VERSION
 from harness.choices import Dialect
 from harness.journal.index import result_of
 from harness.protocols import Phase, ProgressEvent
@@ -161,8 +162,6 @@ class GivenJobs:
 
 def _unjudged(job: Job, episode: Episode, *, lost: int, at: float) -> tuple[Scored, ...]:
     """That there is no score, in every dialect there is none in yet."""
-    from harness.evaluators.scorer import EVALUATOR_VERSION  # evaluators' libraries: supervisors do without
-
     assert episode.opened is not None
     reference = reference_for(job.task, episode.opened)
     why = f"{lost} workers were lost while they scored only this task"
