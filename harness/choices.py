@@ -152,6 +152,15 @@ class ResetWhen(Enum):
     """Only before tasks with `require_reset`."""
 
 
+class ResetScope(Enum):
+    """What a reset hook for all sites puts back when it is called."""
+
+    GIVEN = "given"
+    """Only the instances that it is called for."""
+    ALL = "all"
+    """All sites at the same time: it is called while no job uses any of them."""
+
+
 class Durability(Enum):
     """When a record must be on the disk itself, so that a power cut cannot take it. A killed process never can."""
 

@@ -23,6 +23,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "verify": "harness.plugins.bundles.verify_command",
             "agents": "harness.plugins.process_agent.agents_command",
             "serve": "harness.plugins.environments.serve",
+            "sites": "harness.plugins.site_sets.command",
         },
         "cairn.exports": {
             "art": "harness.plugins.tracking.exports.formats:Art",

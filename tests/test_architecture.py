@@ -69,7 +69,7 @@ OWNERS = {
     "ray": {"clusters"},
     "submitit": {"clusters"},
     "protego": {"live"},
-    "psutil": {"runner", "browser", "journal"},
+    "psutil": {"runner", "browser", "journal", "site_sets"},
     "PIL": {"pictures"},
     "zstandard": {"bundles"},
     "mlflow": {"tracking"},

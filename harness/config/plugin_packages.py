@@ -18,6 +18,7 @@ from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 
+from harness.config.sites_file import choose_files
 from harness.errors import ConfigError
 from harness.journal.secret_detection import is_secret_name
 from harness.registry import installed
@@ -99,9 +100,10 @@ def choose_plainly(arguments: Sequence[str]) -> tuple[str, ...]:
     """Choices as hydra reads them.
 
     `+agent=mine` is `agent=mine`: hydra's plus is for groups that have no choice yet, and these always have one. The
-    agent `null` is a text, and no absence of a choice. `sites.leases` is read as `sites.locks` until the next release.
+    agent `null` is a text, and no absence of a choice. `sites=from:FILE` is the choice of a file. `sites.leases` is
+    read as `sites.locks` until the next release.
     """
-    plain = (argument[1:] if _CHOSEN.fullmatch(argument) else argument for argument in arguments)
+    plain = (argument[1:] if _CHOSEN.fullmatch(argument) else argument for argument in choose_files(arguments))
     return tuple(_OLD_KEY.sub(r"\1sites.locks=", _NULL_AGENT.sub(r"\1'null'", argument)) for argument in plain)
 
 

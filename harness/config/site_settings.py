@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from harness.actions.truncate import cut
 from harness.browser import visit_policy
 from harness.browser.visit_policy import NoVisits, VisitPolicy
-from harness.choices import ResetWhen, SiteLocking, ValueRange
+from harness.choices import ResetScope, ResetWhen, SiteLocking, ValueRange
 from harness.config.override_keys import misspelt
 from harness.errors import ConfigError
 from harness.settings.fields import Tree, setting
@@ -82,6 +82,8 @@ class ResetSettings:
     """A reset that takes longer has failed."""
     when: ResetWhen = ResetWhen.DIRTY
     """When a site is reset."""
+    scope: ResetScope = ResetScope.GIVEN
+    """What the hook for all sites puts back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,6 +298,7 @@ def _reset(tree: object) -> ResetSettings:
         url=_hook(known, "sites.reset", "url"),
         timeout_s=float(timeout_s),
         when=_word(known, "sites.reset", "when", ResetWhen.DIRTY),
+        scope=_word(known, "sites.reset", "scope", ResetScope.GIVEN),
     )
 
 

@@ -13,7 +13,7 @@ from secrets import token_urlsafe
 
 from harness.browser.network.reset_request import Hook, post_until_ok, retry_until_ok
 from harness.browser.network.site_health import WaitPolicy
-from harness.choices import ResetWhen
+from harness.choices import ResetScope, ResetWhen
 from harness.config.site_settings import DEMO_SERVER, URL, SitesSettings
 from harness.embedded_server import KEY_HEADER, KEY_VARIABLE
 from harness.errors import ConfigError
@@ -43,6 +43,7 @@ class ResetHooks:
     redact: Callable[[str], str]
     """Takes secrets out of what a command said."""
     when: ResetWhen = ResetWhen.DIRTY
+    scope: ResetScope = ResetScope.GIVEN
 
     def covers(self, site: str) -> bool:
         """Whether there is a hook for the site, or for all sites."""
@@ -52,7 +53,9 @@ class ResetHooks:
 
     def together(self, sites: Collection[str]) -> frozenset[str]:
         """The sites that can only be reset together."""
-        if self.command is not None or self.url is None or URL in self.url:
+        hook = self.url if self.command is None else self.command
+        cannot_tell = hook is self.url and hook is not None and URL not in hook
+        if hook is None or not (cannot_tell or self.scope is ResetScope.ALL):
             return frozenset()
         return frozenset(sites) - self.commands.keys() - self.urls.keys()
 
@@ -166,6 +169,7 @@ def build_reset_hooks(
         redact=redact,
         known=frozenset(sites.instances),
         when=sites.reset.when,
+        scope=sites.reset.scope,
     )
 
 

@@ -72,6 +72,24 @@ def posted() -> Iterator[tuple[str, list[str]]]:
     server.server_close()
 
 
+@pytest.mark.parametrize(
+    ("reset", "together"),
+    [
+        ({"command": "./reset"}, []),
+        ({"command": "./reset", "scope": "all"}, ["forum", "shop"]),
+        ({"url": "http://reset.test/"}, ["forum", "shop"]),
+        ({"url": "{url}/reset"}, []),
+        ({"url": "{url}/reset", "scope": "all"}, ["forum", "shop"]),
+        ({"scope": "all"}, []),
+    ],
+)
+def test_sites_that_can_only_be_reset_together(reset: dict[str, str], together: list[str]) -> None:
+    hooks = build_reset_hooks(
+        configured(reset=reset, wiki={"url": "http://wiki.test", "reset_command": "./reset-wiki"})
+    )
+    assert sorted(hooks.together(["shop", "forum", "wiki"])) == together
+
+
 async def test_one_command_for_all_runs_once_and_is_told_what_for(tmp_path: Path) -> None:
     log = tmp_path / "log"
     sites = configured(reset={"command": f'echo "$CAIRN_SITES for $CAIRN_TASK" >> {log}'})

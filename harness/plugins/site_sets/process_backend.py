@@ -1,0 +1,125 @@
+"""Services that are processes of this machine, started by a command of their set.
+
+Each process that a service starts inherits the variable `CAIRN_SITE`, which names the state folder and the instance. By
+it they are found whatever was written down, and nothing else is ever ended.
+"""
+
+import os
+import subprocess
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+
+from harness.plugins.site_sets import folder
+from harness.plugins.site_sets.backend import Instance, SiteFailed, last_line
+
+MARK = "CAIRN_SITE"
+_MARKS_OF_RUNS = ("CAIRN_RUN", "CAIRN_WORKER", "CAIRN_HOOK")
+"""A service outlives the run that resets it."""
+_COMMAND_S = 3600.0
+
+
+class ProcessBackend:
+    """See the module."""
+
+    def is_running(self, one: Instance) -> bool:
+        return bool(_marked(one.mark))
+
+    def start(self, one: Instance) -> None:
+        one.unit.data.mkdir(parents=True, exist_ok=True)
+        fd = os.open(one.unit.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            subprocess.Popen(
+                ["/bin/sh", "-c", one.shell(one.service.command)],
+                cwd=one.folder,
+                env=environment(one),
+                stdin=subprocess.DEVNULL,
+                stdout=fd,
+                stderr=fd,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SiteFailed(f"{one.name}: its command cannot be started: {error.strerror}") from error
+        finally:
+            os.close(fd)
+
+    def stop(self, one: Instance) -> None:
+        until = time.monotonic() + one.service.stop_s
+        asked: set[int] = set()
+        while found := _marked(one.mark):
+            is_late = time.monotonic() >= until
+            for process in found:
+                with suppress(psutil.Error):
+                    if is_late:
+                        process.kill()
+                    elif process.pid not in asked:
+                        asked.add(process.pid)
+                        process.terminate()
+            psutil.wait_procs(found, timeout=0.05 if is_late else min(0.2, max(0.01, until - time.monotonic())))
+
+    def fill(self, one: Instance, into: Path) -> None:
+        if one.service.seed:
+            seed = one.folder / one.service.seed[0]
+            if not seed.is_dir():
+                raise SiteFailed(f"{one.name}: its seed {seed} is not a folder; correct `seed` in the set file")
+            folder.remove(into)
+            folder.copy(seed, into)
+        there = replace(one, words={**one.words, "data": str(into)})
+        for command in one.service.prepare:
+            code, said = _run(there.shell(command), environment(there), one.folder)
+            if code != 0:
+                raise SiteFailed(f"{one.name}: `prepare` ended with code {code}{f' ({said})' if said else ''}")
+
+    def execute(self, one: Instance, command: str) -> tuple[int, str]:
+        return _run(one.shell(command), environment(one), one.folder)
+
+    def log(self, one: Instance) -> str:
+        with suppress(FileNotFoundError), one.unit.log.open("rb") as file:
+            file.seek(max(0, one.unit.log.stat().st_size - (1 << 20)))
+            return file.read().decode("utf-8", "replace")
+        return ""
+
+    def image(self, one: Instance) -> str:
+        return ""
+
+
+def environment(one: Instance) -> dict[str, str]:
+    """Ours without the marks of a run, with that of the instance and what its set gives it."""
+    given = {name: one.said(value) for name, value in one.service.environment.items()}
+    told = {f"CAIRN_{name.upper()}": value for name, value in one.words.items() if name in ("port", "data", "instance")}
+    return {**clean_environment(), **told, **given, MARK: one.mark}
+
+
+def clean_environment() -> dict[str, str]:
+    """Ours, without the marks by which a run ends what it has started."""
+    return {name: value for name, value in os.environ.items() if name not in _MARKS_OF_RUNS}
+
+
+def _run(command: str, variables: Mapping[str, str], at: Path) -> tuple[int, str]:
+    done = subprocess.run(
+        ["/bin/sh", "-c", command],
+        cwd=at,
+        env=dict(variables),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=_COMMAND_S,
+        check=False,
+    )
+    return done.returncode, last_line(done.stdout.decode("utf-8", "replace"))
+
+
+def _marked(mark: str) -> list[psutil.Process]:
+    own = {os.getpid(), os.getppid()}
+    return [one for one in psutil.process_iter() if one.pid not in own and _carries(one, mark)]
+
+
+def _carries(process: psutil.Process, mark: str) -> bool:
+    try:
+        return process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE
+    except (psutil.Error, OSError):
+        return False

@@ -1,0 +1,111 @@
+"""Named states of services, and the spare copies that make a reset quick.
+
+A snapshot of a service is a folder and, written after it, a file with its digest: without the file there is none. A
+spare is a copy of a snapshot in the folder of an instance; it was compared in full when it was made, and is only used
+while sizes, times and inodes of its files are the same.
+"""
+
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from harness.plugins.site_sets import folder
+from harness.plugins.site_sets.state import StateFolder, Unit, read_json, write_json
+
+
+class Snapshots:
+    """Those of a state folder."""
+
+    def __init__(self, state: StateFolder) -> None:
+        self._state = state
+
+    def has(self, name: str, services: Sequence[str]) -> bool:
+        """Whether there is a whole snapshot of all these services."""
+        return all((self._state.snapshot(name) / f"{service}.json").is_file() for service in services)
+
+    def names(self) -> list[str]:
+        return sorted({path.parent.name for path in (self._state.path / "snapshots").glob("*/*.json")})
+
+    def of(self, name: str, service: str) -> Path:
+        return self._state.snapshot(name) / service
+
+    def digest(self, name: str, service: str) -> str:
+        return str(self._facts(name, service).get("digest") or "")
+
+    def rows(self) -> list[tuple[str, str, str, int, float]]:
+        """Snapshot, service, digest, bytes, and when it was taken (seconds since the epoch)."""
+        found = []
+        for name in self.names():
+            for path in sorted(self._state.snapshot(name).glob("*.json")):
+                facts = read_json(path)
+                found.append(
+                    (name, path.stem, str(facts.get("digest")), int(facts.get("bytes", 0)), float(facts.get("at", 0)))
+                )
+        return found
+
+    def take(self, name: str, folders: Mapping[str, Path]) -> dict[str, str]:
+        """Copy the folders of services that are stopped; their digests. All of it is a snapshot, or nothing."""
+        digests = {}
+        for service in folders:
+            (self._state.snapshot(name) / f"{service}.json").unlink(missing_ok=True)
+        for service, data in folders.items():
+            to = self.of(name, service)
+            folder.remove(to)
+            folder.copy(data, to)
+            digests[service] = folder.digest(to)
+        for service, found in digests.items():
+            facts = {"digest": found, "bytes": folder.size(self.of(name, service)), "at": time.time()}
+            write_json(self._state.snapshot(name) / f"{service}.json", facts)
+        return digests
+
+    def remove(self, name: str, services: Sequence[str] = ()) -> None:
+        """Remove a snapshot: its files first, so that no half of it is taken for one."""
+        place = self._state.snapshot(name)
+        for path in sorted(place.glob("*.json")):
+            if not services or path.stem in services:
+                path.unlink(missing_ok=True)
+                folder.remove(place / path.stem)
+        folder.sweep(place)
+        if not services:
+            folder.remove(place)
+
+    def _facts(self, name: str, service: str) -> dict[str, object]:
+        return read_json(self._state.snapshot(name) / f"{service}.json")
+
+
+def make_spare(unit: Unit, snapshot: str, source: Path, wanted: str) -> None:
+    """Copy a snapshot for the next reset, unless there is a spare, or the disk has no room for it."""
+    spare, facts = _spare(unit)
+    if _is_good(unit, snapshot, wanted):
+        return
+    facts.unlink(missing_ok=True)
+    folder.remove(spare)
+    if shutil.disk_usage(unit.folder).free < 2 * folder.size(source):
+        return
+    folder.copy(source, spare)
+    if folder.digest(spare) == wanted:
+        write_json(facts, {"snapshot": snapshot, "digest": wanted, "stamp": folder.stamp(spare)})
+
+
+def take_spare(unit: Unit, snapshot: str, wanted: str) -> Path | None:
+    """A verified copy of the snapshot, which is no spare any more; None = there is none."""
+    spare, facts = _spare(unit)
+    if not _is_good(unit, snapshot, wanted):
+        return None
+    fresh = unit.folder / "fresh"
+    folder.remove(fresh)
+    facts.unlink(missing_ok=True)  # before it is taken: a killed reset leaves a copy that nobody trusts
+    spare.rename(fresh)
+    return fresh
+
+
+def _spare(unit: Unit) -> tuple[Path, Path]:
+    return unit.folder / "spare", unit.folder / "spare.json"
+
+
+def _is_good(unit: Unit, snapshot: str, wanted: str) -> bool:
+    spare, path = _spare(unit)
+    facts = read_json(path)
+    known = facts.get("snapshot") == snapshot and facts.get("digest") == wanted
+    return known and spare.is_dir() and folder.stamp(spare) == facts.get("stamp")

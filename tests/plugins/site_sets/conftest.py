@@ -1,0 +1,16 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.plugins.site_sets.small_site import SmallSite
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[SmallSite]:
+    """A set that is taken down in the end, however its test ended."""
+    site = SmallSite(tmp_path)
+    yield site
+    if (site.state / "set.json").exists():
+        assert site.type("down", "--all").code == 0
+        assert site.processes() == []

@@ -1,0 +1,288 @@
+"""`harness sites` with real processes: up, status, reset, snapshot, scale, down."""
+
+import json
+import os
+import signal
+import socket
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.plugins.site_sets.small_site import SmallSite, kill, look, order, shop, tree_of
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.integration
+
+
+def test_up_status_reset_and_down_of_a_site(small: SmallSite) -> None:
+    small.write()
+    assert "1 of 1 came up" in small.done("up")
+    (url,) = small.urls()
+    pid = look(url)["pid"]
+    assert "all is up already" in small.done("up")
+    assert look(url)["pid"] == pid, "a second `up` starts nothing"
+    assert small.states() == {"app@0": "healthy"}
+    seed = tree_of(small.state / "snapshots" / "seed" / "app")
+
+    order(url, "mug")
+    assert look(url)["orders"] == ["mug"]
+    typed = small.type("status")
+    assert typed.code == 1 and "dirty" in typed.out
+
+    assert "seed, verified" in small.done("reset", "shop")
+    assert (look(url)["orders"], look(url)["files"]) == ([], [])
+    assert small.states() == {"app@0": "healthy"}
+    assert tree_of(small.state / "services" / "app@0" / "data") == seed, "byte-identical"
+
+    small.done("down")
+    assert small.processes() == [] and look(url) == {}
+    assert "nothing is up" in small.type("status").out
+
+
+def test_a_killed_service_is_named_and_brought_up_at_its_seed(small: SmallSite) -> None:
+    small.write()
+    small.done("up")
+    (url,) = small.urls()
+    order(url, "mug")
+    os.kill(look(url)["pid"], signal.SIGKILL)
+    (row,) = small.rows()
+    assert (row["instance"], row["state"], row["why"]) == ("app@0", "down", "it does not run")
+    assert small.type("status").code == 1
+    small.done("up")
+    assert look(url)["orders"] == []
+
+
+def test_a_reset_by_the_address_that_a_run_knows_leaves_the_other_instance_alone(small: SmallSite) -> None:
+    small.write()
+    small.done("up", "--scale", "2")
+    first, second = small.urls()
+    for url in (first, second):
+        order(url, "mug")
+    pid = look(second)["pid"]
+    small.done("reset", "--url", first)
+    assert (look(first)["orders"], look(second)["orders"]) == ([], ["mug"])
+    assert look(second)["pid"] == pid
+    assert small.type("reset", "--url", "http://127.0.0.1:9").code == 2
+
+
+def test_the_hook_that_a_run_calls_resets_the_site(small: SmallSite) -> None:
+    small.write()
+    small.done("up")
+    (url,) = small.urls()
+    order(url, "mug")
+    hook = json.loads((small.state / "sites.json").read_text())["shop"]["reset_command"]
+    assert os.system(hook.replace("{url}", url) + " > /dev/null") == 0
+    assert look(url)["orders"] == []
+
+
+def test_a_snapshot_is_a_state_to_go_back_to(small: SmallSite) -> None:
+    small.write()
+    small.done("up")
+    (url,) = small.urls()
+    order(url, "mug")
+    small.done("snapshot", "with-mug")
+    order(url, "plate")
+    small.done("reset", "--to", "with-mug")
+    assert look(url)["orders"] == ["mug"]
+    assert small.rows()[0]["snapshot"] == "with-mug"
+    assert "with-mug" in small.done("snapshots")
+    assert "there is a snapshot with-mug" in small.type("snapshot", "with-mug").err
+    small.done("reset")
+    assert look(url)["orders"] == []
+    small.done("rm", "with-mug")
+    assert small.type("reset", "--to", "with-mug").code == 2
+    assert small.type("rm", "seed").code == 2
+
+
+def test_scale_adds_instances_at_the_seed_and_takes_the_last_ones_away(small: SmallSite) -> None:
+    small.write()
+    small.done("up")
+    order(small.urls()[0], "mug")
+    small.done("scale", "3")
+    assert [look(url)["orders"] for url in small.urls()] == [["mug"], [], []]
+    assert len(set(small.urls())) == 3
+    small.done("scale", "1")
+    assert look(small.urls()[0])["orders"] == ["mug"] and len(small.processes()) == 1
+
+
+def test_down_with_its_data_goes_on_where_it_was(small: SmallSite) -> None:
+    small.write()
+    small.done("up")
+    order(small.urls()[0], "mug")
+    small.done("down", "--keep-data")
+    assert small.states() == {"app@0": "down"} and small.processes() == []
+    small.done("up")
+    assert look(small.urls()[0])["orders"] == ["mug"]
+
+
+def test_services_that_wait_for_each_other_start_in_order_and_are_reset_together(small: SmallSite) -> None:
+    """A database, an application that needs it, and a front."""
+    needs = "{python} -c \"import urllib.request; urllib.request.urlopen('http://127.0.0.1:%s')\" && "
+    small.write(
+        {
+            "front": shop(after=["app"], command=needs % "{port.app}" + shop()["command"]),
+            "app": shop(after=["db"], sites=[], command=needs % "{port.db}" + shop()["command"]),
+            "db": shop(sites=[]),
+        }
+    )
+    small.done("up")
+    ports = {row["instance"]: row["url"] for row in small.rows()}
+    order(ports["db@0"], "mug")
+    order(ports["front@0"], "mug")
+    small.done("reset", "shop")
+    assert [look(url)["orders"] for url in ports.values()] == [[], [], []]
+
+
+def test_a_patch_is_applied_once_and_is_in_the_seed(small: SmallSite) -> None:
+    small.write({"app": shop(patch=["echo x >> patched.log; echo done > {data}/patched"])})
+    small.done("up", "--scale", "2")
+    small.done("reset")
+    assert [look(url)["files"] for url in small.urls()] == [["patched"], ["patched"]]
+    assert (small.folder / "patched.log").read_text() == "x\n"
+
+
+def test_seed_folder_and_prepare_fill_the_data(small: SmallSite) -> None:
+    (small.folder / "begin").mkdir()
+    (small.folder / "begin" / "a.txt").write_text("a")
+    small.write({"app": shop(seed="begin", prepare=["cp {data}/a.txt {data}/b.txt"])})
+    small.done("up")
+    assert look(small.urls()[0])["files"] == ["a.txt", "b.txt"]
+
+
+def test_a_service_that_does_not_come_up_is_named_with_its_last_line(small: SmallSite) -> None:
+    small.write({"app": shop(command="echo the database is corrupt; exit 3")})
+    typed = small.type("up")
+    assert typed.code == 2 and "app@0 ended; its log ends with: the database is corrupt" in typed.err
+    assert "Traceback" not in typed.err
+    assert small.states() == {"app@0": "down"}
+    assert "app@0 | the database is corrupt" in small.done("logs")
+
+
+def test_a_port_of_another_program_is_named_and_the_program_left_alone(small: SmallSite) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        small.write({"app": shop(port=port)})
+        typed = small.type("up")
+        assert typed.code == 2 and f"port {port} is used by another program" in typed.err
+        assert "used by another program" in small.type("doctor").out
+
+
+def test_a_changed_snapshot_is_found_out_and_a_declared_digest_compared(small: SmallSite) -> None:
+    small.write()
+    small.done("up")
+    small.done("tidy")
+    for copy in small.state.glob("snapshots/seed/app/orders.db"), small.state.glob("services/app@0/spare/orders.db"):
+        (path,) = copy
+        path.write_bytes(path.read_bytes() + b"\0")
+    typed = small.type("reset")
+    assert typed.code == 3 and "the snapshot seed was changed after it was taken" in typed.err
+    assert small.type("status").code == 1
+    small.done("down", "--all")
+    small.write({"app": shop(digest="sha256:" + "0" * 64)})
+    typed = small.type("up")
+    assert typed.code == 3 and "declares sha256:0000" in typed.err and "app@0" in typed.err
+    small.write()
+
+
+def test_the_spare_is_used_and_one_that_was_touched_is_not(small: SmallSite) -> None:
+    small.write()
+    small.done("up")
+    small.done("tidy")
+    spare = small.state / "services" / "app@0" / "spare"
+    inode = (spare / "orders.db").stat().st_ino
+    small.done("reset")
+    assert (small.state / "services" / "app@0" / "data" / "orders.db").stat().st_ino == inode
+    wait_until((spare.parent / "spare.json").exists)
+    (spare / "left.txt").write_text("not of the seed")
+    small.done("reset")
+    assert look(small.urls()[0])["files"] == []
+
+
+def test_nothing_of_others_is_touched(small: SmallSite, tmp_path: Path) -> None:
+    small.write()
+    strange = tmp_path / "sites" / "other"
+    strange.mkdir(parents=True)
+    (strange / "file").write_text("x")
+    env = {**os.environ, "CAIRN_SITE": "0123456789abcdef/app@0"}
+    with psutil.Popen(["sleep", "600"], env=env) as process:
+        small.done("up")
+        small.done("reset")
+        small.done("down", "--all")
+        assert process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        process.kill()
+    assert tree_of(strange) == {"file": b"x"}
+    typed = small.type("up", "--state", str(strange))
+    assert typed.code == 2 and "holds other files" in typed.err
+    assert tree_of(strange) == {"file": b"x"}
+
+
+def test_a_link_in_the_data_leads_nowhere(small: SmallSite, tmp_path: Path) -> None:
+    small.write()
+    small.done("up")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("x")
+    (small.state / "services" / "app@0" / "data" / "link").symlink_to(outside)
+    small.done("reset")
+    small.done("tidy")
+    small.done("down", "--all")
+    assert tree_of(outside) == {"kept": b"x"}
+
+
+KILLS = [(verb, part) for verb in ("up", "reset", "snapshot", "scale") for part in range(5)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("verb", "part"), KILLS)
+def test_the_next_command_repairs_what_a_killed_one_left(small: SmallSite, verb: str, part: int) -> None:
+    """The command is killed once so many of its system calls have changed the state folder."""
+    small.write({"app": shop(patch=["echo x >> {data}/patched"])})
+    beside = small.folder / "sites" / "beside"
+    beside.mkdir(parents=True)
+    (beside / "file").write_text("x")
+    if verb != "up":
+        small.done("up")
+        order(small.urls()[0], "mug")
+    words = {
+        "up": ["up", "--scale", "2"],
+        "reset": ["reset"],
+        "snapshot": ["snapshot", "named"],
+        "scale": ["scale", "3"],
+    }
+    changes = 0
+    seen = shape(small.state)
+    process = small.start(*words[verb])
+    while process.poll() is None:
+        if (now := shape(small.state)) != seen:
+            seen, changes = now, changes + 1
+            if changes > part * 3:
+                break
+    kill(process)
+    if verb == "snapshot":
+        small.done("up")
+        if "named" not in small.done("snapshots"):
+            small.done("snapshot", "named")
+        small.done("reset", "--to", "named")
+    if verb in ("up", "scale"):
+        small.done("up", "--scale", {"up": "2", "scale": "3"}[verb])
+    small.done("reset")
+    for url in small.urls():
+        assert (look(url)["orders"], look(url)["files"]) == ([], ["patched"])
+    for data in small.state.glob("services/*/data/patched"):
+        assert data.read_text() == "x\n", "patched once"
+    assert set(small.states().values()) == {"healthy"}
+    assert len(small.processes()) == len(small.urls()), "no server is left over"
+    assert tree_of(beside) == {"file": b"x"}
+
+
+def shape(folder: Path) -> set[tuple[str, int]]:
+    """Names and sizes of what is in a folder at the moment."""
+    found = set()
+    for at, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            try:
+                found.add((f"{at}/{name}", os.lstat(f"{at}/{name}").st_mtime_ns))
+            except FileNotFoundError:
+                continue
+    return found
