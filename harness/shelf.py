@@ -13,6 +13,7 @@ _PACKAGE = Path(__file__).parent
 SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "cairn.commands": {
+            "attribute": "harness.plugins.attribution.command",
             "view": "harness.plugins.html_report.viewer.command",
             "judge-check": "harness.plugins.judge_check.command",
             "audit": "harness.plugins.audit.command",
@@ -52,6 +53,7 @@ SHELF: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "ray": "harness.plugins.clusters.ray_run:play_on_ray",
             "slurm": "harness.plugins.clusters.slurm_run:play_shards",
         },
+        "cairn.findings": {"attribution": "harness.plugins.attribution.run_attributions:write_attributions"},
         "cairn.former_names": {"demo": "harness.plugins.demo", "tracking": "harness.plugins.tracking"},
         "cairn.judges": {
             "webjudge": "harness.plugins.online_mind2web.webjudge:WebJudge",

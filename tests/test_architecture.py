@@ -63,6 +63,7 @@ OWNERS = {
         "judge_check",
         "bundles",
         "process_agent",
+        "attribution",
     },
     "pyarrow": {"tracking"},
     "wandb": {"tracking"},

@@ -43,7 +43,7 @@ from harness.journal.store import RunFolder
 from harness.records import Task
 from harness.reports.basis import basis
 from harness.reports.display import LiveDisplay, LiveStats, PlainDisplay
-from harness.reports.pages import PAGES
+from harness.reports.pages import FINDINGS, PAGES
 from harness.reports.summary import Invocation, Summary, as_json, summarize
 from harness.reports.table import StillPending, exit_code, print_summary
 from harness.reports.terminal import Terminal
@@ -56,13 +56,13 @@ from harness.runner.run_budget import RunBudget
 from harness.runner.scheduler import Scheduler
 from harness.runner.shutdown import ShutdownSignal
 from harness.runs.about import RunInfo
+from harness.runs.attribution import Attributions, read_attributions
 from harness.runs.baselines import baselines_of_run
 from harness.runs.notes import UNCONFINED
 from harness.runs.outcome import is_judgeable
 from harness.runs.results import Result, not_begun, result_of
 from harness.runs.run import Run
 
-"""What writes a report of a run that has ended: a function of `harness.runs.Run`."""
 _NOT_CACHED = (
     "llm.cache does not apply to agent=process: the agent's requests are passed on and not kept; a judge's are"
     " (docs/pages/cache.md)"
@@ -156,10 +156,10 @@ async def _evaluate(
             closing.enter_context(_heeding(stopping, console))  # to the end: what is written last is not cut short
             invocation = await _play(context, jobs, console, tracker=tracker, budget=budget)
         found = _scan(run) if plays else scanned
-        summary = _timed(_summary(config, found, tasks, invocation), begun)
         left = _left(settings, tasks, (asked := as_asked(found.outcomes, digests)), budget)
-        # Asked to stop when nothing was left to do: by its last decision, a budget may be spent.
-        whole = not stopping() or not (len(jobs) or left.pending)
+        whole = not stopping() or not (len(jobs) or left.pending)  # by its last decision, a budget may be spent
+        whose = _look_through(Run(folder, scoring=config.scoring.value, scanned=found), config.run.report and whole)
+        summary = _timed(_summary(config, found, tasks, invocation, whose=whose), begun)
         with _results(run, summary, left, console, begun=begun):
             _write_reports(config, run, tasks, found, console=console, pages=config.run.report and whole)
         await tracker.log(whole=whole)
@@ -374,10 +374,21 @@ def _timed(summary: Summary, begun: float) -> Summary:
     return replace(summary, invocation=replace(summary.invocation, wall_s=round(time.monotonic() - begun, 3)))
 
 
-def _summary(config: Config, found: Scan, tasks: Sequence[Task], invocation: Invocation) -> Summary:
+def _look_through(run: Run, is_wanted: bool) -> Attributions:
+    """Whose the failures are, as it is known then."""
+    for name in FINDINGS.names() if is_wanted else ():
+        FINDINGS.find(name)(run)
+    return read_attributions(run.folder)
+
+
+def _summary(
+    config: Config, found: Scan, tasks: Sequence[Task], invocation: Invocation, *, whose: Attributions
+) -> Summary:
     outcomes, scoring = found.outcomes, config.scoring.value
     results = [
-        result_of(outcome, scoring) if (outcome := outcomes.get((task.task_id, trial))) else _not_begun(task, trial)
+        result_of(outcome, scoring, attributions=whose)
+        if (outcome := outcomes.get((task.task_id, trial)))
+        else _not_begun(task, trial)
         for trial in range(config.trials)
         for task in tasks
     ]
@@ -399,6 +410,7 @@ def _write_reports(  # noqa: PLR0913 (what reports are made of)
     config: Config, folder: RunFolder, tasks: Sequence[Task], found: Scan, *, console: Terminal, pages: bool
 ) -> None:
     run = Run(folder.path, scoring=config.scoring.value, scanned=found)
-    write_reports(folder, _about(config, tasks), run, console=console)
+    known = replace(_about(config, tasks), attributions=read_attributions(folder.path))
+    write_reports(folder, known, run, console=console)
     for name in PAGES.names() if pages else ():
         PAGES.find(name)(run)  # imported here, and jinja with it

@@ -20,7 +20,7 @@ from harness.journal.names import journals_in
 from harness.journal.store import stored
 
 DERIVED = (
-    *("report", "summary.json", "summary.md", "junit.xml", INDEX_NAME, ".concluded.json"),
+    *("report", "summary.json", "summary.md", "junit.xml", "attribution.json", INDEX_NAME, ".concluded.json"),
     *("intents.json", "plans.json"),
 )
 """Names a run makes again from its journals, or from its task file, whenever it needs them."""

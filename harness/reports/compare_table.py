@@ -39,6 +39,9 @@ def print_comparison(console: Console, found: Comparison) -> None:
         _say(console, f"weighted difference of the suite {points(found.weighted.value)} (95% from {low} to {high})")
     _flips(console, "lost", found.lost)
     _flips(console, "gained", found.gained)
+    for move in found.moves:
+        more = f" and {len(move.tasks) - 20} more" if len(move.tasks) > 20 else ""
+        _say(console, f"moved: {len(move.tasks)} {move.before} → {move.after}: {', '.join(move.tasks[:20])}{more}")
     if found.benchmarks:
         _changes(console, "benchmark", found.benchmarks)
     _changes(console, "site", found.sites, found.baselines)

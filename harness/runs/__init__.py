@@ -12,6 +12,8 @@ time; what was redacted when it was recorded stays redacted. Pages, titles, answ
 and models: treat them as untrusted.
 """
 
+from harness.escape import escaped, one_line
+from harness.runs.attribution import Attributed, Attribution
 from harness.runs.episode import Episode, Step
 from harness.runs.figures import Fact, as_data, facts, headline
 from harness.runs.outcome import FAILED, PASSED, UNSCORED, Score
@@ -25,6 +27,8 @@ __all__ = [
     "FAILED",
     "PASSED",
     "UNSCORED",
+    "Attributed",
+    "Attribution",
     "Cause",
     "Episode",
     "Fact",
@@ -39,8 +43,10 @@ __all__ = [
     "Tasks",
     "ToolCall",
     "as_data",
+    "escaped",
     "facts",
     "headline",
+    "one_line",
     "statistics_of",
     "step_rows",
     "task_row",

@@ -1,4 +1,4 @@
-"""What a run folder says of itself beside its journals: `run.json`, `fork.json`, `verified.json`.
+"""What a run folder says of itself beside its journals: `run.json`, `fork.json`, `verified.json`, `attribution.json`.
 
 Each of its small files may be missing, torn, of another version, or forged: what does not fit is left out.
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 from harness import safe_files
 from harness.codec import CodecError, JsonObject, loads
 from harness.evaluators.result import CORRECTED, DIALECTS
+from harness.runs.attribution import NO_ATTRIBUTIONS, Attributions, read_attributions
 from harness.runs.fork_tree import ForkOrigin, fork_origin
 from harness.runs.made_by import MadeBy, made_by
 from harness.runs.verified import OwnVerdicts, read_verdicts
@@ -39,6 +40,8 @@ class RunInfo:
     """Name and weight of each benchmark of a suite; {} = the run is no suite."""
     verified: OwnVerdicts | None = None
     """What the scorer of webarena-verified says; None = it was not asked."""
+    attributions: Attributions = NO_ATTRIBUTIONS
+    """Why its episodes did not pass, as `harness attribute` found."""
 
 
 def run_info(folder: Path, dialect: str | None = None) -> RunInfo:
@@ -65,6 +68,7 @@ def run_info(folder: Path, dialect: str | None = None) -> RunInfo:
         made=made_by(run),
         benchmarks=_weights(run.get("benchmarks")),
         verified=read_verdicts(folder),
+        attributions=read_attributions(folder),
     )
 
 

@@ -12,10 +12,11 @@ from typing import TypedDict
 
 from harness.records import benchmark_of
 from harness.runs.about import RunInfo
+from harness.runs.attribution import Move, moves
 from harness.runs.baselines import Baseline, baselines_of
 from harness.runs.format import cost, measure
 from harness.runs.intervals import Interval, clustered_bootstrap, sign_test, weighted_mean
-from harness.runs.outcome import PASSED, UNSCORED
+from harness.runs.outcome import FAILED, PASSED, UNSCORED
 from harness.runs.results import Result
 from harness.runs.run import Run
 from harness.runs.statistics import agreed, doubtful, repeated
@@ -127,6 +128,8 @@ class Comparison:
     verified_before: VerifiedAgreement | None = None
     """With the scorer of webarena-verified, on these tasks; None = it was not asked. So `verified_after`."""
     verified_after: VerifiedAgreement | None = None
+    moves: tuple[Move, ...] = ()
+    """Episodes of these tasks whose class is another now; () where a run has failures without one."""
 
     @property
     def counted(self) -> str:
@@ -204,11 +207,21 @@ def compare(before: Side, after: Side) -> Comparison:
         **_suite(before.about, after.about, pairs),
         verified_before=agreed(row for task in paired for row in old[task]),
         verified_after=agreed(row for task in paired for row in new[task]),
+        moves=_moves([row for task in same for row in old[task]], [row for task in same for row in new[task]]),
     )
 
 
 def _baselines(side: Side, rows: Sequence[Result]) -> tuple[Baseline, ...]:
     return () if side.folder is None else baselines_of(side.folder, rows, side.about.dialect)
+
+
+def _moves(old: Sequence[Result], new: Sequence[Result]) -> tuple[Move, ...]:
+    """Of the trials that both have; an episode that is not finished has not moved."""
+    if not all(row.attribution or row.status != FAILED for row in (*old, *new)):
+        return ()
+    later = {(row.task_id, row.trial): row for row in new if row.status != UNSCORED or row.attribution}
+    pairs = ((row, later.get((row.task_id, row.trial))) for row in old if row.status != UNSCORED or row.attribution)
+    return moves((row.name, row.verdict, other.verdict) for row, other in pairs if other is not None)
 
 
 class _Suite(TypedDict, total=False):

@@ -12,6 +12,7 @@ from harness.journal.log import attempts, read
 from harness.journal.store import ArtifactStore, journal_name
 from harness.records import Acted, Asked, Decided, Observation, Refused, SideEffect, Status, Unknown, Usage
 from harness.records import Episode as Recorded
+from harness.runs.attribution import NO_ATTRIBUTIONS, Attribution, Attributions
 from harness.runs.outcome import Score, score_of
 from harness.runs.request import Request, ToolCall, own_request, process_request
 
@@ -109,6 +110,7 @@ class RunFiles:
     path: Path
     scoring: str
     artifacts: ArtifactStore
+    attributions: Attributions = NO_ATTRIBUTIONS
 
 
 class Episode:
@@ -183,6 +185,11 @@ class Episode:
     def cause(self) -> str:
         """Why it did not pass, in one of few words; "" when it did."""
         return self.score.cause
+
+    @property
+    def attribution(self) -> Attribution | None:
+        """Why it did not pass, by rule; None = it passed, or `harness attribute` has not looked at it."""
+        return self._files.attributions.of(self.result, self.score)
 
     def score_in(self, scoring: str) -> Score:
         """In another scoring: `corrected` or `webarena`."""

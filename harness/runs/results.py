@@ -12,6 +12,7 @@ from harness.journal.index import EpisodeResult
 from harness.journal.names import JOURNAL_SUFFIX, name_of
 from harness.records import Usage
 from harness.runs.about import RunInfo
+from harness.runs.attribution import NO_ATTRIBUTIONS, Attribution, Attributions
 from harness.runs.episode import Episode
 from harness.runs.outcome import FAILED, NOT_FINISHED, UNSCORED, judged_by, said_instead, score_of
 from harness.runs.verified import OwnVerdict, OwnVerdicts, key_of
@@ -76,6 +77,8 @@ class Result:
     """Judge and prompt that decided its score; None = no judge did."""
     verified: OwnVerdict | None = None
     """Of the scorer of webarena-verified, on the attempt that counts; None = it was not asked."""
+    attribution: Attribution | None = None
+    """Why it did not pass, by rule; None = it passed, has not ended, or `harness attribute` has not looked at it."""
 
     @property
     def tokens(self) -> int:
@@ -102,18 +105,29 @@ class Result:
         return said.removeprefix(self.cause).lstrip(": ")
 
     @property
+    def verdict(self) -> str:
+        """Whose failure it is, where that is known; else its status."""
+        return self.attribution.kind if self.attribution else self.status
+
+    @property
     def name(self) -> str:
         """The task, and its trial unless that is the first."""
         return f"{self.task_id} · trial {self.trial}" if self.trial else self.task_id
 
 
-def result_of(outcome: EpisodeResult, scoring: str, verified: OwnVerdicts | None = None) -> Result:
+def result_of(
+    outcome: EpisodeResult,
+    scoring: str,
+    verified: OwnVerdicts | None = None,
+    attributions: Attributions = NO_ATTRIBUTIONS,
+) -> Result:
     """What an episode has come to.
 
     Args:
         outcome: As the index has it.
         scoring: `corrected` or `webarena`.
         verified: The verdicts of the scorer of webarena-verified on the run; None = it was not asked.
+        attributions: Of the run.
     """
     score = score_of(outcome, scoring)
     verdict = verified.by_trial.get(key_of(outcome.task_id, outcome.trial)) if verified else None
@@ -148,12 +162,13 @@ def result_of(outcome: EpisodeResult, scoring: str, verified: OwnVerdicts | None
         is_disputed=len({(one.status, one.value) for one in outcome.scores.values()}) > 1,
         judged=judged_by(outcome, scoring),
         verified=verdict if verdict is not None and verdict.attempt == outcome.attempt else None,
+        attribution=attributions.of(outcome, score),
     )
 
 
 def results_of(outcomes: Iterable[EpisodeResult], known: RunInfo) -> tuple[Result, ...]:
     """In task order, with one for each episode of the run that was not begun yet."""
-    results = [result_of(outcome, known.dialect, known.verified) for outcome in outcomes]
+    results = [result_of(outcome, known.dialect, known.verified, known.attributions) for outcome in outcomes]
     begun = {(one.task_id, one.trial) for one in results}
     expected = ((task, trial) for trial in range(known.trials) for task in known.tasks)
     results += [not_begun(*pair) for pair in expected if pair not in begun]
@@ -176,10 +191,10 @@ def page_of(episode: EpisodeResult | Episode) -> str:
     return name_of(episode.task_id, episode.trial).removesuffix(JOURNAL_SUFFIX) + ".html"
 
 
-def select(
-    results: Sequence[Result], *, text: str = "", status: str = "", site: str = "", cause: str = ""
+def select(  # noqa: PLR0913 (a filter each)
+    results: Sequence[Result], *, text: str = "", status: str = "", site: str = "", cause: str = "", kind: str = ""
 ) -> tuple[Result, ...]:
-    """Those all given filters let through; `text` is looked for in id, intent and cause, without case."""
+    """Those all given filters let through; `text` is looked for in id, intent, cause and rule, without case."""
     wanted = text.casefold().split()
     return tuple(
         one
@@ -187,8 +202,13 @@ def select(
         if status in ("", one.status)
         and site in ("", one.site)
         and cause in ("", one.cause)
-        and all(word in f"{one.task_id} {one.intent} {one.cause}".casefold() for word in wanted)
+        and kind in ("", one.attribution.kind if one.attribution else None)
+        and all(word in _searched(one) for word in wanted)
     )
+
+
+def _searched(one: Result) -> str:
+    return f"{one.task_id} {one.intent} {one.cause} {one.attribution.rule if one.attribution else ''}".casefold()
 
 
 def _natural(task_id: str) -> tuple[tuple[int, int, str], ...]:

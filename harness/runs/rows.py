@@ -46,6 +46,10 @@ class Tasks:
     failures: int
     failure: str
     why: str
+    failure_class: str
+    """Whose failure it is (`harness attribute`); "" = it passed, or that is not known."""
+    failure_rule: str
+    failure_step: int | None
     task_digest: str
     config_digest: str
 
@@ -80,7 +84,7 @@ def task_row(episode: Episode) -> Row:
         JournalError: Its journal is damaged.
     """
     result, record, score = episode.result, episode.record, episode.score
-    usage, judge = result.usage, result.judge_usage
+    usage, judge, found = result.usage, result.judge_usage, episode.attribution
     return {
         "task_id": episode.task_id,
         "trial": episode.trial,
@@ -108,6 +112,9 @@ def task_row(episode: Episode) -> Row:
         "failures": len(record.failures),
         "failure": record.failures[-1].message if record.failures else "",
         "why": _why(episode),
+        "failure_class": found.kind if found else "",
+        "failure_rule": found.rule if found else "",
+        "failure_step": found.step if found else None,
         "task_digest": result.task_digest,
         "config_digest": result.config_digest,
     }

@@ -1,6 +1,7 @@
 """A run folder, read: its episodes one at a time, its settings and what it says of itself."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from harness.journal.names import can_name, is_run_folder, name_of
 from harness.journal.prompt_store import read_message
 from harness.journal.store import ArtifactStore
 from harness.runs.about import RunInfo, recorded_scoring, run_info, side_file
+from harness.runs.attribution import Attributions
 from harness.runs.episode import Episode, RunFiles
 from harness.runs.results import Result, results_of
 from harness.runs.statistics import Statistics, beside, statistics_of
@@ -28,13 +30,21 @@ class Run:
                 print(episode.task_id, step.number, step.text, step.outcome)
     """
 
-    def __init__(self, folder: Path | str, *, scoring: str | None = None, scanned: Scan | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path | str,
+        *,
+        scoring: str | None = None,
+        scanned: Scan | None = None,
+        attributions: Attributions | None = None,
+    ) -> None:
         """Open a run.
 
         Args:
             folder: The run folder; of a bundle, the folder it is unpacked to.
             scoring: `corrected` or `webarena`; None = the one that the run was scored in.
             scanned: What its journals say, where that is known already.
+            attributions: Why its episodes did not pass; None = as `attribution.json` has it.
 
         Raises:
             ConfigError: There is no run, or no such scoring.
@@ -44,6 +54,7 @@ class Run:
         self.folder = run_folder(Path(folder))
         self._given = scoring
         self._scanned = scanned
+        self._attributions = attributions
 
     @property
     def name(self) -> str:
@@ -93,7 +104,8 @@ class Run:
         Raises:
             UnsafeFile: One of them is a link, a FIFO or a device.
         """
-        return run_info(self.folder, self._given)
+        known = run_info(self.folder, self._given)
+        return known if self._attributions is None else replace(known, attributions=self._attributions)
 
     @cached_property
     def results(self) -> tuple[Result, ...]:
@@ -156,7 +168,12 @@ class Run:
 
     @property
     def _files(self) -> RunFiles:
-        return RunFiles(path=self.folder, scoring=self.scoring, artifacts=self.artifacts)
+        return RunFiles(
+            path=self.folder,
+            scoring=self.scoring,
+            artifacts=self.artifacts,
+            attributions=self.about.attributions,
+        )
 
     @cached_property
     def _scan(self) -> Scan:

@@ -13,9 +13,10 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from harness.records import Usage
+from harness.runs.attribution import Attributed, attributed
 from harness.runs.intervals import Interval, clustered_rate, wilson
 from harness.runs.judge_error import JudgeUse, counted_uses, with_errors
-from harness.runs.notes import corrected_notes, rescored_notes, unconfined_notes
+from harness.runs.notes import attributed_notes, corrected_notes, rescored_notes, unconfined_notes
 from harness.runs.outcome import FAILED, PASSED, UNSCORED
 from harness.runs.results import Result
 from harness.runs.suite_rates import SuiteEpisode, SuiteRates, suite_rates
@@ -121,6 +122,8 @@ class Statistics:
     """What a reader of the numbers has to know about how they were made, a sentence each."""
     verified: VerifiedAgreement | None
     """With the scorer of webarena-verified; None = it was not asked."""
+    attributed: Attributed | None = None
+    """Whose the failures are; None = nothing failed, or `harness attribute` has not looked at the run."""
 
 
 def statistics_of(
@@ -137,6 +140,7 @@ def statistics_of(
         notes: What is known beside the journals.
     """
     by_site = _among(results, lambda one: one.site)
+    whose = attributed(one.attribution for one in results)
     is_repeated = any(one.trial for one in results)
     return Statistics(
         all=_group("all", [one for among in by_site.values() for one in among]),
@@ -149,11 +153,13 @@ def statistics_of(
         disagreements=tuple(dict.fromkeys(one.task_id for one in results if one.is_disputed)),
         judges=counted_uses(one.judged for one in results if one.judged is not None),
         notes=(
+            *attributed_notes(whose),
             *notes,
             *unconfined_notes(sum(one.is_unconfined for one in results)),
             *corrected_notes(sum(one.is_corrected for one in results)),
         ),
         verified=agreed(results),
+        attributed=whose,
     )
 
 

@@ -19,11 +19,14 @@ from harness.journal.index import IndexEntry, read_entry, read_index
 from harness.journal.names import JOURNAL_SUFFIX, journals_in
 from harness.journal.store import ArtifactStore
 from harness.runs.about import RunInfo, run_info
+from harness.runs.attribution import ATTRIBUTION_NAME
 from harness.runs.episode import Episode, RunFiles
 from harness.runs.results import Result, results_of
 from harness.runs.statistics import Statistics, beside, statistics_of
 from harness.runs.verified import VERIFIED_NAME
 
+_ABOUT = ("run.json", "summary.json", VERIFIED_NAME, ATTRIBUTION_NAME)
+"""What the first lines of a run are read from."""
 Stamp = tuple[int, int]
 """Size and modification time of a file."""
 
@@ -130,7 +133,7 @@ class RunWatcher:
         return Episode(files, entry.outcome, stamp=(entry.size, entry.mtime_ns))
 
     def _about(self) -> RunInfo:
-        stamps = tuple(stamp_of(self.folder / name) for name in ("run.json", "summary.json", VERIFIED_NAME))
+        stamps = tuple(stamp_of(self.folder / name) for name in _ABOUT)
         if self._known is None or self._known[0] != stamps:
             self._known = stamps, self._read_about()
         return self._known[1]

@@ -20,6 +20,7 @@ from harness.journal.store import ArtifactStore
 from harness.plugins.html_report.chart import charts
 from harness.plugins.html_report.pages import Pages, RunView, TaskView, style, version
 from harness.runs.about import RunInfo, side_file
+from harness.runs.attribution import NO_ATTRIBUTIONS
 from harness.runs.baselines import Baseline, baselines_of
 from harness.runs.comparison import Comparison
 from harness.runs.episode import Episode
@@ -60,6 +61,12 @@ class DiskUrls:
 
     def cause(self, name: str) -> str:
         return "#tasks"
+
+    def rule(self, kind: str, name: str) -> str:
+        return "#tasks"
+
+    def step(self, page: str, number: int) -> str:
+        return f"{self.task(page)}#step-{number}"
 
     def page(self, number: int) -> str:
         return self.run()
@@ -125,7 +132,9 @@ def task_view(run: RunInfo, episode: Episode, builder: TaskPageBuilder | None = 
         return None
     if story is None:
         return None
-    return TaskView(run=run, row=result_of(episode.result, episode.scoring, run.verified), story=story)
+    return TaskView(
+        run=run, row=result_of(episode.result, episode.scoring, run.verified, run.attributions), story=story
+    )
 
 
 def selected_text(artifacts: ArtifactStore, digest: str) -> str:
@@ -141,13 +150,18 @@ def _facts(run: Run, baselines: Sequence[Baseline]) -> JsonObject:
     """All that the report depends on, as JSON: the same facts, the same report."""
     stamps = {page_of(one): one.stamp for one in run.readable()}
     order = [row.page for row in run.results if row.page]
+    whose = {
+        row.page: [row.attribution.kind, row.attribution.rule, row.attribution.step]
+        for row in run.results
+        if row.attribution
+    }
     pages = {
-        page: [*(stamps[page] or ()), before, after]
+        page: [*(stamps[page] or ()), before, after, *whose.get(page, ())]
         for before, page, after in zip(["", *order], order, [*order[1:], ""], strict=False)
     }
     return {
         "version": f"{__version__} {version()} {run.scoring}",
-        "run": plain(run.about),
+        "run": plain(replace(run.about, attributions=NO_ATTRIBUTIONS)),
         "baselines": [plain(one) for one in baselines],
         "pages": pages,
         "damaged": [str(damage) for damage in run.damaged],
@@ -161,5 +175,5 @@ def _task_pages(run: Run, *, stale: AbstractSet[str], pages: Mapping[str, Any]) 
     for episode in run.readable():
         name = page_of(episode)
         if name in stale and (view := task_view(run.about, episode, builder)) is not None:
-            _, _, before, after = pages[name]
+            _, _, before, after, *_ = pages[name]
             yield name, printer.task(replace(view, before=before, after=after), place)

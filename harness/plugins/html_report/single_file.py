@@ -41,6 +41,12 @@ class InlineUrls:
     def cause(self, name: str) -> str:
         return "#tasks"
 
+    def rule(self, kind: str, name: str) -> str:
+        return "#tasks"
+
+    def step(self, page: str, number: int) -> str:
+        return self.task(page)
+
     def page(self, number: int) -> str:
         return "#"
 

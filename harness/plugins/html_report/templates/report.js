@@ -149,6 +149,13 @@
     const cause = event.target.closest("a[data-cause]");
     const form = one("form.filters");
     if (cause && form && form.dataset.paged === undefined) { form.reset(); form.cause.value = cause.dataset.cause; filter(); }
+    const rule = event.target.closest("a[data-rule]");
+    if (rule && form && form.dataset.paged === undefined) {
+      form.reset();
+      form.kind.value = rule.dataset.kind;
+      form.q.value = rule.dataset.rule;
+      filter();
+    }
   });
 
   document.addEventListener("grown", prepare);

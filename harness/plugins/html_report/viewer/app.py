@@ -32,6 +32,7 @@ from harness.runs.watcher import ResultsWatcher, RunStatus, RunWatcher, stamp_of
 PAGE_SIZE = 100
 BUDGET_S = 0.05
 """What one request spends on looking for news before it answers with what is known."""
+_FILTERS = ("q", "status", "site", "cause", "kind")
 _STEM = re.compile(r"[A-Za-z0-9._-]{1,240}")
 _PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -56,6 +57,12 @@ class ServerUrls:
 
     def cause(self, name: str) -> str:
         return f"{self._base}?{urlencode({'cause': name})}#tasks"
+
+    def rule(self, kind: str, name: str) -> str:
+        return f"{self._base}?{urlencode({'kind': kind, 'q': name})}#tasks"
+
+    def step(self, page: str, number: int) -> str:
+        return f"{self.task(page)}#step-{number}"
 
     def page(self, number: int) -> str:
         return f"{self._base}?{urlencode({**self._query, 'page': str(number)})}#tasks"
@@ -119,16 +126,22 @@ class Viewer:
             return self._missing(request, "There is no run of this name.")
         version = catalogue.refresh(BUDGET_S)
         standing = catalogue.standing()
-        query = {
-            name: value for name, value in request.query_params.items() if name in ("q", "status", "site", "cause")
-        }
+        query = {name: value for name, value in request.query_params.items() if name in _FILTERS}
         chosen = Filters(
             text=query.get("q", ""),
             status=query.get("status", ""),
             site=query.get("site", ""),
             cause=query.get("cause", ""),
+            kind=query.get("kind", ""),
         )
-        rows = select(standing.rows, text=chosen.text, status=chosen.status, site=chosen.site, cause=chosen.cause)
+        rows = select(
+            standing.rows,
+            text=chosen.text,
+            status=chosen.status,
+            site=chosen.site,
+            cause=chosen.cause,
+            kind=chosen.kind,
+        )
         count = max(1, -(-len(rows) // PAGE_SIZE))
         number = min(max(1, _number(request.query_params.get("page", ""))), count)
         view = RunView(
